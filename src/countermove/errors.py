@@ -1,0 +1,96 @@
+"""One family of errors.
+
+Every error says what was given, what was expected and what to do, and carries
+the rows it concerns, so that a caller can act on them instead of parsing text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+SHOWN = 10
+"""How many rows or values a message spells out; the error object carries all of them."""
+
+
+class CountermoveError(Exception):
+    """Base of every error Countermove raises on purpose.
+
+    Parameters
+    ----------
+    message
+        What was given, what was expected and what to do.
+    rows
+        Zero-based positions of the rows concerned, all of them.
+    """
+
+    def __init__(self, message: str, *, rows: Iterable[int] = ()) -> None:
+        super().__init__(message)
+        self.rows: tuple[int, ...] = tuple(int(row) for row in rows)
+
+
+class DataError(CountermoveError):
+    """A table does not hold what its schema says."""
+
+
+class SchemaError(CountermoveError):
+    """A schema contradicts itself or cannot be read."""
+
+
+class UnknownNameError(CountermoveError):
+    """A dataset, pipeline or method of that name does not exist."""
+
+
+class ParameterError(CountermoveError):
+    """A parameter has a value that makes no sense."""
+
+
+class NotEnoughRowsError(DataError):
+    """Too few rows, overall or in one class, for what was asked."""
+
+
+class ModelFileError(CountermoveError):
+    """A stored model is missing, truncated, altered or made for another schema."""
+
+
+class CostError(CountermoveError):
+    """A cost is not convex, not parametrisable or has a negative scale."""
+
+
+class InfeasibleActionsError(CountermoveError):
+    """Some people have no allowed action at all, not even staying."""
+
+
+class UnboundedResponseError(CountermoveError):
+    """The best response runs away: the cost does not grow and nothing bounds the move."""
+
+
+class NotConvergedError(CountermoveError):
+    """A solver stopped before its tolerance for the rows given."""
+
+
+class SolverError(CountermoveError):
+    """A numerical solver refused the problem or failed on it."""
+
+
+class CalibrationError(CountermoveError):
+    """A guarantee cannot be given from the rows available."""
+
+
+def shown(values: Iterable[object], cap: int = SHOWN) -> str:
+    """Spell out the first ``cap`` values and count the rest.
+
+    >>> shown([1, 2, 3], cap=2)
+    '1, 2 and 1 more'
+    """
+    listed = [str(value) for value in values]
+    rest = len(listed) - cap
+    return ", ".join(listed[:cap]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names the closest known name, and all of them."""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}known: {', '.join(names)}"

@@ -1,0 +1,7 @@
+"""The published score: what people see and answer."""
+
+from countermove.scores.base import Score
+from countermove.scores.linear import LinearScore
+from countermove.scores.partly_linear import PartlyLinearScore
+
+__all__ = ["LinearScore", "PartlyLinearScore", "Score"]

@@ -1,0 +1,63 @@
+"""What every score offers: a value per person and, where it has one, a slope.
+
+A response needs two things of a score: its value at ``X`` and the direction in
+which it grows when a person moves. Scores that are affine in the movable
+features have one such direction for everybody, the ``slope``.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from countermove.errors import ParameterError
+
+
+class Score(nn.Module, ABC):
+    r"""A real-valued score :math:`s(x)`; :math:`s(x) \ge 0` is the favourable decision.
+
+    ``probability(x) = sigmoid(s(x))``. All parameters are float64.
+    """
+
+    kind: ClassVar[str]
+    bias: nn.Parameter
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Number of features the score reads."""
+
+    @abstractmethod
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the scores, shape (n,), of the rows of ``X``, shape (n, n_features)."""
+
+    @abstractmethod
+    def slope(self) -> Tensor | None:
+        r"""Return :math:`\nabla_x s`, shape (n_features,), over the features that can move.
+
+        Zero on features the score holds fixed; None when the score is not
+        affine in what can move.
+        """
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return the JSON-ready arguments that rebuild the score without its weights."""
+
+    def at_threshold(self, probability: float) -> Self:
+        r"""Return the rule "probability of at least ``probability``" as a score.
+
+        .. math:: s(x) - \log\frac{p}{1-p} \ge 0 \iff \sigma(s(x)) \ge p
+        """
+        if not 0.0 < probability < 1.0:
+            raise ParameterError(
+                f"a probability threshold lies strictly between 0 and 1, got {probability!r}"
+            )
+        shifted = copy.deepcopy(self)
+        with torch.no_grad():
+            shifted.bias -= math.log(probability / (1.0 - probability))
+        return shifted
