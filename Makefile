@@ -1,0 +1,65 @@
+# Everything runs from a private environment in .venv, built from Python 3.11 and make alone.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+PINS := constraints.txt requirements/runtime.txt requirements/develop.txt
+# One thread per process: the tests run two processes, and results do not depend on the machine.
+TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup
+FAST := not slow and not paper and not browser and not fault and (not validity or quick_validity)
+# Parity tables, where they lie beside the project; tests that need them say so when they skip.
+ifneq ($(wildcard ../shared/data),)
+export COUNTERMOVE_PARITY_DATA ?= $(abspath ../shared/data)
+endif
+export MPLBACKEND := Agg
+
+.PHONY: help setup serm test test-all lint types imports docs viz bench pins clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: .venv/.built ## Build the environment only
+
+.venv/.built: $(PINS)
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt "$$(grep '^torch==' requirements/runtime.txt)"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements/runtime.txt -r requirements/develop.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/pip check
+	touch $@
+
+serm: setup ## Train, calibrate, evaluate and report on the embedded credit table
+	$(BIN)/kedro run --pipeline=serm
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+imports: setup
+	$(BIN)/lint-imports
+
+docs: setup ## Build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+test: lint types imports docs ## Lint, types, import contract, documentation, fast tests
+	$(TESTS) -m "$(FAST)"
+
+test-all: lint types imports docs ## All of it: also slow, validity, paper, browser and fault checks
+	$(TESTS)
+
+viz: setup ## Look at the pipelines in a browser
+	$(BIN)/kedro viz run
+
+bench: setup ## Measure speed and memory; writes the tables of docs/benchmarks.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+pins: setup ## Write constraints.txt anew from what is installed
+	{ head -n 1 constraints.txt; $(BIN)/pip freeze --all --exclude-editable | grep -v '^pip==' | sed 's/+cpu$$//'; } > .constraints.new
+	mv .constraints.new constraints.txt
+
+clean: ## Remove the environment and everything a run made
+	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,65 @@
+"""A rule is a score: what folding a threshold into it must keep true."""
+
+import math
+
+import pytest
+import torch
+
+from countermove.errors import ParameterError
+from countermove.scores import LinearScore, PartlyLinearScore
+
+
+def people(n: int = 50, d: int = 4) -> torch.Tensor:
+    return torch.randn(n, d, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+@pytest.fixture(params=["linear", "partly_linear"])
+def score(request):
+    draws = torch.Generator().manual_seed(0)
+    if request.param == "linear":
+        return LinearScore(4, draws)
+    return PartlyLinearScore(4, movable=[0, 2], hidden=(8,), generator=draws)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 0.8])
+def test_threshold_is_folded_into_the_intercept(score, threshold):
+    X = people()
+    wanted = torch.sigmoid(score(X)) >= threshold
+    assert torch.equal(score.at_threshold(threshold)(X) >= 0, wanted)
+
+
+def test_folding_leaves_the_original_alone(score):
+    before = score(people())
+    score.at_threshold(0.9)
+    assert torch.equal(score(people()), before)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0, -0.2, math.nan])
+def test_threshold_outside_the_unit_interval_is_refused(score, threshold):
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        score.at_threshold(threshold)
+
+
+def test_slope_is_the_gradient_over_movable_features(score):
+    X = people().requires_grad_()
+    (gradient,) = torch.autograd.grad(score(X).sum(), X)
+    movable = [0, 2] if score.kind == "partly_linear" else [0, 1, 2, 3]
+    expected = gradient[:, movable]
+    assert torch.allclose(score.slope()[movable].expand_as(expected), expected)
+
+
+def test_fixed_features_have_no_slope():
+    score = PartlyLinearScore(4, movable=[0, 2], generator=torch.Generator().manual_seed(0))
+    assert torch.equal(score.slope()[[1, 3]], torch.zeros(2, dtype=torch.float64))
+
+
+def test_partly_linear_needs_something_fixed():
+    with pytest.raises(ParameterError, match="LinearScore"):
+        PartlyLinearScore(2, movable=[0, 1])
+
+
+def test_start_depends_on_the_generator_only():
+    first = LinearScore(3, torch.Generator().manual_seed(5))
+    again = LinearScore(3, torch.Generator().manual_seed(5))
+    assert torch.equal(first.weight, again.weight)
+    assert first.weight.abs().max() <= 1 / math.sqrt(3)
