@@ -59,5 +59,5 @@ class Score(nn.Module, ABC):
             )
         shifted = copy.deepcopy(self)
         with torch.no_grad():
-            shifted.bias -= math.log(probability / (1.0 - probability))
+            shifted.bias.sub_(math.log(probability / (1.0 - probability)))
         return shifted

@@ -7,6 +7,7 @@ The form under which strategic training stays exact for non-linear scores
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import torch
@@ -28,7 +29,7 @@ class PartlyLinearScore(Score):
     hidden
         Widths of the tanh layers of :math:`\phi`.
     generator
-        Draws the start; without one ``w`` is zero and torch's default start is used for the network.
+        Draws the start; without one ``w`` is zero and the network has torch's default start.
     """
 
     kind: ClassVar[str] = "partly_linear"
@@ -89,6 +90,6 @@ class PartlyLinearScore(Score):
 def _tanh_network(n_inputs: int, hidden: Sequence[int]) -> nn.Sequential:
     widths = [n_inputs, *hidden]
     layers: list[nn.Module] = []
-    for width_in, width_out in zip(widths[:-1], widths[1:], strict=True):
+    for width_in, width_out in pairwise(widths):
         layers += [nn.Linear(width_in, width_out, dtype=torch.float64), nn.Tanh()]
     return nn.Sequential(*layers, nn.Linear(widths[-1], 1, dtype=torch.float64))

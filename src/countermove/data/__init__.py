@@ -1,0 +1,1 @@
+"""What the columns mean: schemas, sources, cleaning, splits and standardisation."""

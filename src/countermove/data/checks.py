@@ -1,0 +1,236 @@
+"""What is wrong with a table, all of it at once.
+
+A check returns problems; raising happens once, with every problem in the text
+(rows capped) and every row on the error. Rows are counted from 0, the header
+not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from countermove.data.parsing import EXACT_INTEGERS
+from countermove.data.schema import LABEL, ROW_ID, Feature, Schema
+from countermove.errors import DataError, nearest, shown
+
+NUMBERING = "rows are counted from 0, the header not counted"
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong, in words, with the rows it concerns."""
+
+    text: str
+    rows: tuple[int, ...] = ()
+
+
+def raise_all(problems: Sequence[Problem], name: str) -> None:
+    """Raise one :class:`DataError` with every problem; do nothing when there is none."""
+    if not problems:
+        return
+    rows = sorted({row for problem in problems for row in problem.rows})
+    lines = [problem.text for problem in problems]
+    listed = lines[0] if len(lines) == 1 else "".join(f"\n- {line}" for line in lines)
+    count = "" if len(lines) == 1 else f"{len(lines)} problems:"
+    note = f"\n({NUMBERING})" if rows else ""
+    raise DataError(f"table {name!r}: {count}{listed}{note}", rows=rows)
+
+
+def check_columns(
+    columns: Iterable[object], expected: Sequence[str], ignore: Sequence[str], name: str
+) -> None:
+    """Refuse a header with a duplicate, missing or extra column.
+
+    Parameters
+    ----------
+    columns
+        The header as found.
+    expected
+        The columns that must be there.
+    ignore
+        The columns that may be there.
+    name
+        Dataset named in the error.
+
+    Raises
+    ------
+    DataError
+        Naming every duplicate, missing and extra column.
+    """
+    found = [str(column) for column in columns]
+    twice = [column for column, count in Counter(found).items() if count > 1]
+    missing = [column for column in expected if column not in found]
+    extra = [c for c in dict.fromkeys(found) if c not in expected and c not in ignore]
+    problems = []
+    if twice:
+        problems.append(Problem(f"duplicate columns in the header: {_quoted(twice)}"))
+    if missing:
+        close = f"; {nearest(missing[0], extra)}" if extra else ""
+        problems.append(Problem(f"missing columns: {_quoted(missing)}{close}"))
+    if extra:
+        problems.append(
+            Problem(
+                f"extra columns the schema does not name: {_quoted(extra)}; describe them in "
+                "the schema, or list them under `ignore:`"
+            )
+        )
+    raise_all(problems, name)
+
+
+def check_raw(raw: pd.DataFrame, schema: Schema) -> None:
+    """Refuse a raw table whose columns are not those its schema (or recipe) expects.
+
+    Raises
+    ------
+    DataError
+        For duplicate, missing or extra columns, or a table without rows.
+    """
+    from countermove.data.recipes import raw_columns
+
+    check_columns(raw.columns, raw_columns(schema), schema.ignore, schema.name)
+    if raw.empty:
+        raise DataError(f"table {schema.name!r} has no rows; expected at least one")
+
+
+def check_table(table: pd.DataFrame, schema: Schema) -> None:
+    """Refuse a typed table that does not hold what its schema says.
+
+    Checked: columns; missing, infinite and out-of-bounds values; categories;
+    duplicated ids; a label with both its values; features that vary.
+
+    Raises
+    ------
+    DataError
+        One error with every problem found; ``rows`` holds all rows concerned.
+    """
+    check_columns(table.columns, schema.table_columns, (), schema.name)
+    if table.empty:
+        raise DataError(f"table {schema.name!r} has no rows; expected at least one")
+    problems = [problem for f in schema.features for problem in _column_problems(table[f.name], f)]
+    features = {feature.name for feature in schema.features}
+    for column in schema.sensitive:
+        if column not in features:
+            problems += missing_problems(column, _mask(table[column].isna()))
+    problems += id_problems(table[ROW_ID])
+    problems += _label_problems(table[LABEL])
+    problems += constant_problems(table, schema)
+    raise_all(problems, schema.name)
+
+
+def number_problems(values: NDArray[np.float64], feature: Feature) -> list[Problem]:
+    """Return what is wrong with numbers that are there (NaN is another check's matter)."""
+    column = feature.name
+    problems = rows_problem(f"column {column!r}: infinite value", np.isinf(values))
+    finite = np.isfinite(values)
+    if feature.kind == "integer":
+        broken = finite & (np.floor(values) != values)
+        problems += rows_problem(f"column {column!r}: not a whole number", broken, values)
+        large = finite & (np.abs(values) > EXACT_INTEGERS)
+        problems += rows_problem(f"column {column!r}: whole number beyond 2^53", large, values)
+    if feature.kind == "binary":
+        broken = finite & (values != 0) & (values != 1)
+        problems += rows_problem(f"column {column!r}: neither 0 nor 1", broken, values)
+    unit = f" {feature.unit}" if feature.unit else ""
+    if feature.min is not None:
+        text = f"column {column!r}: below min {feature.min:g}{unit}"
+        problems += rows_problem(text, finite & (values < feature.min), values)
+    if feature.max is not None:
+        text = f"column {column!r}: above max {feature.max:g}{unit}"
+        problems += rows_problem(text, finite & (values > feature.max), values)
+    return problems
+
+
+def category_problems(values: pd.Series, feature: Feature, present: Mask) -> list[Problem]:
+    """Return the values that are there but are no category of the feature."""
+    unknown = present & ~_mask(values.isin(feature.categories))
+    if not unknown.any():
+        return []
+    strange = sorted({str(value) for value in values[unknown]})
+    return rows_problem(
+        f"column {feature.name!r}: unknown category {_quoted(strange)}, "
+        f"{nearest(strange[0], feature.categories)}",
+        unknown,
+    )
+
+
+def missing_problems(column: str, missing: Mask) -> list[Problem]:
+    """Return the rows without a value."""
+    return rows_problem(f"column {column!r}: missing value", missing)
+
+
+def id_problems(ids: pd.Series) -> list[Problem]:
+    """Return missing and repeated ids."""
+    missing = _mask(ids.isna())
+    repeated = _mask(ids.duplicated(keep=False)) & ~missing
+    named = dict.fromkeys(str(value) for value in ids[repeated])
+    text = f"duplicated ids {_quoted(list(named))}; each row needs its own"
+    return rows_problem("missing id", missing) + rows_problem(text, repeated)
+
+
+def constant_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
+    """Return features that never vary and one-hot categories that never occur."""
+    problems = []
+    for feature in schema.features:
+        distinct = table[feature.name].dropna().unique()
+        if len(distinct) == 1:
+            text = (
+                f"column {feature.name!r}: constant feature, every row holds {distinct[0]!s}; "
+                "a score cannot use it: move it from `features:` to `ignore:`"
+            )
+            problems.append(Problem(text))
+        elif feature.kind == "onehot":
+            absent = [category for category in feature.categories if category not in set(distinct)]
+            if absent:
+                text = (
+                    f"column {feature.name!r}: constant model column, the category "
+                    f"{_quoted(absent)} never occurs; take it out of the schema"
+                )
+                problems.append(Problem(text))
+    return problems
+
+
+def rows_problem(
+    text: str, broken: Mask, values: NDArray[np.float64] | None = None
+) -> list[Problem]:
+    """Return a problem that names the broken rows (and their values), or none."""
+    rows = np.flatnonzero(broken)
+    if not rows.size:
+        return []
+    listed = [f"{row} ({values[row]:g})" if values is not None else str(row) for row in rows]
+    return [Problem(f"{text}, in {rows.size} row(s): {shown(listed)}", tuple(rows.tolist()))]
+
+
+def _column_problems(values: pd.Series, feature: Feature) -> list[Problem]:
+    missing = _mask(values.isna())
+    problems = missing_problems(feature.name, missing)
+    if feature.categorical:
+        return problems + category_problems(values, feature, ~missing)
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        text = f"column {feature.name!r}: holds {values.dtype}, expected numbers; clean it first"
+        return [*problems, Problem(text)]
+    return problems + number_problems(values.to_numpy(np.float64, na_value=np.nan), feature)
+
+
+def _label_problems(label: pd.Series) -> list[Problem]:
+    values = pd.to_numeric(label, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    problems = rows_problem("label neither +1 nor -1", (values != 1) & (values != -1))
+    found = [name for name, value in (("+1", 1.0), ("-1", -1.0)) if np.any(values == value)]
+    if not problems and len(found) == 1:
+        problems = [Problem(f"the label has one value, {found[0]}; expected both +1 and -1")]
+    return problems
+
+
+def _mask(values: pd.Series) -> Mask:
+    return values.to_numpy(np.bool_)
+
+
+def _quoted(values: Sequence[str]) -> str:
+    return shown(repr(value) for value in values)

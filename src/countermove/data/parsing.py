@@ -1,0 +1,87 @@
+"""Cells to numbers and to text, without guessing.
+
+A cell is a number, a text, or missing; what cannot be read is reported by the
+caller with its row, never replaced.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+
+MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "none", "missing", "?", "<na>"})
+"""What a number column may hold for "no value", in any case."""
+
+EXACT_INTEGERS = 2.0**53
+"""Up to here every whole number is a float; beyond, an integer would change silently."""
+
+BOOLEAN_WORDS = {"true": 1.0, "false": 0.0}
+
+
+def numbers(values: pd.Series) -> tuple[NDArray[np.float64], Mask, Mask]:
+    """Read a column as numbers.
+
+    Returns
+    -------
+    tuple
+        The numbers (NaN where there is none), which cells are missing, and which
+        cells hold something else than a number.
+    """
+    if pd.api.types.is_bool_dtype(values.dtype) or pd.api.types.is_numeric_dtype(values.dtype):
+        read = values.to_numpy(np.float64, na_value=np.nan)
+        return read, np.isnan(read), np.zeros(len(read), dtype=np.bool_)
+    read = _parsed(values)
+    unread = np.flatnonzero(np.isnan(read))
+    missing = np.zeros(len(read), dtype=np.bool_)
+    if unread.size:
+        words = texts(values.iloc[unread]).fillna("")
+        read[unread] = _parsed(words)
+        missing[unread] = words.str.lower().isin(MISSING_WORDS).to_numpy(np.bool_)
+    return read, missing, np.isnan(read) & ~missing
+
+
+def _parsed(values: pd.Series) -> NDArray[np.float64]:
+    # By way of text, so that a date is not read as its nanoseconds.
+    read = pd.to_numeric(values.reset_index(drop=True).astype("str"), errors="coerce")
+    return np.array(read.to_numpy(np.float64, na_value=np.nan))
+
+
+def truth_values(values: pd.Series) -> pd.Series:
+    """Replace the words true and false by 1 and 0, for binary columns."""
+    if pd.api.types.is_bool_dtype(values.dtype) or pd.api.types.is_numeric_dtype(values.dtype):
+        return values
+    words = texts(values)
+    translated = words.str.lower().map(BOOLEAN_WORDS)
+    return words.where(translated.isna(), translated.map({1.0: "1", 0.0: "0"}))
+
+
+def texts(values: pd.Series, numeric: bool = False) -> pd.Series:
+    """Read a column as text; missing cells stay missing, blank cells become missing.
+
+    Parameters
+    ----------
+    values
+        The column.
+    numeric
+        Whether the values are numbers in disguise: ``1.0`` and ``01`` then read
+        ``1``, so that they meet a category written as a number.
+    """
+    if pd.api.types.is_bool_dtype(values.dtype) and not numeric:
+        return values.map({True: "True", False: "False"}).astype("str")
+    if numeric or pd.api.types.is_numeric_dtype(values.dtype):
+        return _number_texts(values)
+    # Dates and other objects read as they print.
+    words = values.astype("str").str.strip()
+    return words.where(values.notna() & (words != ""))
+
+
+def _number_texts(values: pd.Series) -> pd.Series:
+    read = numbers(values)[0]
+    whole = np.isfinite(read) & (np.floor(read) == read) & (np.abs(read) <= EXACT_INTEGERS)
+    rounded = pd.Series(np.where(whole, read, 0).astype(np.int64), index=values.index)
+    words = values.astype("str").str.strip()
+    words = words.where(~whole, rounded.astype("str"))
+    return words.where(values.notna() & (words != ""))

@@ -1,0 +1,54 @@
+"""People in standardised units: the form in which every later stage reads a split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from countermove.data.design_matrix import design_matrix
+from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
+
+GROUP = "group:"
+"""Prefix of sensitive columns, which may bear the name of a feature."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One split: ids (n,), features (n, d) in standardised units, labels ±1 (n,), groups."""
+
+    ids: NDArray[np.str_]
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    groups: pd.DataFrame
+
+
+def fit_standardiser(table: pd.DataFrame, schema: Schema, divide_by_root_d: bool) -> Standardiser:
+    """Return means and scales of a typed table, one per model column."""
+    people = design_matrix(table, schema)
+    return Standardiser.fit(people.X, schema.feature_names, divide_by_root_d=divide_by_root_d)
+
+
+def standardised_table(
+    table: pd.DataFrame, schema: Schema, standardiser: Standardiser
+) -> pd.DataFrame:
+    """Return a typed table as one frame: row_id, label, standardised features, groups."""
+    ids, X, y, groups = design_matrix(table, schema)
+    features = pd.DataFrame(standardiser.transform(X), columns=list(schema.feature_names))
+    who = pd.DataFrame({"row_id": ids, "label": y})
+    kept = groups.reset_index(drop=True).add_prefix(GROUP)
+    return pd.concat([who, features, kept], axis=1)
+
+
+def rows_of(frame: pd.DataFrame, schema: Schema) -> Rows:
+    """Read back what `standardised_table` wrote."""
+    groups = frame[[name for name in frame.columns if name.startswith(GROUP)]]
+    return Rows(
+        ids=frame["row_id"].to_numpy(dtype=np.str_),
+        X=np.ascontiguousarray(frame[list(schema.feature_names)].to_numpy(dtype=np.float64)),
+        y=frame["label"].to_numpy(dtype=np.float64),
+        groups=groups.rename(columns=lambda name: name.removeprefix(GROUP)),
+    )

@@ -1,0 +1,293 @@
+"""What the columns of a table mean, written once.
+
+A schema names the id, the label and its favourable value, the features with
+their kind, unit, bounds and who may change them, and the sensitive columns that
+audits need. Everything later (action sets, reports, checks) is derived from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from countermove.errors import SchemaError
+
+Kind: TypeAlias = Literal["numeric", "integer", "binary", "ordered", "onehot"]
+Change: TypeAlias = Literal["immutable", "up", "down", "both"]
+Source: TypeAlias = Literal["embedded", "fabricated", "file"]
+Value: TypeAlias = str | int | float
+
+KINDS: tuple[Kind, ...] = ("numeric", "integer", "binary", "ordered", "onehot")
+CHANGES: tuple[Change, ...] = ("immutable", "up", "down", "both")
+SOURCES: tuple[Source, ...] = ("embedded", "fabricated", "file")
+
+ROW_ID = "row_id"
+"""Column of a typed table that names the person."""
+
+LABEL = "label"
+"""Column of a typed table with +1 (favourable) or -1."""
+
+
+def value_text(value: Value) -> str:
+    """Return the one spelling of a category or label value.
+
+    Whole numbers lose their decimals, so that ``1``, ``1.0`` and ``"1"`` agree.
+
+    >>> value_text(1.0), value_text("no account"), value_text(0.5)
+    ('1', 'no account', '0.5')
+    """
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column a score may read.
+
+    Parameters
+    ----------
+    name
+        The column.
+    kind
+        ``numeric``; ``integer``; ``binary`` (0 or 1, or two categories of which the
+        second is 1); ``ordered`` (categories in their order, coded 0, 1, …);
+        ``onehot`` (categories without an order, one model column each).
+    change
+        What the person may do about it: nothing, raise it, lower it, or both.
+    unit
+        Unit of the values, for people to read.
+    min, max
+        Bounds of the values, inclusive, in that unit; ``None`` is unbounded.
+    step
+        Smallest change that makes sense, in that unit; ``None`` is any.
+    categories
+        The values of a categorical column, as text.
+    """
+
+    name: str
+    kind: Kind
+    change: Change = "immutable"
+    unit: str = ""
+    min: float | None = None
+    max: float | None = None
+    step: float | None = None
+    categories: tuple[str, ...] = ()
+
+    @property
+    def categorical(self) -> bool:
+        """Whether the typed table holds this column as text."""
+        return self.kind in ("ordered", "onehot")
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the entry of this feature as a schema file would hold it."""
+        entry: dict[str, Any] = {"kind": self.kind, "change": self.change}
+        optional = {"unit": self.unit, "min": self.min, "max": self.max, "step": self.step}
+        entry |= {key: value for key, value in optional.items() if value not in ("", None)}
+        return entry | ({"categories": list(self.categories)} if self.categories else {})
+
+
+@dataclass(frozen=True)
+class Label:
+    """The outcome column and the value people hope for."""
+
+    column: str
+    favourable: Value
+
+
+@dataclass(frozen=True)
+class ModelFeature:
+    """One column of the design matrix.
+
+    ``min`` and ``max`` bound the coded value (minus and plus infinity when the
+    schema leaves them open); ``group`` is the source column for one-hot columns,
+    of which exactly one is 1, and ``None`` otherwise.
+    """
+
+    name: str
+    source: str
+    kind: Kind
+    change: Change
+    min: float
+    max: float
+    step: float | None
+    group: str | None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A table, described.
+
+    Parameters
+    ----------
+    name
+        Name of the dataset.
+    label, features
+        The outcome and the columns a score reads, in order.
+    id
+        Column that identifies a row, or ``None`` to number the rows.
+    sensitive
+        Group columns kept for audits. One of them is a feature only when it is
+        listed under the features as well.
+    ignore
+        Columns of the file that are dropped unread.
+    cleaning
+        Name of the recipe that turns the raw layout into these columns.
+    source
+        Where the table comes from when the user brings no file.
+    description
+        One line for people.
+    """
+
+    name: str
+    label: Label
+    features: tuple[Feature, ...]
+    id: str | None = None
+    sensitive: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    cleaning: str | None = None
+    source: Source = "file"
+    description: str = field(default="", compare=False)
+
+    @classmethod
+    def from_mapping(cls, name: str, mapping: Mapping[str, Any], origin: str = "") -> Schema:
+        """Read a schema from the mapping a YAML file holds.
+
+        Parameters
+        ----------
+        name
+            Name of the dataset.
+        mapping
+            The content.
+        origin
+            File named in errors; the dataset's name when empty.
+
+        Raises
+        ------
+        SchemaError
+            If it contradicts itself; the message names the file and the key.
+        """
+        from countermove.data.schema_reading import schema_from_mapping
+
+        return schema_from_mapping(name, mapping, origin or f"schema {name!r}")
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the mapping that :meth:`from_mapping` reads back to an equal schema."""
+        mapping: dict[str, Any] = {
+            "label": {"column": self.label.column, "favourable": self.label.favourable},
+            "features": {feature.name: feature.to_mapping() for feature in self.features},
+            "source": self.source,
+        }
+        optional = {
+            "description": self.description,
+            "id": self.id,
+            "cleaning": self.cleaning,
+            "sensitive": list(self.sensitive),
+            "ignore": list(self.ignore),
+        }
+        return mapping | {key: value for key, value in optional.items() if value}
+
+    def digest(self) -> str:
+        """Return the SHA-256 of everything that gives the columns their meaning.
+
+        The order of the features counts (it is the order of a model's weights);
+        the description and the source do not.
+        """
+        mapping = self.to_mapping()
+        mapping["label"]["favourable"] = value_text(self.label.favourable)
+        mapping["features"] = [[feature.name, feature.to_mapping()] for feature in self.features]
+        for key in ("description", "source", "ignore"):
+            mapping.pop(key, None)
+        text = json.dumps(mapping, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def raw_columns(self) -> tuple[str, ...]:
+        """The columns this schema names: id, features, sensitive, label; each once."""
+        named = [self.id] if self.id is not None else []
+        named += [feature.name for feature in self.features]
+        named += [*self.sensitive, self.label.column]
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def table_columns(self) -> tuple[str, ...]:
+        """The columns of the typed table, in order."""
+        middle = dict.fromkeys([feature.name for feature in self.features] + list(self.sensitive))
+        return (ROW_ID, *middle, LABEL)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The columns of the design matrix; one-hot columns read ``Column=value``."""
+        return tuple(column.name for column in self.model_features())
+
+    def feature(self, name: str) -> Feature:
+        """Return the feature of that name."""
+        for feature in self.features:
+            if feature.name == name:
+                return feature
+        raise SchemaError(f"schema {self.name!r} has no feature {name!r}")
+
+    def model_features(self) -> tuple[ModelFeature, ...]:
+        """Return one entry per column of the design matrix, in order."""
+        return tuple(column for feature in self.features for column in _expanded(feature))
+
+
+def load_schema(name: str, folder: Path) -> Schema:
+    """Read the schema ``<folder>/<name>.yml``.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such schema; the nearest name is suggested.
+    SchemaError
+        If the file cannot be read or contradicts itself.
+    """
+    from countermove.data.names import check_dataset_name
+    from countermove.data.schema_reading import read_schema
+
+    check_dataset_name(name, folder)
+    return read_schema(name, Path(folder) / f"{name}.yml")
+
+
+def _expanded(feature: Feature) -> list[ModelFeature]:
+    """Return the model columns of one feature."""
+    if feature.kind == "onehot":
+        return [
+            ModelFeature(
+                name=f"{feature.name}={category}",
+                source=feature.name,
+                kind="onehot",
+                change=feature.change,
+                min=0.0,
+                max=1.0,
+                step=1.0,
+                group=feature.name,
+            )
+            for category in feature.categories
+        ]
+    low = -math.inf if feature.min is None else float(feature.min)
+    high = math.inf if feature.max is None else float(feature.max)
+    step = feature.step
+    if feature.kind == "binary":
+        low, high, step = 0.0, 1.0, 1.0
+    elif feature.kind == "ordered":
+        low, high, step = 0.0, float(len(feature.categories) - 1), 1.0
+    elif feature.kind == "integer":
+        step = 1.0 if step is None else step
+    return [
+        ModelFeature(
+            name=feature.name,
+            source=feature.name,
+            kind=feature.kind,
+            change=feature.change,
+            min=low,
+            max=high,
+            step=step,
+            group=None,
+        )
+    ]

@@ -1,0 +1,283 @@
+"""Reading schema files, and refusing those that contradict themselves.
+
+Each refusal names the file and the key, says what was found and what belongs
+there. YAML's traps are refused too: keys given twice, and ``yes``/``no`` that
+YAML turns into booleans.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, cast
+
+import yaml
+
+from countermove.data.schema import (
+    CHANGES,
+    KINDS,
+    LABEL,
+    ROW_ID,
+    SOURCES,
+    Feature,
+    Kind,
+    Label,
+    Schema,
+    Value,
+    value_text,
+)
+from countermove.errors import SchemaError, nearest, shown
+
+RECIPES = ("credit", "german")
+"""Cleaning recipes a schema may name; :mod:`countermove.data.recipes` holds them."""
+
+GROUP_PREFIX = "group:"
+"""Marks the sensitive columns where they stand beside standardised features."""
+
+SCHEMA_KEYS = (
+    "description",
+    "source",
+    "cleaning",
+    "id",
+    "label",
+    "features",
+    "sensitive",
+    "ignore",
+)
+FEATURE_KEYS = ("kind", "change", "unit", "min", "max", "step", "categories")
+LABEL_KEYS = ("column", "favourable")
+
+Choice = TypeVar("Choice", bound=str)
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML's safe loader, refusing a key that is given twice."""
+
+
+def _mapping_without_repeats(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
+    twice = [str(key) for key, count in Counter(map(str, keys)).items() if count > 1]
+    if twice:
+        raise yaml.constructor.ConstructorError(
+            None, None, f"the key {twice[0]!r} is given twice", node.start_mark
+        )
+    return loader.construct_mapping(node, deep=True)
+
+
+_StrictLoader.add_constructor(
+    yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_repeats
+)
+
+
+def read_schema(name: str, path: Path) -> Schema:
+    """Read one schema file; see :func:`countermove.data.schema.load_schema`."""
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_StrictLoader)
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise SchemaError(f"{path} is not a YAML file that can be read: {error}") from error
+    return schema_from_mapping(name, content, str(path))
+
+
+def schema_from_mapping(name: str, mapping: object, origin: str) -> Schema:
+    """Check every entry of ``mapping`` and build the schema; ``origin`` is named in errors."""
+    content = _mapping(mapping, SCHEMA_KEYS, origin, "the file")
+    for key in ("label", "features"):
+        if key not in content:
+            _refuse(origin, key, "is missing")
+    label = _label(content["label"], origin)
+    features = _features(content["features"], origin)
+    cleaning = content.get("cleaning")
+    schema = Schema(
+        name=name,
+        label=label,
+        features=features,
+        id=_text(content["id"], origin, "id") if content.get("id") is not None else None,
+        sensitive=_names(content.get("sensitive"), origin, "sensitive"),
+        ignore=_names(content.get("ignore"), origin, "ignore"),
+        cleaning=None if cleaning is None else _one_of(cleaning, RECIPES, origin, "cleaning"),
+        source=_one_of(content.get("source", "file"), SOURCES, origin, "source"),
+        description=_optional_text(content.get("description"), origin, "description"),
+    )
+    _check_roles(schema, origin)
+    return schema
+
+
+def _check_roles(schema: Schema, origin: str) -> None:
+    """Refuse a column with two roles that exclude each other."""
+    names = {feature.name for feature in schema.features}
+    label = schema.label.column
+    roles = {"features": names, "sensitive": set(schema.sensitive), "ignore": set(schema.ignore)}
+    for role, columns in roles.items():
+        if label in columns:
+            _refuse(origin, role, f"holds the label column {label!r}; the label has its own key")
+        if schema.id is not None and schema.id in columns:
+            _refuse(origin, role, f"holds the id column {schema.id!r}; the id has its own key")
+    if schema.id == label:
+        _refuse(origin, "id", f"is the label column {label!r}")
+    ignored = sorted(roles["ignore"] & (names | roles["sensitive"]))
+    if ignored:
+        _refuse(origin, "ignore", f"holds {shown(ignored)}, used elsewhere in the schema")
+    reserved = sorted({ROW_ID, LABEL} & (names | roles["sensitive"]))
+    if reserved:
+        _refuse(
+            origin, "features", f"{shown(reserved)}: names kept for the typed table; rename them"
+        )
+    prefixed = sorted(n for n in names | roles["sensitive"] if n.startswith(GROUP_PREFIX))
+    if prefixed:
+        _refuse(origin, "features", f"{shown(prefixed)}: no name may start with {GROUP_PREFIX!r}")
+    repeated = [n for n, count in Counter(schema.feature_names).items() if count > 1]
+    if repeated:
+        _refuse(origin, "features", f"gives the model column {shown(repeated)} twice")
+
+
+def _label(entry: object, origin: str) -> Label:
+    content = _mapping(entry, LABEL_KEYS, origin, "label")
+    for key in LABEL_KEYS:
+        if content.get(key) is None:
+            _refuse(origin, f"label.{key}", "is missing")
+    column = _text(content["column"], origin, "label.column")
+    return Label(column, _value(content["favourable"], origin, "label.favourable"))
+
+
+def _features(entry: object, origin: str) -> tuple[Feature, ...]:
+    if not isinstance(entry, Mapping) or not entry:
+        _refuse(
+            origin, "features", "must map each column to its entry, and name at least one column"
+        )
+    features = tuple(_feature(_text(n, origin, "features"), e, origin) for n, e in entry.items())
+    repeated = [n for n, count in Counter(f.name for f in features).items() if count > 1]
+    if repeated:
+        _refuse(origin, "features", f"names {shown(repeated)} twice")
+    return features
+
+
+def _feature(name: str, entry: object, origin: str) -> Feature:
+    where = f"features.{name}"
+    content = _mapping(entry, FEATURE_KEYS, origin, where)
+    if "kind" not in content:
+        _refuse(origin, f"{where}.kind", f"is missing; one of {', '.join(KINDS)}")
+    kind = _one_of(content["kind"], KINDS, origin, f"{where}.kind")
+    change = _one_of(content.get("change", "immutable"), CHANGES, origin, f"{where}.change")
+    if kind == "onehot" and change in ("up", "down"):
+        _refuse(origin, f"{where}.change", f"is {change!r}, but one-hot categories have no order")
+    feature = Feature(
+        name=name,
+        kind=kind,
+        change=change,
+        unit=_optional_text(content.get("unit"), origin, f"{where}.unit"),
+        min=_number(content.get("min"), origin, f"{where}.min"),
+        max=_number(content.get("max"), origin, f"{where}.max"),
+        step=_number(content.get("step"), origin, f"{where}.step"),
+        categories=_categories(content.get("categories"), kind, origin, where),
+    )
+    _check_bounds(feature, origin, where)
+    return feature
+
+
+def _check_bounds(feature: Feature, origin: str, where: str) -> None:
+    """Refuse bounds and steps that leave no value or make no sense for the kind."""
+    given = {"min": feature.min, "max": feature.max, "step": feature.step}
+    if feature.kind not in ("numeric", "integer"):
+        for key, value in given.items():
+            if value is not None:
+                _refuse(
+                    origin, f"{where}.{key}", f"is given, but a {feature.kind} feature has none"
+                )
+        return
+    if feature.min is not None and feature.max is not None and feature.min >= feature.max:
+        problem = f"{feature.min:g} is not below max {feature.max:g}"
+        _refuse(origin, f"{where}.min", problem)
+    if feature.step is not None and feature.step <= 0:
+        _refuse(origin, f"{where}.step", f"is {feature.step:g}; it must be positive")
+    if feature.kind == "integer":
+        for key, value in given.items():
+            if value is not None and not float(value).is_integer():
+                _refuse(
+                    origin, f"{where}.{key}", f"is {value:g}, but the feature holds whole numbers"
+                )
+
+
+def _categories(entry: object, kind: Kind, origin: str, where: str) -> tuple[str, ...]:
+    key = f"{where}.categories"
+    if kind in ("numeric", "integer"):
+        if entry is not None:
+            _refuse(origin, key, f"are given, but a {kind} feature has none")
+        return ()
+    if entry is None and kind == "binary":
+        return ()
+    if not isinstance(entry, list) or len(entry) < 2:
+        _refuse(origin, key, "must list at least two values")
+    if kind == "binary" and len(entry) != 2:
+        _refuse(origin, key, f"must list exactly two values for a binary feature, not {len(entry)}")
+    texts = tuple(value_text(_value(value, origin, key)) for value in entry)
+    repeated = [text for text, count in Counter(texts).items() if count > 1]
+    if repeated:
+        _refuse(origin, key, f"list {shown(repeated)} twice")
+    return texts
+
+
+def _refuse(origin: str, key: str, problem: str) -> NoReturn:
+    raise SchemaError(f"{origin}: {key}: {problem}")
+
+
+def _mapping(entry: object, known: Iterable[str], origin: str, where: str) -> Mapping[str, Any]:
+    if not isinstance(entry, Mapping):
+        keys = ", ".join(known)
+        _refuse(origin, where, f"must be a mapping with keys {keys}, not {_spelled(entry)}")
+    for key in entry:
+        if key not in known:
+            _refuse(origin, where, f"unknown key {key!r}; {nearest(str(key), known)}")
+    return entry
+
+
+def _one_of(value: object, known: tuple[Choice, ...], origin: str, key: str) -> Choice:
+    for choice in known:
+        if value == choice:
+            return choice
+    _refuse(origin, key, f"is {_spelled(value)}; {nearest(str(value), known)}")
+
+
+def _text(value: object, origin: str, key: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        _refuse(origin, key, f"must be text, not {_spelled(value)}")
+    return value
+
+
+def _optional_text(value: object, origin: str, key: str) -> str:
+    return "" if value is None else _text(value, origin, key).strip()
+
+
+def _value(value: object, origin: str, key: str) -> Value:
+    """Return a category or label value; YAML's booleans are refused with the remedy."""
+    if isinstance(value, bool):
+        _refuse(origin, key, f"holds {_spelled(value)}; YAML reads yes and no so: put it in quotes")
+    if isinstance(value, int | float) and math.isfinite(value):
+        return value
+    return _text(value, origin, key)
+
+
+def _number(value: object, origin: str, key: str) -> float | None:
+    if value is None:
+        return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(cast(float, value)):
+        _refuse(origin, key, f"must be a finite number, not {_spelled(value)}")
+    return float(cast(float, value))
+
+
+def _names(entry: object, origin: str, key: str) -> tuple[str, ...]:
+    if entry is None:
+        return ()
+    if not isinstance(entry, list):
+        _refuse(origin, key, f"must be a list of columns, not {_spelled(entry)}")
+    names = tuple(_text(name, origin, key) for name in entry)
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        _refuse(origin, key, f"names {shown(repeated)} twice")
+    return names
+
+
+def _spelled(value: object) -> str:
+    return f"{type(value).__name__} {value!r}" if value is not None else "nothing"

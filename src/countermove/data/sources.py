@@ -1,0 +1,209 @@
+"""Where a raw table comes from: the user's file, else embedded, else fabricated.
+
+Files are read as text where the format is text, so that nothing is guessed
+before the schema has its say. Embedded tables are checked by SHA-256.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from countermove.data.checks import check_columns
+from countermove.data.names import check_dataset_name, known_datasets
+from countermove.data.schema import Schema
+from countermove.errors import DataError, UnknownNameError, nearest
+
+__all__ = [
+    "EMBEDDED",
+    "check_dataset_name",
+    "known_datasets",
+    "read_embedded",
+    "read_file",
+    "read_raw",
+    "table_hash",
+]
+
+SUFFIXES = (".csv", ".parquet")
+"""Formats a user may bring."""
+
+EMBEDDED = {
+    "credit": (
+        "credit.csv.xz",
+        "4feb153b514b1b3b590a9a6b96e2fc2f9abb728a9fb9dadc420f6b48c9641789",
+    ),
+    "german": (
+        "german.csv.gz",
+        "ef39753fb48b705517a208dbd3104896b8da8b19df54a24dd488e072a2f5f3cd",
+    ),
+}
+"""File and SHA-256 of each table inside the package; docs/data says how they were made."""
+
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def read_raw(name: str, raw_folder: Path, schema: Schema) -> pd.DataFrame:
+    """Read the raw table of a dataset.
+
+    A file ``<raw_folder>/<name>.csv`` or ``.parquet`` wins over the table the
+    package carries or fabricates.
+
+    Parameters
+    ----------
+    name
+        Name of the dataset.
+    raw_folder
+        Folder of the user's files, usually ``data/01_raw``.
+    schema
+        Says where the table comes from when there is no file.
+
+    Raises
+    ------
+    DataError
+        If there is no table, two, or one that cannot be read.
+    """
+    candidates = [Path(raw_folder) / f"{name}{suffix}" for suffix in SUFFIXES]
+    found = [path for path in candidates if path.is_file()]
+    if len(found) > 1:
+        raise DataError(f"two files for {name!r}: {found[0]} and {found[1]}; keep one")
+    if found:
+        return read_file(found[0])
+    if schema.source == "embedded":
+        return read_embedded(name)
+    if schema.source == "fabricated":
+        from countermove.data.synthetic import fabricate
+
+        return fabricate(name)
+    expected = " or ".join(str(path) for path in candidates)
+    raise DataError(f"missing file: the table {name!r} is expected in {expected}")
+
+
+def read_file(path: Path) -> pd.DataFrame:
+    """Read a CSV (every cell as text) or parquet file.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, empty, broken, or has duplicate columns.
+    """
+    if path.suffix not in SUFFIXES:
+        raise DataError(f"{path}: unknown format {path.suffix!r}; expected {' or '.join(SUFFIXES)}")
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise DataError(f"missing file: {path}") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    if path.suffix == ".csv":
+        return _csv(content, str(path))
+    return _parquet(content, str(path))
+
+
+def read_embedded(name: str) -> pd.DataFrame:
+    """Read a table the package carries, raw, every cell as text.
+
+    Raises
+    ------
+    UnknownNameError
+        If the package carries no such table.
+    DataError
+        If the file is not the one whose SHA-256 is on record.
+    """
+    import gzip
+    import lzma
+
+    if name not in EMBEDDED:
+        raise UnknownNameError(f"no embedded table {name!r}; {nearest(name, EMBEDDED)}")
+    file_name, expected = EMBEDDED[name]
+    try:
+        content = files("countermove.data").joinpath("embedded", file_name).read_bytes()
+    except OSError as error:
+        raise DataError(f"the package lacks {file_name}; install it again: {error}") from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != expected:
+        raise DataError(
+            f"the embedded table {file_name} is damaged: SHA-256 {found}, expected {expected}; "
+            "install the package again"
+        )
+    unpack = lzma.decompress if file_name.endswith(".xz") else gzip.decompress
+    return _csv(unpack(content), file_name)
+
+
+def table_hash(table: pd.DataFrame) -> str:
+    """Return the SHA-256 of a table's content: columns in order, and every cell.
+
+    The index does not count, nor does the file the table came from.
+    """
+    digest = hashlib.sha256(f"{len(table)} rows".encode())
+    for column in table.columns:
+        values = table[column]
+        digest.update(json.dumps(str(column)).encode())
+        if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
+            digest.update(values.dtype.str.encode() + values.to_numpy().tobytes())
+        else:
+            cells = values.astype(object).where(values.notna(), None).tolist()
+            digest.update(json.dumps(cells, default=str).encode())
+    return digest.hexdigest()
+
+
+def _csv(content: bytes, origin: str) -> pd.DataFrame:
+    """Read comma-separated UTF-8 text, with or without a byte-order mark."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{origin} is not UTF-8 at byte {error.start}; save it as CSV UTF-8"
+        ) from error
+    header = _header(text, origin)
+    try:
+        frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(f"{origin} is not a table: {error}") from error
+    # Rows longer than the header would turn into an index, and shift every column.
+    if not isinstance(frame.index, pd.RangeIndex) or frame.shape[1] != len(header):
+        raise DataError(f"{origin}: the rows have more cells than the header has columns")
+    frame.columns = pd.Index(header)
+    return frame
+
+
+def _header(text: str, origin: str) -> list[str]:
+    """Return the column names as written; pandas would rename the duplicates."""
+    try:
+        header = next((row for row in csv.reader(io.StringIO(text)) if row), [])
+    except csv.Error as error:
+        raise DataError(f"{origin} has no header that can be read: {error}") from error
+    if not header:
+        raise DataError(f"{origin} is empty; expected a header and rows")
+    for separator in (";", "\t"):
+        if len(header) == 1 and separator in header[0]:
+            raise DataError(f"{origin} is separated by {separator!r}; expected commas")
+    if not all(name.strip() for name in header):
+        raise DataError(
+            f"{origin}: a column has no name in the header; name it, or save the table without "
+            "its row numbers"
+        )
+    check_columns(header, (), header, origin)
+    return header
+
+
+def _parquet(content: bytes, origin: str) -> pd.DataFrame:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        # An unnamed pandas index is no data.
+        names = [name for name in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(name)]
+        check_columns(names, (), names, origin)
+        frame: pd.DataFrame = file.read(columns=names).to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{origin} is not a parquet file that can be read: {error}") from error
+    return frame

@@ -1,0 +1,204 @@
+"""Train, validation, calibration and test rows.
+
+Every row draws its place from its id and the seed alone, so the order of the
+file does not matter. Rows with the same feature values stay together, and each
+class is divided in the same proportions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from countermove.data.schema import LABEL, ROW_ID, Schema
+from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.randomness import seed_of
+
+Array = NDArray[np.float64]
+Ranks = NDArray[np.uint64]
+
+
+def split_table(
+    table: pd.DataFrame,
+    schema: Schema,
+    fractions: Mapping[str, float],
+    seed: int,
+    balance: bool = False,
+    max_rows: int | None = None,
+    min_per_class: int = 2,
+) -> dict[str, pd.DataFrame]:
+    """Divide a typed table into named splits.
+
+    Parameters
+    ----------
+    table
+        A typed table.
+    schema
+        Names the features by which rows count as duplicates of each other.
+    fractions
+        Share of the rows per split, positive, summing to 1.
+    seed
+        Seed of the run.
+    balance
+        Draw as many rows of the larger class as the smaller one has.
+    max_rows
+        Draw at most this many rows, each class in its proportion.
+    min_per_class
+        Rows of each class every split must hold.
+
+    Returns
+    -------
+    dict
+        One table per split, rows in the order of ``table``. Together they hold
+        each drawn row once. Each class meets its shares up to one row, unless large
+        groups of duplicates stand in the way.
+
+    Raises
+    ------
+    ParameterError
+        If the fractions or counts make no sense.
+    NotEnoughRowsError
+        If a split would hold too few rows of a class; the message has the numbers.
+    """
+    _check_fractions(fractions)
+    _check_count(min_per_class, "min_per_class", least=1)
+    drawn = draw_rows(table, seed, balance=balance, max_rows=max_rows)
+    place = _places(drawn, schema, list(fractions.values()), seed)
+    splits = {
+        name: drawn[place == position].reset_index(drop=True)
+        for position, name in enumerate(fractions)
+    }
+    _check_classes(splits, min_per_class, len(drawn))
+    return splits
+
+
+def draw_rows(
+    table: pd.DataFrame, seed: int, balance: bool = False, max_rows: int | None = None
+) -> pd.DataFrame:
+    """Return the rows of a typed table that a run uses, in their order.
+
+    See :func:`split_table` for the parameters.
+    """
+    if max_rows is not None:
+        _check_count(max_rows, "max_rows", least=2)
+    favourable = table[LABEL].to_numpy() == 1
+    counts = np.array([np.sum(~favourable), np.sum(favourable)])
+    wanted = np.full(2, counts.min()) if balance else counts
+    total = int(wanted.sum())
+    if max_rows is not None and total > max_rows:
+        # The smaller class is rounded up, so that a cap never wipes it out.
+        small = int(wanted.argmin())
+        share = math.ceil(max_rows * wanted[small] / total)
+        wanted = np.full(2, max_rows - share)
+        wanted[small] = share
+        if balance:
+            wanted = np.full(2, max_rows // 2)
+    if np.array_equal(wanted, counts):
+        return table.reset_index(drop=True)
+    ranks = row_ranks(table, seed, "rows drawn")
+    keep = np.zeros(len(table), dtype=np.bool_)
+    for code, count in enumerate(wanted):
+        members = np.flatnonzero(favourable == bool(code))
+        keep[members[np.argsort(ranks[members], kind="stable")[:count]]] = True
+    return table[keep].reset_index(drop=True)
+
+
+def row_ranks(table: pd.DataFrame, seed: int, stage: str) -> Ranks:
+    """Return a pseudo-random number per row that depends on its id, the seed and the stage."""
+    key = f"{seed_of(seed, stage):016x}"
+    ids = table[ROW_ID].to_numpy(dtype=object)
+    return pd.util.hash_array(ids, hash_key=key, categorize=False)
+
+
+def duplicate_groups(table: pd.DataFrame, schema: Schema) -> NDArray[np.int64]:
+    """Return a group number per row; rows with equal feature values share one.
+
+    Groups are told apart by a 64-bit hash: a clash would only keep two strangers
+    together, which harms nothing.
+    """
+    features = table[[feature.name for feature in schema.features]]
+    hashes = pd.util.hash_pandas_object(features, index=False).to_numpy()
+    return np.unique(hashes, return_inverse=True)[1].astype(np.int64)
+
+
+def _places(
+    table: pd.DataFrame, schema: Schema, fractions: list[float], seed: int
+) -> NDArray[np.int64]:
+    """Return the position of the split of each row."""
+    groups = duplicate_groups(table, schema)
+    sizes = np.bincount(groups)
+    together = sizes[groups] > 1
+    favourable = table[LABEL].to_numpy() == 1
+    ranks = row_ranks(table, seed, "split")
+    shares = np.asarray(fractions, dtype=np.float64)
+    place = np.zeros(len(table), dtype=np.int64)
+    place[together] = _place_groups(groups[together], ranks[together], shares)
+    # Single rows then make up what each class still lacks in each split.
+    for sign in (False, True):
+        members = favourable == sign
+        placed = np.bincount(place[members & together], minlength=len(shares))
+        lacking = np.maximum(shares * members.sum() - placed, 0.0)
+        single = np.flatnonzero(members & ~together)
+        order = single[np.argsort(ranks[single], kind="stable")]
+        place[order] = _cut(np.ones(len(order)), lacking)
+    return place
+
+
+def _place_groups(groups: NDArray[np.int64], ranks: Ranks, shares: Array) -> NDArray[np.int64]:
+    """Return the split of each row when groups stay whole; a group draws its smallest rank."""
+    names, members = np.unique(groups, return_inverse=True)
+    draws = np.full(len(names), np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(draws, members, ranks)
+    order = np.argsort(draws, kind="stable")
+    place = np.zeros(len(names), dtype=np.int64)
+    place[order] = _cut(np.bincount(members).astype(np.float64)[order], shares)
+    return place[members]
+
+
+def _cut(sizes: Array, shares: Array) -> NDArray[np.int64]:
+    """Lay the sizes end to end and return in which share the middle of each falls."""
+    if not sizes.size:
+        return np.zeros(0, dtype=np.int64)
+    ends = np.cumsum(sizes)
+    middles = (ends - sizes / 2) / ends[-1]
+    cuts = np.cumsum(shares)[:-1] / shares.sum()
+    return np.asarray(np.searchsorted(cuts, middles, side="right"), dtype=np.int64)
+
+
+def _check_fractions(fractions: Mapping[str, float]) -> None:
+    if not fractions:
+        raise ParameterError("no fractions given; expected a share per split, summing to 1")
+    for name, share in fractions.items():
+        number = isinstance(share, int | float) and not isinstance(share, bool)
+        if not number or not 0 < share <= 1:
+            raise ParameterError(f"fraction of {name!r} is {share!r}; expected a share in (0, 1]")
+    total = math.fsum(fractions.values())
+    if abs(total - 1) > 1e-9:
+        listed = ", ".join(f"{name} {share:g}" for name, share in fractions.items())
+        raise ParameterError(f"fractions must sum to 1, but {listed} sum to {total:g}")
+
+
+def _check_count(count: int, name: str, least: int) -> None:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < least:
+        raise ParameterError(f"{name} is {count!r}; expected a whole number of at least {least}")
+
+
+def _check_classes(splits: Mapping[str, pd.DataFrame], least: int, n_rows: int) -> None:
+    """Refuse a division in which some split lacks rows of some class."""
+    counts = {
+        name: {sign: int(np.sum(split[LABEL] == sign)) for sign in (1, -1)}
+        for name, split in splits.items()
+    }
+    poor = [name for name, count in counts.items() if min(count.values()) < least]
+    if poor:
+        listed = "; ".join(
+            f"{name}: {count[1]} favourable, {count[-1]} not" for name, count in counts.items()
+        )
+        raise NotEnoughRowsError(
+            f"too few rows for the split: {n_rows} rows give {listed}; every split needs at "
+            f"least {least} of each class. Bring more rows, or change the fractions"
+        )

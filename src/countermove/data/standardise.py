@@ -1,0 +1,152 @@
+"""One border between the users' units and the library's.
+
+A feature :math:`x` becomes :math:`z = (x - m) / s`, an action :math:`a` becomes
+:math:`a / s`; both have inverses here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from countermove.errors import DataError, ParameterError, shown
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Standardiser:
+    r"""Means and scales of the training rows.
+
+    Parameters
+    ----------
+    mean
+        :math:`m`, shape (d,), in original units.
+    scale
+        :math:`s > 0`, shape (d,), in original units.
+    names
+        The d columns.
+    """
+
+    mean: Array
+    scale: Array
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        names = tuple(self.names)
+        for field in ("mean", "scale"):
+            values = np.array(getattr(self, field), dtype=np.float64)
+            if values.shape != (len(names),) or not np.isfinite(values).all():
+                raise ParameterError(
+                    f"{field} has shape {values.shape}; expected {len(names)} finite numbers"
+                )
+            values.flags.writeable = False
+            object.__setattr__(self, field, values)
+        if not (self.scale > 0).all():
+            raise ParameterError("every scale must be positive")
+        object.__setattr__(self, "names", names)
+
+    @classmethod
+    def fit(
+        cls, X: ArrayLike, names: Sequence[str], divide_by_root_d: bool = False
+    ) -> Standardiser:
+        r"""Fit on the training rows, and on them only.
+
+        Parameters
+        ----------
+        X
+            Training features, shape (n, d), original units.
+        names
+            The d columns.
+        divide_by_root_d
+            Use :math:`s = \sqrt{d}\,\sigma` instead of :math:`s = \sigma`, as the
+            strategic-classification papers do: the squared norm of a row then does
+            not grow with the number of features.
+
+        Raises
+        ------
+        DataError
+            If a value is not finite, or a column does not vary.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != len(names) or not X.size:
+            raise DataError(f"X has shape {X.shape}; expected rows of {len(names)} features")
+        broken = np.flatnonzero(~np.isfinite(X).all(axis=1))
+        if broken.size:
+            raise DataError(
+                f"cannot standardise: values that are not finite in rows {shown(broken)}",
+                rows=broken,
+            )
+        constant = X.max(axis=0) == X.min(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, spread = X.mean(axis=0), X.std(axis=0)
+        constant |= spread == 0
+        if constant.any():
+            listed = shown(repr(names[column]) for column in np.flatnonzero(constant).tolist())
+            raise DataError(
+                f"cannot standardise: {listed} do(es) not vary over the {len(X)} training rows; "
+                "take it out of the features, merge rare categories, or train on more rows"
+            )
+        overflow = ~(np.isfinite(mean) & np.isfinite(spread))
+        if overflow.any():
+            listed = shown(repr(names[column]) for column in np.flatnonzero(overflow).tolist())
+            raise DataError(f"cannot standardise: {listed} is too large; use a larger unit")
+        root = np.sqrt(X.shape[1]) if divide_by_root_d else 1.0
+        return cls(mean, spread * root, tuple(names))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Return features in standardised units."""
+        return (self._columns(X) - self.mean) / self.scale
+
+    def inverse(self, Z: ArrayLike) -> Array:
+        """Return features in original units."""
+        return self._columns(Z) * self.scale + self.mean
+
+    def action_to_original(self, action: ArrayLike) -> Array:
+        """Return an action (a difference of features) in original units."""
+        return self._columns(action) * self.scale
+
+    def action_to_standard(self, action: ArrayLike) -> Array:
+        """Return an action (a difference of features) in standardised units."""
+        return self._columns(action) / self.scale
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists; floats survive JSON exactly."""
+        return {
+            "mean": self.mean.tolist(),
+            "scale": self.scale.tolist(),
+            "names": list(self.names),
+        }
+
+    @classmethod
+    def from_json(cls, description: Mapping[str, Any]) -> Standardiser:
+        """Return what :meth:`to_json` described."""
+        return cls(
+            np.asarray(description["mean"], dtype=np.float64),
+            np.asarray(description["scale"], dtype=np.float64),
+            tuple(description["names"]),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Standardiser) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash((self.mean.tobytes(), self.scale.tobytes(), self.names))
+
+    def _columns(self, values: ArrayLike) -> Array:
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape[-1:] != (self.n_features,):
+            raise DataError(
+                f"array of shape {array.shape} given; expected {self.n_features} columns "
+                f"({shown(self.names)})"
+            )
+        return array

@@ -1,0 +1,151 @@
+"""Models at rest: safetensors for the numbers, JSON for what they mean.
+
+A model is written beside its destination and renamed into place, so a reader
+sees a whole model or none. Both files carry a SHA-256; loading never runs code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from countermove.data.standardise import Standardiser
+from countermove.errors import ModelFileError, nearest
+from countermove.scores.base import Score
+from countermove.scores.linear import LinearScore
+from countermove.scores.partly_linear import PartlyLinearScore
+
+FORMAT_VERSION = 1
+WEIGHTS = "score.safetensors"
+DESCRIPTION = "model.json"
+_KINDS: dict[str, type[Score]] = {kind.kind: kind for kind in (LinearScore, PartlyLinearScore)}
+
+
+@dataclass(frozen=True)
+class PublishedModel:
+    """A score with everything needed to apply it to a raw table.
+
+    Parameters
+    ----------
+    score
+        The score, in standardised units, its threshold folded into the intercept.
+    standardiser
+        From original to standardised units.
+    schema_digest
+        SHA-256 of the schema the model was made for.
+    about
+        JSON-ready facts: parameters, response trained for, threshold, seed.
+    """
+
+    score: Score
+    standardiser: Standardiser
+    schema_digest: str
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+def save_model(model: PublishedModel, folder: Path) -> str:
+    """Write a model into a new folder, all or nothing; return the SHA-256 of its description."""
+    weights = save_tensors({k: v.contiguous() for k, v in model.score.state_dict().items()})
+    description: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "package_version": version("countermove"),
+        "schema_digest": model.schema_digest,
+        "score": {"kind": model.score.kind, "arguments": model.score.describe()},
+        "standardiser": model.standardiser.to_json(),
+        "about": model.about,
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+    }
+    digest = _digest(description)
+    if folder.exists():
+        raise ModelFileError(f"{folder} exists already; a stored model is never overwritten")
+    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.partial")
+    partial.mkdir(parents=True)
+    try:
+        _write(partial / WEIGHTS, weights)
+        text = json.dumps(description | {"sha256": digest}, indent=2, allow_nan=False)
+        _write(partial / DESCRIPTION, text.encode())
+        os.rename(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return digest
+
+
+def load_model(folder: Path, schema_digest: str | None = None) -> PublishedModel:
+    """Read a model, refusing one that is damaged, altered or made for another schema."""
+    description = _read_description(folder)
+    if schema_digest is not None and description["schema_digest"] != schema_digest:
+        raise ModelFileError(
+            f"the model in {folder} was made for another schema (digest "
+            f"{description['schema_digest'][:12]}…, the present one is {schema_digest[:12]}…); "
+            "retrain it, or restore the schema it was trained with"
+        )
+    weights = _read(folder / WEIGHTS)
+    if hashlib.sha256(weights).hexdigest() != description["weights_sha256"]:
+        raise ModelFileError(
+            f"{folder / WEIGHTS} is truncated or was altered: its SHA-256 is not the one its "
+            "description records; restore the file or use another version"
+        )
+    kind = description["score"]["kind"]
+    if kind not in _KINDS:
+        raise ModelFileError(
+            f"{folder} holds a score of unknown kind {kind!r}; {nearest(kind, _KINDS)}"
+        )
+    score = _KINDS[kind](**description["score"]["arguments"])
+    try:
+        score.load_state_dict(load_tensors(weights))
+    except (SafetensorError, RuntimeError) as error:
+        raise ModelFileError(f"{folder / WEIGHTS} does not fit its description: {error}") from error
+    standardiser = Standardiser.from_json(description["standardiser"])
+    return PublishedModel(score, standardiser, description["schema_digest"], description["about"])
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    path = folder / DESCRIPTION
+    try:
+        description: dict[str, Any] = json.loads(_read(path))
+        recorded = description.pop("sha256")
+    except (ValueError, KeyError, AttributeError) as error:
+        raise ModelFileError(f"{path} is not a model description: {error!r}") from error
+    if description.get("format_version") != FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} has format version {description.get('format_version')!r}, this release reads "
+            f"{FORMAT_VERSION}; load it with the release that wrote it "
+            f"({description.get('package_version')})"
+        )
+    if _digest(description) != recorded:
+        raise ModelFileError(
+            f"{path} was altered: its content does not match the SHA-256 it records; "
+            "restore the file or use another version"
+        )
+    return description
+
+
+def _digest(description: dict[str, Any]) -> str:
+    canonical = json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write and reach the disk before the folder is renamed into place."""
+    with path.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())

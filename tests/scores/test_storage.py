@@ -1,0 +1,109 @@
+"""A stored model is whole, unaltered and of the right schema, or it is refused."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from countermove.data.standardise import Standardiser
+from countermove.errors import ModelFileError
+from countermove.scores import LinearScore, PartlyLinearScore, storage
+from countermove.scores.storage import DESCRIPTION, WEIGHTS, PublishedModel, load_model, save_model
+
+
+def model(kind: str = "linear") -> PublishedModel:
+    draws = torch.Generator().manual_seed(0)
+    score = (
+        LinearScore(3, draws)
+        if kind == "linear"
+        else PartlyLinearScore(3, movable=[1], hidden=(4, 4), generator=draws)
+    )
+    unit = Standardiser(np.array([0.1, 1 / 3, 2.0]), np.array([1.0, 0.7, 3.0]), ("a", "b", "c"))
+    return PublishedModel(score, unit, "digest", {"threshold": 0.5})
+
+
+@pytest.fixture
+def stored(tmp_path):
+    folder = tmp_path / "model"
+    save_model(model(), folder)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["linear", "partly_linear"])
+def test_round_trip_is_exact(tmp_path, kind):
+    saved = model(kind)
+    save_model(saved, tmp_path / "m")
+    loaded = load_model(tmp_path / "m", "digest")
+    X = torch.randn(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    assert torch.equal(loaded.score(X), saved.score(X))
+    assert np.array_equal(loaded.standardiser.scale, saved.standardiser.scale)
+    assert loaded.about == saved.about
+
+
+def test_description_says_what_made_it(stored):
+    description = json.loads((stored / DESCRIPTION).read_text())
+    assert description["format_version"] == storage.FORMAT_VERSION
+    assert description["package_version"]
+    assert description["schema_digest"] == "digest"
+    assert len(description["weights_sha256"]) == 64
+
+
+def test_truncated_weights_are_refused(stored):
+    path = stored / WEIGHTS
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(ModelFileError, match="truncated or was altered"):
+        load_model(stored)
+
+
+def test_tampered_description_is_refused(stored):
+    path = stored / DESCRIPTION
+    path.write_text(path.read_text().replace('"threshold": 0.5', '"threshold": 0.1'))
+    with pytest.raises(ModelFileError, match="was altered"):
+        load_model(stored)
+
+
+def test_truncated_description_is_refused(stored):
+    path = stored / DESCRIPTION
+    path.write_text(path.read_text()[:40])
+    with pytest.raises(ModelFileError, match="not a model description"):
+        load_model(stored)
+
+
+def test_missing_model_is_named(tmp_path):
+    with pytest.raises(ModelFileError, match="cannot read"):
+        load_model(tmp_path / "nothing")
+
+
+def test_model_of_another_schema_is_refused(stored):
+    with pytest.raises(ModelFileError, match="another schema"):
+        load_model(stored, "other")
+
+
+def test_other_format_is_refused_by_name(stored):
+    path = stored / DESCRIPTION
+    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 99'))
+    with pytest.raises(ModelFileError, match="format version 99"):
+        load_model(stored)
+
+
+@pytest.mark.parametrize("stop_at", [WEIGHTS, DESCRIPTION])
+def test_interrupted_write_leaves_nothing_behind(tmp_path, monkeypatch, stop_at):
+    original = storage._write
+
+    def interrupted(path, content):
+        if path.name == stop_at:
+            raise KeyboardInterrupt
+        original(path, content)
+
+    monkeypatch.setattr(storage, "_write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save_model(model(), tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_version_is_never_overwritten(stored):
+    before = (stored / DESCRIPTION).read_bytes()
+    with pytest.raises(ModelFileError, match="exists already"):
+        save_model(model(), stored)
+    assert (stored / DESCRIPTION).read_bytes() == before
