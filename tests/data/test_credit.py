@@ -93,11 +93,11 @@ def test_the_typed_table_has_the_eleven_strategic_features(
     assert not protected & set(schema.feature_names)
 
 
-def test_the_past_cannot_be_changed_but_most_can(schemas: Path) -> None:
+def test_overdue_months_can_only_leave_the_window(schemas: Path) -> None:
     columns = load_schema("credit", schemas).model_features()
-    movable = [column.name for column in columns if column.change != "immutable"]
-    assert len(movable) >= 6
-    assert not [name for name in movable if "Overdue" in name]
+    changes = {column.name: column.change for column in columns}
+    assert [name for name, change in changes.items() if change == "immutable"] == ["EducationLevel"]
+    assert {change for name, change in changes.items() if "Overdue" in name} == {"down"}
     assert all(column.min == 0 for column in columns)
 
 

@@ -1,0 +1,1 @@
+"""Kedro datasets: how tables, schemas, models and figures lie on disk."""

@@ -1,0 +1,66 @@
+"""Tables and JSON that are replaced whole: an interrupted write leaves the previous file readable.
+
+Kedro's own datasets open the target and write into it. These write a sibling
+file first and rename it, which a local file system does in one step.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+from kedro_datasets.json import JSONDataset
+from kedro_datasets.pandas import ParquetDataset
+from kedro_datasets.plotly import JSONDataset as PlotlyDataset
+from kedro_datasets.text import TextDataset
+
+
+class _ReplacedWhole:
+    """Mixin for a local, unversioned Kedro file dataset."""
+
+    _filepath: PurePosixPath
+
+    def _get_save_path(self) -> PurePosixPath:
+        return self._filepath.with_name(f".{self._filepath.name}.partial")
+
+    def _rename(self) -> None:
+        os.replace(Path(self._get_save_path()), Path(self._filepath))
+
+
+class TableDataset(_ReplacedWhole, ParquetDataset):  # type: ignore[misc]
+    """A parquet table."""
+
+    def save(self, data: Any) -> None:
+        """Write the table beside its target, then rename it."""
+        super().save(data)
+        self._rename()
+
+
+class FactsDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
+    """A JSON document; NaN and infinity are refused, because JSON has neither."""
+
+    DEFAULT_SAVE_ARGS: ClassVar[dict[str, Any]] = {"indent": 2, "allow_nan": False}
+
+    def save(self, data: Any) -> None:
+        """Write the document beside its target, then rename it."""
+        super().save(data)
+        self._rename()
+
+
+class PageDataset(_ReplacedWhole, TextDataset):  # type: ignore[misc]
+    """An HTML page."""
+
+    def save(self, data: Any) -> None:
+        """Write the page beside its target, then rename it."""
+        super().save(data)
+        self._rename()
+
+
+class FigureDataset(_ReplacedWhole, PlotlyDataset):  # type: ignore[misc]
+    """A plotly figure, previewed by kedro-viz."""
+
+    def save(self, data: Any) -> None:
+        """Write the figure beside its target, then rename it."""
+        super().save(data)
+        self._rename()

@@ -1,0 +1,87 @@
+"""Raw tables by name, schemas by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from kedro.io import AbstractDataset, DatasetError
+
+from countermove.data.checks import check_table
+from countermove.data.schema import Schema, load_schema
+from countermove.data.sources import read_raw
+
+
+def schema_at(path: Path) -> Schema:
+    """Read the schema that a catalog entry points at."""
+    return load_schema(path.stem, path.parent)
+
+
+class SchemaDataset(AbstractDataset[None, Schema]):
+    """What the columns of a dataset mean: ``conf/base/schemas/<dataset>.yml``."""
+
+    def __init__(self, filepath: str, metadata: dict[str, Any] | None = None) -> None:
+        self._filepath = Path(filepath)
+        self.metadata = metadata
+
+    def load(self) -> Schema:
+        """Read the schema."""
+        return schema_at(self._filepath)
+
+    def save(self, data: None) -> None:
+        """Refuse: schemas are configuration."""
+        raise DatasetError("schemas are configuration; edit the YAML instead")
+
+    def _exists(self) -> bool:
+        return self._filepath.exists()
+
+    def _describe(self) -> dict[str, Any]:
+        return {"filepath": str(self._filepath)}
+
+
+class RawTableDataset(AbstractDataset[None, pd.DataFrame]):
+    """The raw table of a dataset: the user's file, else the embedded or fabricated one.
+
+    Parameters
+    ----------
+    folder
+        ``{"path": …}`` of the folder where users put ``<dataset>.csv`` or ``<dataset>.parquet``.
+    schema
+        ``{"path": …}`` of the dataset's schema; its name is the dataset's.
+    metadata
+        Layer and other hints for kedro-viz.
+    """
+
+    def __init__(
+        self,
+        folder: dict[str, str],
+        schema: dict[str, str],
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        self._folder = Path(folder["path"])
+        self._schema = Path(schema["path"])
+        self.metadata = metadata
+
+    def load(self) -> pd.DataFrame:
+        """Read the table as it came."""
+        return read_raw(self._schema.stem, self._folder, schema_at(self._schema))
+
+    def save(self, data: None) -> None:
+        """Refuse: raw data is never written."""
+        raise DatasetError("raw tables are read-only")
+
+    def _describe(self) -> dict[str, Any]:
+        return {"dataset": self._schema.stem, "folder": str(self._folder)}
+
+
+class MatchesSchema:
+    """Catalog validator: the typed table holds what its schema says, and has rows."""
+
+    def __init__(self, schema: dict[str, str]) -> None:
+        self._schema = Path(schema["path"])
+
+    def validate(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Return the table, or raise a ``DataError`` that names rows and columns."""
+        check_table(data, schema_at(self._schema))
+        return data

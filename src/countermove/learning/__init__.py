@@ -1,0 +1,20 @@
+"""Learning a rule that counts on people's answer."""
+
+from countermove.learning.baselines import bias_search, hardt_threshold, shifted_blind
+from countermove.learning.classifier import StrategicClassifier
+from countermove.learning.evaluation import accuracy_after, sensitivity, usual_responses
+from countermove.learning.objectives import StrategicRisk
+from countermove.learning.regularisers import L2, Regulariser
+
+__all__ = [
+    "L2",
+    "Regulariser",
+    "StrategicClassifier",
+    "StrategicRisk",
+    "accuracy_after",
+    "bias_search",
+    "hardt_threshold",
+    "sensitivity",
+    "shifted_blind",
+    "usual_responses",
+]

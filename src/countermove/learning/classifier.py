@@ -1,0 +1,323 @@
+"""A scikit-learn classifier that counts on people's answer.
+
+``predict`` and ``score`` judge people where they stand, as scikit-learn expects;
+``respond`` and ``score_after_response`` let them answer the rule first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from countermove.errors import ParameterError
+from countermove.learning import labels as labelling
+from countermove.learning.evaluation import accuracy_after
+from countermove.learning.fitting import Recipe
+from countermove.learning.populations import Population, population
+from countermove.learning.regularisers import Regulariser
+from countermove.people import ActionSet, Cost
+from countermove.randomness import generator
+from countermove.response.base import Responses
+from countermove.scores import LinearScore, Score
+from countermove.training import History, Loss, Sample, Trainer
+
+Floats = NDArray[np.float64]
+Rows = Any
+"""What scikit-learn calls array-like: arrays, lists, data frames."""
+
+
+class _ParameterBesideMethod:
+    """Let ``score`` be both the parameter (the first axis) and scikit-learn's method.
+
+    Reading the attribute gives the method; assigning it, as constructors and
+    ``set_params`` do, stores the parameter, which ``get_params`` reads back.
+    """
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self.method if instance is None else self.method.__get__(instance, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+
+class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Strategic empirical risk minimisation.
+
+    .. math:: \min_s \frac1n \sum_i \ell\bigl(y_i, s(x_i^{after})\bigr) + \lambda R(s)
+
+    Parameters
+    ----------
+    score
+        A `Score` to start from (copied); None: linear.
+    cost, actions
+        What a move costs and which are allowed, in the units of ``X``; None:
+        ``QuadraticCost(1.0)``, everything may move.
+    response
+        ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` (blind training), a
+        `Response`, or a robust population: a list of these or ``{"kind": "robust",
+        "members": [...]}`` (see `countermove.learning.populations.population`).
+    temperature, eval_temperature
+        Of the smoothed step in training, and in early stopping and evaluation
+        (None: the same), for responses given by name.
+    regulariser
+        Any `Regulariser`; it carries its strength.
+    loss, optimiser, learning_rate, batch_size, max_epochs, patience
+        See `Loss` and `Trainer`.
+    validation_fraction
+        Share of the rows, per class, that stops training early; 0 stops by the
+        training rows.
+    favourable
+        Label people want; None: ``classes_[1]``.
+    random_state
+        Decides the split, the shuffles and a random start.
+    start
+        Where training starts: ``"blind"``, ``"means"``, ``"random"`` or ``"given"``.
+    calibrate
+        Whether the intercept is settled after training by the accuracy after
+        response on training and validation rows. See `Recipe` for both.
+
+    Attributes
+    ----------
+    score_ : Score
+        The published rule: :math:`s(x) \ge 0` is the favourable decision.
+    coef_, intercept_ : arrays of shape (1, d) and (1,)
+        Of a linear ``score_``.
+    history_ : History
+        Epoch by epoch.
+    classes_ : array
+        Both labels, sorted.
+    favourable_ : label
+        The label people want.
+    """
+
+    def __init__(
+        self,
+        score: Score | None = None,
+        cost: Cost | None = None,
+        actions: ActionSet | None = None,
+        response: Any = "best",
+        temperature: float = 0.5,
+        eval_temperature: float | None = None,
+        regulariser: Regulariser | None = None,
+        loss: str = "hinge",
+        optimiser: str = "adam",
+        learning_rate: float = 0.05,
+        batch_size: int = 64,
+        max_epochs: int = 50,
+        patience: int = 7,
+        validation_fraction: float = 0.2,
+        favourable: Any = None,
+        random_state: Any = 0,
+        start: str | None = None,
+        calibrate: bool | None = None,
+    ) -> None:
+        self.score = score
+        self.cost = cost
+        self.actions = actions
+        self.response = response
+        self.temperature = temperature
+        self.eval_temperature = eval_temperature
+        self.regulariser = regulariser
+        self.loss = loss
+        self.optimiser = optimiser
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.favourable = favourable
+        self.random_state = random_state
+        self.start = start
+        self.calibrate = calibrate
+
+    def fit(
+        self,
+        X: Rows,
+        y: Rows,
+        *,
+        validation: tuple[Rows, Rows] | None = None,
+        checkpoint: Path | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X, y
+            People, shape (n, d), and two labels.
+        validation
+            Rows to stop by; by default a share of ``X, y`` is set aside.
+        checkpoint
+            File to write after every epoch and to resume from (see `Trainer.fit`).
+        progress
+            Show a progress bar.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, copy=True)
+        self.classes_, self.favourable_ = labelling.two_classes(y, self.favourable)
+        seed = labelling.seed_from(self.random_state)
+        rows, signs = np.ascontiguousarray(X), labelling.signs(y, self.favourable_)
+        if validation is None:
+            kept, held = labelling.stratified_split(
+                signs, self.validation_fraction, generator(seed, "validation")
+            )
+            train, valid = (rows[kept], signs[kept]), (rows[held], signs[held])
+        else:
+            train, valid = (rows, signs), self._checked(*validation)
+        given = self.__dict__["score"]
+        if given is not None and given.n_features != rows.shape[1]:
+            raise ParameterError(
+                f"the score reads {given.n_features} features, X has {rows.shape[1]}"
+            )
+        sample = Sample(*map(torch.from_numpy, (*train, *valid)))
+        score, history = self._recipe(seed).fit(
+            given, sample, checkpoint=checkpoint, progress=progress
+        )
+        self.score_: Score = score
+        self.history_: History = history
+        return self
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of a linear score, shape (1, d)."""
+        return self._linear().weight.detach().numpy()[None, :].copy()
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercept of a linear score, shape (1,)."""
+        return self._linear().bias.detach().numpy()[None].copy()
+
+    def decision_function(self, X: Rows) -> Floats:
+        """Return the score of ``classes_[1]``, nobody moving.
+
+        This is ``score_(X)`` if that class is the favourable one, else its negative.
+        """
+        values = self._values(X)
+        return self._sign() * values
+
+    def predict(self, X: Rows) -> NDArray[Any]:
+        """Return the labels decided, nobody moving."""
+        return self._named(self._values(X) >= 0.0)
+
+    def predict_proba(self, X: Rows) -> Floats:
+        """Return the probabilities of ``classes_``: the sigmoid of the score, nobody moving."""
+        from scipy.special import expit
+
+        values = self.decision_function(X)
+        return np.column_stack([expit(-values), expit(values)])
+
+    def respond(self, X: Rows, response: Any = None) -> Responses[Any]:
+        """Return where people move to in answer to the rule.
+
+        Parameters
+        ----------
+        X
+            People, shape (n, d).
+        response
+            As in the constructor; None: the one trained with, at its evaluation temperature.
+        """
+        rows = self._rows(X)
+        return self._judging(response).only.respond(self.score_, rows)
+
+    def predict_after_response(self, X: Rows, response: Any = None) -> NDArray[Any]:
+        """Return the labels decided once people have moved."""
+        rows = self._rows(X)
+        return self._named(self._judging(response).only.decisions_after(self.score_, rows))
+
+    def score_after_response(self, X: Rows, y: Rows, response: Any = None) -> float:
+        """Return the accuracy once people have moved; of a robust response, the worst member's.
+
+        A robust response with weights gives the weighted mean instead.
+        """
+        check_is_fitted(self)
+        members = self._judging(response)
+        rows, signs = self._checked(X, y)
+        found = [accuracy_after(self.score_, rows, signs, r).accuracy for r in members.members]
+        return min(found) if members.weights is None else float(np.dot(members.weights, found))
+
+    score = _ParameterBesideMethod(ClassifierMixin.score)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        parameters: dict[str, Any] = super().get_params(deep=deep)
+        return parameters | {"score": self.__dict__["score"]}
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what scikit-learn may expect: two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        # A rule that waits for people to move refuses many of them where they stand.
+        tags.classifier_tags.poor_score = self.response != "none"
+        return tags
+
+    def _recipe(self, seed: int) -> Recipe:
+        trainer = Trainer(
+            optimiser=self.optimiser,
+            learning_rate=self.learning_rate,
+            batch_size=self.batch_size,
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+            seed=seed,
+        )
+        return Recipe(
+            trained_against=self._population(self.response, self.temperature),
+            judged_by=self._population(self.response, self._judging_temperature()),
+            trainer=trainer,
+            loss=Loss(self.loss),
+            regulariser=self.regulariser,
+            start=self.start,
+            calibrate=self.calibrate,
+        )
+
+    def _population(self, response: Any, temperature: float) -> Population:
+        return population(response, self.cost, self.actions, temperature)
+
+    def _judging(self, response: Any) -> Population:
+        chosen = self.response if response is None else response
+        return self._population(chosen, self._judging_temperature())
+
+    def _judging_temperature(self) -> float:
+        return self.temperature if self.eval_temperature is None else self.eval_temperature
+
+    def _rows(self, X: Rows) -> Floats:
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.require(rows, requirements=["C", "W"])
+
+    def _checked(self, X: Rows, y: Rows) -> tuple[Floats, Floats]:
+        """Return rows and signs of people that were not trained on."""
+        rows, given = validate_data(self, X, y, reset=False, dtype=np.float64)
+        labelling.check_known(given, self.classes_)
+        signs = labelling.signs(given, self.favourable_)
+        return np.require(rows, requirements=["C", "W"]), signs
+
+    def _values(self, X: Rows) -> Floats:
+        rows = self._rows(X)
+        with torch.no_grad():
+            values: Floats = self.score_(torch.from_numpy(rows)).numpy()
+        return values
+
+    def _sign(self) -> float:
+        return 1.0 if self.favourable_ == self.classes_[1] else -1.0
+
+    def _named(self, favourable: NDArray[np.bool_]) -> NDArray[Any]:
+        positions = favourable if self._sign() > 0 else ~favourable
+        named: NDArray[Any] = self.classes_[positions.astype(np.intp)]
+        return named
+
+    def _linear(self) -> LinearScore:
+        check_is_fitted(self, "score_")
+        if isinstance(self.score_, LinearScore):
+            return self.score_
+        raise AttributeError(f"a {self.score_.kind} score has no coef_; read score_ instead")

@@ -1,0 +1,129 @@
+"""One cell of a published comparison: every rule on one split, under one population.
+
+The figures of the papers are loops over this function; nothing else trains
+or judges in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.learning.baselines import bias_search, shifted_blind
+from countermove.learning.classifier import StrategicClassifier
+from countermove.learning.evaluation import worst_accuracy
+from countermove.learning.populations import Population, population
+from countermove.people import ActionSet, Cost
+from countermove.response import BestResponse
+from countermove.response.base import NoResponse
+
+Floats = NDArray[np.float64]
+Labelled = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Three parts of a table, each features (n, d) and labels in {-1, +1}."""
+
+    train: Labelled
+    validation: Labelled
+    test: Labelled
+
+    @property
+    def known(self) -> Labelled:
+        """Training and validation rows together: all a rule may be tuned on."""
+        X = np.concatenate([self.train[0], self.validation[0]])
+        return X, np.concatenate([self.train[1], self.validation[1]])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Test accuracies; all but the benchmark after people have moved, worst member counting.
+
+    Attributes
+    ----------
+    benchmark
+        The blind rule while nobody moves.
+    blind
+        The blind rule as it is.
+    shifted_blind
+        The blind rule, its bar raised by what best responders can reach.
+    bias_search
+        The blind direction with the best intercept for the population.
+    strategic
+        The rule trained for the population.
+    """
+
+    benchmark: float
+    blind: float
+    shifted_blind: float
+    bias_search: float
+    strategic: float
+
+    def to_json(self) -> dict[str, float]:
+        """Return the accuracies by name."""
+        return asdict(self)
+
+
+def train_blind(split: Split, **settings: Any) -> StrategicClassifier:
+    """Train as if nobody moved; its accuracy on the test rows is the benchmark."""
+    blind = StrategicClassifier(**(settings | {"response": "none"}))
+    return blind.fit(*split.train, validation=split.validation)
+
+
+def compare(
+    split: Split,
+    response: Any,
+    cost: Cost | None = None,
+    actions: ActionSet | None = None,
+    blind: StrategicClassifier | None = None,
+    **settings: Any,
+) -> Comparison:
+    """Train for a population and measure it beside the baselines.
+
+    Parameters
+    ----------
+    split
+        Rows to train on, to stop by and to judge on.
+    response, cost, actions
+        The population, as `StrategicClassifier` takes it.
+    blind
+        A blind rule trained on the same split before; None trains one.
+    settings
+        Further arguments of `StrategicClassifier`, for both rules.
+    """
+    blind = train_blind(split, **settings) if blind is None else blind
+    strategic = StrategicClassifier(
+        cost=cost, actions=actions, **(settings | {"response": response})
+    ).fit(*split.train, validation=split.validation)
+    people = judging_population(response, cost, actions, settings)
+    rational = BestResponse(cost, actions)
+    rules = {
+        "blind": blind.score_,
+        "shifted_blind": shifted_blind(blind.score_, rational, split.known[0]),
+        "bias_search": bias_search(blind.score_, people.members, *split.known),
+        "strategic": strategic.score_,
+    }
+    after = {
+        name: worst_accuracy(rule, *split.test, people.members) for name, rule in rules.items()
+    }
+    return Comparison(benchmark=worst_accuracy(blind.score_, *split.test, (NoResponse(),)), **after)
+
+
+def judging_population(
+    response: Any, cost: Cost | None, actions: ActionSet | None, settings: Mapping[str, Any]
+) -> Population:
+    """Return the population at its evaluation temperature."""
+    trained_at = settings.get("temperature", 0.5)
+    judged_at = settings.get("eval_temperature")
+    return population(response, cost, actions, trained_at if judged_at is None else judged_at)
+
+
+def mean_comparison(cells: list[Comparison]) -> Comparison:
+    """Return the mean of every accuracy over splits."""
+    rows = np.array([list(cell.to_json().values()) for cell in cells])
+    return Comparison(*rows.mean(axis=0).tolist())

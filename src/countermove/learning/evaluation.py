@@ -1,0 +1,141 @@
+"""Accuracy, always under a named response.
+
+An accuracy without the name of the response it was measured under means
+nothing here, so every figure carries it and the sensitivity table shows the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.people import ActionSet, Cost
+from countermove.response.base import NoResponse, Response
+from countermove.scores import Score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AccuracyUnderResponse:
+    """Share of people decided rightly once they have answered the rule.
+
+    Attributes
+    ----------
+    response
+        Name of the response.
+    accuracy
+        Share of rows whose decision after the move equals their label.
+    accepted
+        Share of rows with the favourable decision after the move.
+    n
+        Number of rows.
+    """
+
+    response: str
+    accuracy: float
+    accepted: float
+    n: int
+
+
+@dataclass(frozen=True)
+class SensitivityTable:
+    """Accuracies of named models under named responses.
+
+    Attributes
+    ----------
+    entries
+        ``entries[response][model]``.
+    """
+
+    entries: Mapping[str, Mapping[str, AccuracyUnderResponse]]
+
+    def accuracies(self) -> dict[str, dict[str, float]]:
+        """Return ``{response: {model: accuracy}}``, ready for ``metrics.json``."""
+        return {
+            response: {model: entry.accuracy for model, entry in models.items()}
+            for response, models in self.entries.items()
+        }
+
+    def worst(self, model: str) -> AccuracyUnderResponse:
+        """Return the entry under which a model does worst."""
+        column = [models[model] for models in self.entries.values()]
+        return min(column, key=lambda entry: entry.accuracy)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return responses as rows, models as columns."""
+        import pandas as pd
+
+        return pd.DataFrame.from_dict(self.accuracies(), orient="index").rename_axis("response")
+
+
+def accuracy_after(score: Score, X: Floats, y: Floats, response: Response) -> AccuracyUnderResponse:
+    """Measure a score under one response.
+
+    Parameters
+    ----------
+    score
+        The published rule.
+    X
+        People before they move, shape (n, d), standardised units.
+    y
+        Labels in {-1, +1}, +1 favourable, shape (n,).
+    response
+        How people answer.
+    """
+    labels = np.asarray(y)
+    if labels.shape != (len(X),):
+        raise ParameterError(f"{len(X)} people need as many labels, got shape {labels.shape}")
+    if not len(labels):
+        raise NotEnoughRowsError("an accuracy needs at least one row")
+    decisions = response.decisions_after(score, X)
+    right = decisions == (labels > 0)
+    return AccuracyUnderResponse(
+        response=response.name,
+        accuracy=float(np.mean(right)),
+        accepted=float(np.mean(decisions)),
+        n=len(labels),
+    )
+
+
+def sensitivity(
+    scores: Mapping[str, Score], X: Floats, y: Floats, responses: Mapping[str, Response]
+) -> SensitivityTable:
+    """Measure every score under every response."""
+    return SensitivityTable(
+        {
+            name: {model: accuracy_after(score, X, y, response) for model, score in scores.items()}
+            for name, response in responses.items()
+        }
+    )
+
+
+def worst_accuracy(score: Score, X: Floats, y: Floats, responses: Sequence[Response]) -> float:
+    """Return the lowest accuracy over the responses."""
+    return min(accuracy_after(score, X, y, response).accuracy for response in responses)
+
+
+def usual_responses(
+    cost: Cost | None = None,
+    actions: ActionSet | None = None,
+    temperatures: Sequence[float] = (0.2, 0.5, 1.0),
+    **extra: Response,
+) -> dict[str, Response]:
+    """Return the populations every report shows: nobody moves, best, smooth, published."""
+    from countermove.response import named_response
+
+    def made(name: str, temperature: float) -> Any:
+        return named_response(name, cost, actions, temperature)
+
+    responses: dict[str, Response] = {"none": NoResponse(), "best": made("best", 0.5)}
+    responses |= {f"smooth_{value:g}": made("smooth", value) for value in temperatures}
+    responses["published"] = made("published", 0.2)
+    return responses | extra

@@ -1,0 +1,204 @@
+r"""The best intercept for a fixed direction, judged by what people do.
+
+For every person there is one shift of the intercept from which on they are
+accepted: raising it only ever helps. So the accuracy after response is a step
+function of the shift, and its maximum is a walk over the sorted thresholds.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from countermove.errors import ParameterError
+from countermove.response.base import NoResponse, Response
+from countermove.response.best import BestResponse
+from countermove.scores import Score
+
+Floats = NDArray[np.float64]
+AnyScore = TypeVar("AnyScore", bound=Score)
+
+GLOBAL_PROBES = 48
+"""Rules tried over the whole range: no bracket then holds more than about 1/24 of the people."""
+LOCAL_PROBES = 24
+"""Rules tried around the best: resolves it to a few people in a thousand."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A shift of the intercept and the accuracy after response it gives on the rows used."""
+
+    shift: float
+    accuracy: float
+
+
+def calibrate_intercept(
+    score: AnyScore,
+    responses: Sequence[Response],
+    X: Floats,
+    y: Floats,
+    weights: Sequence[float] | None = None,
+) -> AnyScore:
+    """Return a copy of the score whose intercept is the best under the responses.
+
+    The slope stays; `best_shift` says what is maximised.
+    """
+    return shift_intercept(score, best_shift(score, responses, X, y, weights).shift)
+
+
+def shift_intercept(score: AnyScore, shift: float) -> AnyScore:
+    """Return a copy of the score with ``shift`` added to its intercept."""
+    shifted = copy.deepcopy(score)
+    with torch.no_grad():
+        shifted.bias.add_(shift)
+    return shifted
+
+
+def best_shift(
+    score: Score,
+    responses: Sequence[Response],
+    X: Floats,
+    y: Floats,
+    weights: Sequence[float] | None = None,
+    smoothing: float = 0.0,
+) -> Cut:
+    r"""Return the shift of the intercept with the highest accuracy after response.
+
+    .. math:: \max_\beta \min_m \frac1n \sum_i
+              \mathbf 1\{ y_i = \text{decision}_m(s + \beta)(x_i) \}
+
+    Parameters
+    ----------
+    score
+        Fixes the direction.
+    responses
+        One, or several to be robust over: the worst member counts, or their
+        ``weights``-ed mean.
+    X, y
+        People, shape (n, d), and labels in {-1, +1}.
+    smoothing
+        0 maximises the accuracy on these rows; a share above 0 maximises its
+        average over the neighbouring cuts, that share of all cuts on either side,
+        which is steadier on new people.
+
+    Notes
+    -----
+    Exact for ``none`` and ``best``, where people's thresholds are known in closed
+    form; otherwise thresholds are bracketed by probing rules and the best probe
+    is resolved locally. Ties go to the shift farthest from any person's threshold.
+    """
+    if not responses:
+        raise ParameterError("a bias search needs at least one response")
+    thresholds = [_thresholds(score, response, X, y) for response in responses]
+    return best_cut(thresholds, y, weights, smoothing)
+
+
+def best_cut(
+    thresholds: Sequence[Floats],
+    y: Floats,
+    weights: Sequence[float] | None = None,
+    smoothing: float = 0.0,
+) -> Cut:
+    """Walk over the sorted thresholds of all members and return the best place between two."""
+    edges = np.unique(np.concatenate(thresholds))
+    spread = max(float(edges[-1] - edges[0]), 1e-3)
+    edges = np.concatenate([[edges[0] - 0.1 * spread], edges, [edges[-1] + 0.1 * spread]])
+    between, room = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
+    curves = np.stack([_accuracy_curve(values, y, between) for values in thresholds])
+    joined = curves.min(axis=0) if weights is None else np.asarray(weights) @ curves
+    judged = _moving_mean(joined, round(smoothing * len(between)))
+    highest = np.flatnonzero(judged >= judged.max() - 1e-12)
+    chosen = highest[np.argmax(room[highest])]
+    return Cut(float(between[chosen]), float(joined[chosen]))
+
+
+def _moving_mean(values: Floats, width: int) -> Floats:
+    """Return the mean over ``width`` neighbours on either side, edges repeated."""
+    if width == 0:
+        return values
+    window = np.full(2 * width + 1, 1.0 / (2 * width + 1))
+    return np.convolve(np.pad(values, width, mode="edge"), window, mode="valid")
+
+
+def _accuracy_curve(thresholds: Floats, y: Floats, shifts: Floats) -> Floats:
+    """Return the accuracy at every shift, where a person is accepted from their threshold on."""
+    favoured, refused = np.sort(thresholds[y > 0]), np.sort(thresholds[y <= 0])
+    accepted_rightly = np.searchsorted(favoured, shifts, side="right")
+    refused_rightly = len(refused) - np.searchsorted(refused, shifts, side="right")
+    curve: Floats = (accepted_rightly + refused_rightly) / len(y)
+    return curve
+
+
+def _thresholds(score: Score, response: Response, X: Floats, y: Floats) -> Floats:
+    """Return, per person, the shift from which on they are accepted."""
+    if isinstance(response, NoResponse | BestResponse):
+        # What a rational person can reach does not depend on the intercept.
+        with torch.no_grad():
+            exact: Floats = -response.scores_after(score, torch.from_numpy(X)).numpy()
+        return exact
+    probes = _Probes(score, response, X)
+    probes.bisect(GLOBAL_PROBES)
+    best = best_cut([probes.thresholds()], y).shift
+    probes.bisect(LOCAL_PROBES, around=best)
+    return probes.thresholds()
+
+
+class _Probes:
+    """Decisions at a growing set of shifts, each between refusing and accepting everybody."""
+
+    def __init__(self, score: Score, response: Response, X: Floats) -> None:
+        self.score, self.response, self.X = copy.deepcopy(score), response, X
+        self.bias = float(score.bias.detach())
+        with torch.no_grad():
+            values = score(torch.from_numpy(X)).numpy()
+        self.step = max(float(np.ptp(values)), 1.0)
+        self.shifts: list[float] = []
+        self.accepted: list[NDArray[np.bool_]] = []
+        # Nobody needs to move once the lowest score is favourable.
+        self._probe(float(-values.min()) + 1e-9 * self.step)
+        lowest, step = float(-values.max()), self.step
+        for _ in range(60):
+            lowest, step = lowest - step, 2.0 * step
+            if not self._probe(lowest).any():
+                break
+
+    def bisect(self, probes: int, around: float | None = None) -> None:
+        """Halve, ``probes`` times, the bracket that holds most people (near ``around``)."""
+        if around is not None:
+            position = int(np.searchsorted(self.shifts, around))
+            low = self.shifts[max(position - 2, 0)]
+            high = self.shifts[min(position + 1, len(self.shifts) - 1)]
+        for _ in range(probes):
+            counts = np.diff([int(accepted.sum()) for accepted in self.accepted]).astype(float)
+            left, right = np.array(self.shifts[:-1]), np.array(self.shifts[1:])
+            if around is not None:
+                counts[(left < low) | (right > high)] = 0.0
+            counts[right - left < 1e-9 * self.step] = 0.0
+            widest = int(np.argmax(counts))
+            if counts[widest] <= 1.0:
+                return
+            self._probe(0.5 * (left[widest] + right[widest]))
+
+    def thresholds(self) -> Floats:
+        """Return the middle of the bracket each person's threshold lies in."""
+        shifts = np.array(self.shifts)
+        refusals = (~np.stack(self.accepted)).sum(axis=0)
+        middles = 0.5 * (shifts[1:] + shifts[:-1])
+        edges = np.concatenate([[shifts[0] - self.step], middles, [shifts[-1] + self.step]])
+        found: Floats = edges[refusals]
+        return found
+
+    def _probe(self, shift: float) -> NDArray[np.bool_]:
+        with torch.no_grad():
+            self.score.bias.fill_(self.bias + shift)
+        accepted = self.response.decisions_after(self.score, self.X)
+        position = int(np.searchsorted(self.shifts, shift))
+        self.shifts.insert(position, shift)
+        self.accepted.insert(position, accepted)
+        return accepted

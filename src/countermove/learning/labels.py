@@ -1,0 +1,96 @@
+"""Two labels in, signs out: +1 is what people want."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
+
+Floats = NDArray[np.float64]
+Positions = NDArray[np.intp]
+
+
+class OneClassError(NotEnoughRowsError, ValueError):
+    """All people carry the same label (also a ValueError, as scikit-learn expects)."""
+
+
+class LabelError(DataError, ValueError):
+    """Labels that cannot be read as two classes (also a ValueError)."""
+
+
+def two_classes(y: NDArray[Any], favourable: Any = None) -> tuple[NDArray[Any], Any]:
+    """Return both labels, sorted, and the favourable one.
+
+    Parameters
+    ----------
+    y
+        Labels, exactly two distinct ones.
+    favourable
+        The label people want; None: the larger one.
+    """
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind != "binary":
+        # scikit-learn's own wording, which its checks look for.
+        raise LabelError(
+            f"Only binary classification is supported. The type of the target is {kind}."
+        )
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise OneClassError(
+            f"training needs people of two classes, got one class only: {classes[0]!r}"
+        )
+    if favourable is None:
+        return classes, classes[1]
+    if favourable not in classes.tolist():
+        raise ParameterError(
+            f"favourable={favourable!r} is none of the labels {shown(classes.tolist())}"
+        )
+    return classes, classes[classes.tolist().index(favourable)]
+
+
+def signs(y: NDArray[Any], favourable: Any) -> Floats:
+    """Return +1.0 for the favourable label, -1.0 otherwise."""
+    return np.where(y == favourable, 1.0, -1.0)
+
+
+def check_known(y: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Refuse labels that were not trained on."""
+    strange = np.flatnonzero(~np.isin(y, classes))
+    if strange.size:
+        raise LabelError(
+            f"rows {shown(strange)} carry labels other than {shown(classes.tolist())}",
+            rows=strange,
+        )
+
+
+def seed_from(random_state: Any) -> int:
+    """Return an integer seed: the one given, or one drawn from what was given."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def stratified_split(
+    y: Floats, fraction: float, shuffler: np.random.Generator
+) -> tuple[Positions, Positions]:
+    """Return positions to train on and to validate on, the same share of either class.
+
+    With no share, or too few rows for one, both are all rows.
+    """
+    if not 0.0 <= fraction < 1.0:
+        raise ParameterError(f"validation_fraction lies in [0, 1), got {fraction!r}")
+    held = [
+        shuffler.permutation(members)[: round(fraction * len(members))]
+        for members in (np.flatnonzero(y > 0), np.flatnonzero(y <= 0))
+    ]
+    everybody = np.arange(len(y))
+    if not all(len(part) for part in held):
+        return everybody, everybody
+    validation = np.sort(np.concatenate(held))
+    return np.setdiff1d(everybody, validation), validation

@@ -1,0 +1,107 @@
+r"""Strategic empirical risk: the loss where people end up, not where they stand.
+
+.. math:: \min_s\; \max_m \frac1n \sum_i \ell\bigl(y_i, s_m^{after}(x_i)\bigr) + \lambda R(s)
+
+One response is the paper's objective, ``NoResponse`` is blind training, several
+are robust training: the worst member, or a weighted mean of all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from countermove.errors import ParameterError
+from countermove.learning.regularisers import Regulariser, total_penalty
+from countermove.response.base import Response
+from countermove.scores import Score
+from countermove.training import Loss
+
+
+@dataclass(frozen=True)
+class StrategicRisk:
+    r"""Mean loss after response, over one response or robustly over several.
+
+    Parameters
+    ----------
+    responses
+        Whom to train against; at least one.
+    loss_function
+        Hinge or logistic, of the scores after response. The scores keep the
+        scale of the weights (every response but ``published`` is unchanged when
+        the score is multiplied), so the margin's scale is learned with them.
+    regulariser
+        Added with its strength.
+    judged_by
+        Responses whose worst accuracy stops training early; ``responses`` by default.
+    weights
+        Of the members, non-negative, summing to one; None takes the worst member.
+    softness
+        0: hard maximum of the members' mean losses. Positive: the smooth maximum
+        :math:`\theta \log \sum_m e^{L_m/\theta}`.
+    """
+
+    responses: tuple[Response, ...]
+    loss_function: Loss = field(default_factory=Loss)
+    regulariser: Regulariser | None = None
+    judged_by: tuple[Response, ...] = ()
+    weights: tuple[float, ...] | None = None
+    softness: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.responses:
+            raise ParameterError("a strategic risk needs at least one response")
+        if self.weights is not None:
+            check_weights(self.weights, len(self.responses))
+        if not (math.isfinite(self.softness) and self.softness >= 0.0):
+            raise ParameterError(f"softness is a number ≥ 0, got {self.softness!r}")
+
+    def loss(self, score: Score, X: Tensor, y: Tensor) -> Tensor:
+        """Return the risk of a batch."""
+        if len(self.responses) == 1:
+            risk = self.loss_function(self.responses[0].scores_after(score, X), y)
+        else:
+            losses = [self.loss_function(r.scores_after(score, X), y) for r in self.responses]
+            risk = self._joined(torch.stack(losses))
+        if self.regulariser is None or self.regulariser.strength == 0.0:
+            return risk
+        return risk + total_penalty(self.regulariser, score, X, y, self.responses)
+
+    def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float]:
+        """Return the lowest (or weighted mean) accuracy after response, and the risk."""
+        members = self.judged_by or self.responses
+        favourable = (y > 0).numpy()
+        rows = X.detach().numpy()
+        accuracies = [
+            float(np.mean(member.decisions_after(score, rows) == favourable)) for member in members
+        ]
+        with torch.no_grad():
+            risk = float(self.loss(score, X, y))
+        if self.weights is not None and len(self.weights) == len(members):
+            return float(np.dot(self.weights, accuracies)), risk
+        return min(accuracies), risk
+
+    def parameters(self) -> Iterable[nn.Parameter]:
+        """Return nothing: only the score is learned."""
+        return ()
+
+    def _joined(self, losses: Tensor) -> Tensor:
+        """Return the worst, smoothly worst or weighted loss of the members."""
+        if self.weights is not None:
+            return losses @ losses.new_tensor(self.weights)
+        if self.softness > 0.0:
+            return self.softness * torch.logsumexp(losses / self.softness, dim=0)
+        return losses.max()
+
+
+def check_weights(weights: tuple[float, ...], n_members: int) -> None:
+    """Refuse weights that are no probability vector over the members."""
+    if len(weights) != n_members:
+        raise ParameterError(f"{n_members} members need as many weights, got {len(weights)}")
+    if min(weights) < 0.0 or not math.isclose(sum(weights), 1.0, abs_tol=1e-9):
+        raise ParameterError(f"weights are non-negative and sum to one, got {weights}")

@@ -1,0 +1,140 @@
+"""From what a user wrote to the people a model is trained or judged against.
+
+A response may be named, given as an object, or written as the mapping a YAML
+file holds; several of them make a robust population.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.learning.objectives import check_weights
+from countermove.people import ActionSet, Cost
+from countermove.response import named_response
+from countermove.response.base import Response
+
+NAMES = ("best", "smooth", "published", "none")
+
+
+@dataclass(frozen=True)
+class Population:
+    """The responses a model answers to.
+
+    Attributes
+    ----------
+    members
+        One, or several to be robust over.
+    weights
+        Of the members; None lets the worst one count.
+    softness
+        Of the maximum over members during training.
+    """
+
+    members: tuple[Response, ...]
+    weights: tuple[float, ...] | None = None
+    softness: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Name of the response, or of the robust mixture."""
+        if len(self.members) == 1:
+            return self.members[0].name
+        return f"robust({', '.join(member.name for member in self.members)})"
+
+    @property
+    def published(self) -> bool:
+        """Whether this is the SERM paper's population, trained by the paper's protocol."""
+        return [member.name for member in self.members] == ["published"]
+
+    @property
+    def only(self) -> Response:
+        """The single response; robust populations have none."""
+        if len(self.members) > 1:
+            raise ParameterError(
+                f"{self.name} is no single behaviour: name the response people should follow, "
+                "for example response='best'"
+            )
+        return self.members[0]
+
+
+def population(
+    response: Any,
+    cost: Cost | None = None,
+    actions: ActionSet | None = None,
+    temperature: float = 0.5,
+) -> Population:
+    """Build a population.
+
+    Parameters
+    ----------
+    response
+        ``"best"``, ``"smooth"``, ``"published"`` or ``"none"``; a `Response`; a
+        mapping ``{"kind": name, "temperature": …}``; or a robust one, either a
+        list of these or ``{"kind": "robust", "members": [...], "weights": [...],
+        "softness": …}``.
+    cost, actions, temperature
+        For the responses given by name.
+    """
+    if isinstance(response, Mapping):
+        return _from_mapping(dict(response), cost, actions, temperature)
+    if isinstance(response, Response) and not getattr(response, "members", ()):
+        return Population((response,))
+    if isinstance(response, Response):
+        weights = getattr(response, "weights", None)
+        given = None if weights is None else tuple(float(value) for value in weights)
+        return Population(tuple(response.members), given)  # type: ignore[attr-defined]
+    if isinstance(response, str):
+        if response not in NAMES:
+            hint = nearest(response, (*NAMES, "robust"))
+            raise UnknownNameError(f"no response is called {response!r}: {hint}")
+        return Population((named_response(response, cost, actions, temperature),))
+    if isinstance(response, Sequence):
+        return _robust(response, cost, actions, temperature)
+    raise ParameterError(
+        f"a response is a name ({', '.join(NAMES)}), a Response, a mapping or a list of these, "
+        f"got {response!r}"
+    )
+
+
+def _from_mapping(
+    arguments: dict[str, Any],
+    cost: Cost | None,
+    actions: ActionSet | None,
+    temperature: float,
+) -> Population:
+    kind = arguments.pop("kind", None)
+    if kind != "robust":
+        own = float(arguments.pop("temperature", temperature))
+        _refuse_unknown(arguments, f"response {kind!r}", ("temperature",))
+        return population(kind, cost, actions, own)
+    members = arguments.pop("members", ())
+    weights = arguments.pop("weights", None)
+    softness = float(arguments.pop("softness", 0.0))
+    _refuse_unknown(arguments, "robust response", ("members", "weights", "softness"))
+    return _robust(members, cost, actions, temperature, weights, softness)
+
+
+def _robust(
+    members: Sequence[Any],
+    cost: Cost | None,
+    actions: ActionSet | None,
+    temperature: float,
+    weights: Sequence[float] | None = None,
+    softness: float = 0.0,
+) -> Population:
+    if not members:
+        raise ParameterError("a robust response needs members, for example ['best', 'smooth']")
+    built = tuple(population(member, cost, actions, temperature).only for member in members)
+    given = None if weights is None else tuple(float(value) for value in weights)
+    if given is not None:
+        check_weights(given, len(built))
+    return Population(built, given, softness)
+
+
+def _refuse_unknown(rest: Mapping[str, Any], what: str, known: Sequence[str]) -> None:
+    """Refuse keys nobody reads: a misspelt one must not pass silently."""
+    for key in rest:
+        raise ParameterError(f"{key!r} says nothing about a {what}: {nearest(str(key), known)}")

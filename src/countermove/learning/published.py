@@ -1,0 +1,61 @@
+"""From standardised splits to a model that can be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from countermove.data.rows import rows_of
+from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
+from countermove.learning.classifier import StrategicClassifier
+from countermove.response import Response
+from countermove.scores.storage import PublishedModel
+
+
+def train_published(
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    schema: Schema,
+    standardiser: Mapping[str, Any],
+    response: Response,
+    training: Mapping[str, Any],
+    seed: int,
+) -> PublishedModel:
+    """Train a score on one split, stopped by another.
+
+    Parameters
+    ----------
+    train, validation
+        Standardised splits.
+    schema
+        What their columns mean.
+    standardiser
+        JSON of the standardiser that made them.
+    response
+        How people are assumed to answer; ``NoResponse`` trains blind.
+    training
+        Loss, optimiser and patience, as `StrategicClassifier` takes them.
+    seed
+        Of the run.
+    """
+    learn, judge = rows_of(train, schema), rows_of(validation, schema)
+    classifier = StrategicClassifier(response=response, random_state=seed, **training)
+    classifier.fit(learn.X, learn.y, validation=(judge.X, judge.y))
+    best = classifier.history_.best
+    return PublishedModel(
+        score=classifier.score_,
+        standardiser=Standardiser.from_json(dict(standardiser)),
+        schema_digest=schema.digest(),
+        about={
+            "threshold": 0.5,
+            "response": response.describe(),
+            "training": dict(training),
+            "seed": seed,
+            "rows": {"train": len(learn.y), "validation": len(judge.y)},
+            "best_epoch": best.epoch,
+            "validation_accuracy": best.validation_accuracy,
+        },
+    )

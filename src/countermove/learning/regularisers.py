@@ -1,0 +1,69 @@
+"""The fifth axis: what is added to the risk.
+
+A regulariser carries its own strength and sees the score, the batch and the
+responses, so that social measures can be penalties like any other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from torch import Tensor
+
+from countermove.errors import ParameterError
+from countermove.response.base import Response
+from countermove.scores import Score
+
+
+@runtime_checkable
+class Regulariser(Protocol):
+    """Anything with a strength and a differentiable penalty."""
+
+    @property
+    def strength(self) -> float:
+        """Factor of the penalty; 0 switches it off."""
+
+    def penalty(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
+        """Return the penalty of a batch, a scalar, before the strength."""
+
+
+@dataclass(frozen=True)
+class L2:
+    r"""Half the squared length of the slope, :math:`\tfrac12\|\nabla_x s\|^2`; the bias is free."""
+
+    strength: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength)
+
+    def penalty(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
+        """Return the penalty; people and their response do not enter."""
+        slope = score.slope()
+        if slope is None:
+            raise ParameterError("L2 needs a score with a slope; penalise its weights instead")
+        return 0.5 * slope.square().sum()
+
+
+def check_strength(strength: float) -> None:
+    """Refuse a strength that is negative or not a finite number."""
+    if not (math.isfinite(strength) and strength >= 0.0):
+        raise ParameterError(
+            f"the strength of a regulariser is a number ≥ 0, got {strength!r}; "
+            "to reward instead of punish, negate the penalty"
+        )
+
+
+def total_penalty(
+    regulariser: Regulariser,
+    score: Score,
+    X: Tensor,
+    y: Tensor,
+    responses: Sequence[Response],
+) -> Tensor:
+    """Return strength times the penalty, averaged over the responses."""
+    penalties = [regulariser.penalty(score, X, y, response) for response in responses]
+    mean = sum(penalties[1:], start=penalties[0]) / len(penalties)
+    return regulariser.strength * mean

@@ -1,0 +1,24 @@
+"""What the YAML may say: one pydantic model per group of parameters, each with ``build()``."""
+
+from countermove.params.base import Parameters
+from countermove.params.evaluation import EvaluationParameters
+from countermove.params.ingest import IngestParameters
+from countermove.params.recourse import RecourseParameters
+from countermove.params.serm import SermParameters
+
+GROUPS: dict[str, type[Parameters]] = {
+    "ingest": IngestParameters,
+    "serm": SermParameters,
+    "recourse": RecourseParameters,
+    "evaluation": EvaluationParameters,
+}
+"""The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
+
+__all__ = [
+    "GROUPS",
+    "EvaluationParameters",
+    "IngestParameters",
+    "Parameters",
+    "RecourseParameters",
+    "SermParameters",
+]

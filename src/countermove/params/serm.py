@@ -1,0 +1,134 @@
+"""Strategic training: one object per axis, and how long to train."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from countermove.params.base import Parameters
+from countermove.params.people import CostParameters, Positive, QuadraticCostParameters
+
+if TYPE_CHECKING:
+    from countermove.data.schema import Schema
+    from countermove.data.standardise import Standardiser
+    from countermove.people import ActionSet, Cost
+    from countermove.response import Response
+
+
+class ActionsParameters(Parameters):
+    """Which moves are allowed: what the ``schema`` says, or everything (``free``)."""
+
+    kind: Literal["schema", "free"] = "schema"
+
+    def build(self, schema: Schema, standardiser: Standardiser) -> ActionSet:
+        """Return the action set in standardised units."""
+        from countermove.people import ActionSet
+
+        if self.kind == "free":
+            return ActionSet()
+        return ActionSet.from_schema(schema, standardiser)
+
+
+class BestParameters(Parameters):
+    """Fully rational people and the hard decision."""
+
+    kind: Literal["best"] = "best"
+
+    def build(self, cost: Cost, actions: ActionSet) -> Response:
+        """Return the response."""
+        from countermove.response import BestResponse
+
+        return BestResponse(cost, actions)
+
+
+class SmoothParameters(Parameters):
+    """People who climb a blurred step; ``temperature`` in distance units."""
+
+    kind: Literal["smooth"]
+    temperature: Positive = 0.5
+    start: Literal["global", "stay"] = "global"
+
+    def build(self, cost: Cost, actions: ActionSet) -> Response:
+        """Return the response."""
+        from countermove.response import ScalarResponse
+
+        return ScalarResponse(cost, actions, temperature=self.temperature, start=self.start)
+
+
+class PublishedParameters(Parameters):
+    """The SERM paper's simulated people; for comparison only."""
+
+    kind: Literal["published"]
+    temperature: Positive = 0.5
+
+    def build(self, cost: Cost, actions: ActionSet) -> Response:
+        """Return the response."""
+        from countermove.response import named_response
+
+        return named_response("published", cost, actions, self.temperature)
+
+
+class NobodyMovesParameters(Parameters):
+    """Nobody moves."""
+
+    kind: Literal["none"]
+
+    def build(self, cost: Cost, actions: ActionSet) -> Response:
+        """Return the response."""
+        from countermove.response import NoResponse
+
+        return NoResponse(cost, actions)
+
+
+SingleResponseParameters = Annotated[
+    BestParameters | SmoothParameters | PublishedParameters | NobodyMovesParameters,
+    Field(discriminator="kind"),
+]
+
+
+class RobustParameters(Parameters):
+    """Several response models at once; the worst of them is minimised."""
+
+    kind: Literal["robust"]
+    members: Annotated[list[SingleResponseParameters], Field(min_length=2)]
+
+    def build(self, cost: Cost, actions: ActionSet) -> Response:
+        """Return the response."""
+        from countermove.response import RobustResponse
+
+        return RobustResponse([member.build(cost, actions) for member in self.members])
+
+
+ResponseParameters = Annotated[
+    BestParameters
+    | SmoothParameters
+    | PublishedParameters
+    | NobodyMovesParameters
+    | RobustParameters,
+    Field(discriminator="kind"),
+]
+
+
+class TrainingParameters(Parameters):
+    """How to optimise; the defaults serve every embedded table."""
+
+    loss: Literal["hinge", "logistic"] = "hinge"
+    optimiser: Literal["adam", "lbfgs"] = "adam"
+    learning_rate: Positive = 0.05
+    batch_size: Annotated[int, Field(gt=0)] = 64
+    max_epochs: Annotated[int, Field(gt=0)] = 50
+    patience: Annotated[int, Field(gt=0)] = 7
+
+
+class SermParameters(Parameters):
+    """Cost × allowed actions × response, and the training that counts on them."""
+
+    cost: CostParameters = QuadraticCostParameters()
+    actions: ActionsParameters = ActionsParameters()
+    response: ResponseParameters = BestParameters()
+    training: TrainingParameters = TrainingParameters()
+
+    def build(self, schema: Schema, standardiser: Standardiser) -> Response:
+        """Return the response people are assumed to give."""
+        return self.response.build(self.cost.build(), self.actions.build(schema, standardiser))

@@ -1,0 +1,392 @@
+"""Which moves are allowed: the one description of what a person can change.
+
+Responses, recourse and collectives all read it. Bounds on the action and on
+``x_new`` meet, person by person, in one box; linear constraints come on top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from countermove.errors import InfeasibleActionsError, ParameterError, shown
+
+if TYPE_CHECKING:
+    from countermove.data.schema import Schema
+    from countermove.data.standardise import Standardiser
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SLACK = 1e-9
+"""Violations of a bound below this share of ``1 + |x|`` are rounding, not a wish to move."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The four bounds of an `ActionSet`, each of shape (1, d) or (n, d), infinite where absent."""
+
+    lower: Floats
+    upper: Floats
+    min_value: Floats
+    max_value: Floats
+
+    @property
+    def any_finite(self) -> bool:
+        """Whether some bound is finite."""
+        parts = (self.lower, self.upper, self.min_value, self.max_value)
+        return any(bool(np.isfinite(part).any()) for part in parts)
+
+
+class ActionSet:
+    r"""The actions :math:`\delta = x' - x` a person may take.
+
+    .. math:: lower \le \delta \le upper,\quad min \le x + \delta \le max,\quad A\delta + b \ge 0
+
+    Parameters
+    ----------
+    lower, upper
+        Bounds on the action, shape (d,) or (n, d), standardised units.
+    min_value, max_value
+        Bounds on ``x_new``, same shapes. A person beyond them has to come back.
+    only_increase, only_decrease, immutable
+        Positions of features with a direction, or that never change.
+    integer
+        Positions of whole-number features. Recourse keeps them whole; responses relax them.
+    groups
+        Groups of one-hot columns, each a sequence of positions. Recourse moves a
+        group jointly; a continuous response cannot keep it coherent and holds it fixed.
+    A, b
+        Extra constraints, shapes (m, d) and (m,) or (n, m).
+    """
+
+    def __init__(
+        self,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        min_value: ArrayLike | None = None,
+        max_value: ArrayLike | None = None,
+        only_increase: Iterable[int] = (),
+        only_decrease: Iterable[int] = (),
+        immutable: Iterable[int] = (),
+        integer: Iterable[int] = (),
+        groups: Iterable[Sequence[int]] = (),
+        A: ArrayLike | None = None,
+        b: ArrayLike | None = None,
+    ) -> None:
+        self.lower = _bound(lower, "lower")
+        self.upper = _bound(upper, "upper")
+        self.min_value = _bound(min_value, "min_value")
+        self.max_value = _bound(max_value, "max_value")
+        self.only_increase = _positions(only_increase, "only_increase")
+        self.only_decrease = _positions(only_decrease, "only_decrease")
+        self.immutable = _positions(immutable, "immutable")
+        self.integer = _positions(integer, "integer")
+        self.groups = tuple(_positions(group, "groups") for group in groups)
+        self.A, self.b = _constraints(A, b)
+        self.unit: Floats | None = None
+        self.offset: Floats | None = None
+        self._check_order(self.lower, self.upper, "lower", "upper")
+        self._check_order(self.min_value, self.max_value, "min_value", "max_value")
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of features where a bound or constraint fixes it, else None."""
+        for array in (self.lower, self.upper, self.min_value, self.max_value, self.A, self.unit):
+            if array is not None:
+                return int(array.shape[-1])
+        return None
+
+    @property
+    def movable(self) -> Mask:
+        """Which features may move, shape (d,)."""
+        if self.n_features is None:
+            raise ParameterError(
+                "this ActionSet does not know its number of features; use movable_among(d)"
+            )
+        return self.movable_among(self.n_features)
+
+    def movable_among(self, n_features: int) -> Mask:
+        """Return which of ``n_features`` features may move."""
+        down, up = self.directions(n_features)
+        mask: Mask = down | up
+        return mask
+
+    def directions(self, n_features: int) -> tuple[Mask, Mask]:
+        """Return which features may fall and which may rise, by direction alone (boxes ignored)."""
+        self._check_width(n_features)
+        down, up = np.ones(n_features, bool), np.ones(n_features, bool)
+        down[list(self.only_increase + self.immutable)] = False
+        up[list(self.only_decrease + self.immutable)] = False
+        return down, up
+
+    def for_response(self) -> ActionSet:
+        """Return the set a continuous response uses: one-hot groups stay as they are."""
+        if not self.groups:
+            return self
+        held = tuple(sorted({*self.immutable, *(j for group in self.groups for j in group)}))
+        return self._copy(immutable=held, groups=())
+
+    def bounds(self, n_rows: int, n_features: int) -> Bounds:
+        """Return all bounds with directions folded in, each of shape (1, d) or (n, d)."""
+        self._check_width(n_features)
+        filled = [
+            self._filled(value, fill, n_rows, n_features, name)
+            for value, fill, name in (
+                (self.lower, -np.inf, "lower"),
+                (self.upper, np.inf, "upper"),
+                (self.min_value, -np.inf, "min_value"),
+                (self.max_value, np.inf, "max_value"),
+            )
+        ]
+        lower, upper = filled[0].copy(), filled[1].copy()
+        rising, falling = list(self.only_increase), list(self.only_decrease)
+        lower[:, rising] = np.maximum(lower[:, rising], 0.0)
+        upper[:, falling] = np.minimum(upper[:, falling], 0.0)
+        fixed = list(self.immutable)
+        blocked = (lower[:, fixed] > 0.0) | (upper[:, fixed] < 0.0)
+        if blocked.any():
+            raise InfeasibleActionsError(
+                "an immutable feature has an action bound that excludes 0; drop one of the two",
+                rows=np.flatnonzero(blocked.any(axis=1)) if len(lower) > 1 else (),
+            )
+        lower[:, fixed], upper[:, fixed] = 0.0, 0.0
+        return Bounds(lower, upper, filled[2], filled[3])
+
+    def box(self, X: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and highest action of every person and feature, each (n, d).
+
+        Raises
+        ------
+        InfeasibleActionsError
+            With the rows for which no action is allowed, not even staying.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        parts = self.bounds(*X.shape)
+        slack = SLACK * (1.0 + np.abs(X))
+        below, above = parts.min_value - X, parts.max_value - X
+        below = np.where((below > 0.0) & (below <= slack), 0.0, below)
+        above = np.where((above < 0.0) & (above >= -slack), 0.0, above)
+        lower = np.maximum(parts.lower, below)
+        upper = np.minimum(parts.upper, above)
+        empty = (lower > upper).any(axis=1)
+        if empty.any():
+            raise infeasible(np.flatnonzero(empty))
+        return lower, upper
+
+    def as_inequalities(self, X: Floats) -> tuple[Floats, Floats]:
+        r"""Return ``(G, h)``, shapes (m, d) and (n, m), with the set as :math:`G\delta + h \ge 0`.
+
+        A person without some bound has an infinite ``h`` there.
+        """
+        lower, upper = self.box(X)
+        n, d = lower.shape
+        below = np.isfinite(lower).any(axis=0)
+        above = np.isfinite(upper).any(axis=0)
+        G = np.vstack([np.eye(d)[below], -np.eye(d)[above]])
+        h = np.hstack([-lower[:, below], upper[:, above]])
+        if self.A is not None and self.b is not None:
+            G = np.vstack([G, self.A])
+            h = np.hstack([h, np.broadcast_to(self.b, (n, len(self.A)))])
+        return G, h
+
+    def contains(self, X: Floats, action: Floats, tolerance: float = 1e-7) -> Mask:
+        """Return, per person, whether the action is allowed (integers and groups included)."""
+        X, action = np.asarray(X, np.float64), np.asarray(action, np.float64)
+        lower, upper = self.box(X)
+        inside = ((action >= lower - tolerance) & (action <= upper + tolerance)).all(axis=1)
+        inside &= (action[:, list(self.immutable)] == 0.0).all(axis=1)
+        if self.A is not None and self.b is not None:
+            inside &= (action @ self.A.T + self.b >= -tolerance).all(axis=1)
+        unit = np.ones(X.shape[1]) if self.unit is None else self.unit
+        offset = np.zeros(X.shape[1]) if self.offset is None else self.offset
+        original, after = X * unit + offset, (X + action) * unit + offset
+        whole = (after - original)[:, list(self.integer)]
+        inside &= (np.abs(whole - np.round(whole)) <= 1e-6).all(axis=1)
+        for group in map(list, self.groups):
+            bits = after[:, group]
+            binary = np.minimum(np.abs(bits), np.abs(bits - 1.0)) <= 1e-6
+            kept = np.abs(bits.sum(axis=1) - original[:, group].sum(axis=1)) <= 1e-6
+            inside &= binary.all(axis=1) & kept
+        result: Mask = inside
+        return result
+
+    def project(self, X: Floats, action: Floats) -> Floats:
+        """Return the nearest allowed action (Euclidean), integers and groups relaxed."""
+        from scipy.optimize import nnls
+
+        action = np.asarray(action, np.float64)
+        lower, upper = self.box(X)
+        clipped: Floats = np.clip(action, lower, upper)
+        if self.A is None or self.b is None:
+            return clipped
+        outside = (clipped @ self.A.T + self.b < 0.0).any(axis=1)
+        G, h = self.as_inequalities(X)
+        for i in np.flatnonzero(outside):
+            # Least-distance programming (Lawson and Hanson, chapter 23): a non-negative
+            # least-squares problem whose residual is the direction of the nearest point.
+            finite = np.isfinite(h[i])
+            gap = -(h[i, finite] + G[finite] @ action[i])
+            stacked = np.vstack([G[finite].T, gap])
+            target = np.zeros(len(stacked))
+            target[-1] = 1.0
+            weights, residual = nnls(stacked, target)
+            if residual < 1e-9:
+                raise infeasible([int(i)])
+            rest = stacked @ weights - target
+            clipped[i] = action[i] - rest[:-1] / rest[-1]
+            clipped[i] = np.clip(clipped[i], lower[i], upper[i])
+        return clipped
+
+    def rescaled(self, scale: ArrayLike, mean: ArrayLike) -> ActionSet:
+        """Return the set in standardised units, given this one in original units.
+
+        ``scale`` and ``mean`` are those of the standardisation ``(x - mean) / scale``.
+        """
+        unit, centre = np.asarray(scale, np.float64), np.asarray(mean, np.float64)
+        other = self._copy(
+            lower=None if self.lower is None else self.lower / unit,
+            upper=None if self.upper is None else self.upper / unit,
+            min_value=None if self.min_value is None else (self.min_value - centre) / unit,
+            max_value=None if self.max_value is None else (self.max_value - centre) / unit,
+            A=None if self.A is None else self.A * unit,
+        )
+        other.unit = unit if self.unit is None else unit * self.unit
+        other.offset = (
+            centre
+            if self.offset is None
+            else self.offset + centre * (1.0 if self.unit is None else self.unit)
+        )
+        return other
+
+    @classmethod
+    def from_schema(cls, schema: Schema, standardiser: Standardiser) -> ActionSet:
+        """Build the set of a schema's model columns, in the standardiser's units."""
+        from countermove.people.from_schema import actions_of
+
+        return actions_of(schema, standardiser)
+
+    def describe(self) -> dict[str, Any]:
+        """Return JSON-ready constructor arguments (only those that say something)."""
+        arguments: dict[str, Any] = {}
+        for name in _ARRAYS:
+            value = getattr(self, name)
+            if value is not None:
+                arguments[name] = _json_numbers(value.tolist())
+        for name in _POSITIONS:
+            if getattr(self, name):
+                arguments[name] = [
+                    list(p) if isinstance(p, tuple) else p for p in getattr(self, name)
+                ]
+        return arguments
+
+    def __repr__(self) -> str:
+        return f"ActionSet({', '.join(f'{k}={v}' for k, v in self.describe().items())})"
+
+    def _copy(self, **changes: Any) -> ActionSet:
+        arguments = {name: getattr(self, name) for name in (*_ARRAYS, *_POSITIONS)} | changes
+        other = ActionSet(**arguments)
+        other.unit, other.offset = self.unit, self.offset
+        return other
+
+    def _check_width(self, n_features: int) -> None:
+        known = self.n_features
+        if known is not None and known != n_features:
+            raise ParameterError(
+                f"the actions describe {known} features but the people have {n_features}"
+            )
+        listed = [*self.only_increase, *self.only_decrease, *self.immutable, *self.integer]
+        listed += [j for group in self.groups for j in group]
+        outside = sorted({j for j in listed if j >= n_features})
+        if outside:
+            raise ParameterError(
+                f"the actions name feature {shown(outside)} but the people have only {n_features}"
+            )
+
+    @staticmethod
+    def _filled(
+        value: Floats | None, fill: float, n_rows: int, n_features: int, name: str
+    ) -> Floats:
+        if value is None:
+            return np.full((1, n_features), fill)
+        if value.ndim == 2 and value.shape[0] not in (1, n_rows):
+            raise ParameterError(
+                f"{name} holds bounds of {value.shape[0]} people but {n_rows} were given"
+            )
+        return np.ascontiguousarray(np.atleast_2d(value))
+
+    @staticmethod
+    def _check_order(low: Floats | None, high: Floats | None, *names: str) -> None:
+        if low is None or high is None:
+            return
+        wrong = np.atleast_2d(low > high)
+        if wrong.any():
+            persons = np.flatnonzero(wrong.any(axis=1)) if len(wrong) > 1 else np.arange(0)
+            who = f"people {shown(persons)}" if len(persons) else "everybody"
+            features = shown(np.flatnonzero(wrong.any(axis=0)))
+            raise InfeasibleActionsError(
+                f"{names[0]} exceeds {names[1]} in feature {features} for {who}: no action is left",
+                rows=persons,
+            )
+
+
+_ARRAYS = ("lower", "upper", "min_value", "max_value", "A", "b")
+_POSITIONS = ("only_increase", "only_decrease", "immutable", "integer", "groups")
+
+
+def infeasible(rows: Iterable[int]) -> InfeasibleActionsError:
+    """Return the error that names the people without any allowed action."""
+    rows = [int(row) for row in rows]
+    return InfeasibleActionsError(
+        f"no action is allowed, not even staying, for the people in rows {shown(rows)}; "
+        "widen their bounds or leave them out",
+        rows=rows,
+    )
+
+
+def _bound(value: ArrayLike | None, name: str) -> Floats | None:
+    if value is None:
+        return None
+    array = np.array(value, dtype=np.float64)
+    if array.ndim not in (1, 2):
+        raise ParameterError(f"{name} has shape (d,) or (n, d), got {array.shape}")
+    if np.isnan(array).any():
+        raise ParameterError(f"{name} holds NaN; use an infinite value where there is no bound")
+    return array
+
+
+def _positions(values: Iterable[int], name: str) -> tuple[int, ...]:
+    positions = tuple(sorted({int(value) for value in values}))
+    if positions and positions[0] < 0:
+        raise ParameterError(f"{name} holds positions counted from 0, got {positions[0]}")
+    return positions
+
+
+def _constraints(A: ArrayLike | None, b: ArrayLike | None) -> tuple[Floats | None, Floats | None]:
+    if A is None:
+        if b is not None:
+            raise ParameterError("b was given without A; constraints read A δ + b ≥ 0")
+        return None, None
+    matrix = np.array(A, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise ParameterError(f"A has shape (constraints, features), got {matrix.shape}")
+    offset = np.zeros(len(matrix)) if b is None else np.array(b, dtype=np.float64)
+    if offset.ndim not in (1, 2) or offset.shape[-1] != len(matrix):
+        raise ParameterError(
+            f"b has shape ({len(matrix)},) or (n, {len(matrix)}) to fit A, got {offset.shape}"
+        )
+    if not (np.isfinite(matrix).all() and np.isfinite(offset).all()):
+        raise ParameterError("A and b must be finite")
+    return matrix, offset
+
+
+def _json_numbers(values: Any) -> Any:
+    """Spell infinities, which JSON lacks, as text that reads back as numbers."""
+    if isinstance(values, list):
+        return [_json_numbers(value) for value in values]
+    return values if math.isfinite(values) else str(values)

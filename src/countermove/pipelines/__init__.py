@@ -1,0 +1,1 @@
+"""The pipelines: thin nodes that meet in the catalog only."""

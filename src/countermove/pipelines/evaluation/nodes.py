@@ -1,0 +1,47 @@
+"""What the rule does before and after people answer it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from countermove.data.schema import Schema
+from countermove.params import EvaluationParameters, SermParameters
+
+if TYPE_CHECKING:
+    from countermove.scores.storage import PublishedModel
+else:  # Kedro resolves annotations at start-up, and torch is slow to import.
+    PublishedModel = Any
+
+
+def evaluate(
+    blind: PublishedModel,
+    strategic: PublishedModel,
+    uncalibrated: PublishedModel,
+    typed: pd.DataFrame,
+    rows: pd.DataFrame,
+    schema: Schema,
+    serm: SermParameters,
+) -> dict[str, Any]:
+    """Measure accuracy under every response, and what the rule asks of people."""
+    from countermove.learning.measures import rule_metrics
+
+    response = serm.build(schema, strategic.standardiser)
+    return rule_metrics(blind, strategic, uncalibrated, typed, rows, schema, response)
+
+
+def certify(
+    strategic: PublishedModel,
+    rows: pd.DataFrame,
+    schema: Schema,
+    calibration: dict[str, Any],
+    serm: SermParameters,
+    evaluation: EvaluationParameters,
+) -> list[dict[str, Any]]:
+    """Collect every certificate of the run."""
+    from countermove.transfer.holdout import certify_error
+
+    response = serm.build(schema, strategic.standardiser)
+    bound = certify_error(strategic.score, rows, schema, response, evaluation.failure_probability)
+    return [calibration["certificate"], bound.to_json()]

@@ -1,0 +1,44 @@
+"""Evaluation: accuracy before and after response, social measures, bounds."""
+
+from __future__ import annotations
+
+from kedro.pipeline import Node, Pipeline
+
+from countermove.pipelines.evaluation import nodes
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the evaluation pipeline."""
+    return Pipeline(
+        [
+            Node(
+                nodes.evaluate,
+                [
+                    "blind_model",
+                    "recourse_model",
+                    "strategic_model",
+                    "typed",
+                    "test_rows",
+                    "schema",
+                    "params:serm",
+                ],
+                "metrics",
+                name="evaluate",
+            ),
+            Node(
+                nodes.certify,
+                [
+                    "recourse_model",
+                    "test_rows",
+                    "schema",
+                    "recourse_calibration",
+                    "params:serm",
+                    "params:evaluation",
+                ],
+                "certificates",
+                name="certify",
+            ),
+        ],
+        namespace="evaluation",
+        prefix_datasets_with_namespace=False,
+    )

@@ -1,0 +1,5 @@
+"""The ingest pipeline."""
+
+from countermove.pipelines.ingest.pipeline import create_pipeline
+
+__all__ = ["create_pipeline"]

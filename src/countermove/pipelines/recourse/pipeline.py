@@ -1,0 +1,30 @@
+"""Recourse: everyone refused gets a way back, and the promise has a level."""
+
+from __future__ import annotations
+
+from kedro.pipeline import Node, Pipeline
+
+from countermove.pipelines.recourse import nodes
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the recourse pipeline."""
+    parameters = ["schema", "params:serm", "params:recourse"]
+    return Pipeline(
+        [
+            Node(
+                nodes.calibrate,
+                ["strategic_model", "calibration_rows", *parameters],
+                ["recourse_model", "recourse_calibration"],
+                name="calibrate",
+            ),
+            Node(
+                nodes.decide,
+                ["recourse_model", "test_rows", *parameters],
+                "decisions",
+                name="decide",
+            ),
+        ],
+        namespace="recourse",
+        prefix_datasets_with_namespace=False,
+    )

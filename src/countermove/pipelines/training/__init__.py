@@ -1,0 +1,5 @@
+"""The training pipeline."""
+
+from countermove.pipelines.training.pipeline import create_pipeline
+
+__all__ = ["create_pipeline"]

@@ -1,0 +1,48 @@
+"""A rule that ignores people's answer, and one that counts on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
+from countermove.params import SermParameters
+
+if TYPE_CHECKING:
+    from countermove.scores.storage import PublishedModel
+else:  # Kedro resolves annotations at start-up, and torch is slow to import.
+    PublishedModel = Any
+
+
+def train_blind(
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    schema: Schema,
+    standardiser: dict[str, Any],
+    serm: SermParameters,
+    seed: int,
+) -> PublishedModel:
+    """Train as if nobody moved."""
+    from countermove.learning.published import train_published
+    from countermove.response import NoResponse
+
+    training = serm.training.model_dump()
+    return train_published(train, validation, schema, standardiser, NoResponse(), training, seed)
+
+
+def train_strategic(
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    schema: Schema,
+    standardiser: dict[str, Any],
+    serm: SermParameters,
+    seed: int,
+) -> PublishedModel:
+    """Train on where people will stand once they have answered the rule."""
+    from countermove.learning.published import train_published
+
+    response = serm.build(schema, Standardiser.from_json(standardiser))
+    training = serm.training.model_dump()
+    return train_published(train, validation, schema, standardiser, response, training, seed)

@@ -1,0 +1,95 @@
+"""One HTML page that needs nothing but itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from countermove.reporting.tables import accuracy_rows
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1f2933; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { text-align: left; padding: .35rem .9rem; border-bottom: 1px solid #d9e2ec; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.note { color: #52606d; }
+"""
+
+
+SOCIAL = {
+    "utility": "utility: decision (±1) minus what the move cost, on average",
+    "burden": "burden: what a deserving person must pay for approval, on average",
+    "recourse": "recourse: share of the refused for whom approval is worth its price",
+}
+CLAIMS = {
+    "recourse_miss_rate": "share of people without a way to approval",
+    "error_after_response": "share judged wrongly once people have moved",
+}
+
+
+def report_page(
+    metrics: Mapping[str, Any], certificates: Iterable[Mapping[str, Any]], figure: Figure
+) -> str:
+    """Return the page: accuracy, what the rule asks of people, certificates, provenance."""
+    title = f"Countermove: {escape(metrics['dataset'])}"
+    accuracy = _table(
+        ("how people answer", "blind", "strategic"),
+        [
+            (name, f"{blind:.3f}", f"{strategic:.3f}")
+            for name, blind, strategic in accuracy_rows(metrics)
+        ],
+    )
+    social = _table(
+        ("once people have moved", "strategic rule"),
+        [(SOCIAL[name], _number(value)) for name, value in metrics["social"].items()],
+    )
+    claims = _table(
+        ("claim", "bound", "holds with probability", "rows"),
+        [
+            (
+                CLAIMS[claim["name"]],
+                f"at {'most' if claim['direction'] == 'upper' else 'least'} {claim['value']:.3f}",
+                f"{claim['level']:.0%}",
+                f"{claim['n']:,}",
+            )
+            for claim in certificates
+        ],
+    )
+    alone = metrics["accuracy"]["uncalibrated"]["strategic"]
+    drawing = figure.to_html(full_html=False, include_plotlyjs=True)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>
+<body><h1>{title}</h1>
+<p>Accuracy on {metrics["rows"]["test"]:,} test rows, before and after people answer the rule.
+The threshold on the probability is {metrics["threshold"]:.3f}; without the promise of recourse the
+strategic rule would have been right for {alone:.3f} of the people once they had moved.</p>
+{accuracy}{drawing}
+<h2>What the rule asks of people</h2>{social}
+<h2>What is promised</h2>{claims}
+<p class="note">Seed {metrics["seed"]}, data {metrics["data_hash"][:12]}, Countermove
+{escape(metrics["versions"]["countermove"])}.</p>
+</body></html>
+"""
+
+
+def _number(value: float | None) -> str:
+    return "nobody" if value is None else f"{value:.3f}"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    header = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td class="number">{escape(cell)}</td>' if place else f"<td>{escape(cell)}</td>"
+            for place, cell in enumerate(row)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><tr>{header}</tr>{body}</table>"

@@ -1,0 +1,44 @@
+"""How a person answers a published score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from countermove.response.base import NoResponse, Response, Responses
+    from countermove.response.best import BestResponse
+    from countermove.response.conic_response import ConicResponse
+    from countermove.response.named import named_response
+    from countermove.response.robust import RobustResponse
+    from countermove.response.scalar import ScalarResponse
+
+__all__ = [
+    "BestResponse",
+    "ConicResponse",
+    "NoResponse",
+    "Response",
+    "Responses",
+    "RobustResponse",
+    "ScalarResponse",
+    "named_response",
+]
+
+_HOMES = {
+    "BestResponse": "best",
+    "ConicResponse": "conic_response",
+    "NoResponse": "base",
+    "Response": "base",
+    "Responses": "base",
+    "RobustResponse": "robust",
+    "ScalarResponse": "scalar",
+    "named_response": "named",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use: the kernels bring numba, the conic path CVXPY."""
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"countermove.response.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'countermove.response' has no attribute {name!r}")

@@ -1,0 +1,160 @@
+"""How a person answers a score: the one interface of every response.
+
+A response knows a cost, the allowed actions and a model of behaviour; given a
+score and people it says where they move to, and what the rule then decides.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from countermove.errors import DataError, NotConvergedError, ParameterError, shown
+from countermove.people import ActionSet, Cost, QuadraticCost
+from countermove.response.trade import Plan, Reduction, reduce
+from countermove.scores import Score
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+OnFailure = Literal["raise", "mask"]
+Array = TypeVar("Array", Floats, Tensor, covariant=True)
+
+GAIN = 2.0
+"""What crossing is worth: the decision goes from -1 to +1."""
+
+
+@dataclass(frozen=True)
+class Responses(Generic[Array]):
+    """Where people move to.
+
+    Parameters
+    ----------
+    x_new
+        Features after the move, shape (n, d).
+    cost
+        What each person pays, shape (n,).
+    moved
+        Who moved at all, shape (n,).
+    converged
+        Whose answer was found to tolerance, shape (n,).
+    """
+
+    x_new: Array
+    cost: Array
+    moved: Any
+    converged: Any
+
+
+class Response(ABC):
+    """A model of how people answer a published score.
+
+    Parameters
+    ----------
+    cost
+        What a move costs; ``QuadraticCost(1.0)`` by default.
+    actions
+        Which moves are allowed; all by default.
+    """
+
+    name: str
+
+    def __init__(self, cost: Cost | None = None, actions: ActionSet | None = None) -> None:
+        self.cost: Cost = QuadraticCost() if cost is None else cost
+        self.actions: ActionSet = ActionSet() if actions is None else actions
+        self._plans: dict[int, Plan] = {}
+
+    def plan(self, n_features: int) -> Plan:
+        """Return what the actions say about so many features; made once."""
+        if n_features not in self._plans:
+            self._plans = {n_features: Plan(self.actions, n_features)}
+        return self._plans[n_features]
+
+    def reduction(self, score: Score, n_rows: int) -> Reduction:
+        """Return what the solvers read of this response's cost and actions and of a score."""
+        return reduce(score, self.cost, self.plan(score.n_features), n_rows)
+
+    @abstractmethod
+    def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Return where people move to.
+
+        Parameters
+        ----------
+        score
+            The published score.
+        X
+            People, shape (n, d). A NumPy array gives NumPy results; a tensor gives
+            tensors that carry gradients to the score, to ``X`` and to the cost.
+        on_failure
+            ``"raise"`` a `NotConvergedError`, or ``"mask"`` the rows in ``converged``.
+        """
+
+    @abstractmethod
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        """Return the differentiable training signal, shape (n,): favourable iff >= 0."""
+
+    def decisions_after(self, score: Score, X: Any) -> Mask:
+        """Return who gets the favourable decision once people have moved, shape (n,)."""
+        rows = people(X, score)
+        with torch.no_grad():
+            return (self.scores_after(score, torch.from_numpy(rows)) >= 0.0).numpy()
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name, cost and actions, JSON-ready."""
+        return {
+            "kind": self.name,
+            "cost": self.cost.describe(),
+            "actions": self.actions.describe(),
+        }
+
+
+class NoResponse(Response):
+    """Nobody moves."""
+
+    name = "none"
+
+    def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Return everybody where they stand."""
+        people(X, score)
+        n = len(X)
+        if isinstance(X, Tensor):
+            still = torch.zeros(n, dtype=torch.bool)
+            return Responses(X, torch.zeros(n, dtype=torch.float64), still, ~still)
+        stay = np.zeros(n, dtype=bool)
+        return Responses(np.array(X, dtype=np.float64), np.zeros(n), stay, ~stay)
+
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        """Return the scores as they are."""
+        result: Tensor = score(X)
+        return result
+
+
+def people(X: Any, score: Score) -> Floats:
+    """Return the rows as a contiguous float64 array after checking their shape."""
+    rows = X.detach().numpy() if isinstance(X, Tensor) else np.asarray(X)
+    if rows.ndim != 2 or rows.shape[1] != score.n_features:
+        raise DataError(
+            f"the score reads {score.n_features} features per person; "
+            f"expected shape (n, {score.n_features}), got {rows.shape}"
+        )
+    if rows.dtype.kind not in "fiub":
+        raise DataError(f"people are described by numbers, got dtype {rows.dtype}")
+    return np.ascontiguousarray(rows, dtype=np.float64)
+
+
+def check_converged(converged: Mask, on_failure: OnFailure) -> None:
+    """Raise with the rows whose solve stopped early, unless the caller reads the mask."""
+    if on_failure not in ("raise", "mask"):
+        raise ParameterError(f"on_failure is 'raise' or 'mask', got {on_failure!r}")
+    if on_failure == "raise" and not converged.all():
+        failed = np.flatnonzero(~converged)
+        raise NotConvergedError(
+            f"the response of the people in rows {shown(failed)} stopped before its tolerance; "
+            "loosen it, raise the cap or pass on_failure='mask'",
+            rows=failed,
+        )

@@ -1,0 +1,175 @@
+r"""The best response to the hard step: fully rational people.
+
+A person crosses iff the cheapest crossing costs less than the gain of 2, and
+then stops on the boundary. The decision afterwards is "score + reach >= 0", with
+reach the score gain a person can afford; that sum is also the training signal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from countermove.people import QuadraticCost
+from countermove.response.answer import Answer
+from countermove.response.base import (
+    GAIN,
+    Floats,
+    Mask,
+    OnFailure,
+    Response,
+    Responses,
+    check_converged,
+    people,
+)
+from countermove.response.failures import raise_failures, raise_not_finite
+from countermove.response.gradient import CrossingAction, Reach
+from countermove.response.trade import Reduction, known_scores, plain_arrays, slope_of
+from countermove.scores import Score
+
+if TYPE_CHECKING:
+    from countermove.response.conic_best import ConicBest
+
+
+class BestResponse(Response):
+    r"""The global best response to the decision :math:`\mathrm{sign}\, s(x')`.
+
+    .. math:: \Delta(x) = \arg\max_{x'} \mathrm{sign}\, s(x') - c(x, x')
+
+    Parameters
+    ----------
+    cost
+        What a move costs; ``QuadraticCost(1.0)`` by default.
+    actions
+        Which moves are allowed; all by default.
+
+    Notes
+    -----
+    A score of exactly 0 is favourable, and whoever crosses has ``score(x_new) >= 0``
+    in floating point, in whatever order the score is summed. At equal cost and
+    gain a person stays. For :math:`t\|\delta\|^2` the reach is :math:`\sqrt{2/t}\,\|w\|`.
+    """
+
+    name = "best"
+    _solver: ConicBest | None = None
+
+    def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Return where people move to; tensors carry the derivative of the crossing point."""
+        if self._is_conic(score):
+            return self._conic().respond(score, X)
+        if isinstance(X, Tensor):
+            return self._respond_with_gradient(score, X, on_failure)
+        rows = people(X, score)
+        reduction = self.reduction(score, len(rows))
+        x_new = np.empty_like(rows)
+        answer = self._solve(score, rows, reduction, x_new, as_action=False)
+        converged = raise_failures(rows, answer.status, reduction.trade)
+        check_converged(converged, on_failure)
+        return Responses(x_new, answer.cost, answer.moved, converged)
+
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        r"""Return score plus reach, whose sign is the decision after everybody's move.
+
+        .. math:: s(x) + \max\{w\cdot\delta : c(\delta) \le 2,\ \delta\ \text{allowed}\}
+
+        Its gradient is that of the reach itself (envelope theorem), not of the
+        decision, which is flat.
+        """
+        if self._is_conic(score):
+            return self._conic().scores_after(score, X)
+        now: Tensor = score(X)
+        plan = self.plan(score.n_features)
+        if (
+            isinstance(self.cost, QuadraticCost)
+            and plan.facts(len(X))[0]
+            and plan.actions.A is None
+        ):
+            return now + plan.unit(plan.movable(slope_of(score))) * (GAIN / self.cost.scale).sqrt()
+        return now + Reach.of(self.reduction(score, len(X)), X, GAIN)
+
+    def decisions_after(self, score: Score, X: Any) -> Mask:
+        """Return who is favoured after the response, without forming ``x_new``."""
+        rows = people(X, score)
+        if self._is_conic(score):
+            return super().decisions_after(score, rows)
+        reduction = self.reduction(score, len(rows))
+        answer = self._solve(score, rows, reduction, np.empty((0, rows.shape[1])), as_action=True)
+        check_converged(raise_failures(rows, answer.status, reduction.trade), "raise")
+        return answer.favoured
+
+    def crossing_cost(self, score: Score, X: Any) -> Floats:
+        """Return what the cheapest favourable decision costs each person, shape (n,).
+
+        Zero for those who are favourable already, infinity for those whom no
+        allowed move brings there, whatever the gain.
+        """
+        rows = people(X, score)
+        reduction = self.reduction(score, len(rows))
+        action = np.empty_like(rows)
+        answer = self._solve(score, rows, reduction, action, as_action=True, gain=np.inf)
+        check_converged(raise_failures(rows, answer.status, reduction.trade), "raise")
+        return np.where(answer.favoured, answer.cost, np.inf)
+
+    def _is_conic(self, score: Score) -> bool:
+        """Return whether only a conic solver can answer: no closed form, or a kink with A."""
+        if isinstance(self.cost, QuadraticCost):
+            return False
+        shape = self.cost.canonical(score.n_features)
+        return shape is None or (self.actions.A is not None and shape.kink is not None)
+
+    def _conic(self) -> ConicBest:
+        from countermove.response.conic_best import ConicBest
+
+        if self._solver is None:
+            self._solver = ConicBest(self)
+        return self._solver
+
+    def _respond_with_gradient(
+        self, score: Score, X: Tensor, on_failure: OnFailure
+    ) -> Responses[Tensor]:
+        rows = people(X, score)
+        reduction = self.reduction(score, len(rows))
+        action = np.empty_like(rows)
+        answer = self._solve(score, rows, reduction, action, as_action=True)
+        converged = raise_failures(rows, answer.status, reduction.trade)
+        check_converged(converged, on_failure)
+        moves = CrossingAction.of(reduction, X, score(X), answer)
+        x_new = X + moves
+        return Responses(
+            x_new,
+            self.cost.price(torch.zeros_like(moves), moves),
+            torch.from_numpy(answer.moved),
+            torch.from_numpy(converged),
+        )
+
+    def _solve(
+        self,
+        score: Score,
+        rows: Floats,
+        reduction: Reduction,
+        out: Floats,
+        as_action: bool,
+        gain: float = GAIN,
+    ) -> Answer:
+        from countermove.response.engine import PLAIN, solve_best
+        from countermove.response.plain_rows import best_plain_rows, safety_rows, score_rows
+
+        answer, trade, write = Answer.empty(len(rows), out), reduction.trade, len(out) > 0
+        scores, weight, bias = known_scores(score, rows)
+        if trade.kind in PLAIN:
+            best_plain_rows(
+                rows, scores, weight, bias, *plain_arrays(trade), gain, as_action, write, out,
+                answer.price, answer.cost, answer.favoured, answer.crossed, answer.moved,
+                answer.status,
+            )  # fmt: skip
+            return answer
+        known = len(scores) > 0
+        scores = scores if known else score_rows(rows, weight, bias)
+        raise_not_finite(rows, scores)
+        margin = np.empty(len(rows))
+        safety_rows(rows, weight, bias, scores, known, margin)
+        solve_best(trade, rows, scores, margin, gain, as_action, write, answer)
+        return answer

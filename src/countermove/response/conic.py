@@ -1,0 +1,330 @@
+"""The convex sub-problems of people with any convex cost, as differentiable layers.
+
+One parametrised problem per shape of cost and actions, DPP-compliant, so that
+nothing is compiled twice. The only file of the responses that meets CVXPY.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from countermove.errors import CostError, SolverError, UnboundedResponseError
+from countermove.people import ActionSet, ConicCost, Cost
+
+Solver = Literal["MOREAU", "DIFFCP"]
+
+TIGHT = 1e-11
+"""Interior-point tolerance: actions are then good to about 1e-7."""
+CHECKED, AGREE = 3, 1e-4
+"""People on whom two solvers are compared, and how closely they have to agree."""
+FEASIBLE = 1e-6
+"""A solver whose answer breaks the constraints by more than this is not believed."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a layer is compiled for: movable features, and which of them have bounds."""
+
+    n_features: int
+    columns: tuple[int, ...]
+    below: tuple[int, ...]
+    above: tuple[int, ...]
+
+
+@dataclass
+class People:
+    """Variables, parameters and constraints every sub-problem shares.
+
+    ``values`` maps each CVXPY parameter to the tensor that fills it, given the batch.
+    """
+
+    action: Any
+    x: Any
+    spent: Any
+    columns: Any
+    constraints: list[Any]
+    price: Any = None
+    parameters: list[Any] = field(default_factory=list)
+    values: list[Callable[[Batch], Tensor]] = field(default_factory=list)
+
+    def with_epigraph(self) -> Any:
+        """Return the cost as a variable that a layer can give back."""
+        self.constraints.append(self.price <= self.spent)
+        return self.spent
+
+    def add(self, parameter: Any, value: Callable[[Batch], Tensor]) -> Any:
+        """Register a parameter with the function that fills it."""
+        self.parameters.append(parameter)
+        self.values.append(value)
+        return parameter
+
+
+@dataclass(frozen=True)
+class Batch:
+    """People with their constraints, and the tensors of the sub-problem at hand by name."""
+
+    X: Tensor
+    lo: Tensor
+    hi: Tensor
+    offsets: Tensor
+    more: dict[str, Tensor]
+
+
+def describe_people(cost: Cost, actions: ActionSet, shape: Shape) -> People:
+    """Write the shared part: the epigraph of the cost and the allowed actions."""
+    import cvxpy as cp
+
+    columns = np.array(shape.columns, dtype=np.int64)
+    action, spent = cp.Variable(len(columns)), cp.Variable()
+    people = People(action, cp.Parameter(shape.n_features), spent, columns, [])
+    people.price = _cost_expression(cost, people, shape.n_features)
+    for kept, sign, name in ((shape.below, 1.0, "lo"), (shape.above, -1.0, "hi")):
+        if kept:
+            where = np.array(kept)
+            bound = people.add(cp.Parameter(len(kept)), _picker(name, columns[where]))
+            people.constraints.append(sign * action[where] >= sign * bound)
+    if actions.A is not None:
+        offset = people.add(cp.Parameter(len(actions.A)), lambda batch: batch.offsets)
+        people.constraints.append(actions.A[:, columns] @ action + offset >= 0)
+    return people
+
+
+def proxy_layer(cost: Cost, actions: ActionSet, shape: Shape, solver: Solver | None) -> Layer:
+    r"""Return the concave proxy, with ``pull`` the slope of its straight part.
+
+    .. math:: \max_\delta\; pull\cdot\delta - \tfrac12\sqrt{(a (s + w\cdot\delta) - 1)^2 + 1}
+              - c(\delta)
+    """
+    import cvxpy as cp
+
+    people = describe_people(cost, actions, shape)
+    m = len(shape.columns)
+    pull = people.add(cp.Parameter(m), lambda batch: batch.more["pull"])
+    steep = people.add(cp.Parameter(m), lambda batch: batch.more["steep"])
+    now = people.add(cp.Parameter(), lambda batch: batch.more["now"])
+    root = cp.norm(cp.hstack([now + steep @ people.action - 1.0, 1.0]), 2)
+    price = people.with_epigraph() if isinstance(cost, ConicCost) else people.price
+    objective = cp.Minimize(price + 0.5 * root - pull @ people.action)
+    return Layer(people, objective, cost, solver)
+
+
+def reach_layer(
+    cost: Cost, actions: ActionSet, shape: Shape, solver: Solver | None, gain: float
+) -> Layer:
+    r"""Return the reach, :math:`\max\{w\cdot\delta : c(\delta) \le gain\}`."""
+    import cvxpy as cp
+
+    people = describe_people(cost, actions, shape)
+    slope = people.add(cp.Parameter(len(shape.columns)), lambda batch: batch.more["slope"])
+    people.constraints.append(people.with_epigraph() <= gain)
+    return Layer(people, cp.Maximize(slope @ people.action), cost, solver)
+
+
+def crossing_layer(cost: Cost, actions: ActionSet, shape: Shape, solver: Solver | None) -> Layer:
+    r"""Return the cheapest crossing, :math:`\min\{c(\delta) : w\cdot\delta \ge need\}`."""
+    import cvxpy as cp
+
+    people = describe_people(cost, actions, shape)
+    slope = people.add(cp.Parameter(len(shape.columns)), lambda batch: batch.more["slope"])
+    need = people.add(cp.Parameter(), lambda batch: batch.more["need"])
+    people.constraints.append(slope @ people.action >= need)
+    price = people.with_epigraph() if isinstance(cost, ConicCost) else people.price
+    return Layer(people, cp.Minimize(price), cost, solver)
+
+
+def _picker(name: str, columns: Any) -> Callable[[Batch], Tensor]:
+    return lambda batch: getattr(batch, name)[:, columns]
+
+
+def _cost_expression(cost: Cost, people: People, d: int) -> Any:
+    import cvxpy as cp
+
+    columns = people.columns
+    if isinstance(cost, ConicCost):
+        return _user_expression(cost, people, d)
+    shape = cost.canonical(d)
+    if shape is None:
+        raise CostError(f"{type(cost).__name__} has neither a closed form nor a CVXPY expression")
+    total: Any = 0.0
+    m = len(columns)
+
+    def part(name: str) -> Tensor:
+        now = cost.canonical(d)
+        value: Tensor = getattr(now, name)
+        return value[columns][:, columns] if name == "matrix" else value[columns]
+
+    if shape.weights is not None:
+        root = people.add(cp.Parameter(m), lambda _: part("weights").sqrt())
+        total = total + cp.sum_squares(cp.multiply(root, people.action))
+    if shape.matrix is not None:
+        factor = people.add(
+            cp.Parameter((m, m)), lambda _: torch.linalg.cholesky(part("matrix")).T.contiguous()
+        )
+        total = total + cp.sum_squares(factor @ people.action)
+    if shape.kink is not None:
+        # A parameter holds the zero: a constant bound on a variable is one MOREAU never sees.
+        kink = people.add(cp.Parameter(m), lambda _: part("kink"))
+        zero = people.add(cp.Parameter(), lambda batch: batch.X.new_zeros(len(batch.X)))
+        above = cp.Variable()
+        people.constraints += [above >= zero, above >= kink @ people.action]
+        total = total + above
+    return total
+
+
+def _user_expression(cost: ConicCost, people: People, d: int) -> Any:
+    import cvxpy as cp
+
+    people.add(people.x, lambda batch: batch.X)
+    place = np.eye(d)[:, people.columns]
+    factor = np.ones(d) if cost.factor is None else cost.factor
+    arguments = {}
+    for name, value in cost.parameters.items():
+        sign = {cost.signs[name]: True} if name in cost.signs else {}
+        parameter = cp.Parameter(tuple(value.shape), **sign)
+        arguments[name] = people.add(parameter, _constant(cost, name))
+    here = cp.multiply(factor, people.x) if cost.factor is not None else people.x
+    there = here + (factor[:, None] * place) @ people.action
+    expression = cost.build(here, there, **arguments)
+    if not isinstance(expression, cp.Expression) or expression.size != 1:
+        raise CostError(
+            "build(x, x_new) of a conic cost must return one scalar CVXPY expression, "
+            f"got {type(expression).__name__}"
+        )
+    if not expression.is_convex():
+        raise CostError(
+            f"the cost {expression} is not convex by CVXPY's rules (curvature "
+            f"{expression.curvature}); people's problem would have no single answer"
+        )
+    if not expression.is_dpp():
+        raise CostError(
+            f"the cost {expression} is convex but not parametrisable (DPP): every solve would "
+            "recompile. Let x and your parameters enter affinely, and write "
+            "sum_squares(L.T @ (x_new - x)) instead of a parametric quad_form"
+        )
+    return cp.sum(expression)
+
+
+def _constant(cost: ConicCost, name: str) -> Callable[[Batch], Tensor]:
+    return lambda _: cost.parameters[name]
+
+
+class Layer:
+    """A sub-problem that can be solved for a batch and differentiated.
+
+    Parameters
+    ----------
+    people
+        The shared part.
+    objective
+        A CVXPY objective.
+    cost
+        Prices the answers; a `ConicCost` is priced by the problem's own epigraph.
+    solver
+        ``"MOREAU"`` or ``"DIFFCP"``. With None, MOREAU is taken where it passes a check
+        against DIFFCP on the first people it meets, DIFFCP elsewhere and on failure.
+    """
+
+    def __init__(self, people: People, objective: Any, cost: Cost, solver: Solver | None) -> None:
+        import cvxpy as cp
+
+        self.people, self.cost = people, cost
+        self.problem = cp.Problem(objective, people.constraints)
+        if not self.problem.is_dcp(dpp=True):
+            raise CostError("the cost does not give a DPP-compliant problem; see ConicCost")
+        self.order: tuple[Solver, ...] = ("MOREAU", "DIFFCP") if solver is None else (solver,)
+        self._layers: dict[str, Any] = {}
+        self._checked = solver is not None
+
+    def solve(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return actions of the movable features, (n, m), and what they cost, (n,)."""
+        values = self._values(batch)
+        if not self._checked:
+            self._check([value[:CHECKED] for value in values])
+        failure: Exception | None = None
+        for name in self.order:
+            try:
+                with warnings.catch_warnings():
+                    # A new batch size costs MOREAU a set-up; that is ours to decide.
+                    warnings.filterwarnings("ignore", message="Batch size has changed")
+                    action, *spent = self._layer(name)(*values)
+            except _solver_failures() as error:
+                failure = error
+                continue
+            if self._believable(action, batch):
+                return action, spent[0] if spent else self._price(action, batch)
+            failure = SolverError(f"{name} returned an answer outside the constraints")
+        if any(word in str(failure).lower() for word in ("unbounded", "dual infeasible")):
+            raise UnboundedResponseError(
+                "people can move without end at no cost, so no response exists; bound the actions "
+                "or let the cost grow with distance"
+            ) from failure
+        raise SolverError(f"no solver could solve people's problem: {failure}") from failure
+
+    def _values(self, batch: Batch) -> list[Tensor]:
+        values = []
+        for parameter, value in zip(self.people.parameters, self.people.values, strict=True):
+            tensor = value(batch).to(torch.float64)
+            if not bool(torch.isfinite(tensor.detach()).all()):
+                raise SolverError("a conic sub-problem was handed NaN or infinity")
+            shape = tuple(parameter.shape)
+            single = tensor.dim() == len(shape)
+            values.append(tensor.expand(len(batch.X), *shape) if single else tensor)
+        return values
+
+    def _check(self, values: list[Tensor]) -> None:
+        """Drop MOREAU unless it agrees with DIFFCP: it is known to lose some constant bounds."""
+        self._checked = True
+        try:
+            with torch.no_grad():
+                fast, exact = (self._layer(name)(*values)[0] for name in ("MOREAU", "DIFFCP"))
+            agree = bool(((fast - exact).abs() <= AGREE * (1.0 + exact.abs())).all())
+        except _solver_failures():
+            agree = False
+        if not agree:
+            self.order = ("DIFFCP",)
+
+    def _layer(self, name: Solver) -> Any:
+        if name not in self._layers:
+            from cvxpylayers.torch import CvxpyLayer
+
+            tight = {"tol_gap_abs": TIGHT, "tol_gap_rel": TIGHT, "tol_feas": TIGHT}
+            arguments: dict[str, Any] = {"solve_method": "Clarabel", **tight, "n_jobs_forward": 1}
+            if name == "MOREAU":
+                smooth = {"diff_smoothing_mu": 1e-10}
+                arguments = {"ipm_settings": tight | smooth, "device": "cpu"}
+            wanted = [self.people.action]
+            if isinstance(self.cost, ConicCost):
+                wanted.append(self.people.spent)
+            self._layers[name] = CvxpyLayer(
+                self.problem,
+                parameters=self.people.parameters,
+                variables=wanted,
+                solver=name,
+                solver_args=arguments,
+            )
+        return self._layers[name]
+
+    def _price(self, action: Tensor, batch: Batch) -> Tensor:
+        columns = torch.from_numpy(self.people.columns)
+        full = action.new_zeros(batch.X.shape).index_copy(1, columns, action)
+        return self.cost.price(torch.zeros_like(full), full)
+
+    def _believable(self, action: Tensor, batch: Batch) -> bool:
+        moves, columns = action.detach(), self.people.columns
+        lo, hi = batch.lo.detach()[:, columns], batch.hi.detach()[:, columns]
+        inside = (moves >= lo - FEASIBLE) & (moves <= hi + FEASIBLE)
+        return bool((torch.isfinite(moves) & inside).all())
+
+
+def _solver_failures() -> tuple[type[Exception], ...]:
+    import cvxpy as cp
+    import diffcp
+
+    return (cp.error.SolverError, diffcp.SolverError, RuntimeError, ArithmeticError, ValueError)

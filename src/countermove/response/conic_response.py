@@ -1,0 +1,276 @@
+"""The smoothed response under any convex cost, by the convex-concave procedure.
+
+Each step is one batched convex problem. Slower than `ScalarResponse` by orders
+of magnitude and limited by a solver's tolerance, but it asks nothing of the cost
+beyond convexity; where both apply it is the referee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from countermove.errors import ParameterError
+from countermove.people import ActionSet, Cost
+from countermove.response.base import (
+    Floats,
+    OnFailure,
+    Response,
+    Responses,
+    check_converged,
+    people,
+)
+from countermove.response.conic import Batch, Layer, Shape, Solver, proxy_layer
+from countermove.response.failures import raise_not_finite
+from countermove.response.scalar import Gradient, Start
+from countermove.response.smoothing import smoothed_step
+from countermove.response.trade import Plan, slope_of
+from countermove.scores import Score
+
+STARTS = (-3.0, -1.0, 0.0, 1.0, 3.0, 10.0)
+"""Scores, in step units, at which ``start="global"`` linearises besides the person's own."""
+WIDE = 1e3
+"""Stands for a bound one person lacks and another has, relative to the largest finite one."""
+NEWTON_STEPS = 4
+"""Newton steps on the fixed point once the procedure has found its basin."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The published rule as tensors with their graphs: scores, slope, sharpness."""
+
+    now: Tensor
+    slope: Tensor
+    sharpness: Tensor
+
+
+class ConicResponse(Response):
+    r"""The response to a smoothed decision for any convex cost and polyhedral actions.
+
+    Parameters
+    ----------
+    cost, actions, temperature, start, normalised, gradient
+        As in `ScalarResponse`. ``start="global"`` runs the procedure from several
+        points and keeps the best; it is not a proof of globality.
+    tolerance, max_iterations
+        Change of the score, in step units, at which a row stops; cap of steps.
+    solver
+        ``"MOREAU"`` or ``"DIFFCP"``; None takes the first that solves.
+    """
+
+    name = "conic"
+
+    def __init__(
+        self,
+        cost: Cost | None = None,
+        actions: ActionSet | None = None,
+        temperature: float = 0.5,
+        start: Start = "global",
+        normalised: bool = True,
+        gradient: Gradient = "fixed_point",
+        *,
+        tolerance: float = 1e-6,
+        max_iterations: int = 200,
+        solver: Solver | None = None,
+    ) -> None:
+        super().__init__(cost, actions)
+        if start not in ("global", "stay") or gradient not in ("fixed_point", "last_proxy"):
+            raise ParameterError(f"unknown start {start!r} or gradient {gradient!r}")
+        if not temperature > 0.0:
+            raise ParameterError(f"temperature must be positive, got {temperature!r}")
+        self.temperature, self.start = float(temperature), start
+        self.normalised, self.gradient = bool(normalised), gradient
+        self.tolerance, self.max_iterations = float(tolerance), int(max_iterations)
+        self.solver = solver
+        self._layers: dict[Shape, Layer] = {}
+
+    def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Return where people move to; tensors carry the gradient chosen at construction."""
+        tensor = isinstance(X, Tensor)
+        rows = people(X, score)
+        given = X if tensor else torch.from_numpy(rows)
+        with torch.set_grad_enabled(tensor and torch.is_grad_enabled()):
+            action, cost, converged = self._solve(score, given)
+            x_new = given + action
+        check_converged(converged, on_failure)
+        moved = (action.detach().abs() > 1e-7).any(dim=1)
+        if tensor:
+            return Responses(x_new, cost, moved, torch.from_numpy(converged))
+        return Responses(x_new.numpy(), cost.numpy(), moved.numpy(), converged)
+
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        """Return the score at the smoothed response."""
+        action, _, converged = self._solve(score, X)
+        check_converged(converged, "raise")
+        now: Tensor = score(X)
+        return now + action @ slope_of(score)
+
+    def _solve(self, score: Score, X: Tensor) -> tuple[Tensor, Tensor, NDArrayBool]:
+        plan = self.plan(score.n_features)
+        slope = plan.movable(slope_of(score))
+        now: Tensor = score(X)
+        raise_not_finite(X.detach().numpy(), now.detach().numpy())
+        unit = plan.unit(slope) if self.normalised else torch.ones((), dtype=torch.float64)
+        if float(unit.detach()) == 0.0:
+            unit = torch.ones((), dtype=torch.float64)
+        rule = Rule(now, slope, 1.0 / (self.temperature * unit))
+        problem = _Problem(self, plan, X)
+        with torch.no_grad():
+            fixed = Rule(now.detach(), slope.detach(), rule.sharpness.detach())
+        pull, converged = problem.find(fixed)
+        if torch.is_grad_enabled():
+            pull = self._with_gradient(problem, rule, pull, score)
+        action, cost = problem.proxy(rule, pull)
+        return action, cost, converged
+
+    def _with_gradient(self, problem: _Problem, rule: Rule, pull: Tensor, score: Score) -> Tensor:
+        """Attach to ``pull`` the derivative of the equation that fixed it."""
+        a = rule.sharpness
+        if self.gradient == "last_proxy":
+            with torch.no_grad():
+                action, _ = problem.proxy(rule, pull)
+            last: Tensor = score(problem.X.detach() + action)
+            return _pull(a, last)
+        leaf = pull.clone().requires_grad_()
+        action, _ = problem.proxy(rule, leaf)
+        after = rule.now + action @ rule.slope
+        (rate,) = torch.autograd.grad(after.sum(), leaf, retain_graph=True)
+        wanted = _pull(a, after)
+        share = 1.0 - _pull_slope(a, after.detach()) * rate
+        return pull + (wanted - wanted.detach()) / share.detach()
+
+    def layer(self, shape: Shape) -> Layer:
+        """Return the compiled proxy for a shape; made once."""
+        if shape not in self._layers:
+            self._layers[shape] = proxy_layer(
+                self.cost, self.actions.for_response(), shape, self.solver
+            )
+        return self._layers[shape]
+
+
+class _Problem:
+    """One batch of people: bounds as tensors, the proxy solve, the search for a fixed point."""
+
+    def __init__(self, response: ConicResponse, plan: Plan, X: Tensor) -> None:
+        self.response, self.X = response, X
+        self.shape, self.batch = conic_batch(plan, X)
+        self.columns = torch.tensor(self.shape.columns, dtype=torch.long)
+
+    def proxy(self, rule: Rule, pull: Tensor) -> tuple[Tensor, Tensor]:
+        """Solve the proxy; return full actions and their costs."""
+        if not len(self.columns):
+            zero = torch.zeros_like(self.X)
+            return zero, zero.sum(dim=1)
+        inner = rule.slope[self.columns]
+        more = {
+            "pull": pull[:, None] * inner,
+            "steep": rule.sharpness * inner,
+            "now": rule.sharpness * rule.now,
+        }
+        part, cost = self.response.layer(self.shape).solve(with_more(self.batch, more))
+        return spread(part, self.columns, self.X.shape[1]), cost
+
+    def find(self, rule: Rule) -> tuple[Tensor, NDArrayBool]:
+        """Return the pull at everybody's fixed point, and who converged."""
+        a, n = rule.sharpness, len(self.X)
+        starts = [rule.now]
+        if self.response.start == "global":
+            starts += [torch.full((n,), y, dtype=torch.float64) / a for y in STARTS]
+        best_value = torch.full((n,), -torch.inf, dtype=torch.float64)
+        best_pull, best_ok = _pull(a, rule.now), torch.zeros(n, dtype=torch.bool)
+        for start in starts:
+            pull, ok = self._iterate(rule, start)
+            with torch.no_grad():
+                action, cost = self.proxy(rule, pull)
+                value = smoothed_step(a * (rule.now + action @ rule.slope)) - cost
+            better = value > best_value + 1e-12
+            best_value = torch.where(better, value, best_value)
+            best_pull = torch.where(better, pull, best_pull)
+            best_ok = torch.where(better, ok, best_ok)
+        return best_pull, best_ok.numpy()
+
+    def _iterate(self, rule: Rule, at: Tensor) -> tuple[Tensor, Tensor]:
+        a = rule.sharpness
+        live = torch.ones(len(at), dtype=torch.bool)
+        for _ in range(self.response.max_iterations):
+            with torch.no_grad():
+                action, _ = self.proxy(rule, _pull(a, at))
+            ahead = rule.now + action @ rule.slope
+            live = (ahead - at).abs() * a > self.response.tolerance
+            at = ahead
+            if not live.any():
+                break
+        pull = _pull(a, at)
+        for _ in range(NEWTON_STEPS):
+            leaf = pull.clone().requires_grad_()
+            with torch.enable_grad():
+                action, _ = self.proxy(rule, leaf)
+                after = rule.now + action @ rule.slope
+                (rate,) = torch.autograd.grad(after.sum(), leaf)
+            miss = _pull(a, after.detach()) - pull
+            share = 1.0 - _pull_slope(a, after.detach()) * rate
+            step = torch.where(share > 1e-3, miss / share.clamp(min=1e-3), miss)
+            pull = pull + step
+            if float(step.abs().max()) <= 1e-12 * float(a):
+                break
+        return pull, ~live
+
+
+def conic_batch(plan: Plan, X: Tensor) -> tuple[Shape, Batch]:
+    """Return the shape a layer is compiled for and the people's constraints as tensors."""
+    rows: Floats = X.detach().numpy()
+    n, d = rows.shape
+    lower, upper = plan.actions.box(rows)
+    bounds = plan.bounds(n)
+    columns = np.flatnonzero(plan.moving)
+    below = np.flatnonzero(np.isfinite(lower[:, columns]).any(axis=0))
+    above = np.flatnonzero(np.isfinite(upper[:, columns]).any(axis=0))
+    by_value = [torch.from_numpy(part) - X for part in (bounds.min_value, bounds.max_value)]
+    lo = torch.maximum(torch.from_numpy(bounds.lower), by_value[0])
+    hi = torch.minimum(torch.from_numpy(bounds.upper), by_value[1])
+    finite = np.abs(np.concatenate([lower[np.isfinite(lower)], upper[np.isfinite(upper)], [1.0]]))
+    wide = WIDE * float(finite.max())
+    offsets = np.zeros((n, 0)) if plan.actions.b is None else plan.actions.b
+    shape = Shape(d, tuple(columns.tolist()), tuple(below.tolist()), tuple(above.tolist()))
+    batch = Batch(
+        X,
+        lo.clamp(min=-wide),
+        hi.clamp(max=wide),
+        torch.from_numpy(np.broadcast_to(offsets, (n, offsets.shape[-1])).copy()),
+        {},
+    )
+    return shape, batch
+
+
+def pick(batch: Batch, who: Tensor) -> Batch:
+    """Return the rows ``who`` of a batch."""
+    return Batch(batch.X[who], batch.lo[who], batch.hi[who], batch.offsets[who], {})
+
+
+def with_more(batch: Batch, more: dict[str, Tensor]) -> Batch:
+    """Return the batch with the sub-problem's own tensors."""
+    return Batch(batch.X, batch.lo, batch.hi, batch.offsets, more)
+
+
+def spread(part: Tensor, columns: Tensor, n_features: int) -> Tensor:
+    """Return full actions from those of the movable features."""
+    if len(columns) == n_features:
+        return part
+    return part.new_zeros(len(part), n_features).index_copy(1, columns, part)
+
+
+NDArrayBool = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def _pull(a: Tensor, scores: Tensor) -> Tensor:
+    up = a * scores + 1.0
+    return 0.5 * a * up / torch.sqrt(1.0 + up * up)
+
+
+def _pull_slope(a: Tensor, scores: Tensor) -> Tensor:
+    up = a * scores + 1.0
+    return 0.5 * a * a * (1.0 + up * up) ** -1.5

@@ -1,0 +1,67 @@
+"""Several response models at once: training counts on the worst of them.
+
+It is no behaviour of its own: nobody answers a rule in several ways, we merely
+do not know in which. So it has members, and is judged member by member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from torch import Tensor
+
+from countermove.errors import ParameterError
+from countermove.response.base import Mask, OnFailure, Response, Responses
+from countermove.scores import Score
+
+
+class RobustResponse(Response):
+    """A set of response models, the true one unknown.
+
+    Parameters
+    ----------
+    members
+        At least two responses, none of them robust itself.
+    weights
+        None: the worst member counts. Else their probabilities.
+    """
+
+    name = "robust"
+
+    def __init__(self, members: Sequence[Response], weights: Sequence[float] | None = None) -> None:
+        if len(members) < 2 or any(isinstance(member, RobustResponse) for member in members):
+            raise ParameterError(
+                f"a robust response needs at least two plain members, got {len(members)}"
+            )
+        super().__init__(members[0].cost, members[0].actions)
+        self.members = tuple(members)
+        self.weights = None if weights is None else tuple(weights)
+
+    def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Refuse: name the member whose answer is meant."""
+        self._refuse()
+
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        """Refuse: the training objective joins the members' losses, not their scores."""
+        self._refuse()
+
+    def decisions_after(self, score: Score, X: Any) -> Mask:
+        """Refuse: which decision follows depends on the member."""
+        self._refuse()
+
+    def describe(self) -> dict[str, Any]:
+        """Return the members' descriptions."""
+        described = {"members": [member.describe() for member in self.members]}
+        return super().describe() | described | {"weights": self.weights}
+
+    def _refuse(self) -> NoReturn:
+        raise ParameterError(
+            "a robust response is no single behaviour; ask one of its members "
+            f"({', '.join(member.name for member in self.members)})"
+        )
+
+
+def members_of(response: Response) -> tuple[Response, ...]:
+    """Return the plain responses a response stands for: its members, or itself."""
+    return response.members if isinstance(response, RobustResponse) else (response,)

@@ -1,0 +1,303 @@
+r"""The smoothed response: one number per person.
+
+People maximise :math:`\sigma^*(s(x')/(\tau N)) - c(x, x')`. What matters is the score
+they gain, so the problem is one-dimensional: the smoothed step against the
+polyline of least costs. The convex-concave procedure of SERM (Algorithm 1)
+started at x ends in its first stationary point; ``start="global"`` takes the best.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypeGuard, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from countermove.errors import ParameterError
+from countermove.people import ActionSet, Cost
+from countermove.response.answer import Answer
+from countermove.response.base import (
+    Floats,
+    Mask,
+    OnFailure,
+    Response,
+    Responses,
+    check_converged,
+    people,
+)
+from countermove.response.failures import raise_failures, raise_not_finite
+from countermove.response.gradient import (
+    Solved,
+    Stationarity,
+    attach_action,
+    attach_score,
+)
+from countermove.response.price_equation import last_proxy, smoothed_step_price
+from countermove.response.trade import (
+    BOXED,
+    FREE,
+    Reduction,
+    known_scores,
+    plain_arrays,
+    sharpness_of,
+)
+from countermove.response.training_signal import Setting, linear_signal, log_unit_gradient
+from countermove.scores import LinearScore, Score
+
+Start = Literal["global", "stay"]
+Gradient = Literal["fixed_point", "last_proxy"]
+Stopping = Literal["row", "batch", "increasing"]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One solved batch: the answer, the scores after it, and where the last proxy was taken."""
+
+    answer: Answer
+    after: Floats
+    last: Floats
+    last_action: Floats | None
+    converged: Mask
+
+
+class ScalarResponse(Response):
+    r"""The response to a smoothed decision, exact to 1e-10.
+
+    .. math:: \Delta(x) = \arg\max_{x'} \sigma^*\!\left(\frac{s(x')}{\tau N}\right) - c(x, x')
+
+    Stationarity, which the default gradient differentiates: the price of score
+    :math:`u = \tfrac{1}{\tau N}\sigma^{*\prime}(z/\tau N)` at :math:`z = s(x')` equals the
+    marginal cost of score.
+
+    Parameters
+    ----------
+    cost, actions
+        As in `Response`. Any closed-form cost; boxes, directions and immutables
+        for all of them, extra constraints for the quadratic ones.
+    temperature
+        :math:`\tau`, in units of distance if ``normalised``, of score if not.
+    start
+        ``"global"``: the global maximiser; ``"stay"``: where the convex-concave
+        procedure ends when started at x (for people whose place is not allowed,
+        at their cheapest allowed action).
+    normalised
+        Divide the score by :math:`N(w) = \sup\{w\cdot\delta : \|\delta\|_2 \le 1\}` over
+        movable directions, so that the answer depends on the rule, not on its scale.
+    gradient
+        ``"fixed_point"``: derivative of the stationary point; ``"last_proxy"``: of
+        the last concave proxy only, as published.
+    polish
+        Solve the stationary point itself. If False, stop the procedure by
+        ``tolerance``, ``max_iterations`` and ``stopping`` as the paper does.
+    tolerance, max_iterations
+        Distance moved in one step below which the procedure stops; its cap.
+    stopping
+        ``"row"``: each person on their own; ``"batch"``: when the average move is
+        below tolerance; ``"increasing"``: a fixed number of steps that grows by
+        one per epoch (`for_epoch`).
+    unit
+        Replaces N(w), and is then a constant.
+    """
+
+    def __init__(
+        self,
+        cost: Cost | None = None,
+        actions: ActionSet | None = None,
+        temperature: float = 0.5,
+        start: Start = "global",
+        normalised: bool = True,
+        gradient: Gradient = "fixed_point",
+        *,
+        polish: bool = True,
+        tolerance: float = 1e-3,
+        max_iterations: int = 100,
+        stopping: Stopping = "row",
+        unit: float | None = None,
+    ) -> None:
+        super().__init__(cost, actions)
+        for value, kind, what in (
+            (start, Start, "start"),
+            (gradient, Gradient, "gradient"),
+            (stopping, Stopping, "stopping"),
+        ):
+            if value not in get_args(kind):
+                raise ParameterError(f"{what} is one of {get_args(kind)}, got {value!r}")
+        _check_positive(temperature=temperature, tolerance=tolerance, max_iterations=max_iterations)
+        if unit is not None:
+            _check_positive(unit=unit)
+        if not polish and start == "global":
+            raise ParameterError('polish=False iterates from x and needs start="stay"')
+        self.temperature = float(temperature)
+        self.start, self.normalised, self.gradient = start, bool(normalised), gradient
+        self.polish, self.stopping = bool(polish), stopping
+        self.tolerance, self.max_iterations = float(tolerance), int(max_iterations)
+        self.unit = unit
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """``"published"`` for the paper's protocol, else ``"smooth"``."""
+        paper = self.start == "stay" and not self.normalised
+        return "published" if paper else "smooth"
+
+    def for_epoch(self, epoch: int) -> Self:
+        """Return the response of an epoch counted from 0 (only ``"increasing"`` changes)."""
+        if self.stopping != "increasing":
+            return self
+        other = copy.copy(self)
+        other.max_iterations = epoch + 1
+        return other
+
+    def at_temperature(self, temperature: float) -> Self:
+        """Return the same response at another temperature."""
+        _check_positive(temperature=temperature)
+        other = copy.copy(self)
+        other.temperature = float(temperature)
+        return other
+
+    def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Return where people move to; tensors carry the gradient chosen at construction."""
+        rows = people(X, score)
+        reduction = self.reduction(score, len(rows))
+        tensor = isinstance(X, Tensor)
+        run = self._solve(score, rows, reduction, as_action=tensor, write=True)
+        check_converged(run.converged, on_failure)
+        answer = run.answer
+        if not tensor:
+            return Responses(answer.out, answer.cost, answer.moved, run.converged)
+        solved = self._solved(rows, reduction, run)
+        action = attach_action(solved, X, score(X), self._last_scores(score, X))
+        return Responses(
+            X + action,
+            self.cost.price(torch.zeros_like(action), action),
+            torch.from_numpy(answer.moved),
+            torch.from_numpy(run.converged),
+        )
+
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        """Return the score at the smoothed response."""
+        rows = people(X, score)
+        reduction = self.reduction(score, len(rows))
+        if self._is_plain(score, X, reduction):
+            return linear_signal(score, reduction, rows, self._setting(reduction))
+        run = self._solve(score, rows, reduction, as_action=True, write=torch.is_grad_enabled())
+        if self.polish:
+            check_converged(run.converged, "raise")
+        if not torch.is_grad_enabled():
+            return torch.from_numpy(run.after)
+        solved = self._solved(rows, reduction, run)
+        return attach_score(solved, run.after, X, score(X), self._last_scores(score, X))
+
+    def describe(self) -> dict[str, Any]:
+        """Return every argument, JSON-ready."""
+        names = ("temperature", "start", "normalised", "gradient", "polish", "tolerance")
+        more = {name: getattr(self, name) for name in (*names, "max_iterations", "stopping")}
+        return super().describe() | more
+
+    def _unit(self, reduction: Reduction) -> float:
+        if self.unit is not None:
+            return self.unit
+        return reduction.unit_value if self.normalised else 1.0
+
+    def _is_plain(self, score: Score, X: Tensor, reduction: Reduction) -> TypeGuard[LinearScore]:
+        """Return whether one compiled call gives the signal and all its gradients."""
+        weights = reduction.weights
+        return (
+            self.polish
+            and torch.is_grad_enabled()
+            and isinstance(score, LinearScore)
+            and reduction.trade.kind in (FREE, BOXED)
+            and not X.requires_grad
+            and not (weights is not None and weights.requires_grad)
+        )
+
+    def _setting(self, reduction: Reduction) -> Setting:
+        moving_unit = self.normalised and self.unit is None
+        by_unit = log_unit_gradient(reduction) if moving_unit else 0.0 * reduction.trade.slope
+        proxy = self.gradient == "last_proxy"
+        return Setting(self._sharpness(reduction), self.start == "stay", proxy, by_unit)
+
+    def _sharpness(self, reduction: Reduction) -> float:
+        return sharpness_of(self.temperature, self._unit(reduction))
+
+    def _solve(
+        self, score: Score, rows: Floats, reduction: Reduction, as_action: bool, write: bool
+    ) -> _Run:
+        if not self.polish:
+            return self._iterate(score, rows, reduction, as_action)
+        from countermove.response.engine import PLAIN, solve_smooth
+        from countermove.response.plain_rows import score_rows, smooth_plain_rows
+
+        answer = Answer.empty(len(rows), np.empty(rows.shape if write else (0, rows.shape[1])))
+        after, trade = np.empty(len(rows)), reduction.trade
+        scores, weight, bias = known_scores(score, rows)
+        sharpness, first = self._sharpness(reduction), self.start == "stay"
+        if trade.kind in PLAIN:
+            smooth_plain_rows(
+                rows, scores, weight, bias, *plain_arrays(trade), sharpness, first, as_action,
+                write, answer.out, after, answer.price, answer.cost, answer.moved, answer.status,
+            )  # fmt: skip
+        else:
+            scores = scores if len(scores) else score_rows(rows, weight, bias)
+            raise_not_finite(rows, scores)
+            solve_smooth(trade, rows, scores, sharpness, first, as_action, write, answer, after)
+        converged = raise_failures(rows, answer.status, trade)
+        return _Run(answer, after, after, None, converged)
+
+    def _iterate(self, score: Score, rows: Floats, reduction: Reduction, as_action: bool) -> _Run:
+        """Run Algorithm 1 literally, then the last proxy once more as the published layer does."""
+        from countermove.response.engine import Chunk, solve_proxy
+        from countermove.response.plain_rows import score_rows
+
+        n, trade = len(rows), reduction.trade
+        answer = Answer.empty(n, np.zeros_like(rows))
+        scores, weight, bias = known_scores(score, rows)
+        now = scores if len(scores) else score_rows(rows, weight, bias)
+        raise_not_finite(rows, now)
+        sharpness, after = self._sharpness(reduction), now.copy()
+        live = np.ones(n, dtype=bool)
+        for _ in range(self.max_iterations):
+            before, who = answer.out.copy(), np.flatnonzero(live)
+            solve_proxy(trade, rows, now, sharpness, after, who, answer, after)
+            raise_failures(rows, answer.status, trade)
+            move = np.linalg.norm(answer.out - before, axis=1)
+            if self.stopping == "row":
+                live &= move > self.tolerance
+            elif self.stopping == "batch" and move.mean() <= self.tolerance:
+                live[:] = False
+            if not live.any():
+                break
+        converged = ~live if self.stopping != "increasing" else np.ones(n, dtype=bool)
+        last, last_action = after.copy(), answer.out.copy()
+        solve_proxy(trade, rows, now, sharpness, last, np.arange(n), answer, after)
+        answer.moved[:] = (answer.out != 0.0).any(axis=1)
+        if not as_action:
+            answer.out[:] = Chunk(trade, rows, np.arange(n)).place(answer.out)
+        return _Run(answer, after, last, last_action, converged)
+
+    def _solved(self, rows: Floats, reduction: Reduction, run: _Run) -> Solved:
+        unit = self._unit(reduction)
+        sharpness = sharpness_of(self.temperature, unit)
+        if self.gradient == "fixed_point":
+            parts = smoothed_step_price(sharpness, run.after)
+        else:
+            parts = last_proxy(sharpness, run.after, run.last)
+        moving_unit = self.normalised and self.unit is None and unit > 0.0
+        by_unit = -parts.by_sharpness * sharpness / unit if moving_unit else 0.0 * run.after
+        equation = Stationarity(parts.by_score, parts.by_last, by_unit)
+        return Solved(reduction, rows, run.answer, run.answer.out, equation, run.last_action)
+
+    def _last_scores(self, score: Score, X: Tensor) -> Tensor | None:
+        # The last proxy is taken at a point held fixed: its score follows the rule, not X.
+        if self.gradient == "last_proxy" and X.requires_grad:
+            fixed: Tensor = score(X.detach())
+            return fixed
+        return None
+
+
+def _check_positive(**values: float) -> None:
+    for name, value in values.items():
+        if not (np.isfinite(value) and value > 0):
+            raise ParameterError(f"{name} must be positive and finite, got {value!r}")

@@ -1,0 +1,109 @@
+r"""The smoothed step of SERM and its derivatives, compiled.
+
+.. math:: \sigma^*(y) = \tfrac12\sqrt{(y+1)^2+1} - \tfrac12\sqrt{(y-1)^2+1},
+          \qquad y = \text{sharpness}\cdot\text{score}
+
+Every form below is rewritten so that no difference of large roots is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from torch import Tensor
+
+INFLECTION = 1.0340990104843837
+"""Where the slope of the step stops being convex: the zero of its third derivative."""
+
+SMALL_STEP = 1e-9
+"""A Newton step of this share is the last one needed."""
+TIGHT = 3e-16
+"""A bracket of this share cannot be halved."""
+
+
+def jit(function: Any) -> Any:
+    """Compile a row kernel; no fast-math, so a row's result never depends on its neighbours."""
+    return numba.njit(cache=True, error_model="numpy", nogil=True)(function)
+
+
+@jit
+def step(y):  # type: ignore[no-untyped-def]
+    """Return the smoothed step at ``y``, in (-1, 1)."""
+    above = math.sqrt((y + 1.0) * (y + 1.0) + 1.0)
+    below = math.sqrt((y - 1.0) * (y - 1.0) + 1.0)
+    return 2.0 * y / (above + below)
+
+
+@jit
+def tail(t):  # type: ignore[no-untyped-def]
+    """Return ``1 - t/sqrt(1 + t^2)`` for t >= 0."""
+    root = math.sqrt(1.0 + t * t)
+    return 1.0 / (root * (root + t))
+
+
+@jit
+def rise(y):  # type: ignore[no-untyped-def]
+    """Return the derivative of the step: even, largest at 0 (1/sqrt 2)."""
+    y = abs(y)
+    if y < 1.0:
+        up, down = y + 1.0, 1.0 - y
+        return 0.5 * (up / math.sqrt(1.0 + up * up) + down / math.sqrt(1.0 + down * down))
+    return 0.5 * (tail(y - 1.0) - tail(y + 1.0))
+
+
+@jit
+def convex_rise(y):  # type: ignore[no-untyped-def]
+    """Return the derivative of the convex half, ``sqrt((y+1)^2+1)/2``."""
+    return 0.5 * (y + 1.0) / math.sqrt(1.0 + (y + 1.0) * (y + 1.0))
+
+
+@jit
+def concave_rise(y):  # type: ignore[no-untyped-def]
+    """Return the derivative of the concave half, ``-sqrt((y-1)^2+1)/2``."""
+    return -0.5 * (y - 1.0) / math.sqrt(1.0 + (y - 1.0) * (y - 1.0))
+
+
+@jit
+def half_bend(t):  # type: ignore[no-untyped-def]
+    """Return ``(1 + t^2)^(-3/2) / 2``."""
+    square = 1.0 + t * t
+    return 0.5 / (square * math.sqrt(square))
+
+
+@jit
+def bend(y):  # type: ignore[no-untyped-def]
+    """Return the second derivative of the step: odd, positive below 0."""
+    return half_bend(y + 1.0) - half_bend(y - 1.0)
+
+
+@jit
+def rise_and_bend(y):  # type: ignore[no-untyped-def]
+    """Return the first and second derivative of the step with two roots only."""
+    up, down = y + 1.0, y - 1.0
+    over, under = 1.0 / math.sqrt(1.0 + up * up), 1.0 / math.sqrt(1.0 + down * down)
+    bent = 0.5 * (over * over * over - under * under * under)
+    if y > 1.0:
+        return 0.5 * (under * under / (1.0 + down * under) - over * over / (1.0 + up * over)), bent
+    if y < -1.0:
+        return 0.5 * (over * over / (1.0 - up * over) - under * under / (1.0 - down * under)), bent
+    return 0.5 * (up * over - down * under), bent
+
+
+@jit
+def price_rows(sharpness, scores):  # type: ignore[no-untyped-def]
+    """Return the slope of the step in score units at every score, and its derivative."""
+    price, bent = np.empty(scores.shape[0]), np.empty(scores.shape[0])
+    for i in range(scores.shape[0]):
+        price[i] = sharpness * rise(sharpness * scores[i])
+        bent[i] = sharpness * sharpness * bend(sharpness * scores[i])
+    return price, bent
+
+
+def smoothed_step(y: Tensor) -> Tensor:
+    """Return the smoothed step of a tensor (for utilities and other torch code)."""
+    above, below = torch.sqrt((y + 1.0) ** 2 + 1.0), torch.sqrt((y - 1.0) ** 2 + 1.0)
+    return 2.0 * y / (above + below)

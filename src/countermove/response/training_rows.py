@@ -1,0 +1,80 @@
+"""The compiled rows of training: score after the smoothed response and its derivatives.
+
+One pass per batch for quadratic costs without cross terms, bounds included: the
+price of learning through people's answers is then close to that of ignoring them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from countermove.response.curve import follow, make_curve
+from countermove.response.failures import FINE, INFEASIBLE, NOT_CONVERGED, NOT_FINITE
+from countermove.response.plain_rows import fits, free_rate_of, make_all, row_score, trace_person
+from countermove.response.polyline import HIGHEST_RISE, peak
+from countermove.response.smoothing import half_bend, jit, rise
+
+
+@jit
+def derivatives(z, rate, sharpness, proxy):  # type: ignore[no-untyped-def]
+    r"""Return the score's own derivative, the last point's, and that by log sharpness.
+
+    With :math:`u = f(z)` and rate R: :math:`dz = (ds + \dots + R\,df)/(1 - R f')`.
+    """
+    y = sharpness * z
+    convex, concave = half_bend(y + 1.0), half_bend(y - 1.0)
+    square = sharpness * sharpness
+    bent = square * ((0.0 if proxy else convex) - concave)
+    share = 1.0 / (1.0 - rate * bent)
+    last = rate * share * square * convex if proxy else 0.0
+    return share, last, rate * share * sharpness * (rise(y) + y * (convex - concave))
+
+
+@jit
+def training_rows(  # type: ignore[no-untyped-def]
+    X, weight, bias, slope, weights, lower, upper, low, high, bounded, shared, slack,
+    sharpness, first, proxy, by_unit, after, by_score, by_slope, status,
+):  # fmt: skip
+    """Write the score after the response, its derivative in the score before and in the slope.
+
+    ``by_unit`` is the derivative of log N(w) in the slope, zero when not normalised.
+    """
+    d = X.shape[1]
+    cap = sharpness * HIGHEST_RISE * (1.0 + 1e-9)
+    buffers, G, U, V = make_all(d)
+    lo, hi = buffers[0], buffers[1]
+    direction = slope / (2.0 * weights)
+    free_rate = free_rate_of(slope, direction)
+    curve = make_curve(sharpness * sharpness * free_rate, first)
+    for i in range(X.shape[0]):
+        s = row_score(X[i], weight, bias)
+        status[i] = FINE if math.isfinite(s) else NOT_FINITE
+        if status[i] != FINE:
+            continue
+        y, ok = follow(curve, sharpness * s)
+        u = sharpness * rise(y) if free_rate > 0.0 else 0.0
+        rate, gained = free_rate, free_rate * u
+        free = not bounded or fits(X[i], i, u, direction, lower, upper, low, high)
+        if not free:
+            count, tail, feasible = trace_person(
+                X[i], i, slope, weights, lower, upper, low, high, slack, cap, buffers
+            )
+            if not feasible:
+                status[i] = INFEASIBLE
+                continue
+            _, u, _, ok = peak(G, U, V, count, tail, s, sharpness, first)
+            rate, gained = 0.0, 0.0
+            for j in range(d):
+                action = u * direction[j]
+                rate += slope[j] * direction[j] if lo[j] < action < hi[j] else 0.0
+                gained += slope[j] * min(max(action, lo[j]), hi[j])
+        status[i] = FINE if ok else NOT_CONVERGED
+        after[i] = s + gained
+        share, last, sharper = derivatives(after[i], rate, sharpness, proxy)
+        by_score[i] = share + last
+        for j in range(d):
+            action = u * direction[j]
+            inside = free or lo[j] < action < hi[j]
+            moved = action if free else min(max(action, lo[j]), hi[j])
+            by_slope[i, j] = by_score[i] * moved - sharper * by_unit[j]
+            by_slope[i, j] += share * u * direction[j] if inside else 0.0

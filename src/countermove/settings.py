@@ -1,0 +1,12 @@
+"""Kedro settings. See conf/README.md for what each environment is for."""
+
+from countermove.hooks import NamesHook, SummaryHook
+
+HOOKS = (NamesHook(), SummaryHook())
+
+# Without the soft merge, `--env=test --params serm.cost.scale=2` would drop the rest of `serm`.
+CONFIG_LOADER_ARGS = {
+    "base_env": "base",
+    "default_run_env": "local",
+    "merge_strategy": {"parameters": "soft"},
+}

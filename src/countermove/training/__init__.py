@@ -1,0 +1,7 @@
+"""The only training loop, its losses, its history and its checkpoints."""
+
+from countermove.training.history import EpochRecord, History
+from countermove.training.losses import Loss, balanced_weights
+from countermove.training.trainer import Objective, Sample, Trainer
+
+__all__ = ["EpochRecord", "History", "Loss", "Objective", "Sample", "Trainer", "balanced_weights"]

@@ -1,0 +1,84 @@
+"""What happened during training, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch; epoch 0 is the start, before any step.
+
+    ``train_loss`` is the mean over the epoch's batches, each at the weights it
+    met; ``validation_accuracy`` is measured after people's response.
+    """
+
+    epoch: int
+    train_loss: float
+    validation_loss: float
+    validation_accuracy: float
+    seconds: float
+
+    def better_than(self, other: EpochRecord) -> bool:
+        """Tell whether validation prefers this epoch: accuracy first, then the loss."""
+        if self.validation_accuracy != other.validation_accuracy:
+            return self.validation_accuracy > other.validation_accuracy
+        return self.validation_loss < other.validation_loss
+
+
+@dataclass(frozen=True)
+class History:
+    """All epochs of a run.
+
+    Attributes
+    ----------
+    records
+        One per epoch, the start first.
+    best_epoch
+        The epoch whose weights were kept.
+    stopped_early
+        Whether patience ran out before the epochs did.
+    """
+
+    records: tuple[EpochRecord, ...]
+    best_epoch: int
+    stopped_early: bool
+
+    @property
+    def best(self) -> EpochRecord:
+        """Record of the epoch whose weights were kept."""
+        return self.records[self.best_epoch]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per epoch, with a column that marks the epoch kept."""
+        import pandas as pd
+
+        frame = pd.DataFrame([asdict(record) for record in self.records])
+        frame["kept"] = frame["epoch"] == self.best_epoch
+        return frame
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-ready description."""
+        return {
+            "records": [asdict(record) for record in self.records],
+            "best_epoch": self.best_epoch,
+            "stopped_early": self.stopped_early,
+        }
+
+    @classmethod
+    def from_json(cls, description: Mapping[str, Any]) -> History:
+        """Rebuild a history from :meth:`to_json`."""
+        records: Sequence[Mapping[str, Any]] = description["records"]
+        return cls(
+            records=tuple(EpochRecord(**record) for record in records),
+            best_epoch=int(description["best_epoch"]),
+            stopped_early=bool(description["stopped_early"]),
+        )

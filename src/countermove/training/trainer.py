@@ -1,0 +1,309 @@
+"""The only training loop.
+
+It knows a score, an objective and rows; how people answer is the objective's
+business, so blind, strategic and robust training are the same loop. Shuffles
+depend on seed and epoch only, so a resumed run repeats the uninterrupted one bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from countermove.errors import (
+    ModelFileError,
+    NotConvergedError,
+    NotEnoughRowsError,
+    ParameterError,
+    UnknownNameError,
+    nearest,
+)
+from countermove.randomness import torch_generator
+from countermove.scores import Score
+from countermove.training.checkpoints import Checkpoint
+from countermove.training.history import EpochRecord, History
+from countermove.training.progress import epoch_bar
+
+OPTIMISERS = ("adam", "lbfgs")
+
+
+class Objective(Protocol):
+    """What is minimised on the training rows and judged on the validation rows."""
+
+    def loss(self, score: Score, X: Tensor, y: Tensor) -> Tensor:
+        """Return the differentiable loss of a batch."""
+
+    def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float]:
+        """Return accuracy after response and loss, without gradients."""
+
+    def parameters(self) -> Iterable[nn.Parameter]:
+        """Return what is learned besides the score."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Training and validation rows: ``X`` float64 (n, d), ``y`` float64 in {-1, +1}."""
+
+    X: Tensor
+    y: Tensor
+    X_validation: Tensor
+    y_validation: Tensor
+
+    def __post_init__(self) -> None:
+        for name, X, y in (
+            ("training", self.X, self.y),
+            ("validation", self.X_validation, self.y_validation),
+        ):
+            if X.ndim != 2 or y.shape != X.shape[:1]:
+                raise ParameterError(
+                    f"{name} rows must be X of shape (n, d) and y of shape (n,), "
+                    f"got {tuple(X.shape)} and {tuple(y.shape)}"
+                )
+            if not len(X):
+                raise NotEnoughRowsError(f"there are no {name} rows")
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Minimise an objective and keep the epoch that validation likes best.
+
+    Parameters
+    ----------
+    optimiser
+        ``"adam"``: mini-batches. ``"lbfgs"``: up to 20 full-batch steps with a
+        line search per epoch; learning rate and batch size are not used.
+    learning_rate, batch_size
+        Of Adam; the last, shorter batch of an epoch is used too.
+    max_epochs
+        Upper bound on epochs; 0 only judges the start.
+    patience
+        Stop after so many epochs without a better one on validation (higher
+        accuracy after response, or the same at a lower loss).
+    seed
+        Decides every shuffle.
+    """
+
+    optimiser: str = "adam"
+    learning_rate: float = 0.05
+    batch_size: int = 64
+    max_epochs: int = 50
+    patience: int = 7
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in OPTIMISERS:
+            hint = nearest(str(self.optimiser), OPTIMISERS)
+            raise UnknownNameError(f"no optimiser is called {self.optimiser!r}: {hint}")
+        if not (self.learning_rate > 0.0 and math.isfinite(self.learning_rate)):
+            raise ParameterError(f"the learning rate must be positive, got {self.learning_rate!r}")
+        for name, least in (("batch_size", 1), ("max_epochs", 0), ("patience", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ParameterError(
+                    f"{name} must be an integer of at least {least}, got {value!r}"
+                )
+
+    def fit(
+        self,
+        score: Score,
+        objective: Objective,
+        sample: Sample,
+        *,
+        checkpoint: Path | None = None,
+        progress: bool = False,
+    ) -> History:
+        """Train ``score`` in place and leave it at its best epoch.
+
+        Parameters
+        ----------
+        score
+            The start; holds the best epoch's weights afterwards.
+        objective
+            Loss of a batch and judgement of the validation rows.
+        sample
+            Rows to train on and rows to stop by.
+        checkpoint
+            File written after every epoch; if it exists, the run resumes from
+            it. A file left by other settings, another start or other rows is refused.
+        progress
+            Show a progress bar.
+
+        Raises
+        ------
+        NotConvergedError
+            When a loss is not finite.
+        ModelFileError
+            When the checkpoint is damaged or belongs to another run.
+        """
+        run = _Run(self, score, objective, sample)
+        if checkpoint is not None:
+            run.fingerprint = run.digest()
+            if checkpoint.exists():
+                run.restore(Checkpoint.load(checkpoint), checkpoint)
+        bar: AbstractContextManager[Any] = (
+            epoch_bar(self.max_epochs, done=run.epoch) if progress else nullcontext()
+        )
+        with bar as advance:
+            if not run.records:
+                run.judge(train_loss=None, started=time.perf_counter())
+            while run.epoch < self.max_epochs and not run.out_of_patience:
+                run.advance()
+                if checkpoint is not None:
+                    run.checkpoint().save(checkpoint)
+                if advance is not None:
+                    advance(run.records[-1])
+        return run.finish()
+
+
+class _Run:
+    """State of one training run between epochs."""
+
+    def __init__(self, trainer: Trainer, score: Score, objective: Objective, sample: Sample):
+        self.trainer, self.score, self.objective, self.sample = trainer, score, objective, sample
+        self.parameters = [*score.parameters(), *objective.parameters()]
+        self.optimiser = _optimiser(trainer, self.parameters)
+        self.records: list[EpochRecord] = []
+        self.best = 0
+        self.kept = [parameter.detach().clone() for parameter in self.parameters]
+        self.fingerprint = ""
+
+    def digest(self) -> str:
+        """Digest what decides the result: settings, start, rows and the objective at the start.
+
+        The bounds on epochs are left out: a run may be continued beyond them.
+        """
+        free = ("max_epochs", "patience")
+        settings = {k: v for k, v in asdict(self.trainer).items() if k not in free}
+        X, y, sample = self.sample.X, self.sample.y, self.sample
+        with torch.no_grad():
+            settings["at_start"] = float(self.objective.loss(self.score, X, y)).hex()
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+        for tensor in (*self.parameters, X, y, sample.X_validation, sample.y_validation):
+            digest.update(str(tuple(tensor.shape)).encode())
+            digest.update(tensor.detach().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+    @property
+    def epoch(self) -> int:
+        """Number of epochs done."""
+        return max(len(self.records) - 1, 0)
+
+    @property
+    def out_of_patience(self) -> bool:
+        """Whether validation has not improved for ``patience`` epochs."""
+        return self.epoch - self.best >= self.trainer.patience
+
+    def advance(self) -> None:
+        """Do one epoch and judge it."""
+        started = time.perf_counter()
+        full_batch = self.trainer.optimiser == "lbfgs"
+        total = self._full_batch() if full_batch else self._mini_batches()
+        self.judge(float(total) / len(self.sample.y), started)
+
+    def _mini_batches(self) -> Tensor:
+        """Step once per batch; return the summed loss over people."""
+        sample, size = self.sample, self.trainer.batch_size
+        shuffler = torch_generator(self.trainer.seed, f"shuffle:{self.epoch}")
+        order = torch.randperm(len(sample.y), generator=shuffler)
+        X_batches, y_batches = (
+            torch.split(sample.X[order], size),
+            torch.split(sample.y[order], size),
+        )
+        step, zero_grad = self.optimiser.step, self.optimiser.zero_grad
+        loss_of, score = self.objective.loss, self.score
+        total = torch.zeros((), dtype=torch.float64)
+        for X, y in zip(X_batches, y_batches, strict=True):
+            loss = loss_of(score, X, y)
+            zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            step()
+            total.add_(loss.detach(), alpha=len(y))
+        return total
+
+    def _full_batch(self) -> Tensor:
+        """Let L-BFGS take its steps; return the summed loss where it ended."""
+        sample = self.sample
+
+        def closure() -> float:
+            self.optimiser.zero_grad()
+            loss = self.objective.loss(self.score, sample.X, sample.y)
+            loss.backward()  # type: ignore[no-untyped-call]
+            return float(loss.detach())
+
+        self.optimiser.step(closure)
+        with torch.no_grad():
+            return self.objective.loss(self.score, sample.X, sample.y) * len(sample.y)
+
+    def judge(self, train_loss: float | None, started: float) -> None:
+        """Record the epoch and keep its weights if validation likes them best."""
+        sample = self.sample
+        with torch.no_grad():
+            accuracy, loss = self.objective.judge(
+                self.score, sample.X_validation, sample.y_validation
+            )
+            if train_loss is None:
+                train_loss = float(self.objective.loss(self.score, sample.X, sample.y))
+        if not (math.isfinite(train_loss) and math.isfinite(loss)):
+            raise NotConvergedError(
+                f"the loss became {train_loss} (validation {loss}) in epoch {len(self.records)}; "
+                f"lower the learning rate ({self.trainer.learning_rate}) or check the features"
+            )
+        seconds = time.perf_counter() - started
+        record = EpochRecord(len(self.records), train_loss, loss, accuracy, seconds)
+        self.records.append(record)
+        if record.better_than(self.records[self.best]):
+            self.best = record.epoch
+            for kept, parameter in zip(self.kept, self.parameters, strict=True):
+                kept.copy_(parameter.detach())
+
+    def finish(self) -> History:
+        """Put the best weights back and return the history."""
+        with torch.no_grad():
+            for kept, parameter in zip(self.kept, self.parameters, strict=True):
+                parameter.copy_(kept)
+                parameter.grad = None
+        stopped_early = self.out_of_patience and self.epoch < self.trainer.max_epochs
+        return History(tuple(self.records), self.best, stopped_early)
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the whole state."""
+        history = History(tuple(self.records), self.best, stopped_early=False)
+        state = {
+            "history": json.dumps(history.to_json()),
+            "parameters": list(self.parameters),
+            "kept": self.kept,
+            "optimiser": self.optimiser.state_dict(),
+        }
+        return Checkpoint(self.fingerprint, state)
+
+    def restore(self, checkpoint: Checkpoint, path: Path) -> None:
+        """Go back to a stored state of the same run."""
+        if checkpoint.fingerprint != self.fingerprint:
+            raise ModelFileError(
+                f"{path} was left by another run (other settings, start or rows); "
+                "delete it or give another file"
+            )
+        history = History.from_json(json.loads(checkpoint.state["history"]))
+        self.records, self.best = list(history.records), history.best_epoch
+        with torch.no_grad():
+            for name, targets in (("parameters", self.parameters), ("kept", self.kept)):
+                for target, stored in zip(targets, checkpoint.state[name], strict=True):
+                    target.copy_(stored)
+        self.optimiser.load_state_dict(dict(checkpoint.state["optimiser"]))
+
+
+def _optimiser(trainer: Trainer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    if trainer.optimiser == "lbfgs":
+        return torch.optim.LBFGS(parameters, line_search_fn="strong_wolfe")
+    # One fused call per step: for a few dozen rows the calls are the price, not the sums.
+    return torch.optim.Adam(parameters, lr=trainer.learning_rate, fused=True)

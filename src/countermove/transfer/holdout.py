@@ -1,0 +1,82 @@
+"""The error after response, bounded from held-out people whose answer is simulated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from countermove.certificates import Assumption, Certificate
+from countermove.data.rows import rows_of
+from countermove.data.schema import Schema
+from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.response import Response
+from countermove.response.robust import members_of
+from countermove.scores import Score
+
+
+def certify_error(
+    score: Score, test: pd.DataFrame, schema: Schema, response: Response, failure_probability: float
+) -> Certificate:
+    """Bound the error of a rule on standardised test rows whose people answer it.
+
+    For a robust response every member gets an equal part of the failure
+    probability, and the largest bound holds for whichever of them is true.
+    """
+    people = rows_of(test, schema)
+    members = members_of(response)
+    bounds = [
+        error_after_response_bound(
+            member.decisions_after(score, people.X) == (people.y > 0),
+            response.name,
+            failure_probability / len(members),
+        )
+        for member in members
+    ]
+    worst = max(bounds, key=lambda bound: bound.value or 0.0)
+    return replace(worst, level=1.0 - failure_probability)
+
+
+def error_after_response_bound(
+    right: NDArray[np.bool_], response: str, failure_probability: float = 0.05
+) -> Certificate:
+    r"""Bound the share of people judged wrongly once they have moved (Clopper-Pearson).
+
+    With m errors among n independent people the true error is at most the
+    :math:`1-\alpha` quantile of :math:`\mathrm{Beta}(m+1, n-m)`, except with
+    probability :math:`\alpha`.
+
+    Parameters
+    ----------
+    right
+        Whether each held-out person is judged rightly after response, shape (n,).
+    response
+        Name of the response assumed.
+    failure_probability
+        :math:`\alpha`.
+    """
+    if not 0.0 < failure_probability < 1.0:
+        raise ParameterError(
+            f"failure_probability must lie strictly between 0 and 1, got {failure_probability!r}"
+        )
+    n, wrong = len(right), int(np.count_nonzero(~right))
+    if n == 0:
+        raise NotEnoughRowsError("a bound on the error needs at least one held-out row, got none")
+    value = 1.0 if wrong == n else float(beta.ppf(1.0 - failure_probability, wrong + 1, n - wrong))
+    return Certificate(
+        name="error_after_response",
+        value=value,
+        direction="upper",
+        kind="certificate",
+        level=1.0 - failure_probability,
+        n=n,
+        assumptions=(
+            Assumption("the held-out rows are independent draws of the people to be judged"),
+            Assumption(f"people answer the rule as the response {response!r} says"),
+            Assumption("moving does not change a person's label"),
+        ),
+        reference="Clopper and Pearson (1934)",
+    )

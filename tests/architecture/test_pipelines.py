@@ -1,0 +1,99 @@
+"""The pipelines meet in the catalog only, and every part of the catalog is used."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from countermove.params import GROUPS
+from countermove.pipeline_registry import register_pipelines
+
+ROOT = Path(__file__).parents[2]
+PIPELINES = register_pipelines()
+PARTS = {name: pipe for name, pipe in PIPELINES.items() if name not in ("serm", "__default__")}
+CATALOG = {
+    name: entry
+    for path in sorted((ROOT / "conf" / "base").glob("catalog*.yml"))
+    for name, entry in yaml.safe_load(path.read_text()).items()
+    if not name.startswith("_")
+}
+
+
+def entry_of(dataset: str) -> str | None:
+    """Return the catalog entry that serves a dataset, by name or by pattern."""
+    if dataset in CATALOG:
+        return dataset
+    for pattern in CATALOG:
+        if re.fullmatch(re.sub(r"\\\{\w+\\\}", ".+", re.escape(pattern)), dataset):
+            return pattern
+    return None
+
+
+def datasets() -> set[str]:
+    names = set().union(*(pipe.datasets() for pipe in PARTS.values()))
+    return {name for name in names if not name.startswith("params:")}
+
+
+@pytest.mark.parametrize("name", sorted(datasets()))
+def test_every_dataset_is_in_the_catalog(name):
+    """Nothing in memory crosses a pipeline boundary, or any other."""
+    assert entry_of(name) is not None
+
+
+@pytest.mark.parametrize("entry", sorted(CATALOG))
+def test_every_catalog_entry_is_used(entry):
+    assert entry in {entry_of(name) for name in datasets()}
+
+
+@pytest.mark.parametrize("entry", sorted(CATALOG))
+def test_every_catalog_entry_has_a_layer(entry):
+    assert CATALOG[entry]["metadata"]["kedro-viz"]["layer"]
+
+
+@pytest.mark.parametrize("entry", sorted(CATALOG))
+def test_nothing_is_pickled(entry):
+    assert "pickle" not in CATALOG[entry]["type"].lower()
+
+
+def typed_inputs():
+    for node in PIPELINES["serm"].nodes:
+        hints = typing.get_type_hints(node.func)
+        arguments = list(inspect.signature(node.func).parameters)
+        for argument, dataset in zip(arguments, node.inputs, strict=True):
+            if dataset.startswith("params:"):
+                yield pytest.param(dataset, hints[argument], id=f"{node.name}-{dataset}")
+
+
+@pytest.mark.parametrize(("dataset", "hint"), list(typed_inputs()))
+def test_every_parameter_input_is_typed(dataset, hint):
+    group = dataset.removeprefix("params:")
+    assert hint is (int if group == "seed" else GROUPS[group])
+
+
+@pytest.mark.parametrize("model", GROUPS.values(), ids=GROUPS)
+def test_parameter_models_refuse_unknown_keys(model: type[BaseModel]):
+    assert model.model_config["extra"] == "forbid"
+
+
+def test_parameter_files_hold_the_known_groups():
+    said = set()
+    for path in (ROOT / "conf" / "base").glob("parameters*.yml"):
+        said |= set(yaml.safe_load(path.read_text()))
+    assert said == {"dataset", "seed", *GROUPS}
+
+
+def test_the_chain_is_one_collapsible_namespace_per_stage():
+    assert {node.namespace for node in PIPELINES["serm"].nodes} == set(PARTS)
+
+
+@pytest.mark.parametrize("node", PIPELINES["serm"].nodes, ids=lambda node: node.name)
+def test_nodes_are_short_and_documented(node):
+    body = inspect.getsource(node.func)
+    assert node.func.__doc__
+    assert len(body.splitlines()) <= 20

@@ -1,0 +1,260 @@
+"""A good scikit-learn citizen that counts on people's answer."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from countermove import StrategicClassifier
+from countermove.errors import CountermoveError, ParameterError, UnknownNameError
+from countermove.learning import L2
+from countermove.learning.labels import LabelError, OneClassError
+from countermove.people import ActionSet, QuadraticCost
+from countermove.response import BestResponse, NoResponse
+from countermove.scores import LinearScore, PartlyLinearScore
+
+ROBUST = {"kind": "robust", "members": ["best", {"kind": "smooth", "temperature": 0.3}]}
+
+
+@parametrize_with_checks([StrategicClassifier(), StrategicClassifier(response="none")])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def fitted(crowd) -> StrategicClassifier:
+    return StrategicClassifier(max_epochs=15).fit(*crowd)
+
+
+def test_counting_on_the_answer_pays(crowd):
+    settings = {"cost": QuadraticCost(0.5), "max_epochs": 15}
+    blind = StrategicClassifier(response="none", **settings).fit(*crowd)
+    strategic = StrategicClassifier(response="best", **settings).fit(*crowd)
+    assert blind.score(*crowd) > 0.9
+    assert blind.score_after_response(*crowd, response="best") < 0.75
+    assert strategic.score_after_response(*crowd) > 0.9
+
+
+def test_the_published_rule_is_linear_and_readable(fitted, crowd):
+    X, _ = crowd
+    values = X @ fitted.coef_[0] + fitted.intercept_[0]
+    np.testing.assert_allclose(fitted.decision_function(X), values)
+    np.testing.assert_allclose(fitted.predict_proba(X)[:, 1], expit(values))
+    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
+    assert fitted.coef_.shape == (1, 4)
+    assert fitted.intercept_.shape == (1,)
+
+
+def test_people_move_to_where_the_rule_favours_them(fitted, crowd):
+    X, _ = crowd
+    after = fitted.respond(X)
+    assert np.all(fitted.predict(after.x_new)[after.moved] == 1.0)
+    np.testing.assert_array_equal(fitted.predict(after.x_new), fitted.predict_after_response(X))
+    assert np.all(after.cost[after.moved] < 2.0)
+
+
+def test_accuracy_after_response_may_be_asked_under_any_population(fitted, crowd):
+    X, y = crowd
+    best = fitted.score_after_response(X, y)
+    assert fitted.score_after_response(X, y, response=BestResponse()) == best
+    assert fitted.score_after_response(X, y, response="none") == fitted.score(X, y)
+    members = ["best", "none"]
+    assert fitted.score_after_response(X, y, response=members) == min(best, fitted.score(X, y))
+    mixed = {"kind": "robust", "members": members, "weights": [0.5, 0.5]}
+    mean = 0.5 * (best + fitted.score(X, y))
+    assert fitted.score_after_response(X, y, response=mixed) == pytest.approx(mean)
+
+
+def test_robust_training_raises_the_worst_case(crowd):
+    single = StrategicClassifier(response="best", max_epochs=15).fit(*crowd)
+    robust = StrategicClassifier(response=["best", "none"], max_epochs=15).fit(*crowd)
+    worst = single.score_after_response(*crowd, response=["best", "none"])
+    assert robust.score_after_response(*crowd) > worst + 0.1
+
+
+def test_a_robust_population_has_no_single_answer(crowd):
+    robust = StrategicClassifier(response=ROBUST, max_epochs=2).fit(*crowd)
+    with pytest.raises(ParameterError, match="no single behaviour"):
+        robust.respond(crowd[0])
+    assert len(robust.respond(crowd[0], response="best").x_new) == len(crowd[0])
+
+
+@pytest.mark.parametrize("response", ["smooth", "published", ROBUST, BestResponse(), NoResponse()])
+def test_every_way_to_name_a_population_trains(crowd, response):
+    classifier = StrategicClassifier(response=response, max_epochs=2).fit(*crowd)
+    assert 0.5 <= classifier.score_after_response(*crowd) <= 1.0
+
+
+@pytest.mark.parametrize("favourable", ["bad", "good"])
+def test_the_favourable_label_is_the_one_people_move_to(crowd, favourable):
+    X, y = crowd
+    labels = np.where(y > 0, favourable, "good" if favourable == "bad" else "bad")
+    classifier = StrategicClassifier(favourable=favourable, max_epochs=5).fit(X, labels)
+    after = classifier.respond(X)
+    assert list(classifier.classes_) == ["bad", "good"]
+    assert set(classifier.predict(after.x_new)[after.moved]) == {favourable}
+    column = list(classifier.classes_).index(favourable)
+    scores = X @ classifier.coef_[0] + classifier.intercept_[0]
+    np.testing.assert_allclose(classifier.predict_proba(X)[:, column], expit(scores))
+    above = classifier.classes_[(classifier.decision_function(X) > 0).astype(int)]
+    np.testing.assert_array_equal(above, classifier.predict(X))
+
+
+def test_works_in_a_pipeline_and_a_grid_search(crowd):
+    X, y = crowd
+    pipeline = make_pipeline(StandardScaler(), StrategicClassifier(max_epochs=3))
+    grid = {"strategicclassifier__cost": [QuadraticCost(1.0), QuadraticCost(50.0)]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
+    # Judged where people stand, the rule that expects short moves does best.
+    assert float(search.best_params_["strategicclassifier__cost"].scale) == 50.0
+    assert cross_val_score(pipeline, X, y, cv=2, scoring="roc_auc").min() > 0.9
+
+
+def test_clones_keep_every_parameter_and_the_score_stays_a_method(crowd):
+    start = LinearScore(4)
+    classifier = StrategicClassifier(score=start, cost=QuadraticCost(3.0), regulariser=L2(0.1))
+    copied = clone(classifier)
+    assert isinstance(copied.get_params()["score"], LinearScore)
+    assert copied.get_params()["score"] is not start
+    assert float(copied.cost.scale) == 3.0
+    classifier.set_params(score=None, max_epochs=2)
+    assert classifier.get_params()["score"] is None
+    assert 0.0 <= classifier.fit(*crowd).score(*crowd) <= 1.0
+
+
+def test_reads_data_frames_by_their_column_names(crowd):
+    X, y = crowd
+    frame = pd.DataFrame(X, columns=["income", "debt", "age", "cards"])
+    classifier = StrategicClassifier(max_epochs=3).fit(frame, pd.Series(y))
+    assert list(classifier.feature_names_in_) == ["income", "debt", "age", "cards"]
+    np.testing.assert_array_equal(
+        classifier.predict(frame), StrategicClassifier(max_epochs=3).fit(X, y).predict(X)
+    )
+    with pytest.raises(ValueError, match="feature names"):
+        classifier.predict(frame[["debt", "income", "age", "cards"]])
+
+
+def test_same_seed_same_rule_other_seed_other_rule(crowd):
+    rules = [StrategicClassifier(max_epochs=4, random_state=s).fit(*crowd) for s in (0, 0, 1)]
+    np.testing.assert_array_equal(rules[0].coef_, rules[1].coef_)
+    assert not np.array_equal(rules[0].coef_, rules[2].coef_)
+
+
+def test_validation_rows_may_be_brought(crowd):
+    X, y = crowd
+    classifier = StrategicClassifier(max_epochs=4)
+    classifier.fit(X[:160], y[:160], validation=(X[160:], y[160:]))
+    assert classifier.score_after_response(X[160:], y[160:]) > 0.85
+
+
+def test_an_interrupted_fit_resumes_to_the_same_rule(crowd, tmp_path):
+    path = tmp_path / "fit.safetensors"
+    settings = {"loss": "logistic", "patience": 20}
+    whole = StrategicClassifier(max_epochs=6, **settings).fit(*crowd)
+    StrategicClassifier(max_epochs=6, **settings).fit(*crowd, checkpoint=path)
+    resumed = StrategicClassifier(max_epochs=6, **settings).fit(*crowd, checkpoint=path)
+    np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+    np.testing.assert_array_equal(resumed.intercept_, whole.intercept_)
+
+
+def test_a_score_that_is_a_network_in_what_cannot_move(crowd):
+    X, y = crowd
+    rng = np.random.default_rng(0)
+    X = np.column_stack([X, rng.normal(size=len(X))])
+    y = np.where(X[:, 4] > 0.5, 1.0, np.where(X[:, 4] < -0.5, -1.0, y))
+    X[:, 4] = np.abs(X[:, 4] + 3.0 * (X[:, 4] > 0.5))
+    actions = ActionSet(immutable=(4,))
+    network = PartlyLinearScore(5, movable=range(4), generator=torch.Generator().manual_seed(0))
+    bent = StrategicClassifier(score=network, actions=actions, patience=30).fit(X, y)
+    straight = StrategicClassifier(actions=actions, patience=30).fit(X, y)
+    assert bent.score_after_response(X, y) > straight.score_after_response(X, y) + 0.02
+    assert not hasattr(bent, "coef_")
+
+
+def test_a_fitted_classifier_can_be_pickled(fitted, crowd):
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(crowd[0]), fitted.predict(crowd[0]))
+
+
+def test_history_tells_the_epochs(fitted):
+    frame = fitted.history_.to_frame()
+    assert frame["kept"].sum() == 1
+    assert frame["epoch"].iloc[0] == 0
+
+
+def test_nothing_to_ask_before_fitting(crowd):
+    for method in ("predict", "respond", "predict_after_response"):
+        with pytest.raises(NotFittedError):
+            getattr(StrategicClassifier(), method)(crowd[0])
+    with pytest.raises(NotFittedError):
+        StrategicClassifier().score_after_response(*crowd)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"response": "bset"}, UnknownNameError, "did you mean 'best'"),
+        ({"response": 3}, ParameterError, "a response is a name"),
+        ({"response": []}, ParameterError, "needs members"),
+        ({"response": {"kind": "robust", "member": []}}, ParameterError, "did you mean 'members'"),
+        ({"response": {"kind": "smooth", "temprature": 1}}, ParameterError, "temperature"),
+        ({"loss": "hinges"}, UnknownNameError, "did you mean 'hinge'"),
+        ({"optimiser": "sgd"}, UnknownNameError, "known: adam, lbfgs"),
+        ({"start": "blnd"}, UnknownNameError, "did you mean 'blind'"),
+        ({"start": "given"}, ParameterError, "needs a score"),
+        ({"score": LinearScore(7)}, ParameterError, "reads 7 features, X has 4"),
+        ({"favourable": "yes"}, ParameterError, "none of the labels"),
+        ({"validation_fraction": 1.0}, ParameterError, "validation_fraction"),
+        ({"max_epochs": -1}, ParameterError, "max_epochs"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_at_fit(crowd, settings, error, message):
+    classifier = StrategicClassifier(**settings)
+    with pytest.raises(error, match=message):
+        classifier.fit(*crowd)
+
+
+def test_one_class_is_refused(crowd):
+    X, _ = crowd
+    with pytest.raises(OneClassError, match="one class"):
+        StrategicClassifier().fit(X, np.ones(len(X)))
+
+
+def test_labels_not_trained_on_are_refused_with_their_rows(fitted, crowd):
+    X, y = crowd
+    strange = y.copy()
+    strange[[3, 5]] = 0.0
+    with pytest.raises(LabelError, match="rows 3, 5") as caught:
+        fitted.score_after_response(X, strange)
+    assert caught.value.rows == (3, 5)
+    assert isinstance(caught.value, CountermoveError)
+
+
+def test_missing_values_are_refused(crowd):
+    X, y = crowd
+    X = X.copy()
+    X[2, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        StrategicClassifier().fit(X, y)
+
+
+def test_a_handful_of_people_is_enough_to_train_on():
+    X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0, 0, 1, 1])
+    assert StrategicClassifier(cost=QuadraticCost(8.0)).fit(X, y).score_after_response(X, y) == 1.0
+
+
+def test_constant_features_train_to_the_larger_class():
+    X, y = np.ones((30, 2)), np.arange(30) % 3 == 0
+    assert StrategicClassifier().fit(X, y).score_after_response(X, y) == pytest.approx(2 / 3)

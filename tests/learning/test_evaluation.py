@@ -1,0 +1,54 @@
+"""Every accuracy names its response."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.learning import accuracy_after, sensitivity, usual_responses
+from countermove.people import QuadraticCost
+from countermove.response import BestResponse, NoResponse
+from countermove.scores import LinearScore
+
+X = np.array([[-2.0], [-1.0], [0.5], [2.0]])
+Y = np.array([-1.0, -1.0, 1.0, 1.0])
+
+
+@pytest.fixture
+def score() -> LinearScore:
+    """Return the rule x >= 0."""
+    score = LinearScore(1)
+    with torch.no_grad():
+        score.weight.fill_(1.0)
+    return score
+
+
+def test_accuracy_counts_people_where_they_end_up(score):
+    still = accuracy_after(score, X, Y, NoResponse())
+    assert (still.response, still.accuracy, still.accepted, still.n) == ("none", 1.0, 0.5, 4)
+    # Reach is sqrt(2): the person at -1 crosses, the one at -2 does not.
+    moved = accuracy_after(score, X, Y, BestResponse(QuadraticCost(1.0)))
+    assert (moved.response, moved.accuracy, moved.accepted) == ("best", 0.75, 0.75)
+
+
+def test_the_sensitivity_table_holds_every_model_under_every_response(score):
+    table = sensitivity({"rule": score}, X, Y, usual_responses(QuadraticCost(1.0)))
+    expected = {"none", "best", "smooth_0.2", "smooth_0.5", "smooth_1", "published"}
+    assert set(table.accuracies()) == expected
+    assert table.accuracies()["none"] == {"rule": 1.0}
+    assert table.worst("rule").accuracy == min(
+        models["rule"] for models in table.accuracies().values()
+    )
+    assert table.to_frame().loc["best", "rule"] == 0.75
+
+
+def test_labels_and_people_must_match(score):
+    with pytest.raises(ParameterError, match="as many labels"):
+        accuracy_after(score, X, Y[:2], NoResponse())
+
+
+def test_nobody_has_no_accuracy(score):
+    with pytest.raises(NotEnoughRowsError, match="at least one row"):
+        accuracy_after(score, X[:0], Y[:0], NoResponse())

@@ -1,0 +1,64 @@
+"""What the YAML may say, and what it may not."""
+
+import pytest
+from pydantic import ValidationError
+
+from countermove.params import IngestParameters, SermParameters
+from countermove.people import (
+    LinearCost,
+    MahalanobisCost,
+    MixtureCost,
+    QuadraticCost,
+    WeightedQuadraticCost,
+)
+from countermove.response import BestResponse, NoResponse, RobustResponse, ScalarResponse
+
+
+@pytest.mark.parametrize(
+    ("said", "cost"),
+    [
+        ({"kind": "quadratic", "scale": 2}, QuadraticCost),
+        ({"kind": "weighted_quadratic", "weights": [1, 2]}, WeightedQuadraticCost),
+        ({"kind": "mahalanobis", "matrix": [[2, 0], [0, 1]]}, MahalanobisCost),
+        ({"kind": "linear", "direction": [1, 1]}, LinearCost),
+        ({"kind": "mixture", "direction": [1, 1], "gamma": 0.1}, MixtureCost),
+    ],
+)
+def test_every_cost_is_built_by_kind(said, cost):
+    assert isinstance(SermParameters(cost=said).cost.build(), cost)
+
+
+@pytest.mark.parametrize(
+    ("said", "response"),
+    [
+        ({"kind": "best"}, BestResponse),
+        ({"kind": "smooth", "temperature": 0.2, "start": "stay"}, ScalarResponse),
+        ({"kind": "published"}, ScalarResponse),
+        ({"kind": "none"}, NoResponse),
+        ({"kind": "robust", "members": [{"kind": "best"}, {"kind": "smooth"}]}, RobustResponse),
+    ],
+)
+def test_every_response_is_built_by_kind(said, response):
+    parameters = SermParameters(actions={"kind": "free"}, response=said)
+    assert isinstance(parameters.build(schema=None, standardiser=None), response)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"cots": {"kind": "quadratic"}},
+        {"cost": {"kind": "quadratic", "scal": 2}},
+        {"cost": {"kind": "cubic"}},
+        {"cost": {"scale": -1, "kind": "quadratic"}},
+        {"training": {"max_epochs": 0}},
+        {"response": {"kind": "robust", "members": [{"kind": "best"}]}},
+    ],
+)
+def test_typos_and_nonsense_are_refused(said):
+    with pytest.raises(ValidationError):
+        SermParameters.model_validate(said)
+
+
+def test_shares_must_sum_to_one():
+    with pytest.raises(ValidationError, match="sum to 1"):
+        IngestParameters(split={"train": 0.9})

@@ -1,0 +1,168 @@
+"""Action sets: one box per person, constraints on top, and loud contradictions."""
+
+import numpy as np
+import pytest
+
+from countermove.errors import InfeasibleActionsError, ParameterError
+from countermove.people import ActionSet
+
+RNG = np.random.default_rng(0)
+
+
+def test_bounds_on_action_and_place_meet_in_one_box():
+    actions = ActionSet(
+        lower=[-1.0, -1.0, -1.0, -1.0],
+        upper=[2.0, 2.0, 2.0, 2.0],
+        min_value=[-0.5, -9.0, -9.0, -9.0],
+        max_value=[9.0, 1.0, 9.0, 9.0],
+        only_increase=[2],
+        immutable=[3],
+    )
+    lower, upper = actions.box(np.array([[0.0, 0.5, 0.0, 7.0]]))
+    np.testing.assert_allclose(lower, [[-0.5, -1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(upper, [[2.0, 0.5, 2.0, 0.0]])
+
+
+def test_everything_is_allowed_by_default():
+    lower, upper = ActionSet().box(np.zeros((2, 3)))
+    assert np.isneginf(lower).all()
+    assert np.isposinf(upper).all()
+    assert ActionSet().movable_among(3).all()
+    with pytest.raises(ParameterError, match="movable_among"):
+        _ = ActionSet().movable
+
+
+def test_per_person_bounds_hold_per_person():
+    actions = ActionSet(upper=np.array([[1.0, 2.0], [3.0, 4.0]]))
+    _, upper = actions.box(np.zeros((2, 2)))
+    np.testing.assert_array_equal(upper, [[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(ParameterError, match="2 people but 3"):
+        actions.box(np.zeros((3, 2)))
+
+
+def test_a_person_beyond_a_bound_has_to_come_back():
+    lower, upper = ActionSet(max_value=[1.0]).box(np.array([[3.0]]))
+    assert upper[0, 0] == -2.0
+    assert np.isneginf(lower[0, 0])
+
+
+def test_rounding_at_a_bound_is_no_wish_to_move():
+    lower, _ = ActionSet(min_value=[0.1 + 0.2], only_increase=[0]).box(np.array([[0.3]]))
+    assert lower[0, 0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("actions", "X", "rows"),
+    [
+        (ActionSet(min_value=[1.0], only_decrease=[0]), [[2.0], [0.0], [0.5]], (1, 2)),
+        (ActionSet(max_value=[1.0], immutable=[0]), [[0.0], [2.0]], (1,)),
+        (ActionSet(lower=[2.0], max_value=[1.0]), [[-3.0], [0.0]], (1,)),
+    ],
+)
+def test_people_without_any_action_are_named(actions, X, rows):
+    with pytest.raises(InfeasibleActionsError, match="not even staying") as caught:
+        actions.box(np.array(X))
+    assert caught.value.rows == rows
+
+
+def test_contradictory_bounds_are_refused_at_once():
+    with pytest.raises(InfeasibleActionsError, match="everybody"):
+        ActionSet(lower=[1.0], upper=[0.0])
+    with pytest.raises(InfeasibleActionsError, match="people 1") as caught:
+        ActionSet(lower=[[0.0], [2.0]], upper=[[1.0], [1.0]])
+    assert caught.value.rows == (1,)
+    with pytest.raises(InfeasibleActionsError, match="immutable"):
+        ActionSet(lower=[1.0], immutable=[0]).box(np.zeros((1, 1)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ActionSet(lower=[np.nan]),
+        lambda: ActionSet(lower=[[[0.0]]]),
+        lambda: ActionSet(immutable=[-1]),
+        lambda: ActionSet(b=[1.0]),
+        lambda: ActionSet(A=[1.0, 2.0]),
+        lambda: ActionSet(A=[[1.0]], b=[1.0, 2.0]),
+        lambda: ActionSet(A=[[np.inf]]),
+        lambda: ActionSet(lower=[0.0, 0.0]).box(np.zeros((1, 3))),
+        lambda: ActionSet(immutable=[5]).box(np.zeros((1, 3))),
+    ],
+)
+def test_malformed_descriptions_are_refused(make):
+    with pytest.raises(ParameterError):
+        make()
+
+
+def test_contains_agrees_with_the_inequalities():
+    actions = ActionSet(
+        lower=[-1.0, -1.0, -2.0], max_value=[1.0, 2.0, 3.0], A=[[1.0, 1.0, 0.0]], b=[0.5]
+    )
+    X, action = RNG.normal(size=(500, 3)).clip(-1.0, 1.0), RNG.normal(size=(500, 3))
+    G, h = actions.as_inequalities(X)
+    expected = (action @ G.T + h >= 0.0).all(axis=1)
+    assert expected.any()
+    assert not expected.all()
+    np.testing.assert_array_equal(actions.contains(X, action, tolerance=0.0), expected)
+
+
+def test_contains_checks_whole_numbers_and_groups_in_original_units():
+    original = ActionSet(integer=[0], groups=[(1, 2)])
+    scale, mean = np.array([2.0, 0.5, 0.5]), np.array([10.0, 0.3, 0.7])
+    actions = original.rescaled(scale, mean)
+    X = (np.array([[12.0, 1.0, 0.0]]) - mean) / scale
+    moves = {(3.0, -1.0, 1.0): True, (0.5, 0.0, 0.0): False, (0.0, -0.5, 0.5): False}
+    moves |= {(0.0, 0.0, 1.0): False, (0.0, 0.0, 0.0): True}
+    for move, allowed in moves.items():
+        assert actions.contains(X, np.array([move]) / scale)[0] == allowed, move
+
+
+def test_projection_is_the_nearest_allowed_action():
+    actions = ActionSet(
+        lower=[-1.0, -0.5, -1.0], upper=[1.0, 0.5, 0.2], A=[[1.0, 1.0, 1.0], [-1.0, 2.0, 0.0]],
+        b=[0.1, 0.4],
+    )  # fmt: skip
+    X, wished = np.zeros((40, 3)), RNG.normal(size=(40, 3)) * 2.0
+    nearest = actions.project(X, wished)
+    assert actions.contains(X, nearest, tolerance=1e-9).all()
+    others = RNG.uniform(-1.0, 1.0, size=(4000, 3))
+    others = others[actions.contains(np.zeros((4000, 3)), others)]
+    for i in range(40):
+        distance = np.linalg.norm(nearest[i] - wished[i])
+        assert distance <= np.linalg.norm(others - wished[i], axis=1).min() + 1e-9
+
+
+def test_projection_without_constraints_clips_and_with_empty_ones_names_the_person():
+    X = np.zeros((1, 2))
+    np.testing.assert_array_equal(
+        ActionSet(upper=[1.0, 1.0]).project(X, np.array([[2.0, 0.5]])), [[1.0, 0.5]]
+    )
+    impossible = ActionSet(upper=[1.0, 1.0], A=[[1.0, 0.0]], b=[-3.0])
+    with pytest.raises(InfeasibleActionsError) as caught:
+        impossible.project(X, np.zeros((1, 2)))
+    assert caught.value.rows == (0,)
+
+
+def test_rescaled_sets_allow_the_same_moves():
+    original = ActionSet(
+        lower=[-5.0, -1.0], max_value=[30.0, 2.0], only_increase=[1], A=[[1.0, -2.0]], b=[4.0]
+    )
+    scale, mean = np.array([10.0, 0.5]), np.array([20.0, 1.0])
+    X, action = RNG.uniform([0, 0], [30, 2], size=(300, 2)), RNG.normal(size=(300, 2)) * [6, 1]
+    np.testing.assert_array_equal(
+        original.rescaled(scale, mean).contains((X - mean) / scale, action / scale),
+        original.contains(X, action),
+    )
+
+
+def test_responses_hold_one_hot_groups_fixed():
+    actions = ActionSet(groups=[(0, 1)], immutable=[2])
+    assert actions.movable_among(4).tolist() == [True, True, False, True]
+    assert actions.for_response().movable_among(4).tolist() == [False, False, False, True]
+
+
+def test_a_description_rebuilds_the_set():
+    actions = ActionSet(lower=[-1.0, 0.0], groups=[(0, 1)], integer=[1], A=[[1.0, 0.0]], b=[1.0])
+    again = ActionSet(**actions.describe())
+    assert again.describe() == actions.describe()
+    assert "groups" in repr(again)

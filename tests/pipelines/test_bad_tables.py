@@ -1,0 +1,94 @@
+"""A bad table stops the run with one clear message and leaves earlier results alone."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from countermove.data.synthetic import fabricate
+
+pytestmark = pytest.mark.xdist_group("finished")
+"""One worker runs the chain once for all of these."""
+
+
+def spoilt(change) -> pd.DataFrame:
+    table = fabricate("tiny")
+    return change(table)
+
+
+CASES = {
+    "missing column": (lambda t: t.drop(columns="income"), "income"),
+    "extra column": (lambda t: t.assign(shoe_size=1), "shoe_size"),
+    "NaN": (lambda t: t.assign(savings=t["savings"].where(t.index != 5)), "5"),
+    "infinite": (lambda t: t.assign(savings=t["savings"].where(t.index != 6, float("inf"))), "6"),
+    "unparseable": (
+        lambda t: t.assign(income=t["income"].astype(str).where(t.index != 7, "plenty")),
+        "plenty",
+    ),
+    "out of bounds": (lambda t: t.assign(open_loans=t["open_loans"].where(t.index != 8, -3)), "8"),
+    "unknown category": (
+        lambda t: t.assign(education=t["education"].where(t.index != 9, "wizardry")),
+        "wizardry",
+    ),
+    "one label": (lambda t: t.assign(repaid="yes"), "label"),
+    "three labels": (lambda t: t.assign(repaid=t["repaid"].where(t.index > 3, "maybe")), "maybe"),
+    "constant feature": (lambda t: t.assign(savings=1.0), "savings"),
+    "too few rows": (lambda t: t.groupby("repaid").head(2), "rows"),
+    "duplicate id": (lambda t: t.assign(person=t["person"].where(t.index != 3, "p0000")), "p0000"),
+}
+
+
+QUICK = ("extra column", "unparseable")
+"""The checks themselves are tested one by one in tests/data; here, that a run reports them."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES],
+)
+def test_bad_table_is_refused_with_a_clear_message(finished, case):
+    change, mentioned = CASES[case]
+    raw = finished.path / "data" / "01_raw" / "tiny.csv"
+    typed = finished.path / "data" / "02_intermediate" / "tiny" / "typed.parquet"
+    before = typed.read_bytes()
+    spoilt(change).to_csv(raw, index=False)
+    try:
+        outcome = finished.run("--pipeline=ingest", "--env=test")
+    finally:
+        raw.unlink()
+    assert outcome.returncode == 1
+    message = outcome.stderr.split("Error: ")[-1]
+    assert mentioned in message
+    assert "Traceback" not in outcome.stderr
+    assert typed.read_bytes() == before or case == "too few rows"
+
+
+def test_user_table_and_schema_are_enough(project):
+    """One CSV and one YAML bring a new dataset."""
+    fabricate("tiny", n=600, seed=3).to_csv(project.path / "data/01_raw/mine.csv", index=False)
+    schemas = project.path / "conf" / "base" / "schemas"
+    text = (schemas / "tiny.yml").read_text().replace("source: fabricated", "source: file")
+    (schemas / "mine.yml").write_text(text)
+    outcome = project.run("--pipeline=serm", "--params=dataset=mine")
+    assert outcome.returncode == 0, outcome.stderr
+    assert (project.path / "data/08_reporting/mine/metrics.json").exists()
+
+
+def test_missing_user_file_says_where_it_is_expected(project):
+    schemas = project.path / "conf" / "base" / "schemas"
+    text = (schemas / "tiny.yml").read_text().replace("source: fabricated", "source: file")
+    (schemas / "mine.yml").write_text(text)
+    outcome = project.run("--pipeline=ingest", "--params=dataset=mine")
+    assert outcome.returncode == 1
+    assert "missing file" in outcome.stderr
+    assert "01_raw" in outcome.stderr
+
+
+@pytest.mark.slow
+def test_model_of_an_older_schema_is_refused(project):
+    assert project.run("--pipeline=serm", "--env=test").returncode == 0
+    schema = project.path / "conf" / "base" / "schemas" / "tiny.yml"
+    schema.write_text(schema.read_text().replace("change: both", "change: up", 1))
+    outcome = project.run("--pipeline=evaluation", "--env=test")
+    assert outcome.returncode == 1
+    assert "another schema" in outcome.stderr

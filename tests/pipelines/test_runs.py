@@ -1,0 +1,133 @@
+"""The chain as a user runs it: real processes, real files."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from countermove.data.standardise import Standardiser
+
+pytestmark = pytest.mark.xdist_group("finished")
+"""One worker runs the chain once for all of these."""
+
+
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def reporting(project, dataset="tiny"):
+    return project.path / "data" / "08_reporting" / dataset
+
+
+def test_chain_leaves_the_promised_files(finished):
+    data = finished.path / "data"
+    for name in ("metrics.json", "certificates.json", "report.html", "accuracy.json"):
+        assert (data / "08_reporting" / "tiny" / name).stat().st_size > 0
+    assert (data / "07_model_output" / "tiny" / "decisions.parquet").exists()
+    for stage in ("blind", "strategic", "recourse"):
+        versions = list((data / "06_models" / "tiny" / stage).glob(f"*/{stage}/model.json"))
+        assert len(versions) == 1
+    assert (finished.path / ".viz").exists()
+
+
+def test_metrics_have_the_promised_keys(finished):
+    metrics = json.loads((reporting(finished) / "metrics.json").read_text())
+    accuracy = metrics["accuracy"]
+    for pair in (
+        accuracy["nobody_moves"],
+        accuracy["after_response"],
+        *accuracy["sensitivity"].values(),
+    ):
+        assert set(pair) == {"blind", "strategic"}
+        assert all(0.0 <= value <= 1.0 for value in pair.values())
+    assert {"none", "best", "published"} <= set(accuracy["sensitivity"])
+    assert set(metrics["social"]) == {"utility", "burden", "recourse"}
+    assert metrics["response"]["kind"] == "best"
+    assert metrics["dataset"] == "tiny"
+    assert 0 < metrics["threshold"] <= 0.5
+    assert len(metrics["data_hash"]) == 64
+    assert {"countermove", "kedro", "torch", "numpy"} <= set(metrics["versions"])
+    assert metrics["seed"] == 0
+
+
+def test_strategic_rule_beats_the_blind_one_after_response(finished):
+    after = json.loads((reporting(finished) / "metrics.json").read_text())["accuracy"][
+        "after_response"
+    ]
+    assert after["strategic"] > after["blind"] + 0.05
+
+
+@pytest.mark.slow
+def test_same_seed_same_numbers_other_seed_other_numbers(project, finished):
+    outcome = project.run("--pipeline=serm", "--env=test")
+    assert outcome.returncode == 0, outcome.stderr
+    first, again = (reporting(p) / "metrics.json" for p in (finished, project))
+    assert json.loads(first.read_text()) == json.loads(again.read_text())
+    project.run("--pipeline=serm", "--env=test", "--params=seed=1")
+    assert json.loads(first.read_text()) != json.loads(again.read_text())
+
+
+def test_one_parameter_changes_the_rest_stay_and_the_outcome_is_told(project):
+    outcome = project.run("--pipeline=serm", "--env=test", "--params=serm.cost.scale=50")
+    assert outcome.returncode == 0, outcome.stderr
+    assert "accuracy on test rows" in outcome.stderr
+    assert "Deprecat" not in outcome.stderr
+    metrics = json.loads((reporting(project) / "metrics.json").read_text())
+    assert metrics["response"]["cost"]["scale"] == 50
+    assert metrics["response"]["kind"] == "best"
+
+
+def test_splits_share_nobody_and_train_alone_sets_the_units(finished):
+    data = finished.path / "data"
+    parts = {
+        name: pd.read_parquet(data / "05_model_input" / "tiny" / f"{name}.parquet")
+        for name in ("train", "validation", "calibration", "test")
+    }
+    ids = pd.concat([part["row_id"] for part in parts.values()])
+    assert ids.is_unique
+    facts = json.loads((data / "04_feature" / "tiny" / "standardiser.json").read_text())
+    names = list(Standardiser.from_json(facts).names)
+    assert parts["train"][names].mean().abs().max() < 1e-12
+    assert (parts["train"][names].std(ddof=0) - 1).abs().max() < 1e-12
+
+
+@pytest.mark.slow
+def test_stages_run_alone_on_what_an_earlier_run_left(finished):
+    for stage in ("ingest", "training", "recourse", "evaluation", "reporting"):
+        outcome = finished.run(f"--pipeline={stage}", "--env=test")
+        assert outcome.returncode == 0, outcome.stderr
+
+
+def test_production_runs_without_plugin_hooks(project):
+    """Kedro-viz records every run in .viz; in production its hooks are off."""
+    outcome = project.run("--pipeline=ingest", "--env=prod", "--params=dataset=tiny")
+    assert outcome.returncode == 0, outcome.stderr
+    assert not (project.path / ".viz").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--params=dataset=credti"], "did you mean 'credit'"),
+        (["--params=dataset=../credit"], "UnknownNameError"),
+        (["--params=serm.cots.scale=1"], "cots"),
+        (["--params=smer.cost.scale=1"], "did you mean 'serm'"),
+        slow(["--params=serm.cost.scale=-1"], "greater than 0"),
+        slow(["--params=serm.cost.kind=cubic"], "cubic"),
+        slow(["--params=ingest.split.train=0.9"], "must sum to 1"),
+    ],
+)
+def test_bad_input_gets_one_clear_message(finished, arguments, message):
+    before = {
+        path: path.stat().st_mtime_ns for path in finished.path.glob("data/**/*") if path.is_file()
+    }
+    outcome = finished.run("--pipeline=serm", "--env=test", *arguments)
+    assert outcome.returncode == 1
+    assert message in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+    after = {
+        path: path.stat().st_mtime_ns for path in finished.path.glob("data/**/*") if path.is_file()
+    }
+    assert after == before
