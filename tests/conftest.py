@@ -39,10 +39,10 @@ class Project:
 def copy_project(folder: Path) -> Project:
     for name in ("pyproject.toml", ".telemetry", "README.md"):
         shutil.copy(ROOT / name, folder / name)
-    skip = shutil.ignore_patterns("__pycache__", "*.egg-info", "local")
-    shutil.copytree(ROOT / "conf", folder / "conf", ignore=skip)
-    shutil.copytree(ROOT / "src", folder / "src", ignore=skip)
+    shutil.copytree(ROOT / "conf", folder / "conf", ignore=shutil.ignore_patterns("local"))
     (folder / "conf" / "local").mkdir()
+    # The package itself is the installed one, so that its compiled kernels are shared.
+    (folder / "src").mkdir()
     (folder / "data" / "01_raw").mkdir(parents=True)
     return Project(folder)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from kedro.pipeline import Pipeline
 
-from countermove.pipelines import evaluation, ingest, recourse, reporting, training
+from countermove.pipelines import evaluation, ingest, recourse, reporting, sweep, training
 
 
 def register_pipelines() -> dict[str, Pipeline]:
     """Return every pipeline by name.
 
-    ``serm`` walks all of them in one chain and is the default; its parts meet
-    in the catalog only, so each also runs alone on what an earlier run left.
+    ``serm`` walks from the raw table to the report in one chain and is the default;
+    its parts meet in the catalog only, so each also runs alone on what an earlier
+    run left. ``sweep`` repeats training over a grid.
     """
     parts = {
         "ingest": ingest.create_pipeline(),
@@ -21,4 +22,4 @@ def register_pipelines() -> dict[str, Pipeline]:
         "reporting": reporting.create_pipeline(),
     }
     chain = sum(parts.values(), Pipeline([]))
-    return parts | {"serm": chain, "__default__": chain}
+    return parts | {"serm": chain, "sweep": sweep.create_pipeline(), "__default__": chain}

@@ -9,7 +9,7 @@ from countermove.errors import ParameterError
 from countermove.people import ActionSet
 
 DESCRIPTION = {
-    "label": {"column": "repaid", "favourable": 1, "unfavourable": 0},
+    "label": {"column": "repaid", "favourable": 1},
     "features": {
         "age": {"kind": "integer", "change": "up", "min": 18, "max": 100},
         "income": {"kind": "numeric", "change": "both", "min": 0},
@@ -43,7 +43,9 @@ def test_a_schema_gives_directions_bounds_and_groups(schema, standardiser):
     assert actions.groups == ((4, 5, 6),)
     assert set(actions.integer) >= {0, 2}
     person = np.array([[40.0, 3e4, 2.0, 1.0, 1.0, 0.0, 0.0]])
-    lower, upper = (standardiser.action_to_original(b) for b in actions.box(standardiser.transform(person)))
+    lower, upper = (
+        standardiser.action_to_original(b) for b in actions.box(standardiser.transform(person))
+    )
     np.testing.assert_allclose(upper[0, :4], [60.0, np.inf, 0.0, 0.0], atol=1e-9)
     np.testing.assert_allclose(lower[0, :4], [0.0, -3e4, -2.0, 0.0], atol=1e-9)
 

@@ -7,9 +7,6 @@ import pytest
 
 from countermove.data.synthetic import fabricate
 
-pytestmark = pytest.mark.xdist_group("finished")
-"""One worker runs the chain once for all of these."""
-
 
 def spoilt(change) -> pd.DataFrame:
     table = fabricate("tiny")

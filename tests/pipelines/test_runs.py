@@ -9,9 +9,6 @@ import pytest
 
 from countermove.data.standardise import Standardiser
 
-pytestmark = pytest.mark.xdist_group("finished")
-"""One worker runs the chain once for all of these."""
-
 
 def slow(*values):
     return pytest.param(*values, marks=pytest.mark.slow)

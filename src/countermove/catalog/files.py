@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from kedro_datasets.json import JSONDataset
-from kedro_datasets.pandas import ParquetDataset
+from kedro_datasets.pandas import CSVDataset, ParquetDataset
 from kedro_datasets.plotly import JSONDataset as PlotlyDataset
 from kedro_datasets.text import TextDataset
 
@@ -30,6 +30,15 @@ class _ReplacedWhole:
 
 class TableDataset(_ReplacedWhole, ParquetDataset):  # type: ignore[misc]
     """A parquet table."""
+
+    def save(self, data: Any) -> None:
+        """Write the table beside its target, then rename it."""
+        super().save(data)
+        self._rename()
+
+
+class CellsDataset(_ReplacedWhole, CSVDataset):  # type: ignore[misc]
+    """A small table that people open in a spreadsheet."""
 
     def save(self, data: Any) -> None:
         """Write the table beside its target, then rename it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
 
 from countermove.data.checks import check_table
+from countermove.data.cleaning import clean
+from countermove.data.names import check_dataset_name
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_raw
 
@@ -73,6 +76,36 @@ class RawTableDataset(AbstractDataset[None, pd.DataFrame]):
 
     def _describe(self) -> dict[str, Any]:
         return {"dataset": self._schema.stem, "folder": str(self._folder)}
+
+
+class TablesDataset(AbstractDataset[None, Any]):
+    """Every table by name, read and cleaned when it is asked for."""
+
+    def __init__(
+        self,
+        folder: dict[str, str],
+        schemas: dict[str, str],
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        self._folder = Path(folder["path"])
+        self._schemas = Path(schemas["path"])
+        self.metadata = metadata
+
+    def load(self) -> Callable[[str], tuple[pd.DataFrame, Schema]]:
+        """Return a function from a dataset's name to its typed table and schema."""
+        return self._typed
+
+    def save(self, data: None) -> None:
+        """Refuse: raw data is never written."""
+        raise DatasetError("raw tables are read-only")
+
+    def _typed(self, name: str) -> tuple[pd.DataFrame, Schema]:
+        check_dataset_name(name, self._schemas)
+        schema = load_schema(name, self._schemas)
+        return clean(read_raw(name, self._folder, schema), schema), schema
+
+    def _describe(self) -> dict[str, Any]:
+        return {"folder": str(self._folder), "schemas": str(self._schemas)}
 
 
 class MatchesSchema:

@@ -270,9 +270,10 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             patience=self.patience,
             seed=seed,
         )
+        people = self._population(self.response, self.temperature)
         return Recipe(
-            trained_against=self._population(self.response, self.temperature),
-            judged_by=self._population(self.response, self._judging_temperature()),
+            trained_against=people,
+            judged_by=people if self.eval_temperature is None else self._judging(None),
             trainer=trainer,
             loss=Loss(self.loss),
             regulariser=self.regulariser,

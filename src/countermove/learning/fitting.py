@@ -72,11 +72,12 @@ class Recipe:
     ) -> tuple[Score, History]:
         """Return the fitted score (a copy) and the history of its strategic epochs."""
         fitted = self.begin(score, sample)
+        judges = () if self.judged_by is self.trained_against else self.judged_by.members
         objective = StrategicRisk(
             self.trained_against.members,
             self.loss,
             self.regulariser,
-            judged_by=self.judged_by.members,
+            judged_by=judges,
             weights=self.trained_against.weights,
             softness=self.trained_against.softness,
         )

@@ -75,6 +75,8 @@ class StrategicRisk:
     def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float]:
         """Return the lowest (or weighted mean) accuracy after response, and the risk."""
         members = self.judged_by or self.responses
+        if len(members) == 1 and members == self.responses and self.regulariser is None:
+            return self._judge_at_once(score, X, y)
         favourable = (y > 0).numpy()
         rows = X.detach().numpy()
         accuracies = [
@@ -85,6 +87,13 @@ class StrategicRisk:
         if self.weights is not None and len(self.weights) == len(members):
             return float(np.dot(self.weights, accuracies)), risk
         return min(accuracies), risk
+
+    def _judge_at_once(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float]:
+        """Read accuracy and loss off the same scores: one solve per person instead of two."""
+        with torch.no_grad():
+            after = self.responses[0].scores_after(score, X)
+            right = (after >= 0.0) == (y > 0)
+            return float(right.sum()) / len(y), float(self.loss_function(after, y))
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """Return nothing: only the score is learned."""

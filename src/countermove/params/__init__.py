@@ -5,12 +5,14 @@ from countermove.params.evaluation import EvaluationParameters
 from countermove.params.ingest import IngestParameters
 from countermove.params.recourse import RecourseParameters
 from countermove.params.serm import SermParameters
+from countermove.params.sweep import SweepParameters
 
 GROUPS: dict[str, type[Parameters]] = {
     "ingest": IngestParameters,
     "serm": SermParameters,
     "recourse": RecourseParameters,
     "evaluation": EvaluationParameters,
+    "sweep": SweepParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
@@ -21,4 +23,5 @@ __all__ = [
     "Parameters",
     "RecourseParameters",
     "SermParameters",
+    "SweepParameters",
 ]

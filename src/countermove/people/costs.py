@@ -122,7 +122,7 @@ class QuadraticCost(Cost):
 
     def describe(self) -> dict[str, Any]:
         """Return the scale."""
-        return {"kind": self.kind, "scale": float(self.scale)}
+        return {"kind": self.kind, "scale": float(self.scale.detach())}
 
 
 class WeightedQuadraticCost(Cost):
@@ -246,8 +246,8 @@ class MixtureCost(Cost):
         return {
             "kind": self.kind,
             "direction": self.direction.tolist(),
-            "gamma": float(self.gamma),
-            "scale": float(self.scale),
+            "gamma": float(self.gamma.detach()),
+            "scale": float(self.scale.detach()),
             "weights": self.weights.tolist(),
         }
 

@@ -77,6 +77,12 @@ strategic rule would have been right for {alone:.3f} of the people once they had
 """
 
 
+def figure_page(figure: Figure) -> str:
+    """Return a page with one figure."""
+    page: str = figure.to_html(full_html=True, include_plotlyjs=True)
+    return page
+
+
 def _number(value: float | None) -> str:
     return "nobody" if value is None else f"{value:.3f}"
 

@@ -240,12 +240,11 @@ def _polish(
         wanted, bent = price_rows(sharpness, s + act.reached)
         error = wanted - price
         slope = bent * act.rate - 1.0
-        if (np.abs(error) <= 1e-15 * price).all():
-            break
+        open_rows = np.abs(error) > 1e-15 * price
         closer = np.where(slope < 0.0, price - error / np.minimum(slope, -1e-12), price)
         trial = chunk.act(gain, closer)
         new_error = price_rows(sharpness, s + trial.reached)[0] - closer
-        better = np.abs(new_error) < np.abs(error)
+        better = open_rows & (np.abs(new_error) < np.abs(error))
         if not better.any():
             break
         price = np.where(better, closer, price)

@@ -126,18 +126,20 @@ def straight_action(gain, w, kink, lo, hi, base, order, items, action):  # type:
     for k in range(items):
         j = order[k]
         ratio = w[j] / kink[j]
-        width = (hi[j] if kink[j] > 0.0 else lo[j]) - base[j]
+        far = hi[j] if kink[j] > 0.0 else lo[j]
+        width = far - base[j]
         need = max((gain - reached) / w[j] * kink[j], -spent, 0.0)
         if abs(width * kink[j]) > need:
             action[j] = base[j] + need / kink[j]
             reached += need * ratio
             spent += need
             break
-        action[j] = base[j] + width
+        action[j] = far
         reached += width * w[j]
         spent += width * kink[j]
-    if stay_spent <= 0.0 and gain < reached and reached > stay_gain:
-        share = max((gain - stay_gain) / (reached - stay_gain), 0.0)
+    if stay_spent <= 0.0 and gain < max(reached, stay_gain + 1e-300 + abs(stay_gain) * 1e-16):
+        ahead = reached - stay_gain
+        share = max((gain - stay_gain) / ahead, 0.0) if ahead > 0.0 else 0.0
         for j in range(w.shape[0]):
             still = min(max(0.0, lo[j]), hi[j])
             action[j] = still + share * (action[j] - still)
@@ -168,4 +170,4 @@ def act_straight_rows(  # type: ignore[no-untyped-def]
         straight_base(w, kink, low, high, base)
         items = straight_order(w, kink, low, high, order)
         cost[i], ratio = straight_action(gain[i], w, kink, low, high, base, order, items, action[i])
-        multiplier[i] = min(price[i] * ratio, 1.0)
+        multiplier[i] = 1.0 if cost[i] > 0.0 else min(price[i] * ratio, 1.0)

@@ -179,16 +179,25 @@ def kink_next(u, m, turn, w, q, kink, lo, hi):  # type: ignore[no-untyped-def]
 
 
 @jit
+def smallest_event(w, q, kink, lo, hi):  # type: ignore[no-untyped-def]
+    """Return the smallest price at which a feature alone would meet its kink or a bound."""
+    least = np.inf
+    for j in range(w.shape[0]):
+        if w[j] != 0.0:
+            for size in (abs(kink[j]), 2.0 * q[j] * abs(lo[j]), 2.0 * q[j] * abs(hi[j])):
+                if 0.0 < size < np.inf:
+                    least = min(least, size / abs(w[j]))
+    return least if least < np.inf else 1.0
+
+
+@jit
 def kink_knots(w, q, kink, lo, hi, cap, budget, action, G, U):  # type: ignore[no-untyped-def]
     """Trace the polyline with a kink, up to price ``cap`` or cost ``budget`` above the start.
 
     Each knot is solved afresh; a piece is halved until the end its active set
     predicts is the end found, so a missed event cannot pass.
     """
-    scale = 0.0
-    for j in range(w.shape[0]):
-        scale = max(scale, abs(kink[j] / w[j]) if w[j] != 0.0 else 0.0)
-    scale = scale if scale > 0.0 else 1.0
+    scale = smallest_event(w, q, kink, lo, hi)
     G[0], start = kink_action(
         0.0, kink_multiplier(0.0, w, q, kink, lo, hi), w, q, kink, lo, hi, action
     )

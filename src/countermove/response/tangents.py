@@ -108,7 +108,7 @@ class Along:
         """
         pivot, has = self._pivot()
         w = self.trade.slope
-        for i in np.flatnonzero(has & ~self.on_kink):
+        for i in np.flatnonzero(has & ~self.on_kink & (w[pivot] != 0.0)):
             slope = w[pivot[i]]
             theta = 0.0 if on_action is None else on_action[i, pivot[i]] / slope
             total = theta + on_score[i]

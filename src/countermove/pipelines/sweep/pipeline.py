@@ -1,0 +1,20 @@
+"""Sweep: a figure of a paper is one grid."""
+
+from __future__ import annotations
+
+from kedro.pipeline import Node, Pipeline
+
+from countermove.pipelines.sweep import nodes
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the sweep pipeline."""
+    return Pipeline(
+        [
+            Node(nodes.run, ["tables", "params:sweep", "params:seed"], "sweep_cells", name="run"),
+            Node(nodes.draw, ["sweep_cells", "params:sweep"], "sweep_figure", name="draw"),
+            Node(nodes.write_page, "sweep_figure", "sweep_page", name="write_sweep_page"),
+        ],
+        namespace="sweep",
+        prefix_datasets_with_namespace=False,
+    )

@@ -1,0 +1,1 @@
+"""What is run again and again: sweeps over grids of settings."""

@@ -1,0 +1,93 @@
+"""A sweep is a loop over one comparison; its grid is what the YAML says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from countermove.data.cleaning import clean
+from countermove.data.schema import load_schema
+from countermove.data.synthetic import fabricate
+from countermove.errors import ParameterError, UnknownNameError
+from countermove.params import SweepParameters
+from countermove.people import MixtureCost, QuadraticCost
+from countermove.production.sweep import Grid, make_split, run_sweep
+from countermove.reporting.figures import sweep_figure
+
+ROOT = Path(__file__).parents[2]
+
+
+def tables(name):
+    if name != "tiny":
+        raise UnknownNameError(f"no {name}")
+    schema = load_schema("tiny", ROOT / "conf" / "base" / "schemas")
+    return clean(fabricate("tiny"), schema), schema
+
+
+def grid(**changes) -> Grid:
+    standard = {"datasets": ["tiny"], "splits": 2, "settings": {"max_epochs": 3}}
+    return Grid(**(standard | {"costs": [QuadraticCost(1.0), QuadraticCost(5.0)]} | changes))
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return run_sweep(grid(), tables, seed=0)
+
+
+def test_every_cell_of_the_grid_is_there_once(cells):
+    found = list(cells[["dataset", "split", "scale"]].itertuples(index=False, name=None))
+    assert found == [("tiny", split, scale) for split in (0, 1) for scale in (1.0, 5.0)]
+
+
+def test_the_benchmark_knows_no_cost(cells):
+    assert (cells.groupby("split")["benchmark"].nunique() == 1).all()
+
+
+def test_same_seed_same_cells(cells):
+    again = run_sweep(grid(), tables, seed=0)
+    assert again.drop(columns="seconds").equals(cells.drop(columns="seconds"))
+
+
+def test_splits_are_standardised_on_their_training_rows_and_balanced():
+    split = make_split(grid(divide_by_root_d=False), tables("tiny"), seed=3)
+    X, y = split.train
+    assert np.abs(X.mean(axis=0)).max() < 1e-12
+    assert np.abs(X.std(axis=0) - 1).max() < 1e-12
+    assert abs(y.mean()) < 0.05
+
+
+def test_hardts_rule_stands_beside_a_mixture():
+    d = len(load_schema("tiny", ROOT / "conf" / "base" / "schemas").feature_names)
+    cost = MixtureCost(np.ones(d), gamma=0.5)
+    cells = run_sweep(grid(costs=[cost], splits=1), tables, seed=0)
+    assert cells["hardt"].between(0, 1).all()
+    assert cells["gamma"].tolist() == [0.5]
+
+
+def test_missing_table_stops_the_sweep_unless_told_otherwise(caplog):
+    with pytest.raises(UnknownNameError):
+        run_sweep(grid(datasets=["tiny", "spam"]), tables, seed=0)
+    few = run_sweep(grid(datasets=["spam", "tiny"], skip_missing=True, splits=1), tables, seed=0)
+    assert set(few["dataset"]) == {"tiny"}
+    assert "left out spam" in caplog.text
+    with pytest.raises(ParameterError, match="none of the tables"):
+        run_sweep(grid(datasets=["spam"], skip_missing=True), tables, seed=0)
+
+
+def test_figure_has_a_line_per_rule(cells):
+    lines = {line.name for line in sweep_figure(cells, "scale", "t").data}
+    assert {"blind", "strategic"} <= lines
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "conf" / "paper").glob("*.yml")), ids=lambda path: path.stem
+)
+def test_paper_configurations_are_valid_grids(path):
+    said = yaml.safe_load(path.read_text())["run"]
+    assert said["pipelines"] == "sweep"
+    parameters = SweepParameters.model_validate(said["params"]["sweep"])
+    assert parameters.name == path.stem
+    assert len(parameters.build().costs) == len(parameters.costs)
