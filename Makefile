@@ -6,7 +6,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PINS := constraints.txt requirements/runtime.txt requirements/develop.txt
 # One thread per process: the tests run two processes, and results do not depend on the machine.
-TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
+# SCIPY_ARRAY_API lets scikit-learn run all of its estimator checks.
+TESTS := OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n 2 --dist loadfile
 FAST := not slow and not paper and not browser and not fault and (not validity or quick_validity)
 # Parity tables, where they lie beside the project; tests that need them say so when they skip.
 ifneq ($(wildcard ../shared/data),)

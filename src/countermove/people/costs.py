@@ -260,7 +260,9 @@ class ConicCost(Cost):
     build
         ``build(x, x_new, **parameters)`` returns a scalar CVXPY expression,
         convex in ``x_new`` (shape (d,)), zero at ``x_new = x``; ``x`` is a CVXPY
-        parameter and must enter DPP-compliantly (affinely is always safe).
+        parameter and must enter DPP-compliantly (affinely is always safe). An
+        argument named ``action`` receives ``x_new - x`` free of ``x``: use it
+        where the move is multiplied by a parameter.
     parameters
         Named coefficients handed to ``build`` as CVXPY parameters of the same
         shape; tensors may require a gradient.

@@ -6,8 +6,10 @@ nothing is compiled twice. The only file of the responses that meets CVXPY.
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -58,6 +60,14 @@ class People:
         """Return the cost as a variable that a layer can give back."""
         self.constraints.append(self.price <= self.spent)
         return self.spent
+
+    def keep(self, used: list[Any]) -> None:
+        """Forget the parameters a problem does not use (a cost may ignore x)."""
+        known = {parameter.id for parameter in used}
+        pairs = zip(self.parameters, self.values, strict=True)
+        kept = [(parameter, value) for parameter, value in pairs if parameter.id in known]
+        self.parameters = [parameter for parameter, _ in kept]
+        self.values = [value for _, value in kept]
 
     def add(self, parameter: Any, value: Callable[[Batch], Tensor]) -> Any:
         """Register a parameter with the function that fills it."""
@@ -190,8 +200,10 @@ def _user_expression(cost: ConicCost, people: People, d: int) -> Any:
         parameter = cp.Parameter(tuple(value.shape), **sign)
         arguments[name] = people.add(parameter, _constant(cost, name))
     here = cp.multiply(factor, people.x) if cost.factor is not None else people.x
-    there = here + (factor[:, None] * place) @ people.action
-    expression = cost.build(here, there, **arguments)
+    action = (factor[:, None] * place) @ people.action
+    if "action" in inspect.signature(cost.build).parameters:
+        arguments["action"] = action
+    expression = cost.build(here, here + action, **arguments)
     if not isinstance(expression, cp.Expression) or expression.size != 1:
         raise CostError(
             "build(x, x_new) of a conic cost must return one scalar CVXPY expression, "
@@ -205,14 +217,45 @@ def _user_expression(cost: ConicCost, people: People, d: int) -> Any:
     if not expression.is_dpp():
         raise CostError(
             f"the cost {expression} is convex but not parametrisable (DPP): every solve would "
-            "recompile. Let x and your parameters enter affinely, and write "
-            "sum_squares(L.T @ (x_new - x)) instead of a parametric quad_form"
+            "recompile. Let x enter affinely; take the move from the argument `action` where it is "
+            "multiplied by a parameter; write sum_squares(L.T @ action), not a parametric quad_form"
         )
     return cp.sum(expression)
 
 
 def _constant(cost: ConicCost, name: str) -> Callable[[Batch], Tensor]:
     return lambda _: cost.parameters[name]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the layers' own warnings to themselves: batch sizes are ours to choose."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Batch size has changed")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
+class _Quiet(torch.autograd.Function):
+    """A layer whose forward and backward passes warn nobody."""
+
+    @staticmethod
+    def forward(ctx: Any, layer: Any, *values: Tensor) -> tuple[Tensor, ...]:
+        wanted = any(ctx.needs_input_grad)
+        leaves = [value.detach().requires_grad_(wanted) for value in values]
+        with torch.set_grad_enabled(wanted), _quiet():
+            outputs: tuple[Tensor, ...] = tuple(layer(*leaves))
+        ctx.leaves, ctx.outputs = leaves, outputs
+        return tuple(output.detach() for output in outputs)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        with torch.enable_grad(), _quiet():
+            found = torch.autograd.grad(
+                ctx.outputs, ctx.leaves, grads, allow_unused=True, retain_graph=True
+            )
+        return None, *found
 
 
 class Layer:
@@ -238,6 +281,7 @@ class Layer:
         self.problem = cp.Problem(objective, people.constraints)
         if not self.problem.is_dcp(dpp=True):
             raise CostError("the cost does not give a DPP-compliant problem; see ConicCost")
+        people.keep(self.problem.parameters())
         self.order: tuple[Solver, ...] = ("MOREAU", "DIFFCP") if solver is None else (solver,)
         self._layers: dict[str, Any] = {}
         self._checked = solver is not None
@@ -250,10 +294,7 @@ class Layer:
         failure: Exception | None = None
         for name in self.order:
             try:
-                with warnings.catch_warnings():
-                    # A new batch size costs MOREAU a set-up; that is ours to decide.
-                    warnings.filterwarnings("ignore", message="Batch size has changed")
-                    action, *spent = self._layer(name)(*values)
+                action, *spent = self._call(name, values)
             except _solver_failures() as error:
                 failure = error
                 continue
@@ -283,12 +324,16 @@ class Layer:
         self._checked = True
         try:
             with torch.no_grad():
-                fast, exact = (self._layer(name)(*values)[0] for name in ("MOREAU", "DIFFCP"))
+                fast, exact = (self._call(name, values)[0] for name in ("MOREAU", "DIFFCP"))
             agree = bool(((fast - exact).abs() <= AGREE * (1.0 + exact.abs())).all())
         except _solver_failures():
             agree = False
         if not agree:
             self.order = ("DIFFCP",)
+
+    def _call(self, name: Solver, values: list[Tensor]) -> tuple[Tensor, ...]:
+        result: tuple[Tensor, ...] = _Quiet.apply(self._layer(name), *values)  # type: ignore[no-untyped-call]
+        return result
 
     def _layer(self, name: Solver) -> Any:
         if name not in self._layers:
@@ -298,7 +343,7 @@ class Layer:
             arguments: dict[str, Any] = {"solve_method": "Clarabel", **tight, "n_jobs_forward": 1}
             if name == "MOREAU":
                 smooth = {"diff_smoothing_mu": 1e-10}
-                arguments = {"ipm_settings": tight | smooth, "device": "cpu"}
+                arguments = {"solver": "ipm", "ipm_settings": tight | smooth, "device": "cpu"}
             wanted = [self.people.action]
             if isinstance(self.cost, ConicCost):
                 wanted.append(self.people.spent)

@@ -118,7 +118,7 @@ class ConicResponse(Response):
         if float(unit.detach()) == 0.0:
             unit = torch.ones((), dtype=torch.float64)
         rule = Rule(now, slope, 1.0 / (self.temperature * unit))
-        problem = _Problem(self, plan, X)
+        problem = Problem(self, plan, X)
         with torch.no_grad():
             fixed = Rule(now.detach(), slope.detach(), rule.sharpness.detach())
         pull, converged = problem.find(fixed)
@@ -127,20 +127,20 @@ class ConicResponse(Response):
         action, cost = problem.proxy(rule, pull)
         return action, cost, converged
 
-    def _with_gradient(self, problem: _Problem, rule: Rule, pull: Tensor, score: Score) -> Tensor:
+    def _with_gradient(self, problem: Problem, rule: Rule, pull: Tensor, score: Score) -> Tensor:
         """Attach to ``pull`` the derivative of the equation that fixed it."""
         a = rule.sharpness
         if self.gradient == "last_proxy":
             with torch.no_grad():
                 action, _ = problem.proxy(rule, pull)
             last: Tensor = score(problem.X.detach() + action)
-            return _pull(a, last)
+            return pull_at(a, last)
         leaf = pull.clone().requires_grad_()
         action, _ = problem.proxy(rule, leaf)
         after = rule.now + action @ rule.slope
         (rate,) = torch.autograd.grad(after.sum(), leaf, retain_graph=True)
-        wanted = _pull(a, after)
-        share = 1.0 - _pull_slope(a, after.detach()) * rate
+        wanted = pull_at(a, after)
+        share = 1.0 - pull_slope(a, after.detach()) * rate
         return pull + (wanted - wanted.detach()) / share.detach()
 
     def layer(self, shape: Shape) -> Layer:
@@ -152,7 +152,7 @@ class ConicResponse(Response):
         return self._layers[shape]
 
 
-class _Problem:
+class Problem:
     """One batch of people: bounds as tensors, the proxy solve, the search for a fixed point."""
 
     def __init__(self, response: ConicResponse, plan: Plan, X: Tensor) -> None:
@@ -181,7 +181,7 @@ class _Problem:
         if self.response.start == "global":
             starts += [torch.full((n,), y, dtype=torch.float64) / a for y in STARTS]
         best_value = torch.full((n,), -torch.inf, dtype=torch.float64)
-        best_pull, best_ok = _pull(a, rule.now), torch.zeros(n, dtype=torch.bool)
+        best_pull, best_ok = pull_at(a, rule.now), torch.zeros(n, dtype=torch.bool)
         for start in starts:
             pull, ok = self._iterate(rule, start)
             with torch.no_grad():
@@ -198,21 +198,21 @@ class _Problem:
         live = torch.ones(len(at), dtype=torch.bool)
         for _ in range(self.response.max_iterations):
             with torch.no_grad():
-                action, _ = self.proxy(rule, _pull(a, at))
+                action, _ = self.proxy(rule, pull_at(a, at))
             ahead = rule.now + action @ rule.slope
             live = (ahead - at).abs() * a > self.response.tolerance
             at = ahead
             if not live.any():
                 break
-        pull = _pull(a, at)
+        pull = pull_at(a, at)
         for _ in range(NEWTON_STEPS):
             leaf = pull.clone().requires_grad_()
             with torch.enable_grad():
                 action, _ = self.proxy(rule, leaf)
                 after = rule.now + action @ rule.slope
                 (rate,) = torch.autograd.grad(after.sum(), leaf)
-            miss = _pull(a, after.detach()) - pull
-            share = 1.0 - _pull_slope(a, after.detach()) * rate
+            miss = pull_at(a, after.detach()) - pull
+            share = 1.0 - pull_slope(a, after.detach()) * rate
             step = torch.where(share > 1e-3, miss / share.clamp(min=1e-3), miss)
             pull = pull + step
             if float(step.abs().max()) <= 1e-12 * float(a):
@@ -266,11 +266,13 @@ def spread(part: Tensor, columns: Tensor, n_features: int) -> Tensor:
 NDArrayBool = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def _pull(a: Tensor, scores: Tensor) -> Tensor:
+def pull_at(a: Tensor, scores: Tensor) -> Tensor:
+    """Return the slope of the convex half of the step, in score units."""
     up = a * scores + 1.0
     return 0.5 * a * up / torch.sqrt(1.0 + up * up)
 
 
-def _pull_slope(a: Tensor, scores: Tensor) -> Tensor:
+def pull_slope(a: Tensor, scores: Tensor) -> Tensor:
+    """Return its derivative."""
     up = a * scores + 1.0
     return 0.5 * a * a * (1.0 + up * up) ** -1.5

@@ -15,6 +15,8 @@ from countermove.response.failures import FINE, UNBOUNDED
 from countermove.response.polyline import fill_costs
 from countermove.response.smoothing import jit
 
+FILLED = 1e-13
+"""A feature filled up to this share is full: what is missing is rounding."""
 SAME_RATIO = 1e-12
 """Two features trade at one rate, so that swapping them gains nothing, within this share."""
 
@@ -129,22 +131,27 @@ def straight_action(gain, w, kink, lo, hi, base, order, items, action):  # type:
         far = hi[j] if kink[j] > 0.0 else lo[j]
         width = far - base[j]
         need = max((gain - reached) / w[j] * kink[j], -spent, 0.0)
-        if abs(width * kink[j]) > need:
+        if abs(width * kink[j]) * (1.0 - FILLED) > need:
             action[j] = base[j] + need / kink[j]
+            action[j] = action[j] if abs(action[j]) > FILLED * abs(base[j]) else 0.0
             reached += need * ratio
             spent += need
             break
         action[j] = far
         reached += width * w[j]
         spent += width * kink[j]
-    if stay_spent <= 0.0 and gain < max(reached, stay_gain + 1e-300 + abs(stay_gain) * 1e-16):
+    if stay_spent <= 0.0 and spent <= 0.0 and (gain < reached or reached <= stay_gain):
         ahead = reached - stay_gain
         share = max((gain - stay_gain) / ahead, 0.0) if ahead > 0.0 else 0.0
         for j in range(w.shape[0]):
             still = min(max(0.0, lo[j]), hi[j])
             action[j] = still + share * (action[j] - still)
         return 0.0, ratio
-    return max(0.0, spent), ratio
+    size = 0.0
+    for j in range(w.shape[0]):
+        size += abs(kink[j]) * (abs(base[j]) + abs(action[j]))
+    # Earnings that pay for a purchase exactly leave rounding, not a cost.
+    return (spent if spent > FILLED * size else 0.0), ratio
 
 
 @jit

@@ -1,0 +1,91 @@
+"""Answering for two million people: time against ``X @ w`` plus a copy, and memory.
+
+Every line is the median of alternating rounds in one process on one thread, so
+that a busy machine slows both sides alike. Memory is the rise of the process's
+peak over its size before, relative to input plus output.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from multiprocessing import get_context
+
+import numpy as np
+import torch
+
+from countermove.people import ActionSet, Cost, MixtureCost, QuadraticCost
+from countermove.response import BestResponse, Response, ScalarResponse
+from countermove.scores import LinearScore
+
+PEOPLE, FEATURES, ROUNDS, LIMIT = 2_000_000, 15, 5, 6.0
+
+
+def rule() -> LinearScore:
+    """Return a rule that refuses about half of the people."""
+    return LinearScore(FEATURES, torch.Generator().manual_seed(1))
+
+
+def crowd(n: int = PEOPLE) -> np.ndarray:
+    """Return standardised people, scaled as in the SERM experiments."""
+    return np.random.default_rng(0).normal(size=(n, FEATURES)) / np.sqrt(FEATURES)
+
+
+def responses() -> dict[str, Response]:
+    """Return what is measured."""
+    box = ActionSet(min_value=np.full(FEATURES, -0.7), max_value=np.full(FEATURES, 0.7))
+    cost: Cost = QuadraticCost(1.0)
+    direction = np.random.default_rng(1).normal(size=FEATURES)
+    return {
+        "best": BestResponse(cost),
+        "smooth": ScalarResponse(cost),
+        "smooth, stay": ScalarResponse(cost, start="stay"),
+        "published": ScalarResponse(cost, None, 0.2, "stay", False, "last_proxy"),
+        "best, binding box": BestResponse(cost, box),
+        "smooth, binding box": ScalarResponse(cost, box),
+        "best, mixture": BestResponse(MixtureCost(direction, 0.3)),
+    }
+
+
+def seconds(action) -> float:  # type: ignore[no-untyped-def]
+    """Return the wall time of one call."""
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def measure(name: str) -> tuple[float, float, float]:
+    """Return yardstick seconds, response seconds and the share of memory, in a fresh process."""
+    torch.set_num_threads(1)
+    score, response = rule(), responses()[name]
+    w = score.weight.detach().numpy()
+    response.respond(score, crowd(1000))
+    X = crowd()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = response.respond(score, X)
+    rise = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    outputs = sum(part.nbytes for part in (found.x_new, found.cost, found.moved, found.converged))
+    share = (X.nbytes + rise) / (X.nbytes + outputs)
+    del found
+    rounds = [
+        (seconds(lambda: X @ w) + seconds(X.copy), seconds(lambda: response.respond(score, X)))
+        for _ in range(ROUNDS)
+    ]
+    yard, spent = np.median(np.array(rounds), axis=0)
+    return float(yard), float(spent), float(share)
+
+
+def main() -> None:
+    """Print the table."""
+    print("| response | X @ w + copy, s | respond, s | ratio (limit 6) | memory (limit 1.2) |")
+    print("|---|---|---|---|---|")
+    for name in sys.argv[1:] or responses():
+        with get_context("spawn").Pool(1) as pool:
+            yard, spent, share = pool.apply(measure, (name,))
+        ratio = spent / yard
+        print(f"| {name} | {yard:.3f} | {spent:.3f} | {ratio:.1f} | {share:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
