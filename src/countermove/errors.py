@@ -29,8 +29,8 @@ class CountermoveError(Exception):
         self.rows: tuple[int, ...] = tuple(int(row) for row in rows)
 
 
-class DataError(CountermoveError):
-    """A table does not hold what its schema says."""
+class DataError(CountermoveError, ValueError):
+    """A table or array does not hold what it should (a ValueError too, as scikit-learn expects)."""
 
 
 class SchemaError(CountermoveError):
@@ -41,7 +41,7 @@ class UnknownNameError(CountermoveError):
     """A dataset, pipeline or method of that name does not exist."""
 
 
-class ParameterError(CountermoveError):
+class ParameterError(CountermoveError, ValueError):
     """A parameter has a value that makes no sense."""
 
 

@@ -17,9 +17,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from countermove import StrategicClassifier
-from countermove.errors import CountermoveError, ParameterError, UnknownNameError
+from countermove.errors import (
+    CountermoveError,
+    DataError,
+    NotEnoughRowsError,
+    ParameterError,
+    UnknownNameError,
+)
 from countermove.learning import L2
-from countermove.learning.labels import LabelError, OneClassError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse, NoResponse
 from countermove.scores import LinearScore, PartlyLinearScore
@@ -228,7 +233,7 @@ def test_settings_that_make_no_sense_are_refused_at_fit(crowd, settings, error, 
 
 def test_one_class_is_refused(crowd):
     X, _ = crowd
-    with pytest.raises(OneClassError, match="one class"):
+    with pytest.raises(NotEnoughRowsError, match="one class"):
         StrategicClassifier().fit(X, np.ones(len(X)))
 
 
@@ -236,7 +241,7 @@ def test_labels_not_trained_on_are_refused_with_their_rows(fitted, crowd):
     X, y = crowd
     strange = y.copy()
     strange[[3, 5]] = 0.0
-    with pytest.raises(LabelError, match="rows 3, 5") as caught:
+    with pytest.raises(DataError, match="rows 3, 5") as caught:
         fitted.score_after_response(X, strange)
     assert caught.value.rows == (3, 5)
     assert isinstance(caught.value, CountermoveError)

@@ -15,14 +15,6 @@ Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 
-class OneClassError(NotEnoughRowsError, ValueError):
-    """All people carry the same label (also a ValueError, as scikit-learn expects)."""
-
-
-class LabelError(DataError, ValueError):
-    """Labels that cannot be read as two classes (also a ValueError)."""
-
-
 def two_classes(y: NDArray[Any], favourable: Any = None) -> tuple[NDArray[Any], Any]:
     """Return both labels, sorted, and the favourable one.
 
@@ -37,12 +29,12 @@ def two_classes(y: NDArray[Any], favourable: Any = None) -> tuple[NDArray[Any], 
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind != "binary":
         # scikit-learn's own wording, which its checks look for.
-        raise LabelError(
+        raise DataError(
             f"Only binary classification is supported. The type of the target is {kind}."
         )
     classes = np.unique(y)
     if len(classes) < 2:
-        raise OneClassError(
+        raise NotEnoughRowsError(
             f"training needs people of two classes, got one class only: {classes[0]!r}"
         )
     if favourable is None:
@@ -63,7 +55,7 @@ def check_known(y: NDArray[Any], classes: NDArray[Any]) -> None:
     """Refuse labels that were not trained on."""
     strange = np.flatnonzero(~np.isin(y, classes))
     if strange.size:
-        raise LabelError(
+        raise DataError(
             f"rows {shown(strange)} carry labels other than {shown(classes.tolist())}",
             rows=strange,
         )

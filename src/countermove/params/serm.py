@@ -111,9 +111,13 @@ ResponseParameters = Annotated[
 
 
 class TrainingParameters(Parameters):
-    """How to optimise; the defaults serve every embedded table."""
+    """How to optimise; the defaults serve every embedded table.
 
-    loss: Literal["hinge", "logistic"] = "hinge"
+    The loss is logistic because the chain reads the score as log-odds: it reports
+    probabilities and calibrates a threshold on them.
+    """
+
+    loss: Literal["hinge", "logistic"] = "logistic"
     optimiser: Literal["adam", "lbfgs"] = "adam"
     learning_rate: Positive = 0.05
     batch_size: Annotated[int, Field(gt=0)] = 64

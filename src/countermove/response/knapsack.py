@@ -131,7 +131,10 @@ def straight_action(gain, w, kink, lo, hi, base, order, items, action):  # type:
         far = hi[j] if kink[j] > 0.0 else lo[j]
         width = far - base[j]
         need = max((gain - reached) / w[j] * kink[j], -spent, 0.0)
-        if abs(width * kink[j]) * (1.0 - FILLED) > need:
+        whole = abs(width * kink[j])
+        if whole * (1.0 - FILLED) > need:
+            begun = need > FILLED * (abs(spent) + (whole if whole < np.inf else 0.0))
+            need = need if begun else 0.0
             action[j] = base[j] + need / kink[j]
             action[j] = action[j] if abs(action[j]) > FILLED * abs(base[j]) else 0.0
             reached += need * ratio
@@ -140,16 +143,18 @@ def straight_action(gain, w, kink, lo, hi, base, order, items, action):  # type:
         action[j] = far
         reached += width * w[j]
         spent += width * kink[j]
-    if stay_spent <= 0.0 and spent <= 0.0 and (gain < reached or reached <= stay_gain):
-        ahead = reached - stay_gain
-        share = max((gain - stay_gain) / ahead, 0.0) if ahead > 0.0 else 0.0
-        for j in range(w.shape[0]):
-            still = min(max(0.0, lo[j]), hi[j])
-            action[j] = still + share * (action[j] - still)
-        return 0.0, ratio
     size = 0.0
     for j in range(w.shape[0]):
         size += abs(kink[j]) * (abs(base[j]) + abs(action[j]))
+    if spent < -FILLED * size:
+        ratio = 0.0
+    ahead = reached - stay_gain
+    share = (gain - stay_gain) / ahead if ahead > 0.0 else 0.0
+    if stay_spent <= 0.0 and spent <= FILLED * size and share < 1.0 - FILLED:
+        for j in range(w.shape[0]):
+            still = min(max(0.0, lo[j]), hi[j])
+            action[j] = still + max(share, 0.0) * (action[j] - still)
+        return 0.0, ratio
     # Earnings that pay for a purchase exactly leave rounding, not a cost.
     return (spent if spent > FILLED * size else 0.0), ratio
 
