@@ -1,4 +1,4 @@
-"""Answering for two million people: time against ``X @ w`` plus a copy, and memory.
+"""Answering for two million people: time against `X @ w` plus a copy, and memory.
 
 Every line is the median of alternating rounds in one process on one thread, so
 that a busy machine slows both sides alike. Memory is the rise of the process's

@@ -1,14 +1,12 @@
 """Seconds per epoch, strategic against blind, in one process on one thread.
 
-``python benchmarks/bench_training.py FOLDER`` prints a Markdown table; FOLDER
-holds the parity tables (default: the environment variable COUNTERMOVE_PARITY_DATA).
+The parity tables are found through the environment variable COUNTERMOVE_PARITY_DATA.
 Blind and strategic epochs alternate, so that a busy machine slows both alike.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -71,12 +69,20 @@ def figure_1_right(folder: Path) -> None:
                     cost = QuadraticCost(scale)
                     compare(split, response, cost, blind=blind, batch_size=batch, **settings)
         seconds = time.perf_counter() - started
-        print(f"Figure 1 right, {response}: {seconds:.0f} s for 4 x 3 x 3, blind and strategic")
+        print(f"Figure 1 right, `{response}`: {seconds:.0f} s for 4 x 3 x 3 cells (limit 120 s).\n")
+
+
+def main() -> None:
+    """Print both."""
+    torch.set_num_threads(1)
+    given = os.environ.get("COUNTERMOVE_PARITY_DATA")
+    if not given:
+        print("Not measured: COUNTERMOVE_PARITY_DATA does not say where the parity tables are.")
+        return
+    ratios(Path(given))
+    print()
+    figure_1_right(Path(given))
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    given = sys.argv[1] if len(sys.argv) > 1 else os.environ["COUNTERMOVE_PARITY_DATA"]
-    ratios(Path(given))
-    if "--ratios" not in sys.argv:
-        figure_1_right(Path(given))
+    main()

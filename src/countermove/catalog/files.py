@@ -1,4 +1,4 @@
-"""Tables and JSON that are replaced whole: an interrupted write leaves the previous file readable.
+"""Files that are replaced whole: an interrupted write leaves the previous one readable.
 
 Kedro's own datasets open the target and write into it. These write a sibling
 file first and rename it, which a local file system does in one step.
@@ -17,33 +17,25 @@ from kedro_datasets.text import TextDataset
 
 
 class _ReplacedWhole:
-    """Mixin for a local, unversioned Kedro file dataset."""
+    """Mixin for a local, unversioned Kedro file dataset, before it in the bases."""
 
     _filepath: PurePosixPath
 
+    def save(self, data: Any) -> None:
+        """Write beside the target, then rename."""
+        super().save(data)  # type: ignore[misc]
+        os.replace(Path(self._get_save_path()), Path(self._filepath))
+
     def _get_save_path(self) -> PurePosixPath:
         return self._filepath.with_name(f".{self._filepath.name}.partial")
-
-    def _rename(self) -> None:
-        os.replace(Path(self._get_save_path()), Path(self._filepath))
 
 
 class TableDataset(_ReplacedWhole, ParquetDataset):  # type: ignore[misc]
     """A parquet table."""
 
-    def save(self, data: Any) -> None:
-        """Write the table beside its target, then rename it."""
-        super().save(data)
-        self._rename()
-
 
 class CellsDataset(_ReplacedWhole, CSVDataset):  # type: ignore[misc]
     """A small table that people open in a spreadsheet."""
-
-    def save(self, data: Any) -> None:
-        """Write the table beside its target, then rename it."""
-        super().save(data)
-        self._rename()
 
 
 class FactsDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
@@ -51,25 +43,10 @@ class FactsDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
 
     DEFAULT_SAVE_ARGS: ClassVar[dict[str, Any]] = {"indent": 2, "allow_nan": False}
 
-    def save(self, data: Any) -> None:
-        """Write the document beside its target, then rename it."""
-        super().save(data)
-        self._rename()
-
 
 class PageDataset(_ReplacedWhole, TextDataset):  # type: ignore[misc]
     """An HTML page."""
 
-    def save(self, data: Any) -> None:
-        """Write the page beside its target, then rename it."""
-        super().save(data)
-        self._rename()
-
 
 class FigureDataset(_ReplacedWhole, PlotlyDataset):  # type: ignore[misc]
     """A plotly figure, previewed by kedro-viz."""
-
-    def save(self, data: Any) -> None:
-        """Write the figure beside its target, then rename it."""
-        super().save(data)
-        self._rename()

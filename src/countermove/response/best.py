@@ -87,7 +87,9 @@ class BestResponse(Response):
             and plan.facts(len(X))[0]
             and plan.actions.A is None
         ):
-            return now + plan.unit(plan.movable(slope_of(score))) * (GAIN / self.cost.scale).sqrt()
+            scale = self.cost.scale
+            factor = (GAIN / scale).sqrt() if scale.requires_grad else (GAIN / scale.item()) ** 0.5
+            return now + plan.unit(plan.movable(slope_of(score))) * factor
         return now + Reach.of(self.reduction(score, len(X)), X, GAIN)
 
     def decisions_after(self, score: Score, X: Any) -> Mask:

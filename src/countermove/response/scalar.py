@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeGuard, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -37,14 +37,12 @@ from countermove.response.gradient import (
 )
 from countermove.response.price_equation import last_proxy, smoothed_step_price
 from countermove.response.trade import (
-    BOXED,
-    FREE,
     Reduction,
     known_scores,
     plain_arrays,
     sharpness_of,
 )
-from countermove.response.training_signal import Setting, linear_signal, log_unit_gradient
+from countermove.response.training_signal import plain_signal
 from countermove.scores import LinearScore, Score
 
 Start = Literal["global", "stay"]
@@ -179,9 +177,10 @@ class ScalarResponse(Response):
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return the score at the smoothed response."""
         rows = people(X, score)
+        signal = plain_signal(self, score, X)
+        if signal is not None and isinstance(score, LinearScore):
+            return signal(score, rows)
         reduction = self.reduction(score, len(rows))
-        if self._is_plain(score, X, reduction):
-            return linear_signal(score, reduction, rows, self._setting(reduction))
         run = self._solve(score, rows, reduction, as_action=True, write=torch.is_grad_enabled())
         if self.polish:
             check_converged(run.converged, "raise")
@@ -200,24 +199,6 @@ class ScalarResponse(Response):
         if self.unit is not None:
             return self.unit
         return reduction.unit_value if self.normalised else 1.0
-
-    def _is_plain(self, score: Score, X: Tensor, reduction: Reduction) -> TypeGuard[LinearScore]:
-        """Return whether one compiled call gives the signal and all its gradients."""
-        weights = reduction.weights
-        return (
-            self.polish
-            and torch.is_grad_enabled()
-            and isinstance(score, LinearScore)
-            and reduction.trade.kind in (FREE, BOXED)
-            and not X.requires_grad
-            and not (weights is not None and weights.requires_grad)
-        )
-
-    def _setting(self, reduction: Reduction) -> Setting:
-        moving_unit = self.normalised and self.unit is None
-        by_unit = log_unit_gradient(reduction) if moving_unit else 0.0 * reduction.trade.slope
-        proxy = self.gradient == "last_proxy"
-        return Setting(self._sharpness(reduction), self.start == "stay", proxy, by_unit)
 
     def _sharpness(self, reduction: Reduction) -> float:
         return sharpness_of(self.temperature, self._unit(reduction))

@@ -6,6 +6,7 @@ into the score and the cost after the kernel has solved for everybody's price.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -94,7 +95,9 @@ class Plan:
         down, up = self.actions.directions(n_features)
         self.down, self.up, self.moving = down, up, down | up
         self.all_free = bool(down.all() and up.all())
-        self.moving_mask = None if self.moving.all() else self.moving.astype(np.float64)
+        self.all_move = bool(self.moving.all())
+        self.ones = self.moving.astype(np.float64)
+        self.rising, self.falling = up.astype(np.float64), down.astype(np.float64)
         self._tensors = tuple(torch.from_numpy(part) for part in (down, up, self.moving))
         parts = (actions.lower, actions.upper, actions.min_value, actions.max_value)
         self.per_person = any(part is not None and part.ndim == 2 for part in parts)
@@ -117,7 +120,7 @@ class Plan:
 
     def movable(self, slope: Tensor) -> Tensor:
         """Return the slope over the features that move."""
-        return slope if self.moving_mask is None else slope * self._tensors[2]
+        return slope if self.all_move else slope * self._tensors[2]
 
     def usable(self, slope: Floats) -> Floats:
         """Return the slope where a person can move in its direction, zero elsewhere."""
@@ -184,7 +187,7 @@ def known_scores(score: Score, X: Tensor | Floats) -> tuple[Floats, Floats, floa
     The kernels form a linear score row by row, so that nobody's result depends on
     who else is in the batch; other scores are evaluated here.
     """
-    if isinstance(score, LinearScore):
+    if type(score) is LinearScore:
         return np.empty(0), _plain(score.weight), float(score.bias.detach())
     with torch.no_grad():
         values = score(torch.as_tensor(X).detach())
@@ -259,9 +262,10 @@ def _dense_parts(
 
 
 def _check_coefficients(trade: Trade) -> None:
-    if not np.isfinite(trade.slope).all():
+    # One sum tells whether any weight is not finite, one minimum whether any is not positive.
+    if not math.isfinite(trade.slope.sum()):
         raise ParameterError("the score's weights hold NaN or infinity")
-    if not (trade.weights > 0.0).all():
+    if not trade.weights.min() > 0.0:
         raise CostError(f"the weights of a quadratic cost must be positive, got {trade.weights}")
 
 

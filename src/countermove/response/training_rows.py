@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from countermove.response.curve import follow, make_curve
 from countermove.response.failures import FINE, INFEASIBLE, NOT_CONVERGED, NOT_FINITE
 from countermove.response.plain_rows import fits, free_rate_of, make_all, row_score, trace_person
@@ -31,15 +33,34 @@ def derivatives(z, rate, sharpness, proxy):  # type: ignore[no-untyped-def]
 
 
 @jit
-def training_rows(  # type: ignore[no-untyped-def]
-    X, weight, bias, slope, weights, lower, upper, low, high, bounded, shared, slack,
-    sharpness, first, proxy, by_unit, after, by_score, by_slope, status,
-):  # fmt: skip
-    """Write the score after the response, its derivative in the score before and in the slope.
+def unit_of(slope, up, down, temperature, unit):  # type: ignore[no-untyped-def]
+    """Return the derivative of log N(w) in the slope and the sharpness (see `sharpness_of`)."""
+    by_unit = np.zeros(slope.shape[0])
+    if unit == 0.0:
+        square = 0.0
+        for j in range(slope.shape[0]):
+            by_unit[j] = slope[j] * (up[j] if slope[j] > 0.0 else down[j])
+            square += by_unit[j] * by_unit[j]
+        unit = math.sqrt(square) if square > 0.0 else 1.0
+        for j in range(slope.shape[0]):
+            by_unit[j] /= unit * unit
+    return by_unit, 1.0 / (temperature * unit)
 
-    ``by_unit`` is the derivative of log N(w) in the slope, zero when not normalised.
+
+@jit
+def training_rows(  # type: ignore[no-untyped-def]
+    X, weight, bias, weights, moving, up, down, lower, upper, low, high, bounded, slack,
+    temperature, unit, first, proxy, rest, by_bias, by_weight, status,
+):  # fmt: skip
+    """Write the score after the response as its tangent in weight and bias.
+
+    Person i's is ``rest[i] + by_weight[i] . weight + by_bias[i] * bias``: its value and
+    both derivatives at once. ``moving``, ``up`` and ``down`` are one where a feature may move,
+    rise and fall; a ``unit`` of 0 asks for N(w), which then has a derivative too.
     """
     d = X.shape[1]
+    slope = weight * moving
+    by_unit, sharpness = unit_of(slope, up, down, temperature, unit)
     cap = sharpness * HIGHEST_RISE * (1.0 + 1e-9)
     buffers, G, U, V = make_all(d)
     lo, hi = buffers[0], buffers[1]
@@ -69,12 +90,14 @@ def training_rows(  # type: ignore[no-untyped-def]
                 rate += slope[j] * direction[j] if lo[j] < action < hi[j] else 0.0
                 gained += slope[j] * min(max(action, lo[j]), hi[j])
         status[i] = FINE if ok else NOT_CONVERGED
-        after[i] = s + gained
-        share, last, sharper = derivatives(after[i], rate, sharpness, proxy)
-        by_score[i] = share + last
+        share, last, sharper = derivatives(s + gained, rate, sharpness, proxy)
+        by_bias[i] = share + last
+        rest[i] = s + gained - by_bias[i] * bias
         for j in range(d):
             action = u * direction[j]
             inside = free or lo[j] < action < hi[j]
             moved = action if free else min(max(action, lo[j]), hi[j])
-            by_slope[i, j] = by_score[i] * moved - sharper * by_unit[j]
-            by_slope[i, j] += share * u * direction[j] if inside else 0.0
+            by_slope = by_bias[i] * moved - sharper * by_unit[j]
+            by_slope += share * u * direction[j] if inside else 0.0
+            by_weight[i, j] = by_slope * moving[j] + by_bias[i] * X[i, j]
+            rest[i] -= by_weight[i, j] * weight[j]
