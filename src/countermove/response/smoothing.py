@@ -8,7 +8,10 @@ Every form below is rewritten so that no difference of large roots is taken.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -23,6 +26,29 @@ SMALL_STEP = 1e-9
 """A Newton step of this share is the last one needed."""
 TIGHT = 3e-16
 """A bracket of this share cannot be halved."""
+
+
+def forget_stale_kernels(folder: Path) -> None:
+    """Drop the compiled kernels of a folder when any of its sources has changed.
+
+    Numba looks at one file at a time, but a kernel has those it calls compiled
+    into it, so an edit elsewhere would leave it out of date.
+    """
+    if not os.access(folder, os.W_OK):
+        return
+    sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    fingerprint = hashlib.sha256(sources).hexdigest()
+    cache = folder / "__pycache__"
+    mark = cache / "kernels.sha256"
+    if mark.exists() and mark.read_text() == fingerprint:
+        return
+    cache.mkdir(exist_ok=True)
+    for compiled in cache.glob("*.nb[ic]"):
+        compiled.unlink(missing_ok=True)
+    mark.write_text(fingerprint)
+
+
+forget_stale_kernels(Path(__file__).parent)
 
 
 def jit(function: Any) -> Any:
