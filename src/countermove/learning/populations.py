@@ -13,10 +13,9 @@ from typing import Any
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.learning.objectives import check_weights
 from countermove.people import ActionSet, Cost
-from countermove.response import named_response
 from countermove.response.base import Response
-
-NAMES = ("best", "smooth", "published", "none")
+from countermove.response.named import NAMES, named_response
+from countermove.response.robust import RobustResponse
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,12 @@ def population(
     """
     if isinstance(response, Mapping):
         return _from_mapping(dict(response), cost, actions, temperature)
-    if isinstance(response, Response) and not getattr(response, "members", ()):
-        return Population((response,))
-    if isinstance(response, Response):
-        weights = getattr(response, "weights", None)
+    if isinstance(response, RobustResponse):
+        weights = response.weights
         given = None if weights is None else tuple(float(value) for value in weights)
-        return Population(tuple(response.members), given)  # type: ignore[attr-defined]
+        return Population(response.members, given)
+    if isinstance(response, Response):
+        return Population((response,))
     if isinstance(response, str):
         if response not in NAMES:
             hint = nearest(response, (*NAMES, "robust"))
