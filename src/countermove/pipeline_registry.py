@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from kedro.pipeline import Pipeline
 
-from countermove.pipelines import evaluation, ingest, recourse, reporting, sweep, training
+from countermove.pipelines import (
+    evaluation,
+    ingest,
+    recourse,
+    reporting,
+    run_times,
+    sweep,
+    training,
+)
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -12,7 +20,7 @@ def register_pipelines() -> dict[str, Pipeline]:
 
     ``serm`` walks from the raw table to the report in one chain and is the default;
     its parts meet in the catalog only, so each also runs alone on what an earlier
-    run left. ``sweep`` repeats training over a grid.
+    run left. ``sweep`` repeats training over a grid, ``run_times`` times it.
     """
     parts = {
         "ingest": ingest.create_pipeline(),
@@ -22,4 +30,5 @@ def register_pipelines() -> dict[str, Pipeline]:
         "reporting": reporting.create_pipeline(),
     }
     chain = sum(parts.values(), Pipeline([]))
-    return parts | {"serm": chain, "sweep": sweep.create_pipeline(), "__default__": chain}
+    experiments = {"sweep": sweep.create_pipeline(), "run_times": run_times.create_pipeline()}
+    return parts | {"serm": chain, "__default__": chain} | experiments

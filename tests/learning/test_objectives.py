@@ -13,9 +13,9 @@ from countermove.learning import L2, StrategicRisk
 from countermove.learning.regularisers import Regulariser
 from countermove.people import QuadraticCost
 from countermove.randomness import torch_generator
-from countermove.response import BestResponse, NoResponse
+from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.scores import LinearScore
-from countermove.training import Loss
+from countermove.training import Loss, Sample, Trainer
 
 NONE, CHEAP, DEAR = NoResponse(), BestResponse(QuadraticCost(0.5)), BestResponse(QuadraticCost(8.0))
 
@@ -132,3 +132,26 @@ def test_objectives_that_make_no_sense_are_refused(arguments, message):
 def test_a_strength_is_a_number_from_zero_on(strength):
     with pytest.raises(ParameterError, match="strength"):
         L2(strength)
+
+
+def test_the_procedure_takes_one_more_step_per_epoch(batch):
+    growing = ScalarResponse(start="stay", polish=False, stopping="increasing")
+    risk = StrategicRisk((growing, NONE))
+    steps = [risk.for_epoch(epoch).responses[0].max_iterations for epoch in range(3)]
+    assert steps == [1, 2, 3]
+    assert StrategicRisk((NONE, CHEAP)).for_epoch(4).responses == (NONE, CHEAP)
+
+
+def test_training_lets_the_procedure_grow(batch):
+    seen = []
+
+    class Noted(ScalarResponse):
+        def for_epoch(self, epoch):
+            seen.append(epoch)
+            return super().for_epoch(epoch)
+
+    score, X, y = batch
+    growing = Noted(start="stay", polish=False, stopping="increasing")
+    trainer = Trainer(max_epochs=3, patience=3)
+    trainer.fit(score, StrategicRisk((growing,)), Sample(X, y, X, y))
+    assert seen == [0, 1, 2]

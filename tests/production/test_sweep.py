@@ -12,7 +12,7 @@ from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.synthetic import fabricate
 from countermove.errors import ParameterError, UnknownNameError
-from countermove.params import SweepParameters
+from countermove.params import GROUPS
 from countermove.people import MixtureCost, QuadraticCost
 from countermove.production.sweep import Grid, make_split, run_sweep
 from countermove.reporting.figures import sweep_figure
@@ -85,9 +85,10 @@ def test_figure_has_a_line_per_rule(cells):
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "conf" / "paper").glob("*.yml")), ids=lambda path: path.stem
 )
-def test_paper_configurations_are_valid_grids(path):
+def test_paper_configurations_are_valid(path):
     said = yaml.safe_load(path.read_text())["run"]
-    assert said["pipelines"] == "sweep"
-    parameters = SweepParameters.model_validate(said["params"]["sweep"])
+    group = said["pipelines"]
+    assert list(said["params"]) == [group]
+    parameters = GROUPS[group].model_validate(said["params"][group])
     assert parameters.name == path.stem
-    assert len(parameters.build().costs) == len(parameters.costs)
+    assert parameters.build().datasets == parameters.datasets

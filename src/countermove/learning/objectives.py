@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -94,6 +95,12 @@ class StrategicRisk:
             after = self.responses[0].scores_after(score, X)
             right = (after >= 0.0) == (y > 0)
             return float(right.sum()) / len(y), float(self.loss_function(after, y))
+
+    def for_epoch(self, epoch: int) -> Self:
+        """Return the risk of an epoch: some responses are solved more closely as epochs pass."""
+        responses = tuple(response.for_epoch(epoch) for response in self.responses)
+        same = all(new is old for new, old in zip(responses, self.responses, strict=True))
+        return self if same else replace(self, responses=responses)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """Return nothing: only the score is learned."""

@@ -4,6 +4,7 @@ from countermove.params.base import Parameters
 from countermove.params.evaluation import EvaluationParameters
 from countermove.params.ingest import IngestParameters
 from countermove.params.recourse import RecourseParameters
+from countermove.params.run_times import RunTimesParameters
 from countermove.params.serm import SermParameters
 from countermove.params.sweep import SweepParameters
 
@@ -13,6 +14,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "recourse": RecourseParameters,
     "evaluation": EvaluationParameters,
     "sweep": SweepParameters,
+    "run_times": RunTimesParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
@@ -22,6 +24,7 @@ __all__ = [
     "IngestParameters",
     "Parameters",
     "RecourseParameters",
+    "RunTimesParameters",
     "SermParameters",
     "SweepParameters",
 ]

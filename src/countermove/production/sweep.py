@@ -39,18 +39,14 @@ SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
 """As in the SERM experiments."""
 
 
-@dataclass(frozen=True)
-class Grid:
-    """What varies, and what does not.
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Which tables an experiment reads and how it prepares them.
 
     Parameters
     ----------
-    datasets, splits, costs
-        The axes: names, number of random splits, prices of a move.
-    response
-        The population, as `StrategicClassifier` takes it.
-    settings
-        Further arguments of `StrategicClassifier`.
+    datasets
+        Names.
     batch_sizes
         Per dataset, where it differs from the settings.
     balance, max_rows, divide_by_root_d
@@ -60,10 +56,6 @@ class Grid:
     """
 
     datasets: Sequence[str]
-    splits: int
-    costs: Sequence[Cost]
-    response: Any = "best"
-    settings: Mapping[str, Any] = field(default_factory=dict)
     batch_sizes: Mapping[str, int] = field(default_factory=dict)
     balance: bool = True
     max_rows: int | None = None
@@ -71,11 +63,31 @@ class Grid:
     skip_missing: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Grid(Sampling):
+    """What varies, and what does not.
+
+    Parameters
+    ----------
+    splits, costs
+        The axes besides the datasets: number of random splits, prices of a move.
+    response
+        The population, as `StrategicClassifier` takes it.
+    settings
+        Further arguments of `StrategicClassifier`.
+    """
+
+    splits: int
+    costs: Sequence[Cost]
+    response: Any = "best"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
 def run_sweep(grid: Grid, tables: Tables, seed: int) -> pd.DataFrame:
     """Return one row per cell: dataset, split, cost, the accuracies of every rule, seconds."""
     rows = [
         row
-        for name, table in _present(grid, tables)
+        for name, table in present(grid, tables)
         for number in range(grid.splits)
         for row in _cells(grid, name, make_split(grid, table, seed + number), number, seed)
     ]
@@ -87,7 +99,7 @@ def run_sweep(grid: Grid, tables: Tables, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def make_split(grid: Grid, table: Table, seed: int) -> Split:
+def make_split(grid: Sampling, table: Table, seed: int) -> Split:
     """Return one random split in standardised units, fitted on its training rows."""
     typed, schema = table
     parts = {
@@ -100,7 +112,8 @@ def make_split(grid: Grid, table: Table, seed: int) -> Split:
     return Split(**{name: (unit.transform(part.X), part.y) for name, part in parts.items()})
 
 
-def _present(grid: Grid, tables: Tables) -> Iterator[tuple[str, Table]]:
+def present(grid: Sampling, tables: Tables) -> Iterator[tuple[str, Table]]:
+    """Yield every dataset whose table is there."""
     for name in grid.datasets:
         try:
             yield name, tables(name)

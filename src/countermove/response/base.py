@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -103,6 +103,10 @@ class Response(ABC):
         rows = people(X, score)
         with torch.no_grad():
             return (self.scores_after(score, torch.from_numpy(rows)) >= 0.0).numpy()
+
+    def for_epoch(self, epoch: int) -> Self:
+        """Return the response of a training epoch counted from 0: the same, unless it says so."""
+        return self
 
     def describe(self) -> dict[str, Any]:
         """Return the name, cost and actions, JSON-ready."""

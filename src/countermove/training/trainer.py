@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -45,6 +45,9 @@ class Objective(Protocol):
 
     def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float]:
         """Return accuracy after response and loss, without gradients."""
+
+    def for_epoch(self, epoch: int) -> Self:
+        """Return the objective of an epoch counted from 0; most do not change."""
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """Return what is learned besides the score."""
@@ -206,6 +209,7 @@ class _Run:
     def advance(self) -> None:
         """Do one epoch and judge it."""
         started = time.perf_counter()
+        self.objective = self.objective.for_epoch(self.epoch)
         full_batch = self.trainer.optimiser == "lbfgs"
         total = self._full_batch() if full_batch else self._mini_batches()
         self.judge(float(total) / len(self.sample.y), started)
