@@ -7,6 +7,7 @@ from kedro.pipeline import Pipeline
 from countermove.pipelines import (
     evaluation,
     ingest,
+    ingest_parts,
     recourse,
     reporting,
     run_times,
@@ -20,7 +21,8 @@ def register_pipelines() -> dict[str, Pipeline]:
 
     ``serm`` walks from the raw table to the report in one chain and is the default;
     its parts meet in the catalog only, so each also runs alone on what an earlier
-    run left. ``sweep`` repeats training over a grid, ``run_times`` times it.
+    run left. ``ingest_parts`` reads a table a part at a time, ``sweep`` repeats training
+    over a grid, ``run_times`` times it.
     """
     parts = {
         "ingest": ingest.create_pipeline(),
@@ -30,5 +32,9 @@ def register_pipelines() -> dict[str, Pipeline]:
         "reporting": reporting.create_pipeline(),
     }
     chain = sum(parts.values(), Pipeline([]))
-    experiments = {"sweep": sweep.create_pipeline(), "run_times": run_times.create_pipeline()}
-    return parts | {"serm": chain, "__default__": chain} | experiments
+    beside = {
+        "ingest_parts": ingest_parts.create_pipeline(),
+        "sweep": sweep.create_pipeline(),
+        "run_times": run_times.create_pipeline(),
+    }
+    return parts | {"serm": chain, "__default__": chain} | beside

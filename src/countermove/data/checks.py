@@ -168,26 +168,31 @@ def missing_problems(column: str, missing: Mask) -> list[Problem]:
 
 def id_problems(ids: pd.Series) -> list[Problem]:
     """Return missing and repeated ids."""
-    missing = _mask(ids.isna())
-    repeated = _mask(ids.duplicated(keep=False)) & ~missing
+    repeated = _mask(ids.duplicated(keep=False)) & ~_mask(ids.isna())
     named = dict.fromkeys(str(value) for value in ids[repeated])
     text = f"duplicated ids {_quoted(list(named))}; each row needs its own"
-    return rows_problem("missing id", missing) + rows_problem(text, repeated)
+    return missing_id_problems(ids) + rows_problem(text, repeated)
+
+
+def missing_id_problems(ids: pd.Series) -> list[Problem]:
+    """Return the rows without an id."""
+    return rows_problem("missing id", _mask(ids.isna()))
 
 
 def constant_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
     """Return features that never vary and one-hot categories that never occur."""
     problems = []
     for feature in schema.features:
-        distinct = table[feature.name].dropna().unique()
-        if len(distinct) == 1:
+        held = table[feature.name].dropna()
+        if len(held) and (held == held.iloc[0]).all():
             text = (
-                f"column {feature.name!r}: constant feature, every row holds {distinct[0]!s}; "
+                f"column {feature.name!r}: constant feature, every row holds {held.iloc[0]!s}; "
                 "a score cannot use it: move it from `features:` to `ignore:`"
             )
             problems.append(Problem(text))
         elif feature.kind == "onehot":
-            absent = [category for category in feature.categories if category not in set(distinct)]
+            distinct = set(held.unique())
+            absent = [category for category in feature.categories if category not in distinct]
             if absent:
                 text = (
                     f"column {feature.name!r}: constant model column, the category "

@@ -15,6 +15,7 @@ from countermove.data.checks import (
     check_raw,
     constant_problems,
     id_problems,
+    missing_id_problems,
     missing_problems,
     number_problems,
     raise_all,
@@ -26,7 +27,7 @@ from countermove.data.schema import LABEL, ROW_ID, Feature, Schema, value_text
 from countermove.errors import nearest, shown
 
 
-def clean(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd.DataFrame:
     """Return the typed table of a raw one, row for row.
 
     Its columns are ``row_id`` (text, from the id column or ``r0, r1, …``), the
@@ -40,6 +41,9 @@ def clean(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         The table as read.
     schema
         What its columns mean.
+    part_from
+        None: ``raw`` is the whole table. A number: it is the part that begins at
+        that row, and may lack a class or hold a feature that does not vary.
 
     Raises
     ------
@@ -51,25 +55,31 @@ def clean(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     numbered = raw.reset_index(drop=True).set_axis([str(name) for name in raw.columns], axis=1)
     named = apply_recipe(numbered, schema)
     problems: list[Problem] = []
-    typed: dict[str, pd.Series] = {ROW_ID: _row_ids(named, schema, problems)}
+    typed: dict[str, pd.Series] = {ROW_ID: _row_ids(named, schema, part_from, problems)}
     for feature in schema.features:
         typed[feature.name] = _typed_feature(named[feature.name], feature, problems)
     for column in schema.sensitive:
         if column not in typed:
             typed[column] = texts(named[column])
             problems += missing_problems(column, typed[column].isna().to_numpy(np.bool_))
-    typed[LABEL] = _typed_label(named[schema.label.column], schema, problems)
+    label = named[schema.label.column]
+    typed[LABEL] = _typed_label(label, schema, problems, whole=part_from is None)
     table = pd.DataFrame(typed)
-    problems += constant_problems(table, schema)
+    if part_from is None:
+        problems += constant_problems(table, schema)
     raise_all(problems, schema.name)
     return table.astype({f.name: _dtype(f) for f in schema.features} | {LABEL: np.int64})
 
 
-def _row_ids(named: pd.DataFrame, schema: Schema, problems: list[Problem]) -> pd.Series:
+def _row_ids(
+    named: pd.DataFrame, schema: Schema, part_from: int | None, problems: list[Problem]
+) -> pd.Series:
     if schema.id is None:
-        return pd.Series([f"r{row}" for row in range(len(named))], dtype="str")
+        first = part_from or 0
+        return pd.Series([f"r{row}" for row in range(first, first + len(named))], dtype="str")
     ids = texts(named[schema.id])
-    problems += id_problems(ids)
+    # Whether an id repeats is known only once every part has been seen.
+    problems += id_problems(ids) if part_from is None else missing_id_problems(ids)
     return ids
 
 
@@ -100,7 +110,9 @@ def _typed_categories(values: pd.Series, feature: Feature, problems: list[Proble
     return words.map({text: float(code) for code, text in enumerate(feature.categories)})
 
 
-def _typed_label(values: pd.Series, schema: Schema, problems: list[Problem]) -> pd.Series:
+def _typed_label(
+    values: pd.Series, schema: Schema, problems: list[Problem], whole: bool
+) -> pd.Series:
     """Turn the two values of the label into +1 (favourable) and -1."""
     column = schema.label.column
     favourable = value_text(schema.label.favourable)
@@ -109,10 +121,10 @@ def _typed_label(values: pd.Series, schema: Schema, problems: list[Problem]) -> 
     problems += missing_problems(column, missing)
     found = sorted(words.dropna().unique().tolist())
     listed = shown(repr(word) for word in found)
-    if found and len(found) != 2:
+    if found and (len(found) > 2 or (whole and len(found) == 1)):
         many = "one value" if len(found) == 1 else f"{len(found)} values"
         problems.append(Problem(f"the label {column!r} has {many}, {listed}; expected two"))
-    if found and favourable not in found:
+    if found and favourable not in found and (whole or len(found) == 2):
         text = f"the label {column!r} never holds its favourable value {favourable!r}; "
         problems.append(Problem(text + nearest(favourable, found)))
     return pd.Series(np.where(words == favourable, 1, -1))

@@ -49,6 +49,17 @@ def design_matrix(table: pd.DataFrame, schema: Schema) -> DesignMatrix:
     DataError
         If a column is absent, or a cell is missing or not of its kind.
     """
+    X = feature_matrix(table, schema)
+    return DesignMatrix(
+        ids=table[ROW_ID].to_numpy(dtype=np.str_),
+        X=X,
+        y=table[LABEL].to_numpy(np.float64),
+        groups=sensitive_groups(table, schema),
+    )
+
+
+def feature_matrix(table: pd.DataFrame, schema: Schema) -> Array:
+    """Return the features of a typed table, shape (n, d); errors as in `design_matrix`."""
     absent = [column for column in schema.table_columns if column not in table]
     if absent:
         raise DataError(f"table {schema.name!r} lacks the columns {', '.join(absent)}")
@@ -58,13 +69,12 @@ def design_matrix(table: pd.DataFrame, schema: Schema) -> DesignMatrix:
         block = _coded(table[feature.name], feature, schema.name)
         X[:, start : start + block.shape[1]] = block
         start += block.shape[1]
-    groups = table[list(schema.sensitive)].astype("str").reset_index(drop=True)
-    return DesignMatrix(
-        ids=table[ROW_ID].to_numpy(dtype=np.str_),
-        X=X,
-        y=table[LABEL].to_numpy(np.float64),
-        groups=groups,
-    )
+    return X
+
+
+def sensitive_groups(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Return the sensitive columns as text, indexed like the rows from 0."""
+    return table[list(schema.sensitive)].astype("str").reset_index(drop=True)
 
 
 def _coded(values: pd.Series, feature: Feature, name: str) -> Array:

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove.data.design_matrix import design_matrix
-from countermove.data.schema import Schema
+from countermove.data.design_matrix import feature_matrix, sensitive_groups
+from countermove.data.schema import LABEL, ROW_ID, Schema
 from countermove.data.standardise import Standardiser
 
 GROUP = "group:"
@@ -28,19 +28,19 @@ class Rows:
 
 def fit_standardiser(table: pd.DataFrame, schema: Schema, divide_by_root_d: bool) -> Standardiser:
     """Return means and scales of a typed table, one per model column."""
-    people = design_matrix(table, schema)
-    return Standardiser.fit(people.X, schema.feature_names, divide_by_root_d=divide_by_root_d)
+    X = feature_matrix(table, schema)
+    return Standardiser.fit(X, schema.feature_names, divide_by_root_d=divide_by_root_d)
 
 
 def standardised_table(
     table: pd.DataFrame, schema: Schema, standardiser: Standardiser
 ) -> pd.DataFrame:
     """Return a typed table as one frame: row_id, label, standardised features, groups."""
-    ids, X, y, groups = design_matrix(table, schema)
-    features = pd.DataFrame(standardiser.transform(X), columns=list(schema.feature_names))
-    who = pd.DataFrame({"row_id": ids, "label": y})
-    kept = groups.reset_index(drop=True).add_prefix(GROUP)
-    return pd.concat([who, features, kept], axis=1)
+    X = standardiser.transform(feature_matrix(table, schema))
+    features = pd.DataFrame(X, columns=list(schema.feature_names))
+    labels = table[LABEL].to_numpy(np.float64)
+    who = pd.DataFrame({"row_id": table[ROW_ID].reset_index(drop=True), "label": labels})
+    return pd.concat([who, features, sensitive_groups(table, schema).add_prefix(GROUP)], axis=1)
 
 
 def rows_of(frame: pd.DataFrame, schema: Schema) -> Rows:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.randomness import seed_of
 
 Array = NDArray[np.float64]
-Ranks = NDArray[np.uint64]
+Hashes = NDArray[np.uint64]
 
 
 def split_table(
@@ -64,29 +65,81 @@ def split_table(
     NotEnoughRowsError
         If a split would hold too few rows of a class; the message has the numbers.
     """
-    _check_fractions(fractions)
-    _check_count(min_per_class, "min_per_class", least=1)
-    drawn = draw_rows(table, seed, balance=balance, max_rows=max_rows)
-    place = _places(drawn, schema, list(fractions.values()), seed)
-    splits = {
-        name: drawn[place == position].reset_index(drop=True)
+    keys = row_keys(table, schema, seed)
+    place = places(keys, fractions, balance, max_rows, min_per_class)
+    return {
+        name: table[place == position].reset_index(drop=True)
         for position, name in enumerate(fractions)
     }
-    _check_classes(splits, min_per_class, len(drawn))
-    return splits
 
 
-def draw_rows(
-    table: pd.DataFrame, seed: int, balance: bool = False, max_rows: int | None = None
-) -> pd.DataFrame:
-    """Return the rows of a typed table that a run uses, in their order.
+@dataclass(frozen=True)
+class RowKeys:
+    """All of a table that decides where its rows go, 25 bytes a row.
 
-    See :func:`split_table` for the parameters.
+    Attributes
+    ----------
+    draw, place
+        Pseudo-random numbers of each row's id and the seed: in what order rows are
+        drawn, and where they are placed.
+    features
+        Hash of the feature values; equal rows share it. A clash would only keep two
+        strangers together, which harms nothing.
+    favourable
+        Whose label is +1.
     """
+
+    draw: Hashes
+    place: Hashes
+    features: Hashes
+    favourable: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.favourable)
+
+    def rows(self, chosen: NDArray[np.int64]) -> RowKeys:
+        """Return the keys of some rows."""
+        return RowKeys(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+
+def row_keys(table: pd.DataFrame, schema: Schema, seed: int) -> RowKeys:
+    """Return the keys of a typed table, or of a part of one."""
+    features = table[[feature.name for feature in schema.features]]
+    return RowKeys(
+        draw=id_hashes(table, seed, "rows drawn"),
+        place=id_hashes(table, seed, "split"),
+        features=pd.util.hash_pandas_object(features, index=False).to_numpy().astype(np.uint64),
+        favourable=table[LABEL].to_numpy() == 1,
+    )
+
+
+def places(
+    keys: RowKeys,
+    fractions: Mapping[str, float],
+    balance: bool = False,
+    max_rows: int | None = None,
+    min_per_class: int = 2,
+) -> NDArray[np.int8]:
+    """Return for each row the position of its split, or -1 if it is not drawn.
+
+    See :func:`split_table` for the parameters and errors.
+    """
+    _check_fractions(fractions)
+    _check_count(min_per_class, "min_per_class", least=1)
+    drawn = np.flatnonzero(drawn_rows(keys, balance=balance, max_rows=max_rows))
+    place = np.full(len(keys), -1, dtype=np.int8)
+    place[drawn] = _places(keys.rows(drawn), list(fractions.values()))
+    _check_classes(place, keys.favourable, list(fractions), min_per_class)
+    return place
+
+
+def drawn_rows(
+    keys: RowKeys, balance: bool = False, max_rows: int | None = None
+) -> NDArray[np.bool_]:
+    """Return which rows a run uses. See :func:`split_table` for the parameters."""
     if max_rows is not None:
         _check_count(max_rows, "max_rows", least=2)
-    favourable = table[LABEL].to_numpy() == 1
-    counts = np.array([np.sum(~favourable), np.sum(favourable)])
+    counts = np.array([np.sum(~keys.favourable), np.sum(keys.favourable)])
     wanted = np.full(2, counts.min()) if balance else counts
     total = int(wanted.sum())
     if max_rows is not None and total > max_rows:
@@ -98,57 +151,41 @@ def draw_rows(
         if balance:
             wanted = np.full(2, max_rows // 2)
     if np.array_equal(wanted, counts):
-        return table.reset_index(drop=True)
-    ranks = row_ranks(table, seed, "rows drawn")
-    keep = np.zeros(len(table), dtype=np.bool_)
+        return np.ones(len(keys), dtype=np.bool_)
+    keep = np.zeros(len(keys), dtype=np.bool_)
     for code, count in enumerate(wanted):
-        members = np.flatnonzero(favourable == bool(code))
-        keep[members[np.argsort(ranks[members], kind="stable")[:count]]] = True
-    return table[keep].reset_index(drop=True)
+        members = np.flatnonzero(keys.favourable == bool(code))
+        keep[members[np.argsort(keys.draw[members], kind="stable")[:count]]] = True
+    return keep
 
 
-def row_ranks(table: pd.DataFrame, seed: int, stage: str) -> Ranks:
+def id_hashes(table: pd.DataFrame, seed: int, stage: str) -> Hashes:
     """Return a pseudo-random number per row that depends on its id, the seed and the stage."""
     key = f"{seed_of(seed, stage):016x}"
     ids = table[ROW_ID].to_numpy(dtype=object)
     return pd.util.hash_array(ids, hash_key=key, categorize=False)
 
 
-def duplicate_groups(table: pd.DataFrame, schema: Schema) -> NDArray[np.int64]:
-    """Return a group number per row; rows with equal feature values share one.
-
-    Groups are told apart by a 64-bit hash: a clash would only keep two strangers
-    together, which harms nothing.
-    """
-    features = table[[feature.name for feature in schema.features]]
-    hashes = pd.util.hash_pandas_object(features, index=False).to_numpy()
-    return np.unique(hashes, return_inverse=True)[1].astype(np.int64)
-
-
-def _places(
-    table: pd.DataFrame, schema: Schema, fractions: list[float], seed: int
-) -> NDArray[np.int64]:
+def _places(keys: RowKeys, fractions: list[float]) -> NDArray[np.int64]:
     """Return the position of the split of each row."""
-    groups = duplicate_groups(table, schema)
+    groups = np.unique(keys.features, return_inverse=True)[1].astype(np.int64)
     sizes = np.bincount(groups)
     together = sizes[groups] > 1
-    favourable = table[LABEL].to_numpy() == 1
-    ranks = row_ranks(table, seed, "split")
     shares = np.asarray(fractions, dtype=np.float64)
-    place = np.zeros(len(table), dtype=np.int64)
-    place[together] = _place_groups(groups[together], ranks[together], shares)
+    place = np.zeros(len(keys), dtype=np.int64)
+    place[together] = _place_groups(groups[together], keys.place[together], shares)
     # Single rows then make up what each class still lacks in each split.
     for sign in (False, True):
-        members = favourable == sign
+        members = keys.favourable == sign
         placed = np.bincount(place[members & together], minlength=len(shares))
         lacking = np.maximum(shares * members.sum() - placed, 0.0)
         single = np.flatnonzero(members & ~together)
-        order = single[np.argsort(ranks[single], kind="stable")]
+        order = single[np.argsort(keys.place[single], kind="stable")]
         place[order] = _cut(np.ones(len(order)), lacking)
     return place
 
 
-def _place_groups(groups: NDArray[np.int64], ranks: Ranks, shares: Array) -> NDArray[np.int64]:
+def _place_groups(groups: NDArray[np.int64], ranks: Hashes, shares: Array) -> NDArray[np.int64]:
     """Return the split of each row when groups stay whole; a group draws its smallest rank."""
     names, members = np.unique(groups, return_inverse=True)
     draws = np.full(len(names), np.iinfo(np.uint64).max, dtype=np.uint64)
@@ -187,18 +224,20 @@ def _check_count(count: int, name: str, least: int) -> None:
         raise ParameterError(f"{name} is {count!r}; expected a whole number of at least {least}")
 
 
-def _check_classes(splits: Mapping[str, pd.DataFrame], least: int, n_rows: int) -> None:
+def _check_classes(
+    place: NDArray[np.int8], favourable: NDArray[np.bool_], names: list[str], least: int
+) -> None:
     """Refuse a division in which some split lacks rows of some class."""
     counts = {
-        name: {sign: int(np.sum(split[LABEL] == sign)) for sign in (1, -1)}
-        for name, split in splits.items()
+        name: {sign: int(np.sum((place == k) & (favourable == sign))) for sign in (True, False)}
+        for k, name in enumerate(names)
     }
-    poor = [name for name, count in counts.items() if min(count.values()) < least]
-    if poor:
+    if min(min(count.values()) for count in counts.values()) < least:
         listed = "; ".join(
-            f"{name}: {count[1]} favourable, {count[-1]} not" for name, count in counts.items()
+            f"{name}: {count[True]} favourable, {count[False]} not"
+            for name, count in counts.items()
         )
         raise NotEnoughRowsError(
-            f"too few rows for the split: {n_rows} rows give {listed}; every split needs at "
-            f"least {least} of each class. Bring more rows, or change the fractions"
+            f"too few rows for the split: {int(np.sum(place >= 0))} rows give {listed}; every "
+            f"split needs at least {least} of each class. Bring more rows, or change the fractions"
         )

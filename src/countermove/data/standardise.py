@@ -81,21 +81,29 @@ class Standardiser:
                 f"cannot standardise: values that are not finite in rows {shown(broken)}",
                 rows=broken,
             )
-        constant = X.max(axis=0) == X.min(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
             mean, spread = X.mean(axis=0), X.std(axis=0)
-        constant |= spread == 0
-        if constant.any():
-            listed = shown(repr(names[column]) for column in np.flatnonzero(constant).tolist())
-            raise DataError(
-                f"cannot standardise: {listed} do(es) not vary over the {len(X)} training rows; "
-                "take it out of the features, merge rare categories, or train on more rows"
-            )
+        # Rounding can leave a column of equal values a spread of its own.
+        spread = np.where(X.max(axis=0) == X.min(axis=0), 0.0, spread)
+        return cls.from_moments(mean, spread, names, len(X), divide_by_root_d)
+
+    @classmethod
+    def from_moments(
+        cls, mean: Array, spread: Array, names: Sequence[str], n_rows: int, divide_by_root_d: bool
+    ) -> Standardiser:
+        """Return the standardiser of known means and standard deviations; see `fit`."""
         overflow = ~(np.isfinite(mean) & np.isfinite(spread))
         if overflow.any():
             listed = shown(repr(names[column]) for column in np.flatnonzero(overflow).tolist())
             raise DataError(f"cannot standardise: {listed} is too large; use a larger unit")
-        root = np.sqrt(X.shape[1]) if divide_by_root_d else 1.0
+        constant = spread == 0
+        if constant.any():
+            listed = shown(repr(names[column]) for column in np.flatnonzero(constant).tolist())
+            raise DataError(
+                f"cannot standardise: {listed} do(es) not vary over the {n_rows} training rows; "
+                "take it out of the features, merge rare categories, or train on more rows"
+            )
+        root = np.sqrt(len(names)) if divide_by_root_d else 1.0
         return cls(mean, spread * root, tuple(names))
 
     @property

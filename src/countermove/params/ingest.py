@@ -40,9 +40,11 @@ class IngestParameters(Parameters):
     ``balance`` draws as many rows of the larger class as the smaller one has;
     ``max_rows`` caps the table after that; both as the SERM experiments do.
     ``divide_by_root_d`` divides standardised features by the root of their number.
+    ``rows_per_part`` are held at once when a table is ingested in parts.
     """
 
     split: SplitParameters = SplitParameters()
     balance: bool = False
     max_rows: Annotated[int, Field(gt=0)] | None = None
     divide_by_root_d: bool = False
+    rows_per_part: Annotated[int, Field(gt=0)] = 100_000

@@ -1,0 +1,125 @@
+"""Ingest of a table in parts, against reading and writing the same parquet.
+
+A million rows of 15 numbers, an id and a label, in ten files. The yardstick reads every file with
+pandas and writes it again with pandas' defaults; the second one writes as lean as the ingest does.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from countermove.data import streaming
+from countermove.data.partitions import raw_partitions, read_parts, write_parts
+from countermove.data.schema import Schema
+
+ROWS, FEATURES, FILES, REPEATS = 1_000_000, 15, 10, 3
+SHARES = {"train": 0.5, "validation": 0.15, "calibration": 0.15, "test": 0.2}
+SCHEMA = Schema.from_mapping(
+    "big",
+    {
+        "id": "who",
+        "label": {"column": "label", "favourable": 1},
+        "features": {f"x{j}": {"kind": "numeric", "change": "both"} for j in range(FEATURES)},
+    },
+)
+
+
+def main() -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make(folder / "big")
+        plain = fastest(lambda: copied(folder, lean=False))
+        lean = fastest(lambda: copied(folder, lean=True))
+        ours = fastest(lambda: ingest(folder))
+        peak = peak_megabytes(folder)
+        size = ROWS * (FEATURES + 1) * 8 / 1e6
+    print(f"{ROWS:,} rows × {FEATURES} numbers, an id and a label, in {FILES} files.\n")
+    print("| what | CPU seconds | times reading and writing |")
+    print("|---|---|---|")
+    print(f"| read and write with pandas | {plain:.2f} | 1.0 |")
+    print(f"| read and write as lean as the ingest | {lean:.2f} | {lean / plain:.2f} |")
+    print(
+        f"| check, type, split and standardise | {ours:.2f} | {ours / plain:.2f} "
+        f"({ours / lean:.1f} of the lean one) |"
+    )
+    print(f"\nMemory above the interpreter's: {peak:.0f} MB; the numbers alone are {size:.0f} MB.")
+
+
+def make(folder: Path) -> None:
+    """Write the raw table."""
+    rng = np.random.default_rng(0)
+    folder.mkdir()
+    for k in range(FILES):
+        X = rng.normal(size=(ROWS // FILES, FEATURES))
+        part = pd.DataFrame(X, columns=[f"x{j}" for j in range(FEATURES)])
+        part["label"] = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
+        part["who"] = [f"p{k * len(X) + row}" for row in range(len(X))]
+        part.to_parquet(folder / f"{k:02d}.parquet", index=False)
+
+
+def copied(folder: Path, lean: bool) -> None:
+    """Read and write every file once."""
+    out = folder / "copy"
+    if lean:
+        write_parts((("all", part) for part in raw_partitions("big", folder, 100_000)), out)
+        return
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+    for file in sorted((folder / "big").iterdir()):
+        pd.read_parquet(file).to_parquet(out / file.name, index=False)
+
+
+def ingest(folder: Path) -> None:
+    """Do what the pipeline ``ingest_parts`` does."""
+    raw = raw_partitions("big", folder, 100_000)
+    place = streaming.place_rows(raw, SCHEMA, SHARES, seed=0)
+    write_parts(streaming.split_parts(raw, SCHEMA, place, SHARES), folder / "primary")
+    splits = read_parts(folder / "primary")
+    unit = streaming.fit_standardiser(splits["train"], SCHEMA, divide_by_root_d=False)
+    write_parts(streaming.standardised_parts(splits, SCHEMA, unit), folder / "rows")
+
+
+def fastest(work: Callable[[], None]) -> float:
+    """Return the least CPU time of a few runs."""
+    found = []
+    for _ in range(REPEATS):
+        started = time.process_time()
+        work()
+        found.append(time.process_time() - started)
+    return min(found)
+
+
+def peak_megabytes(folder: Path) -> float:
+    """Return how much a process grows while it ingests."""
+    code = f"from benchmarks.bench_ingest import grown; grown({str(folder)!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def grown(folder: str) -> None:
+    """Print by how many megabytes the peak of this process rose over its start."""
+    import pyarrow.parquet  # noqa: F401  (loaded before the measurement begins)
+
+    before = high_water_mark()
+    ingest(Path(folder))
+    print(high_water_mark() - before)
+
+
+def high_water_mark() -> float:
+    """Return the largest memory this process has held, in MB; a parent's does not count."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""Tables too large to hold: directories of parquet files, read and written a part at a time.
+
+One directory per split, ``<folder>/<split>/part-00000.parquet``. A folder is
+replaced whole: an interrupted write leaves the previous one readable.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from countermove.data.sources import SUFFIXES, read_file
+from countermove.errors import DataError, ParameterError
+
+PART = "part-{:05d}.parquet"
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """The parts of one table, in order.
+
+    Parameters
+    ----------
+    files
+        Parquet or CSV files; together they are the table.
+    rows_per_part
+        No more rows than this are held at once; a larger file is read in pieces.
+    """
+
+    files: tuple[Path, ...]
+    rows_per_part: int = 100_000
+
+    def __post_init__(self) -> None:
+        if self.rows_per_part < 1:
+            raise ParameterError(f"rows_per_part must be at least 1, got {self.rows_per_part}")
+        if not self.files:
+            raise DataError("a table in parts needs at least one file")
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        """Yield the parts one after the other; only one is held."""
+        for _, part in self.named():
+            yield part
+
+    def named(self) -> Iterator[tuple[Path, pd.DataFrame]]:
+        """Yield every part with the file it comes from."""
+        for file in self.files:
+            pieces = _parquet_pieces if file.suffix == ".parquet" else _csv_pieces
+            for part in pieces(file, self.rows_per_part):
+                yield file, part
+
+    def read(self) -> pd.DataFrame:
+        """Return the whole table; for tables that fit."""
+        return pd.concat(list(self), ignore_index=True)
+
+
+def raw_partitions(name: str, folder: Path, rows_per_part: int) -> Partitions:
+    """Return the parts of a user's raw table.
+
+    Parameters
+    ----------
+    name
+        Name of the dataset.
+    folder
+        Where users put ``<name>/`` (a directory of files) or one ``<name>.parquet``
+        or ``<name>.csv``.
+    rows_per_part
+        See `Partitions`.
+
+    Raises
+    ------
+    DataError
+        If there is no table, or more than one.
+    """
+    directory = Path(folder) / name
+    alone = [directory.with_name(name + suffix) for suffix in SUFFIXES]
+    found = [path for path in (directory, *alone) if path.exists()]
+    if not found:
+        listed = " or ".join(str(path) for path in alone)
+        raise DataError(f"missing table: {name!r} is expected as files in {directory}, or {listed}")
+    if len(found) > 1:
+        raise DataError(f"two tables for {name!r}: {found[0]} and {found[1]}; keep one")
+    if found[0] != directory:
+        return Partitions((found[0],), rows_per_part)
+    files = sorted(path for path in directory.iterdir() if path.suffix in SUFFIXES)
+    if not files:
+        raise DataError(f"{directory} holds no {' or '.join(SUFFIXES)} file")
+    return Partitions(tuple(files), rows_per_part)
+
+
+def read_parts(folder: Path) -> dict[str, Partitions]:
+    """Return the splits of a folder that `write_parts` wrote."""
+    _restore(folder)
+    if not folder.is_dir():
+        raise DataError(f"missing folder: {folder}; run the ingest of partitions first")
+    splits = sorted(path for path in folder.iterdir() if path.is_dir())
+    return {path.name: Partitions(tuple(sorted(path.glob("*.parquet")))) for path in splits}
+
+
+def write_parts(parts: Iterable[tuple[str, pd.DataFrame]], folder: Path) -> None:
+    """Write named parts as they come, then put the folder in place of the previous one.
+
+    Parameters
+    ----------
+    parts
+        The split a part belongs to, and its rows; parts without rows leave no file.
+    folder
+        Holds one directory per split afterwards, and nothing else.
+    """
+    partial, previous = _beside(folder, "partial"), _beside(folder, "previous")
+    _restore(folder)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    written: Counter[str] = Counter()
+    for split, part in parts:
+        if len(part):
+            (partial / split).mkdir(exist_ok=True)
+            _write(part, partial / split / PART.format(written[split]))
+            written[split] += 1
+    if folder.exists():
+        folder.rename(previous)
+    partial.rename(folder)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def _restore(folder: Path) -> None:
+    """Bring back what an interruption between two renames left aside."""
+    previous = _beside(folder, "previous")
+    if previous.is_dir() and not folder.exists():
+        previous.rename(folder)
+
+
+def _beside(folder: Path, what: str) -> Path:
+    return folder.with_name(f".{folder.name}.{what}")
+
+
+def _write(part: pd.DataFrame, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(part, preserve_index=False)
+    # A dictionary helps words that repeat; for numbers it only costs time.
+    words = [field.name for field in table.schema if not pa.types.is_primitive(field.type)]
+    pq.write_table(table, path, use_dictionary=[name for name in words if name != "row_id"])
+
+
+def _parquet_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(rows):
+                yield batch.to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} is not a parquet file that can be read: {error}") from error
+
+
+def _csv_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:
+    # Text is checked as a whole (encoding, header, ragged rows); cut it into files if it is large.
+    table = read_file(path)
+    for first in range(0, len(table), rows):
+        yield table.iloc[first : first + rows].reset_index(drop=True)

@@ -1,0 +1,55 @@
+"""Raw parts → typed parts per split → standardised parts per split.
+
+Parts are written while the next ones are read. Kedro would save every item of a generator by
+itself, so the nodes return iterators that are none (``chain``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from countermove.data import streaming
+from countermove.data.partitions import Partitions
+from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
+from countermove.params import IngestParameters
+
+RawParts = Callable[[int], Partitions]
+Parts = Iterator[tuple[str, pd.DataFrame]]
+
+
+def place_rows(raw: RawParts, schema: Schema, ingest: IngestParameters, seed: int) -> pd.DataFrame:
+    """Decide the split of every row; the rows themselves are not kept."""
+    place = streaming.place_rows(
+        raw(ingest.rows_per_part), schema, ingest.split.build(), seed, ingest.balance,
+        ingest.max_rows,
+    )  # fmt: skip
+    return pd.DataFrame({"split": place})
+
+
+def split(raw: RawParts, schema: Schema, places: pd.DataFrame, ingest: IngestParameters) -> Parts:
+    """Put the typed rows of each part into their splits."""
+    place = places["split"].to_numpy(np.int8)
+    names = ingest.split.build()
+    return chain(streaming.split_parts(raw(ingest.rows_per_part), schema, place, names))
+
+
+def fit_standardiser(
+    parts: dict[str, Partitions], schema: Schema, ingest: IngestParameters
+) -> dict[str, Any]:
+    """Learn means and scales from the training parts only."""
+    fitted = streaming.fit_standardiser(parts["train"], schema, ingest.divide_by_root_d)
+    return fitted.to_json()
+
+
+def standardise(
+    parts: dict[str, Partitions], schema: Schema, standardiser: dict[str, Any]
+) -> Parts:
+    """Express every part in standardised units, ids, labels and groups beside it."""
+    unit = Standardiser.from_json(standardiser)
+    return chain(streaming.standardised_parts(parts, schema, unit))

@@ -1,0 +1,171 @@
+"""In parts or in one piece: the same rows in the same splits, in the same units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from countermove.data.cleaning import clean
+from countermove.data.partitions import Partitions, raw_partitions, read_parts, write_parts
+from countermove.data.rows import fit_standardiser as fit_whole
+from countermove.data.schema import Schema, load_schema
+from countermove.data.sources import read_embedded
+from countermove.data.splits import split_table
+from countermove.data.streaming import (
+    Moments,
+    fit_standardiser,
+    place_rows,
+    split_parts,
+    standardised_parts,
+    typed_parts,
+)
+from countermove.errors import DataError, ParameterError
+
+ROOT = Path(__file__).parents[2]
+SHARES = {"train": 0.5, "validation": 0.15, "calibration": 0.15, "test": 0.2}
+
+
+@pytest.fixture(scope="module")
+def german() -> tuple[pd.DataFrame, Schema]:
+    return read_embedded("german"), load_schema("german", ROOT / "conf" / "base" / "schemas")
+
+
+def cut(raw: pd.DataFrame, folder: Path, n_files: int) -> Partitions:
+    folder.mkdir()
+    for k, rows in enumerate(np.array_split(np.arange(len(raw)), n_files)):
+        raw.iloc[rows].to_parquet(folder / f"{k:03d}.parquet", index=False)
+    return raw_partitions(folder.name, folder.parent, rows_per_part=90)
+
+
+@pytest.mark.parametrize("n_files", [1, 7, 60])
+@pytest.mark.parametrize("draw", [{}, {"balance": True}, {"max_rows": 301}])
+def test_splits_are_those_of_the_whole_table(german, tmp_path, n_files, draw):
+    raw, schema = german
+    parts = cut(raw, tmp_path / "german", n_files)
+    place = place_rows(parts, schema, SHARES, 3, **draw)
+    write_parts(split_parts(parts, schema, place, SHARES), tmp_path / "out")
+    found = read_parts(tmp_path / "out")
+    expected = split_table(clean(raw, schema), schema, SHARES, 3, **draw)
+    assert set(found) == set(expected)
+    for name, table in expected.items():
+        pd.testing.assert_frame_equal(found[name].read(), table, check_dtype=False)
+
+
+def test_units_are_those_of_the_whole_table_up_to_rounding(german, tmp_path):
+    raw, schema = german
+    parts = cut(raw, tmp_path / "german", 11)
+    place = place_rows(parts, schema, SHARES, 0)
+    write_parts(split_parts(parts, schema, place, SHARES), tmp_path / "out")
+    found = read_parts(tmp_path / "out")
+    unit = fit_standardiser(found["train"], schema, divide_by_root_d=True)
+    whole = fit_whole(found["train"].read(), schema, divide_by_root_d=True)
+    assert np.allclose(unit.mean, whole.mean, rtol=1e-12)
+    assert np.allclose(unit.scale, whole.scale, rtol=1e-12)
+    train = pd.concat(part for name, part in standardised_parts(found, schema, unit))
+    assert len(train) == len(raw)
+
+
+def test_moments_merge_without_losing_digits():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3)) + np.array([0.0, 1e6, -1e-3])
+    merged = Moments.of(X[:7]).merged(Moments.of(X[7:320])).merged(Moments.of(X[320:]))
+    assert np.allclose(merged.mean, X.mean(axis=0), rtol=1e-14)
+    assert np.allclose(np.sqrt(merged.squares / merged.n), X.std(axis=0), rtol=1e-9)
+
+
+def test_a_constant_column_is_seen_across_parts():
+    X = np.full((9, 1), 0.1)
+    merged = Moments.of(X[:2]).merged(Moments.of(X[2:]))
+    with pytest.raises(DataError, match="not vary over the 9 training rows"):
+        merged.standardiser(("a",), divide_by_root_d=False)
+
+
+def test_a_part_may_hold_one_class_only(german, tmp_path):
+    raw, schema = german
+    ordered = raw.sort_values("credit_risk").reset_index(drop=True)
+    parts = cut(ordered, tmp_path / "german", 10)
+    assert sum(len(part) for part in typed_parts(parts, schema)) == len(raw)
+
+
+def test_problems_of_several_parts_come_together_with_rows_of_the_whole_table(german, tmp_path):
+    raw, schema = german
+    broken = raw.copy()
+    broken.loc[[5, 777], "credit_amount"] = "much"
+    parts = cut(broken, tmp_path / "german", 10)
+    with pytest.raises(DataError, match=r"000\.parquet(?s:.)*007\.parquet") as caught:
+        place_rows(parts, schema, SHARES, 0)
+    assert list(caught.value.rows) == [5, 777]
+
+
+def test_an_id_in_two_parts_is_refused(tmp_path):
+    raw = pd.DataFrame(
+        {"who": [f"p{k}" for k in range(40)], "x": np.arange(40.0), "y": [0, 1] * 20}
+    )
+    raw.loc[33, "who"] = "p2"
+    features = {"x": {"kind": "numeric", "change": "both"}}
+    label = {"column": "y", "favourable": 1}
+    schema = Schema.from_mapping("ids", {"id": "who", "label": label, "features": features})
+    parts = cut(raw, tmp_path / "ids", 4)
+    with pytest.raises(DataError, match="duplicated ids 'p2' in rows 2, 33"):
+        place_rows(parts, schema, SHARES, 0)
+
+
+def test_a_table_that_grew_in_between_is_refused(german, tmp_path):
+    raw, schema = german
+    parts = cut(raw, tmp_path / "german", 3)
+    place = place_rows(parts, schema, SHARES, 0)
+    for other in (place[:-1], np.append(place, place[0])):
+        with pytest.raises(DataError, match="changed in between"):
+            list(split_parts(parts, schema, other, SHARES))
+
+
+def test_an_interrupted_write_leaves_the_previous_parts(tmp_path):
+    rows = pd.DataFrame({"x": [1.0, 2.0]})
+    write_parts([("train", rows)], tmp_path / "parts")
+
+    def broken():
+        yield "train", rows * 10
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_parts(broken(), tmp_path / "parts")
+    assert read_parts(tmp_path / "parts")["train"].read()["x"].tolist() == [1.0, 2.0]
+    # Killed between the two renames: the next reader brings the previous folder back.
+    (tmp_path / "parts").rename(tmp_path / ".parts.previous")
+    assert read_parts(tmp_path / "parts")["train"].read()["x"].tolist() == [1.0, 2.0]
+
+
+def test_csv_files_are_parts_too(german, tmp_path):
+    raw, schema = german
+    (tmp_path / "german").mkdir()
+    raw.iloc[:600].to_csv(tmp_path / "german" / "a.csv", index=False)
+    raw.iloc[600:].to_csv(tmp_path / "german" / "b.csv", index=False)
+    parts = raw_partitions("german", tmp_path, rows_per_part=250)
+    typed = pd.concat(typed_parts(parts, schema), ignore_index=True)
+    pd.testing.assert_frame_equal(typed, clean(raw, schema))
+
+
+def test_missing_and_double_tables_are_named(tmp_path):
+    with pytest.raises(DataError, match="missing table: 'big'"):
+        raw_partitions("big", tmp_path, 10)
+    (tmp_path / "big").mkdir()
+    with pytest.raises(DataError, match="holds no"):
+        raw_partitions("big", tmp_path, 10)
+    (tmp_path / "big.csv").write_text("x\n1\n")
+    with pytest.raises(DataError, match="two tables for 'big'"):
+        raw_partitions("big", tmp_path, 10)
+    with pytest.raises(ParameterError, match="rows_per_part"):
+        Partitions((tmp_path / "big.csv",), 0)
+
+
+def test_the_pipeline_leaves_parts_per_split(project, german):
+    raw, _ = german
+    cut(raw, project.path / "data" / "01_raw" / "german", 5)
+    outcome = project.run("--pipeline=ingest_parts", "--params", "dataset=german")
+    assert outcome.returncode == 0, outcome.stderr
+    folder = project.path / "data" / "05_model_input" / "german" / "parts"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(SHARES)
+    assert sum(len(part) for split in read_parts(folder).values() for part in split) == len(raw)
