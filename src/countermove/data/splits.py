@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -97,7 +98,7 @@ class RowKeys:
     def __len__(self) -> int:
         return len(self.favourable)
 
-    def rows(self, chosen: NDArray[np.int64]) -> RowKeys:
+    def rows(self, chosen: NDArray[np.bool_]) -> RowKeys:
         """Return the keys of some rows."""
         return RowKeys(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
@@ -126,9 +127,9 @@ def places(
     """
     _check_fractions(fractions)
     _check_count(min_per_class, "min_per_class", least=1)
-    drawn = np.flatnonzero(drawn_rows(keys, balance=balance, max_rows=max_rows))
+    drawn = drawn_rows(keys, balance=balance, max_rows=max_rows)
     place = np.full(len(keys), -1, dtype=np.int8)
-    place[drawn] = _places(keys.rows(drawn), list(fractions.values()))
+    place[drawn] = _places(keys if drawn.all() else keys.rows(drawn), list(fractions.values()))
     _check_classes(place, keys.favourable, list(fractions), min_per_class)
     return place
 
@@ -166,14 +167,12 @@ def id_hashes(table: pd.DataFrame, seed: int, stage: str) -> Hashes:
     return pd.util.hash_array(ids, hash_key=key, categorize=False)
 
 
-def _places(keys: RowKeys, fractions: list[float]) -> NDArray[np.int64]:
+def _places(keys: RowKeys, fractions: list[float]) -> NDArray[np.int8]:
     """Return the position of the split of each row."""
-    groups = np.unique(keys.features, return_inverse=True)[1].astype(np.int64)
-    sizes = np.bincount(groups)
-    together = sizes[groups] > 1
+    together = repeated(keys.features)
     shares = np.asarray(fractions, dtype=np.float64)
-    place = np.zeros(len(keys), dtype=np.int64)
-    place[together] = _place_groups(groups[together], keys.place[together], shares)
+    place = np.zeros(len(keys), dtype=np.int8)
+    place[together] = _place_groups(keys.features[together], keys.place[together], shares)
     # Single rows then make up what each class still lacks in each split.
     for sign in (False, True):
         members = keys.favourable == sign
@@ -181,11 +180,19 @@ def _places(keys: RowKeys, fractions: list[float]) -> NDArray[np.int64]:
         lacking = np.maximum(shares * members.sum() - placed, 0.0)
         single = np.flatnonzero(members & ~together)
         order = single[np.argsort(keys.place[single], kind="stable")]
-        place[order] = _cut(np.ones(len(order)), lacking)
+        for position, (start, stop) in enumerate(pairwise(_ends(len(order), lacking))):
+            place[order[start:stop]] = position
     return place
 
 
-def _place_groups(groups: NDArray[np.int64], ranks: Hashes, shares: Array) -> NDArray[np.int64]:
+def repeated(hashes: Hashes) -> NDArray[np.bool_]:
+    """Return which values occur more than once."""
+    ordered = np.sort(hashes)
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    return np.isin(hashes, twice, kind="sort") if len(twice) else np.zeros(len(hashes), np.bool_)
+
+
+def _place_groups(groups: Hashes, ranks: Hashes, shares: Array) -> NDArray[np.int64]:
     """Return the split of each row when groups stay whole; a group draws its smallest rank."""
     names, members = np.unique(groups, return_inverse=True)
     draws = np.full(len(names), np.iinfo(np.uint64).max, dtype=np.uint64)
@@ -194,6 +201,21 @@ def _place_groups(groups: NDArray[np.int64], ranks: Hashes, shares: Array) -> ND
     place = np.zeros(len(names), dtype=np.int64)
     place[order] = _cut(np.bincount(members).astype(np.float64)[order], shares)
     return place[members]
+
+
+def _ends(n: int, shares: Array) -> list[int]:
+    """Return where the shares of n rows begin and end: what `_cut` says of n sizes of one."""
+    if not n:
+        return [0] * (len(shares) + 1)
+    cuts = np.cumsum(shares)[:-1] / shares.sum()
+    ends = []
+    for cut in cuts.tolist():
+        # The first row whose middle lies beyond the cut, found near where it must be.
+        row = max(int(cut * n) - 1, 0)
+        while row < n and (row + 0.5) / n < cut:
+            row += 1
+        ends.append(row)
+    return [0, *ends, n]
 
 
 def _cut(sizes: Array, shares: Array) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from countermove.data.design_matrix import feature_matrix
 from countermove.data.partitions import Partitions
 from countermove.data.rows import standardised_table
 from countermove.data.schema import ROW_ID, Schema
-from countermove.data.splits import RowKeys, places, row_keys
+from countermove.data.splits import RowKeys, places, repeated, row_keys
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, shown
 
@@ -64,13 +65,16 @@ def place_rows(
     max_rows: int | None = None,
 ) -> Place:
     """Return the split of every row, as `split_table` would choose it for the whole table."""
-    gathered = [row_keys(part, schema, seed) for part in typed_parts(raw, schema)]
-    keys = RowKeys(
-        *(
-            np.concatenate([getattr(part, name) for part in gathered])
-            for name in ("draw", "place", "features", "favourable")
-        )
-    )
+    columns: list[list[NDArray[Any]]] = [[], [], [], []]
+    for part in typed_parts(raw, schema):
+        keys = row_keys(part, schema, seed)
+        for column, values in zip(
+            columns, (keys.draw, keys.place, keys.features, keys.favourable), strict=True
+        ):
+            column.append(values)
+    # Joined one by one, so that no more than one of them is held twice.
+    joined = [np.concatenate(columns.pop(0)) for _ in range(len(columns))]
+    keys = RowKeys(*joined)
     _check_ids(keys, raw, schema)
     return places(keys, fractions, balance, max_rows)
 
@@ -152,16 +156,14 @@ class Moments:
 
 def _check_ids(keys: RowKeys, raw: Partitions, schema: Schema) -> None:
     """Refuse an id that occurs twice; equal hashes raise the suspicion, the ids decide."""
-    order = np.argsort(keys.place)
-    same = keys.place[order][1:] == keys.place[order][:-1]
-    if schema.id is None or not same.any():
+    suspects = np.flatnonzero(repeated(keys.place))
+    if schema.id is None or not len(suspects):
         return
-    suspects = np.unique(np.concatenate([order[1:][same], order[:-1][same]]))
     ids = pd.Series(_ids_at(suspects, raw, schema))
-    repeated = ids.duplicated(keep=False).to_numpy()
-    if repeated.any():
-        rows = suspects[repeated]
-        listed = shown(dict.fromkeys(repr(word) for word in ids[repeated]))
+    twice = ids.duplicated(keep=False).to_numpy()
+    if twice.any():
+        rows = suspects[twice]
+        listed = shown(dict.fromkeys(repr(word) for word in ids[twice]))
         raise DataError(
             f"table {schema.name!r}: duplicated ids {listed} in rows {shown(rows)}; each row needs "
             "its own",
