@@ -32,15 +32,18 @@ class Problem:
     rows: tuple[int, ...] = ()
 
 
-def raise_all(problems: Sequence[Problem], name: str) -> None:
-    """Raise one :class:`DataError` with every problem; do nothing when there is none."""
+def raise_all(problems: Sequence[Problem], name: str, numbering: str = NUMBERING) -> None:
+    """Raise one :class:`DataError` with every problem; do nothing when there is none.
+
+    ``numbering`` says how the rows in the problems are counted.
+    """
     if not problems:
         return
     rows = sorted({row for problem in problems for row in problem.rows})
     lines = [problem.text for problem in problems]
     listed = lines[0] if len(lines) == 1 else "".join(f"\n- {line}" for line in lines)
     count = "" if len(lines) == 1 else f"{len(lines)} problems:"
-    note = f"\n({NUMBERING})" if rows else ""
+    note = f"\n({numbering})" if rows else ""
     raise DataError(f"table {name!r}: {count}{listed}{note}", rows=rows)
 
 
