@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from countermove.data.checks import (
-    NUMBERING,
     Problem,
     category_problems,
     check_raw,
@@ -18,6 +17,7 @@ from countermove.data.checks import (
     id_problems,
     missing_problems,
     number_problems,
+    numbering,
     raise_all,
     rows_problem,
 )
@@ -28,10 +28,9 @@ from countermove.errors import nearest, shown
 
 
 def clean(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Return the typed table of a raw one: a row for each that the recipe keeps.
+    """Return the typed table of a raw one: each row that its recipe keeps.
 
-    Its columns are ``row_id`` (text, from the id column or ``r0, r1, …``, counted in the raw
-    table), the
+    Its columns are ``row_id`` (text, from the id column or ``r0, r1, …``), the
     features (numeric: float; integer and binary: int; categorical: text), the
     sensitive columns (text, unless they are features as well) and ``label``
     (+1 favourable, -1 otherwise).
@@ -51,10 +50,9 @@ def clean(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """
     check_raw(raw, schema)
     numbered = raw.reset_index(drop=True).set_axis([str(name) for name in raw.columns], axis=1)
-    kept = apply_recipe(numbered, schema)
-    named = kept.reset_index(drop=True)
+    named = apply_recipe(numbered, schema)
     problems: list[Problem] = []
-    typed: dict[str, pd.Series] = {ROW_ID: _row_ids(kept, schema, problems)}
+    typed: dict[str, pd.Series] = {ROW_ID: _row_ids(named, schema, problems)}
     for feature in schema.features:
         typed[feature.name] = _typed_feature(named[feature.name], feature, problems)
     for column in schema.sensitive:
@@ -64,19 +62,14 @@ def clean(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     typed[LABEL] = _typed_label(named[schema.label.column], schema, problems)
     table = pd.DataFrame(typed)
     problems += constant_problems(table, schema)
-    raise_all(problems, schema.name, _numbering(len(kept), len(raw)))
+    raise_all(problems, schema.name, numbering(len(table), len(raw)))
     return table.astype({f.name: _dtype(f) for f in schema.features} | {LABEL: np.int64})
 
 
-def _numbering(kept: int, raw: int) -> str:
-    """Say how rows are counted; a recipe may have left some out before."""
-    return NUMBERING if kept == raw else f"{NUMBERING}, among the {kept} of {raw} rows kept"
-
-
-def _row_ids(kept: pd.DataFrame, schema: Schema, problems: list[Problem]) -> pd.Series:
+def _row_ids(named: pd.DataFrame, schema: Schema, problems: list[Problem]) -> pd.Series:
     if schema.id is None:
-        return pd.Series([f"r{row}" for row in kept.index], dtype="str")
-    ids = texts(kept[schema.id]).reset_index(drop=True)
+        return pd.Series([f"r{row}" for row in range(len(named))], dtype="str")
+    ids = texts(named[schema.id])
     problems += id_problems(ids)
     return ids
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from countermove.data.published import PUBLISHED, Member, Published
+from countermove.data.published import PUBLISHED, WITHOUT_FETCHING, Member, Published
 from countermove.data.raw_tables import raw_table
 from countermove.data.wheels import (
     Progress,
@@ -47,6 +47,8 @@ def published(name: str) -> Published:
     UnknownNameError
         If no table of that name can be fetched; the nearest name is suggested.
     """
+    if name in WITHOUT_FETCHING:
+        raise UnknownNameError(f"{name!r} comes with Countermove: there is nothing to fetch")
     if name not in PUBLISHED:
         raise UnknownNameError(f"no table {name!r} can be fetched; {nearest(name, PUBLISHED)}")
     return PUBLISHED[name]
@@ -181,10 +183,10 @@ def _record_path(table: Path) -> Path:
 
 def _put(table: pd.DataFrame, target: Path, record: dict[str, Any]) -> None:
     """Write table and record beside their places, then rename both."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     beside = _record_path(target)
     drafts = [path.with_name(f".{path.name}.partial") for path in (target, beside)]
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         if target.suffix == ".parquet":
             table.to_parquet(drafts[0], index=False)
         else:
@@ -197,5 +199,5 @@ def _put(table: pd.DataFrame, target: Path, record: dict[str, Any]) -> None:
     except OSError as error:
         raise FetchError(f"{target} cannot be written: {error}") from error
     finally:
-        for draft in drafts:
-            draft.unlink(missing_ok=True)
+        for draft in filter(Path.exists, drafts):
+            draft.unlink()

@@ -51,7 +51,9 @@ def raw_table(name: str, contents: Sequence[bytes]) -> pd.DataFrame:
     try:
         return _READERS.get(name, _as_published)(*contents)
     except (ValueError, KeyError, UnicodeDecodeError) as error:
-        raise DataError(f"the files of {name!r} do not hold the table on record: {error}") from error
+        raise DataError(
+            f"the files of {name!r} do not hold the table on record: {error}"
+        ) from error
 
 
 def _as_published(content: bytes) -> pd.DataFrame:
@@ -98,7 +100,9 @@ def _fico(distribution: bytes, performance: bytes) -> pd.DataFrame:
     For each group the score is drawn from :math:`P(\text{score} \le s)`, and the
     outcome from the share of people of that group and score who defaulted.
     """
-    cdf, failed = (pd.read_csv(io.BytesIO(f), index_col=0) / 100 for f in (distribution, performance))
+    cdf, failed = (
+        pd.read_csv(io.BytesIO(f), index_col=0) / 100 for f in (distribution, performance)
+    )
     rng = generator(FICO_SEED, "fico people")
     each = FICO_PEOPLE // len(FICO_GROUPS)
     people = []

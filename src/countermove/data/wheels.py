@@ -123,7 +123,10 @@ def _check(content: bytes, expected: str, what: str) -> None:
 @contextmanager
 def _staging(cache: Path) -> Iterator[Path]:
     """Give a folder inside the cache that is gone afterwards; drop those of killed processes."""
-    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FetchError(f"the cache {cache} cannot be made: {error}") from error
     for leftover in cache.glob(".partial-*-*"):
         owner = leftover.name.split("-")[1]
         if owner.isdigit() and not _alive(int(owner)):

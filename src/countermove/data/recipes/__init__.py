@@ -1,8 +1,7 @@
 """From the layout in which a table was published to the columns its schema names.
 
 A recipe keeps the order of the rows, checks the codes it translates, and may offer
-more columns than a schema picks. One that leaves rows out says so in its data
-sheet; the index of what it returns tells which raw rows are left.
+more columns than a schema picks. One that leaves rows out says so in its data sheet.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def raw_columns(schema: Schema) -> tuple[str, ...]:
 
 
 def apply_recipe(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Return the columns the schema names, and the rows the recipe keeps, under their index.
+    """Return the columns the schema names, for the rows the recipe keeps.
 
     Raises
     ------

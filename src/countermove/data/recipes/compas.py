@@ -34,7 +34,7 @@ STAMP = "%Y-%m-%d %H:%M:%S"
 
 
 def compas(raw: pd.DataFrame, name: str = "compas") -> pd.DataFrame:
-    """Return the people ProPublica analysed, under the index of the raw table.
+    """Return the people ProPublica analysed.
 
     Left out, as there: a screening more than 30 days from the arrest (or without
     a date), no record of the case, an ordinary traffic offence, no score.
@@ -70,7 +70,7 @@ def compas(raw: pd.DataFrame, name: str = "compas") -> pd.DataFrame:
         "race": race,
         "two_year_recid": cells["two_year_recid"],
     }
-    table = pd.DataFrame(facts, index=raw.index)[kept]
+    table = pd.DataFrame(facts, index=raw.index)[kept].reset_index(drop=True)
     whole = [column for column in table if column not in ("id", "sex", "race")]
     return table.astype(dict.fromkeys(whole, np.int64))
 
