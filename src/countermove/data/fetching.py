@@ -18,6 +18,7 @@ import pandas as pd
 
 from countermove.data.published import PUBLISHED, WITHOUT_FETCHING, Member, Published
 from countermove.data.raw_tables import raw_table
+from countermove.data.sources import SUFFIXES
 from countermove.data.wheels import (
     Progress,
     member_content,
@@ -26,8 +27,6 @@ from countermove.data.wheels import (
     wheel_in_cache,
 )
 from countermove.errors import FetchError, UnknownNameError, nearest
-
-SUFFIXES = (".csv", ".parquet")
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,7 @@ def raw_table(name: str, contents: Sequence[bytes]) -> pd.DataFrame:
     try:
         return _READERS.get(name, _as_published)(*contents)
     except (ValueError, KeyError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"the files of {name!r} do not hold the table on record: {error}"
-        ) from error
+        raise DataError(f"the files of {name!r} do not hold its table: {error}") from error
 
 
 def _as_published(content: bytes) -> pd.DataFrame:

