@@ -10,6 +10,7 @@ import pytest
 
 from countermove.data import recipes
 from countermove.data.cleaning import clean
+from countermove.data.published import PUBLISHED
 from countermove.data.raw_tables import FICO_PEOPLE, raw_table
 from countermove.data.recipes.adult import ADULT_COLUMNS
 from countermove.data.recipes.compas import COMPAS_COLUMNS
@@ -106,7 +107,7 @@ def test_compas_leaves_names_behind() -> None:
     identified = pd.DataFrame([a_defendant()])
     identified.insert(1, "name", "somebody")
     identified["dob"] = "1980-01-01"
-    content = identified.to_csv(index=False).replace("two_year_recid,", "two_year_recid,")
+    content = identified.to_csv(index=False)
     raw = raw_table("compas", [content.encode()])
     assert list(raw.columns) == list(COMPAS_COLUMNS)
 
@@ -189,3 +190,24 @@ def test_fico_people_follow_the_published_shares() -> None:
     white = people.loc[people["race"] == "white", "score"]
     # Six standard deviations of a fair coin thrown 750 times.
     assert abs((white == 50).mean() - 0.5) < 6 * 0.5 / 750**0.5
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_nobody_is_asked_to_change_who_they_are_or_what_happened(name: str, schemas: Path) -> None:
+    changes = {f.name: f.change for f in load_schema(name, schemas).features}
+    fixed = ("age", "is_", "native", "married", "priors", "NumberOfTime", "chist", "pubrec", "mort")
+    assert all(
+        change == "immutable" for column, change in changes.items() if column.startswith(fixed)
+    )
+    # And yet something is left that a person can do.
+    assert set(changes.values()) & {"up", "down", "both"}
+
+
+def test_groups_are_kept_for_audits(schemas: Path) -> None:
+    kept = {name: load_schema(name, schemas).sensitive for name in PUBLISHED}
+    assert kept["adult"] == kept["compas"] == ("sex", "race")
+    assert kept["fico"] == ("race",)
+    assert kept["recid"] == ("black",)
+    assert "race" in kept["loanapp"]
+    scored = load_schema("loanapp", schemas).feature_names
+    assert not {"black", "hispan", "white", "male", "married"} & set(scored)

@@ -183,7 +183,7 @@ def _record_path(table: Path) -> Path:
 def _put(table: pd.DataFrame, target: Path, record: dict[str, Any]) -> None:
     """Write table and record beside their places, then rename both."""
     beside = _record_path(target)
-    drafts = [path.with_name(f".{path.name}.partial") for path in (target, beside)]
+    drafts = [path.with_name(f".{path.name}.{os.getpid()}.partial") for path in (target, beside)]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.suffix == ".parquet":
