@@ -46,7 +46,7 @@ class FetchError(CountermoveError):
 
 
 class SourceUnreachableError(FetchError):
-    """The package index does not answer: the network is off, or a proxy stands in the way."""
+    """The package index does not answer, or does not have the archive (any more)."""
 
 
 class ParameterError(CountermoveError, ValueError):

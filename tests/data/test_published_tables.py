@@ -1,6 +1,7 @@
 """The published tables themselves, cleaned column by column as when the digests were taken.
 
-A digest is `table_hash` of one typed column. Wheels are kept in the folder that
+A digest is `table_hash` of one typed column; after a deliberate change of cleaning the
+failed assertion shows the new one. Wheels are kept in the folder that
 COUNTERMOVE_CACHE names, else in the project's; a table that is neither there nor
 to be had is skipped.
 """

@@ -58,9 +58,9 @@ def wheel_in_cache(wheel: Wheel, cache: Path, progress: Progress | None = None) 
     Raises
     ------
     SourceUnreachableError
-        If the package index does not answer.
+        If the package index does not answer, or lacks the wheel.
     FetchError
-        If the index lacks the wheel, or offers another file under its name.
+        If it offers another file under that name.
     """
     target = cache / f"{wheel.requirement.replace('==', '-')}.whl"
     if target.is_file() and sha256_of(target) == wheel.sha256:
@@ -210,7 +210,7 @@ def _refusal(wheel: Wheel, said: str) -> FetchError:
             f"pip says: {quoted}"
         )
     if _GONE.search(said):
-        return FetchError(
+        return SourceUnreachableError(
             f"the source is gone: your package index has no wheel {wheel.requirement} with the "
             f"SHA-256 on record. pip says: {quoted}"
         )
