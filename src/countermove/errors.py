@@ -41,6 +41,14 @@ class UnknownNameError(CountermoveError):
     """A dataset, pipeline or method of that name does not exist."""
 
 
+class FetchError(CountermoveError):
+    """A published table could not be fetched; nothing was written."""
+
+
+class SourceUnreachableError(FetchError):
+    """The package index does not answer, or does not have the archive (any more)."""
+
+
 class ParameterError(CountermoveError, ValueError):
     """A parameter has a value that makes no sense."""
 

@@ -228,3 +228,32 @@ def test_every_schema_survives_yaml(features: dict[str, Any], favourable: object
     again = Schema.from_mapping("any", yaml.safe_load(text))
     assert again == schema
     assert again.digest() == schema.digest()
+
+
+def test_a_range_stands_for_columns_that_share_an_entry(mapping: dict[str, Any]) -> None:
+    mapping["features"] = {
+        "V{1..3}": {"kind": "numeric", "unit": "volt", "min": 0},
+        "p_{9..10}_{0..1}": {"kind": "binary"},
+    }
+    schema = Schema.from_mapping("shop", mapping)
+    assert [feature.name for feature in schema.features] == [
+        *("V1", "V2", "V3"),
+        *("p_9_0", "p_9_1", "p_10_0", "p_10_1"),
+    ]
+    assert {feature.unit for feature in schema.features[:3]} == {"volt"}
+    assert Schema.from_mapping("shop", schema.to_mapping()) == schema
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        (("V{3..1}",), "counts from 3 down to 1"),
+        (("V{1..3}", "V2"), "names V2 twice"),
+    ],
+)
+def test_a_range_that_makes_no_sense_is_refused(
+    mapping: dict[str, Any], features: tuple[str, ...], expected: str
+) -> None:
+    mapping["features"] = {name: {"kind": "numeric"} for name in features}
+    with pytest.raises(SchemaError, match=expected):
+        Schema.from_mapping("shop", mapping)

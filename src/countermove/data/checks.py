@@ -32,16 +32,24 @@ class Problem:
     rows: tuple[int, ...] = ()
 
 
-def raise_all(problems: Sequence[Problem], name: str) -> None:
-    """Raise one :class:`DataError` with every problem; do nothing when there is none."""
+def raise_all(problems: Sequence[Problem], name: str, counted: str = NUMBERING) -> None:
+    """Raise one :class:`DataError` with every problem; do nothing when there is none.
+
+    ``counted`` says how the rows in the problems are counted.
+    """
     if not problems:
         return
     rows = sorted({row for problem in problems for row in problem.rows})
     lines = [problem.text for problem in problems]
     listed = lines[0] if len(lines) == 1 else "".join(f"\n- {line}" for line in lines)
     count = "" if len(lines) == 1 else f"{len(lines)} problems:"
-    note = f"\n({NUMBERING})" if rows else ""
+    note = f"\n({counted})" if rows else ""
     raise DataError(f"table {name!r}: {count}{listed}{note}", rows=rows)
+
+
+def numbering(kept: int, raw: int) -> str:
+    """Say how rows are counted; a recipe may have left some out before."""
+    return NUMBERING if kept == raw else f"{NUMBERING}, among the {kept} of {raw} rows kept"
 
 
 def check_columns(

@@ -18,6 +18,7 @@ from countermove.data.checks import (
     missing_id_problems,
     missing_problems,
     number_problems,
+    numbering,
     raise_all,
     rows_problem,
 )
@@ -28,7 +29,7 @@ from countermove.errors import nearest, shown
 
 
 def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd.DataFrame:
-    """Return the typed table of a raw one, row for row.
+    """Return the typed table of a raw one: each row that its recipe keeps.
 
     Its columns are ``row_id`` (text, from the id column or ``r0, r1, …``), the
     features (numeric: float; integer and binary: int; categorical: text), the
@@ -43,7 +44,8 @@ def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd
         What its columns mean.
     part_from
         None: ``raw`` is the whole table. A number: it is the part that begins at
-        that row, and may lack a class or hold a feature that does not vary.
+        that row of the typed table, and may lack a class or hold a feature that does
+        not vary.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd
     table = pd.DataFrame(typed)
     if part_from is None:
         problems += constant_problems(table, schema)
-    raise_all(problems, schema.name)
+    raise_all(problems, schema.name, numbering(len(table), len(raw)))
     return table.astype({f.name: _dtype(f) for f in schema.features} | {LABEL: np.int64})
 
 

@@ -48,7 +48,8 @@ def rows_of(frame: pd.DataFrame, schema: Schema) -> Rows:
     groups = frame[[name for name in frame.columns if name.startswith(GROUP)]]
     return Rows(
         ids=frame["row_id"].to_numpy(dtype=np.str_),
-        X=np.ascontiguousarray(frame[list(schema.feature_names)].to_numpy(dtype=np.float64)),
+        # A copy: pandas lends out a single column read-only.
+        X=np.array(frame[list(schema.feature_names)].to_numpy(dtype=np.float64), order="C"),
         y=frame["label"].to_numpy(dtype=np.float64),
         groups=groups.rename(columns=lambda name: name.removeprefix(GROUP)),
     )

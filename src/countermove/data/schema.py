@@ -19,12 +19,12 @@ from countermove.errors import SchemaError
 
 Kind: TypeAlias = Literal["numeric", "integer", "binary", "ordered", "onehot"]
 Change: TypeAlias = Literal["immutable", "up", "down", "both"]
-Source: TypeAlias = Literal["embedded", "fabricated", "file"]
+Source: TypeAlias = Literal["embedded", "fabricated", "fetched", "file"]
 Value: TypeAlias = str | int | float
 
 KINDS: tuple[Kind, ...] = ("numeric", "integer", "binary", "ordered", "onehot")
 CHANGES: tuple[Change, ...] = ("immutable", "up", "down", "both")
-SOURCES: tuple[Source, ...] = ("embedded", "fabricated", "file")
+SOURCES: tuple[Source, ...] = ("embedded", "fabricated", "fetched", "file")
 
 ROW_ID = "row_id"
 """Column of a typed table that names the person."""

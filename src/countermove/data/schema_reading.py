@@ -8,6 +8,7 @@ YAML turns into booleans.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -30,7 +31,15 @@ from countermove.data.schema import (
 )
 from countermove.errors import SchemaError, nearest, shown
 
-RECIPES = ("credit", "german")
+RECIPES = (
+    "adult",
+    "compas",
+    "credit",
+    "german",
+    "give-me-some-credit",
+    "loanapp",
+    "mnist-5k",
+)
 """Cleaning recipes a schema may name; :mod:`countermove.data.recipes` holds them."""
 
 GROUP_PREFIX = "group:"
@@ -48,6 +57,9 @@ SCHEMA_KEYS = (
 )
 FEATURE_KEYS = ("kind", "change", "unit", "min", "max", "step", "categories")
 LABEL_KEYS = ("column", "favourable")
+
+_RANGE = re.compile(r"\{(\d{1,4})\.\.(\d{1,4})\}")
+"""A run of columns that share one entry, such as ``V{1..28}``."""
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -146,11 +158,28 @@ def _features(entry: object, origin: str) -> tuple[Feature, ...]:
         _refuse(
             origin, "features", "must map each column to its entry, and name at least one column"
         )
-    features = tuple(_feature(_text(n, origin, "features"), e, origin) for n, e in entry.items())
+    features = tuple(
+        _feature(name, fields, origin)
+        for key, fields in entry.items()
+        for name in _spelled_out(_text(key, origin, "features"), origin)
+    )
     repeated = [n for n, count in Counter(f.name for f in features).items() if count > 1]
     if repeated:
         _refuse(origin, "features", f"names {shown(repeated)} twice")
     return features
+
+
+def _spelled_out(name: str, origin: str) -> list[str]:
+    """Return the columns that ``V{1..3}`` stands for: V1, V2, V3; several ranges multiply."""
+    found = _RANGE.search(name)
+    if found is None:
+        return [name]
+    first, last = int(found[1]), int(found[2])
+    if first > last:
+        _refuse(origin, f"features.{name}", f"counts from {first} down to {last}")
+    rest = _spelled_out(name[found.end() :], origin)
+    before = name[: found.start()]
+    return [f"{before}{number}{end}" for number in range(first, last + 1) for end in rest]
 
 
 def _feature(name: str, entry: object, origin: str) -> Feature:

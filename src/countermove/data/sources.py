@@ -1,4 +1,4 @@
-"""Where a raw table comes from: the user's file, else embedded, else fabricated.
+"""Where a raw table comes from: the user's or a fetched file, else embedded, else fabricated.
 
 Files are read as text where the format is text, so that nothing is guessed
 before the schema has its say. Embedded tables are checked by SHA-256.
@@ -83,6 +83,11 @@ def read_raw(name: str, raw_folder: Path, schema: Schema) -> pd.DataFrame:
 
         return fabricate(name)
     expected = " or ".join(str(path) for path in candidates)
+    if schema.source == "fetched":
+        raise DataError(
+            f"missing file: the table {name!r} has not been fetched; get it with `kedro "
+            f"countermove fetch {name}`, or put your own in {expected}"
+        )
     raise DataError(f"missing file: the table {name!r} is expected in {expected}")
 
 

