@@ -26,6 +26,8 @@ STEEPEST = 0.4247
 
 LEFT_OVER = 1e-14
 """Error, in step units, a Newton step may leave."""
+BLOCK_STEPS = 3
+"""Newton steps a block of people takes together; two are enough away from the folds."""
 CELLS = 64
 """Equal cells of y0 on either side of the threshold, each with a node to search from."""
 HINTED = 8.0
@@ -44,6 +46,8 @@ class Curve(NamedTuple):
     hints: NDArray[np.int64]
     first_cell: float
     per_cell: float
+    low_fold: float
+    high_fold: float
 
 
 @jit
@@ -145,22 +149,24 @@ def make_curve(c, first):  # type: ignore[no-untyped-def]
         while node < end and psi[node + 1] <= first_cell + k / per_cell:
             node += 1
         hints[k] = node
-    return Curve(c, y, psi, pace, NODES, threshold, hints, first_cell, per_cell)
+    return Curve(
+        c, y, psi, pace, NODES, threshold, hints, first_cell, per_cell, low_fold, high_fold
+    )
 
 
 @jit
-def follow(curve, y0):  # type: ignore[no-untyped-def]
-    """Return where a person at ``y0`` ends, in step units, and whether it converged."""
+def locate(curve, y0):  # type: ignore[no-untyped-def]
+    """Return a bracket of where a person at ``y0`` ends, in step units, and a guess inside."""
     low, high = (0, curve.fold - 1) if y0 <= curve.threshold else (curve.fold, 2 * curve.fold - 1)
     if y0 < curve.psi[low]:
         if low == 0:
-            return descend(curve.c, y0, y0, curve.y[0], y0)
-        return descend(curve.c, y0, curve.y[low], curve.y[low + 1], curve.y[low])
+            return y0, curve.y[0], y0
+        return curve.y[low], curve.y[low + 1], curve.y[low]
     if y0 >= curve.psi[high]:
         if high == curve.fold - 1:
-            return descend(curve.c, y0, curve.y[high - 1], curve.y[high], curve.y[high])
+            return curve.y[high - 1], curve.y[high], curve.y[high]
         top = y0 + curve.c * rise(y0)
-        return descend(curve.c, y0, max(y0, curve.y[high]), top + 1e-300, y0)
+        return max(y0, curve.y[high]), top + 1e-300, y0
     cell = (y0 - curve.first_cell) * curve.per_cell
     if 0.0 <= cell < 2.0 * CELLS:
         low = max(low, curve.hints[int(cell)])
@@ -182,4 +188,35 @@ def follow(curve, y0):  # type: ignore[no-untyped-def]
         a = curve.pace[low] * width - (right - left)
         b = -curve.pace[high] * width + (right - left)
         guess += t * (1.0 - t) * (a * (1.0 - t) + b * t)
+    return left, right, guess
+
+
+@jit
+def follow(curve, y0):  # type: ignore[no-untyped-def]
+    """Return where a person at ``y0`` ends, in step units, and whether it converged."""
+    left, right, guess = locate(curve, y0)
     return descend(curve.c, y0, left, right, guess)
+
+
+@jit
+def follow_block(curve, y0, m, y, left, right, done):  # type: ignore[no-untyped-def]
+    """Write where each of ``m`` people ends into ``y``, and into ``done`` whether it converged.
+
+    All take the same Newton steps side by side and whoever has arrived stands still,
+    so nobody's result depends on the others. The few that do not arrive go alone.
+    """
+    for p in range(m):
+        left[p], right[p], y[p] = locate(curve, y0[p])
+        done[p] = False
+    for _ in range(BLOCK_STEPS):
+        for p in range(m):
+            risen, bent = rise_and_bend(y[p])
+            slope = 1.0 - curve.c * bent
+            move = (y[p] - curve.c * risen - y0[p]) / slope
+            ahead = y[p] - move
+            y[p] = y[p] if done[p] else ahead
+            arrived = (slope > 0.0) & (curve.c * move * move <= LEFT_OVER * slope)
+            done[p] |= arrived & (left[p] <= ahead) & (ahead <= right[p])
+    for p in range(m):
+        if not done[p]:
+            y[p], done[p] = follow(curve, y0[p])

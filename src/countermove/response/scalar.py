@@ -18,6 +18,7 @@ from torch import Tensor
 
 from countermove.errors import ParameterError
 from countermove.people import ActionSet, Cost
+from countermove.people.actions import SLACK
 from countermove.response.answer import Answer
 from countermove.response.base import (
     Floats,
@@ -28,7 +29,7 @@ from countermove.response.base import (
     check_converged,
     people,
 )
-from countermove.response.failures import raise_failures, raise_not_finite
+from countermove.response.failures import STOPPED, raise_failures, raise_not_finite
 from countermove.response.gradient import (
     Solved,
     Stationarity,
@@ -36,12 +37,7 @@ from countermove.response.gradient import (
     attach_score,
 )
 from countermove.response.price_equation import last_proxy, smoothed_step_price
-from countermove.response.trade import (
-    Reduction,
-    known_scores,
-    plain_arrays,
-    sharpness_of,
-)
+from countermove.response.trade import KINKED, Reduction, known_scores, sharpness_of
 from countermove.response.training_signal import plain_signal
 from countermove.scores import LinearScore, Score
 
@@ -208,22 +204,30 @@ class ScalarResponse(Response):
     ) -> _Run:
         if not self.polish:
             return self._iterate(score, rows, reduction, as_action)
-        from countermove.response.engine import PLAIN, solve_smooth
-        from countermove.response.plain_rows import score_rows, smooth_plain_rows
+        from countermove.response.engine import solve_smooth
+        from countermove.response.free_path import free_path
+        from countermove.response.free_rows import smooth_rows
+        from countermove.response.plain_rows import score_rows
 
         answer = Answer.empty(len(rows), np.empty(rows.shape if write else (0, rows.shape[1])))
         after, trade = np.empty(len(rows)), reduction.trade
         scores, weight, bias = known_scores(score, rows)
         sharpness, first = self._sharpness(reduction), self.start == "stay"
-        if trade.kind in PLAIN:
-            smooth_plain_rows(
-                rows, scores, weight, bias, *plain_arrays(trade), sharpness, first, as_action,
-                write, answer.out, after, answer.price, answer.cost, answer.moved, answer.status,
+        path, who = free_path(reduction), np.arange(len(rows))
+        if path is not None:
+            smooth_rows(
+                rows, scores, weight, bias, trade.slope, trade.weights, path, reduction.bounds,
+                SLACK, trade.kind == KINKED, sharpness, first, as_action, write, answer.out, after,
+                answer.price, answer.cost, answer.multiplier, answer.moved, answer.status,
             )  # fmt: skip
-        else:
+            who = np.flatnonzero(answer.status == STOPPED)
+        if len(who):
             scores = scores if len(scores) else score_rows(rows, weight, bias)
-            raise_not_finite(rows, scores)
-            solve_smooth(trade, rows, scores, sharpness, first, as_action, write, answer, after)
+            if path is None:
+                raise_not_finite(rows, scores)
+            solve_smooth(
+                trade, rows, scores, sharpness, first, as_action, write, who, answer, after
+            )
         converged = raise_failures(rows, answer.status, trade)
         return _Run(answer, after, after, None, converged)
 
