@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -94,6 +95,15 @@ class StrategicRisk:
             after = self.responses[0].scores_after(score, X)
             right = (after >= 0.0) == (y > 0)
             return float(right.sum()) / len(y), float(self.loss_function(after, y))
+
+    def of_rows(self, rows: Tensor) -> Self:
+        """Return the risk of some people of the sample: bounds of their own follow them."""
+        responses = tuple(response.of_rows(rows) for response in self.responses)
+        judges = tuple(response.of_rows(rows) for response in self.judged_by)
+        pairs = zip((*responses, *judges), (*self.responses, *self.judged_by), strict=True)
+        if all(new is old for new, old in pairs):
+            return self
+        return replace(self, responses=responses, judged_by=judges)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """Return nothing: only the score is learned."""

@@ -6,9 +6,10 @@ score and people it says where they move to, and what the rule then decides.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -103,6 +104,15 @@ class Response(ABC):
         rows = people(X, score)
         with torch.no_grad():
             return (self.scores_after(score, torch.from_numpy(rows)) >= 0.0).numpy()
+
+    def of_rows(self, rows: Any) -> Self:
+        """Return the response of the people in ``rows``: per-person bounds follow them."""
+        actions = self.actions.of_rows(rows)
+        if actions is self.actions:
+            return self
+        other = copy.copy(self)
+        other.actions, other._plans = actions, {}
+        return other
 
     def describe(self) -> dict[str, Any]:
         """Return the name, cost and actions, JSON-ready."""

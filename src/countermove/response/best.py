@@ -7,7 +7,7 @@ reach the score gain a person can afford; that sum is also the training signal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -116,6 +116,13 @@ class BestResponse(Response):
         check_converged(raise_failures(rows, answer.status, reduction.trade), "raise")
         return np.where(answer.favoured, answer.cost, np.inf)
 
+    def of_rows(self, rows: Any) -> Self:
+        """Return the response of the people in ``rows``, with a solver of its own."""
+        other = super().of_rows(rows)
+        if other is not self:
+            other._solver = None
+        return other
+
     def _is_conic(self, score: Score) -> bool:
         """Return whether only a conic solver can answer: no closed form, or a kink with A."""
         if isinstance(self.cost, QuadraticCost):
@@ -164,8 +171,10 @@ class BestResponse(Response):
 
         answer, trade, write = Answer.empty(len(rows), out), reduction.trade, len(out) > 0
         scores, weight, bias = known_scores(score, rows)
-        path, who = free_path(reduction), np.arange(len(rows))
-        if path is not None:
+        path = free_path(reduction)
+        if path is None:
+            who = np.arange(len(rows))
+        else:
             best_rows(
                 rows, scores, weight, bias, trade.slope, trade.weights, path, reduction.bounds,
                 SLACK, trade.kind == KINKED, gain, as_action, write, out, answer.price,

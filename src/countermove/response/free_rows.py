@@ -11,13 +11,22 @@ import math
 
 import numpy as np
 
-from countermove.response.curve import follow_block, make_curve
+from countermove.response.curve import follow_block, make_curve, make_grid
 from countermove.response.failures import FINE, INFEASIBLE, NOT_CONVERGED, NOT_FINITE, STOPPED
 from countermove.response.free_path import aim, free_gain, free_price
-from countermove.response.plain_rows import make_buffers, row_of, row_score, safety
-from countermove.response.polyline import HIGHEST_RISE, peak
+from countermove.response.plain_rows import row_of, row_score, safety
+from countermove.response.polyline import peak
 from countermove.response.smoothing import jit, rise
 from countermove.response.stopped_rows import (
+    BLOCK,
+    DONE,
+    FEASIBLE,
+    GAINED,
+    MARGIN,
+    PRICE,
+    SCORE,
+    SPENT,
+    START,
     cross_stopped,
     load_boxes,
     make_stopped,
@@ -25,16 +34,12 @@ from countermove.response.stopped_rows import (
     settle_stopped,
 )
 
-BLOCK = 128
-"""People side by side: their rows stay in the nearest cache."""
-
 
 @jit
-def make_block(d):  # type: ignore[no-untyped-def]
+def make_block():  # type: ignore[no-untyped-def]
     """Allocate a block's columns: numbers, flags, people."""
     numbers = (
-        np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK),
-        np.empty(BLOCK), np.empty(BLOCK),
+        np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     )  # fmt: skip
     return (
         numbers,
@@ -83,9 +88,10 @@ def best_rows(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Answer the hard step in closed form: cross where that costs less than ``gain``."""
     d, known = X.shape[1], scores.shape[0] > 0
-    numbers, (outside, missed), who = make_block(d)
+    numbers, (outside, missed), who = make_block()
     s, margin, u = numbers[:3]
-    stopped, buffers, spare = make_stopped(d, BLOCK), make_buffers(d), np.empty(d)
+    stopped, spare = make_stopped(d), np.empty(d)
+    work = stopped[2]
     for first in range(0, X.shape[0], BLOCK):
         m = min(BLOCK, X.shape[0] - first)
         score_block(X, first, m, scores, weight, bias, s)
@@ -105,38 +111,39 @@ def best_rows(  # type: ignore[no-untyped-def]
             i = first + p
             status[i] = FINE if math.isfinite(s[p]) else NOT_FINITE
             price[i] = u[p]
-            _, cost[i], multiplier[i] = free_gain(path, u[p])
+            _, cost[i], on_kink = free_gain(path, u[p])
+            if kinked:
+                multiplier[i] = on_kink
             crossed[i] = moved[i] = u[p] > 0.0
             favoured[i] = (s[p] >= 0.0) | (u[p] > 0.0)
             if (outside[p] or missed[p]) and status[i] == FINE:
                 status[i] = STOPPED
-                who[count], s[count], margin[count] = i, s[p], margin[p]
+                who[count], work[SCORE + count], work[MARGIN + count] = i, s[p], margin[p]
                 count += 1
         if count and not kinked:
             best_stopped(
-                X, who, count, s, margin, u, slope, weights, path.along[0], bounds, slack, gain,
-                stopped, buffers, as_action, write, out, price, cost, favoured, crossed, moved,
-                status,
+                X, who, count, slope, weights, path, bounds, slack, gain, stopped, as_action,
+                write, out, price, cost, favoured, crossed, moved, status,
             )  # fmt: skip
 
 
 @jit
 def best_stopped(  # type: ignore[no-untyped-def]
-    X, who, m, s, margin, u, slope, weights, direction, bounds, slack, gain, stopped, buffers,
-    as_action, write, out, price, cost, favoured, crossed, moved, status,
+    X, who, m, slope, weights, path, bounds, slack, gain, stopped, as_action, write, out, price,
+    cost, favoured, crossed, moved, status,
 ):  # fmt: skip
     """Answer the hard step for the people of a block whom a bound stops."""
-    lower, upper, low, high, _ = bounds
-    feasible, there, across = np.empty(m, np.bool_), np.empty(m, np.bool_), np.empty(m, np.bool_)
-    load_boxes(X, who, m, lower, upper, low, high, slack, stopped[0], stopped[1], feasible)
-    cross_stopped(m, s, margin, slope, weights, direction, gain, stopped, buffers, u, there, across)
+    work, direction = stopped[2], path.along[0]
+    load_boxes(X, who, m, bounds, slack, stopped)
+    cross_stopped(m, slope, weights, direction, path.rate, gain, stopped)
     for p in range(m):
         i = who[p]
-        status[i] = FINE if feasible[p] else INFEASIBLE
-        price[i], favoured[i], crossed[i] = u[p], there[p], across[p]
-        _, cost[i], moved[i] = put_stopped(
-            X, i, p, u[p], slope, weights, direction, low, high, stopped, as_action, write, out
-        )
+        status[i] = FINE if work[FEASIBLE + p] > 0.0 else INFEASIBLE
+        crossed[i] = work[DONE + p] > 0.0
+        favoured[i] = crossed[i] | (work[SCORE + p] + work[START + p] >= 0.0)
+        price[i], cost[i], moved[i] = work[PRICE + p], work[SPENT + p], work[SPENT + p] > 0.0
+        if write:
+            put_stopped(X, i, p, direction, bounds[2], bounds[3], stopped, as_action, out)
 
 
 @jit
@@ -149,9 +156,9 @@ def two_knots(path):  # type: ignore[no-untyped-def]
 
 
 @jit
-def free_prices(path, curves, knots, sharpness, first, s, m, u, numbers, flags):  # type: ignore[no-untyped-def]
+def free_prices(path, curves, grids, knots, sharpness, first, s, m, u, numbers, flags):  # type: ignore[no-untyped-def]
     """Write everybody's price without bounds, and who converged, into ``u`` and the first flag."""
-    y0, y, left, right = numbers[3:]
+    y0, y = numbers[3:]
     ok, second = flags
     for p in range(m):
         y0[p] = sharpness * s[p]
@@ -161,7 +168,7 @@ def free_prices(path, curves, knots, sharpness, first, s, m, u, numbers, flags):
         for p in range(m):
             _, u[p], _, ok[p] = peak(G, U, V, 2, path.beyond, s[p], sharpness, first)
         return
-    follow_block(curves[0], y0, m, y, left, right, ok)
+    follow_block(curves[0], grids[0], y0, m, y, ok)
     for p in range(m):
         u[p] = sharpness * rise(y[p])
     if single:
@@ -169,7 +176,7 @@ def free_prices(path, curves, knots, sharpness, first, s, m, u, numbers, flags):
     # The objective bends one way, so whoever passes the turn ends on the second piece.
     for p in range(m):
         y0[p] = sharpness * (s[p] - path.lost)
-    follow_block(curves[1], y0, m, y, left, right, second)
+    follow_block(curves[1], grids[1], y0, m, y, second)
     for p in range(m):
         beyond = u[p] > path.turn
         ok[p] = second[p] if beyond else ok[p]
@@ -183,16 +190,17 @@ def smooth_rows(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Answer the smoothed step, by the curve all unbounded people share where it fits."""
     d, square = X.shape[1], sharpness * sharpness
-    numbers, flags, who = make_block(d)
+    numbers, flags, who = make_block()
     s, u, ok = numbers[0], numbers[2], flags[0]
     outside = np.empty(BLOCK, np.bool_)
     curves = (make_curve(square * path.rate, first), make_curve(square * path.beyond, first))
-    knots = two_knots(path)
-    stopped, buffers, spare = make_stopped(d, BLOCK), make_buffers(d), np.empty(d)
+    grids, knots = (make_grid(curves[0]), make_grid(curves[1])), two_knots(path)
+    stopped, spare = make_stopped(d), np.empty(d)
+    work = stopped[2]
     for start in range(0, X.shape[0], BLOCK):
         m = min(BLOCK, X.shape[0] - start)
         score_block(X, start, m, scores, weight, bias, s)
-        free_prices(path, curves, knots, sharpness, first, s, m, u, numbers, flags)
+        free_prices(path, curves, grids, knots, sharpness, first, s, m, u, numbers, flags)
         for p in range(m):
             u[p] = u[p] if (path.beyond > 0.0) & math.isfinite(s[p]) else 0.0
         place_block(X, start, m, u, path, bounds, as_action, write, out, spare, outside)
@@ -202,39 +210,35 @@ def smooth_rows(  # type: ignore[no-untyped-def]
             status[i] = FINE if ok[p] else NOT_CONVERGED
             status[i] = status[i] if math.isfinite(s[p]) else NOT_FINITE
             price[i], moved[i] = u[p], u[p] > 0.0
-            gained, cost[i], multiplier[i] = free_gain(path, u[p])
+            gained, cost[i], on_kink = free_gain(path, u[p])
+            if kinked:
+                multiplier[i] = on_kink
             after[i] = s[p] + gained
             if outside[p] and status[i] != NOT_FINITE:
                 status[i] = STOPPED
-                who[count], s[count], u[count] = i, s[p], u[p]
+                who[count], work[SCORE + count], work[PRICE + count] = i, s[p], u[p]
                 count += 1
         if count and not kinked:
             smooth_stopped(
-                X, who, count, s, u, slope, weights, path.along[0], bounds, slack, sharpness,
-                first, curves[0], stopped, buffers, as_action, write, out, after, price, cost,
-                moved, status,
+                X, who, count, slope, weights, path, bounds, slack, sharpness, first, curves[0],
+                stopped, as_action, write, out, after, price, cost, moved, status,
             )  # fmt: skip
 
 
 @jit
 def smooth_stopped(  # type: ignore[no-untyped-def]
-    X, who, m, s, u, slope, weights, direction, bounds, slack, sharpness, first, curve, stopped,
-    buffers, as_action, write, out, after, price, cost, moved, status,
+    X, who, m, slope, weights, path, bounds, slack, sharpness, first, curve, stopped, as_action,
+    write, out, after, price, cost, moved, status,
 ):  # fmt: skip
     """Answer the smoothed step for the people of a block whom a bound stops."""
-    lower, upper, low, high, _ = bounds
-    cap = sharpness * HIGHEST_RISE * (1.0 + 1e-9)
-    feasible, ok = np.empty(m, np.bool_), np.empty(m, np.bool_)
-    load_boxes(X, who, m, lower, upper, low, high, slack, stopped[0], stopped[1], feasible)
-    settle_stopped(
-        m, s, slope, weights, direction, sharpness, cap, curve, first, stopped, buffers, u, ok
-    )
+    work, direction = stopped[2], path.along[0]
+    load_boxes(X, who, m, bounds, slack, stopped)
+    settle_stopped(m, slope, weights, direction, sharpness, curve, first, stopped)
     for p in range(m):
         i = who[p]
-        status[i] = FINE if ok[p] else NOT_CONVERGED
-        status[i] = status[i] if feasible[p] else INFEASIBLE
-        price[i] = u[p]
-        gained, cost[i], moved[i] = put_stopped(
-            X, i, p, u[p], slope, weights, direction, low, high, stopped, as_action, write, out
-        )
-        after[i] = s[p] + gained
+        status[i] = FINE if work[DONE + p] > 0.0 else NOT_CONVERGED
+        status[i] = status[i] if work[FEASIBLE + p] > 0.0 else INFEASIBLE
+        price[i], cost[i], moved[i] = work[PRICE + p], work[SPENT + p], work[SPENT + p] > 0.0
+        after[i] = work[SCORE + p] + work[GAINED + p]
+        if write:
+            put_stopped(X, i, p, direction, bounds[2], bounds[3], stopped, as_action, out)

@@ -213,8 +213,10 @@ class ScalarResponse(Response):
         after, trade = np.empty(len(rows)), reduction.trade
         scores, weight, bias = known_scores(score, rows)
         sharpness, first = self._sharpness(reduction), self.start == "stay"
-        path, who = free_path(reduction), np.arange(len(rows))
-        if path is not None:
+        path = free_path(reduction)
+        if path is None:
+            who = np.arange(len(rows))
+        else:
             smooth_rows(
                 rows, scores, weight, bias, trade.slope, trade.weights, path, reduction.bounds,
                 SLACK, trade.kind == KINKED, sharpness, first, as_action, write, answer.out, after,

@@ -10,29 +10,34 @@ from __future__ import annotations
 import numpy as np
 
 from countermove.response.curve import LEFT_OVER
-from countermove.response.plain_rows import row_of, trace_box
-from countermove.response.polyline import peak, price_of_gain
+from countermove.response.plain_rows import make_buffers, row_of, trace_box
+from countermove.response.polyline import HIGHEST_RISE, peak, price_of_gain
 from countermove.response.smoothing import jit, rise_and_bend
 
+BLOCK = 128
+"""People side by side: their rows stay in the nearest cache."""
 STEPS = 16
 """Newton's steps a block takes; four are usual."""
 FORETOLD = 1e-14
 """Share of its size, in step units, by which a gain may differ from what was foretold."""
 
-
-@jit
-def make_stopped(d, block):  # type: ignore[no-untyped-def]
-    """Allocate a block's boxes, turned so that people lie side by side, and its columns."""
-    columns = (
-        np.empty(block), np.empty(block), np.empty(block), np.empty(block), np.empty(block),
-        np.empty(block), np.empty(block), np.empty(block), np.empty(block), np.empty(block),
-    )  # fmt: skip
-    return np.empty((d, block)), np.empty((d, block)), columns
+# Columns of a block lie in one array at fixed distances, so that the compiler sees that
+# they do not overlap: column C of person p is ``work[C + p]``. Flags are 0 or 1.
+PRICE, SCORE, MARGIN, GAINED, RATE, SPENT, START, FLOOR = range(0, 8 * BLOCK, BLOCK)
+LEFT, RIGHT, AHEAD, SINGLE, SMALL, DONE, FEASIBLE = range(8 * BLOCK, 15 * BLOCK, BLOCK)
 
 
 @jit
-def load_boxes(X, who, m, lower, upper, low, high, slack, lo, hi, feasible):  # type: ignore[no-untyped-def]
+def make_stopped(d):  # type: ignore[no-untyped-def]
+    """Allocate a block's boxes (turned: people lie side by side), columns and one polyline."""
+    return np.empty((d, BLOCK)), np.empty((d, BLOCK)), np.empty(15 * BLOCK), make_buffers(d)
+
+
+@jit
+def load_boxes(X, who, m, bounds, slack, stopped):  # type: ignore[no-untyped-def]
     """Write the boxes of actions of the people ``who``, and whether each holds any action."""
+    lower, upper, low, high, _ = bounds
+    lo, hi, work, _ = stopped
     for p in range(m):
         i = who[p]
         a, b, c, e = row_of(lower, i), row_of(upper, i), row_of(low, i), row_of(high, i)
@@ -47,168 +52,171 @@ def load_boxes(X, who, m, lower, upper, low, high, slack, lo, hi, feasible):  # 
             most = upper[b, j] if upper[b, j] < above else above
             lo[j, p], hi[j, p] = least, most
             empty |= not least <= most
-        feasible[p] = empty == 0
+        work[FEASIBLE + p] = 1.0 if empty == 0 else 0.0
 
 
 @jit
-def act_at(u, m, slope, weights, direction, lo, hi, gained, rate, spent):  # type: ignore[no-untyped-def]
-    """Write gain, gain per price and cost of everybody's clipped action at price ``u``."""
+def act_at(price, m, slope, weights, direction, stopped):  # type: ignore[no-untyped-def]
+    """Write gain, gain per price and cost of everybody's clipped action at column ``price``."""
+    lo, hi, work, _ = stopped
     for p in range(m):
-        gained[p], rate[p], spent[p] = 0.0, 0.0, 0.0
+        work[GAINED + p] = work[RATE + p] = work[SPENT + p] = 0.0
     for j in range(slope.shape[0]):
+        along, score, weight = direction[j], slope[j], weights[j]
         for p in range(m):
-            free = u[p] * direction[j]
+            free = work[price + p] * along
             action = free if free > lo[j, p] else lo[j, p]
             action = action if action < hi[j, p] else hi[j, p]
-            gained[p] += slope[j] * action
-            spent[p] += weights[j] * action * action
-            rate[p] += slope[j] * direction[j] if action == free else 0.0
+            work[GAINED + p] += score * action
+            work[SPENT + p] += weight * action * action
+            work[RATE + p] += score * along if action == free else 0.0
 
 
 @jit
-def one_box(lo, hi, p, buffers):  # type: ignore[no-untyped-def]
-    """Copy one person's box into the buffers of a single polyline."""
+def begin(m, slope, weights, direction, stopped):  # type: ignore[no-untyped-def]
+    """Write gain and cost of the cheapest allowed actions, and open the brackets."""
+    work = stopped[2]
+    for p in range(m):
+        work[LEFT + p] = work[DONE + p] = work[SMALL + p] = 0.0
+    act_at(LEFT, m, slope, weights, direction, stopped)
+    for p in range(m):
+        work[START + p], work[FLOOR + p] = work[GAINED + p], work[SPENT + p]
+
+
+@jit
+def trace_alone(p, slope, weights, cap, stopped):  # type: ignore[no-untyped-def]
+    """Trace the polyline of one person of the block; return its knots and the rate beyond."""
+    lo, hi, _, buffers = stopped
     for j in range(lo.shape[0]):
         buffers[0][j], buffers[1][j] = lo[j, p], hi[j, p]
+    return trace_box(slope, weights, cap, buffers)
 
 
 @jit
-def cross_stopped(  # type: ignore[no-untyped-def]
-    m, s, margin, slope, weights, direction, gain, stopped, buffers, u, favoured, crossed
-):
-    """Write the prices at which stopped people cross, zero for those who do not."""
-    lo, hi, columns = stopped
-    _, rate, spent, start, floor, right = columns[:6]
-    for p in range(m):
-        u[p] = 0.0
-    act_at(u, m, slope, weights, direction, lo, hi, start, rate, floor)
-    free = 0.0
-    for j in range(slope.shape[0]):
-        free += slope[j] * direction[j]
-    for p in range(m):
-        favoured[p], crossed[p] = s[p] + start[p] >= 0.0, False
-        u[p] = (margin[p] - s[p]) / free if free > 0.0 else 0.0
-        right[p] = np.inf
-    arrive(m, s, margin, slope, weights, direction, stopped, u, favoured, crossed)
-    for p in range(m):
-        if favoured[p]:
-            u[p], crossed[p] = 0.0, False
-            continue
-        cost = spent[p]
-        if not crossed[p]:
-            one_box(lo, hi, p, buffers)
-            count, tail = trace_box(slope, weights, np.inf, buffers)
-            u[p], cost = price_of_gain(*buffers[2:5], count, tail, margin[p] - s[p])
-        crossed[p] = favoured[p] = cost - floor[p] < gain
-        u[p] = u[p] if crossed[p] else 0.0
+def cross_stopped(m, slope, weights, direction, free, gain, stopped):  # type: ignore[no-untyped-def]
+    """Replace the price by that of crossing, zero for those who do not; DONE tells who does.
 
-
-@jit
-def arrive(m, s, margin, slope, weights, direction, stopped, u, settled, done):  # type: ignore[no-untyped-def]
-    """Take Newton's steps to ``gain(u) = margin - s``, exact once on the right piece.
-
-    ``done`` tells who arrived within the safety margin; ``settled`` people are left out.
+    ``free`` is the gain per price without bounds.
     """
-    lo, hi, columns = stopped
-    gained, rate, spent, _, _, right, left = columns[:7]
+    work, buffers = stopped[2], stopped[3]
+    begin(m, slope, weights, direction, stopped)
     for p in range(m):
-        left[p] = 0.0
+        work[PRICE + p] = (work[MARGIN + p] - work[SCORE + p]) / free if free > 0.0 else 0.0
+        work[RIGHT + p] = np.inf
+    arrive(m, slope, weights, direction, stopped)
+    for p in range(m):
+        crosses = False
+        if work[SCORE + p] + work[START + p] < 0.0:
+            cost = work[SPENT + p]
+            if work[DONE + p] == 0.0:
+                count, tail = trace_alone(p, slope, weights, np.inf, stopped)
+                need = work[MARGIN + p] - work[SCORE + p]
+                work[PRICE + p], cost = price_of_gain(*buffers[2:5], count, tail, need)
+            crosses = cost - work[FLOOR + p] < gain
+        work[DONE + p] = 1.0 if crosses else 0.0
+        work[PRICE + p] = work[PRICE + p] if crosses else 0.0
+    act_at(PRICE, m, slope, weights, direction, stopped)
+
+
+@jit
+def arrive(m, slope, weights, direction, stopped):  # type: ignore[no-untyped-def]
+    """Take Newton's steps to ``gain(u) = margin - s``, exact once on the right piece."""
+    work = stopped[2]
     for _ in range(STEPS):
-        act_at(u, m, slope, weights, direction, lo, hi, gained, rate, spent)
+        act_at(PRICE, m, slope, weights, direction, stopped)
         waiting = 0
         for p in range(m):
-            miss = margin[p] - s[p] - gained[p]
-            done[p] = (miss <= 0.5 * margin[p]) & (miss >= -margin[p])
-            left[p] = u[p] if miss > 0.0 else left[p]
-            right[p] = right[p] if miss > 0.0 else u[p]
-            ahead = u[p] + miss / rate[p]
-            inside = (ahead > left[p]) & (ahead < right[p])
-            ahead = ahead if inside else 0.5 * (left[p] + right[p])
+            u, margin = work[PRICE + p], work[MARGIN + p]
+            miss = margin - work[SCORE + p] - work[GAINED + p]
+            done = (miss <= 0.5 * margin) & (miss >= -margin)
+            left = u if miss > 0.0 else work[LEFT + p]
+            right = work[RIGHT + p] if miss > 0.0 else u
+            ahead = u + miss / work[RATE + p]
+            ahead = ahead if (ahead > left) & (ahead < right) else 0.5 * (left + right)
             # Where nothing moves and nothing bounds the price the polyline is needed.
-            lost = ahead == np.inf
-            u[p] = u[p] if done[p] | lost else ahead
-            waiting += not (done[p] | settled[p] | lost)
+            lost = not ahead < np.inf
+            there = work[SCORE + p] + work[START + p] >= 0.0
+            work[LEFT + p], work[RIGHT + p] = left, right
+            work[DONE + p] = 1.0 if done else 0.0
+            work[PRICE + p] = u if done | lost else ahead
+            waiting += not (done | lost | there)
         if waiting == 0:
-            break
+            return
 
 
 @jit
-def settle_stopped(  # type: ignore[no-untyped-def]
-    m, s, slope, weights, direction, sharpness, cap, curve, first, stopped, buffers, u, done
-):
-    """Write the prices at which stopped people answer the smoothed step, and who converged."""
-    lo, hi, columns = stopped
-    _, rate, spent, start, floor, right, left, most, alone = columns[:9]
+def settle_stopped(m, slope, weights, direction, sharpness, curve, first, stopped):  # type: ignore[no-untyped-def]
+    """Replace the price by that of the smoothed step's answer; DONE tells who converged."""
+    work, buffers = stopped[2], stopped[3]
+    cap = sharpness * HIGHEST_RISE * (1.0 + 1e-9)
+    begin(m, slope, weights, direction, stopped)
     for p in range(m):
-        left[p], right[p] = 0.0, cap
-    act_at(right, m, slope, weights, direction, lo, hi, most, rate, spent)
-    act_at(left, m, slope, weights, direction, lo, hi, start, rate, floor)
+        work[RIGHT + p] = cap
+        work[PRICE + p] = min(work[PRICE + p], cap)
+    act_at(RIGHT, m, slope, weights, direction, stopped)
     for p in range(m):
         # Off the fold the objective bends one way only: there is a single answer.
-        beyond = sharpness * (s[p] + start[p]) >= curve.high_fold
-        short = sharpness * (s[p] + most[p]) <= curve.low_fold
+        beyond = sharpness * (work[SCORE + p] + work[START + p]) >= curve.high_fold
+        short = sharpness * (work[SCORE + p] + work[GAINED + p]) <= curve.low_fold
         single = (curve.low_fold == curve.high_fold) | beyond | short
-        alone[p], done[p] = (1.0 if single else 0.0), False
-        u[p] = min(u[p], cap)
-    balance(m, s, slope, weights, direction, sharpness, curve.c, stopped, u, done)
+        work[SINGLE + p] = 1.0 if single else 0.0
+    balance(m, slope, weights, direction, sharpness, curve.c, stopped)
     for p in range(m):
-        if not (done[p] and alone[p] > 0.0):
-            one_box(lo, hi, p, buffers)
-            count, tail = trace_box(slope, weights, cap, buffers)
-            _, u[p], _, done[p] = peak(*buffers[2:5], count, tail, s[p], sharpness, first)
+        if work[DONE + p] == 0.0 or work[SINGLE + p] == 0.0:
+            count, tail = trace_alone(p, slope, weights, cap, stopped)
+            s = work[SCORE + p]
+            _, u, _, ok = peak(*buffers[2:5], count, tail, s, sharpness, first)
+            work[PRICE + p], work[DONE + p] = u, (1.0 if ok else 0.0)
+    act_at(PRICE, m, slope, weights, direction, stopped)
 
 
 @jit
-def balance(m, s, slope, weights, direction, sharpness, c, stopped, u, done):  # type: ignore[no-untyped-def]
+def balance(m, slope, weights, direction, sharpness, c, stopped):  # type: ignore[no-untyped-def]
     """Take Newton's steps to the price that equals the slope of the step where it leads to.
 
     A person has arrived when a step that leaves too little to matter gained what its
     rate foretold: no feature has started or stopped moving on the way.
     """
-    lo, hi, columns = stopped
-    gained, rate, spent, _, _, right, left, foretold, alone, small = columns
-    for p in range(m):
-        small[p] = 0.0
+    work = stopped[2]
     for _ in range(STEPS):
-        act_at(u, m, slope, weights, direction, lo, hi, gained, rate, spent)
+        act_at(PRICE, m, slope, weights, direction, stopped)
         waiting = 0
         for p in range(m):
-            risen, bent = rise_and_bend(sharpness * (s[p] + gained[p]))
-            gap = sharpness * abs(gained[p] - foretold[p])
-            done[p] |= (small[p] > 0.0) & (gap <= FORETOLD * (1.0 + sharpness * abs(gained[p])))
-            miss = sharpness * risen - u[p]
-            left[p] = u[p] if miss > 0.0 else left[p]
-            right[p] = right[p] if miss > 0.0 else u[p]
-            steep = 1.0 - sharpness * sharpness * bent * rate[p]
-            ahead = u[p] + miss / steep
-            newton = (steep > 0.0) & (ahead >= left[p]) & (ahead <= right[p])
-            ahead = ahead if newton else 0.5 * (left[p] + right[p])
-            move = sharpness * rate[p] * (ahead - u[p])
-            near = abs(miss) <= 4e-16 * u[p]
-            small[p] = 1.0 if newton & ((c * move * move <= LEFT_OVER * steep) | near) else 0.0
-            foretold[p] = gained[p] + rate[p] * (ahead - u[p])
-            u[p] = u[p] if done[p] else ahead
-            waiting += not (done[p] | (alone[p] == 0.0))
+            u, gained, rate = work[PRICE + p], work[GAINED + p], work[RATE + p]
+            risen, bent = rise_and_bend(sharpness * (work[SCORE + p] + gained))
+            gap = sharpness * abs(gained - work[AHEAD + p])
+            same = gap <= FORETOLD * (1.0 + sharpness * abs(gained))
+            done = (work[DONE + p] > 0.0) | ((work[SMALL + p] > 0.0) & same)
+            miss = sharpness * risen - u
+            left = u if miss > 0.0 else work[LEFT + p]
+            right = work[RIGHT + p] if miss > 0.0 else u
+            steep = 1.0 - sharpness * sharpness * bent * rate
+            ahead = u + miss / steep
+            newton = (steep > 0.0) & (ahead >= left) & (ahead <= right)
+            ahead = ahead if newton else 0.5 * (left + right)
+            move = sharpness * rate * (ahead - u)
+            small = (c * move * move <= LEFT_OVER * steep) | (abs(miss) <= 4e-16 * u)
+            work[LEFT + p], work[RIGHT + p] = left, right
+            work[SMALL + p] = 1.0 if newton & small else 0.0
+            work[AHEAD + p] = gained + rate * (ahead - u)
+            work[DONE + p] = 1.0 if done else 0.0
+            work[PRICE + p] = u if done else ahead
+            waiting += not (done | (work[SINGLE + p] == 0.0))
         if waiting == 0:
-            break
+            return
 
 
 @jit
-def put_stopped(  # type: ignore[no-untyped-def]
-    X, i, p, u, slope, weights, direction, low, high, stopped, as_action, write, out
-):
-    """Write the clipped action, or the place it leads to; return gain, cost and who moved."""
-    lo, hi = stopped[0], stopped[1]
-    a, b = row_of(low, i), row_of(high, i)
-    gained, cost, moved = 0.0, 0.0, False
+def put_stopped(X, i, p, direction, low, high, stopped, as_action, out):  # type: ignore[no-untyped-def]
+    """Write the clipped action, or the place it leads to, exactly inside its bounds."""
+    lo, hi, work, _ = stopped
+    a, b, u = row_of(low, i), row_of(high, i), work[PRICE + p]
     for j in range(X.shape[1]):
-        action = min(max(u * direction[j], lo[j, p]), hi[j, p])
-        gained += slope[j] * action
-        cost += weights[j] * action * action
-        moved |= action != 0.0
-        if write and as_action:
-            out[i, j] = action
-        elif write:
-            there = min(max(X[i, j] + action, low[a, j]), high[b, j])
-            out[i, j] = there if action != 0.0 else X[i, j]
-    return gained, cost, moved
+        action = u * direction[j]
+        action = action if action > lo[j, p] else lo[j, p]
+        action = action if action < hi[j, p] else hi[j, p]
+        there = X[i, j] + action
+        there = there if there > low[a, j] else low[a, j]
+        there = there if there < high[b, j] else high[b, j]
+        place = there if action != 0.0 else X[i, j]
+        out[i, j] = action if as_action else place
