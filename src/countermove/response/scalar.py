@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -24,7 +24,6 @@ from countermove.response.base import (
     Floats,
     Mask,
     OnFailure,
-    Response,
     Responses,
     check_converged,
     people,
@@ -37,12 +36,17 @@ from countermove.response.gradient import (
     attach_score,
 )
 from countermove.response.price_equation import last_proxy, smoothed_step_price
+from countermove.response.smoothed import (
+    Gradient,
+    SmoothedResponse,
+    Start,
+    check_choice,
+    check_positive,
+)
 from countermove.response.trade import KINKED, Reduction, known_scores, sharpness_of
 from countermove.response.training_signal import plain_signal
 from countermove.scores import LinearScore, Score
 
-Start = Literal["global", "stay"]
-Gradient = Literal["fixed_point", "last_proxy"]
 Stopping = Literal["row", "batch", "increasing"]
 
 
@@ -57,7 +61,7 @@ class _Run:
     converged: Mask
 
 
-class ScalarResponse(Response):
+class ScalarResponse(SmoothedResponse):
     r"""The response to a smoothed decision, exact to 1e-10.
 
     .. math:: \Delta(x) = \arg\max_{x'} \sigma^*\!\left(\frac{s(x')}{\tau N}\right) - c(x, x')
@@ -93,7 +97,9 @@ class ScalarResponse(Response):
         below tolerance; ``"increasing"``: a fixed number of steps that grows by
         one per epoch (`for_epoch`).
     unit
-        Replaces N(w), and is then a constant.
+        Score per unit of distance: a positive number that replaces N(w), whether
+        ``normalised`` or not, and is then a constant without a derivative. It lets several
+        rules, or a rule before and after retraining, be answered on one scale.
     """
 
     def __init__(
@@ -111,24 +117,13 @@ class ScalarResponse(Response):
         stopping: Stopping = "row",
         unit: float | None = None,
     ) -> None:
-        super().__init__(cost, actions)
-        for value, kind, what in (
-            (start, Start, "start"),
-            (gradient, Gradient, "gradient"),
-            (stopping, Stopping, "stopping"),
-        ):
-            if value not in get_args(kind):
-                raise ParameterError(f"{what} is one of {get_args(kind)}, got {value!r}")
-        _check_positive(temperature=temperature, tolerance=tolerance, max_iterations=max_iterations)
-        if unit is not None:
-            _check_positive(unit=unit)
+        super().__init__(
+            cost, actions, temperature, start, normalised, gradient, tolerance, max_iterations, unit
+        )
+        check_choice("stopping", stopping, Stopping)
         if not polish and start == "global":
             raise ParameterError('polish=False iterates from x and needs start="stay"')
-        self.temperature = float(temperature)
-        self.start, self.normalised, self.gradient = start, bool(normalised), gradient
         self.polish, self.stopping = bool(polish), stopping
-        self.tolerance, self.max_iterations = float(tolerance), int(max_iterations)
-        self.unit = unit
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -146,7 +141,7 @@ class ScalarResponse(Response):
 
     def at_temperature(self, temperature: float) -> Self:
         """Return the same response at another temperature."""
-        _check_positive(temperature=temperature)
+        check_positive(temperature=temperature)
         other = copy.copy(self)
         other.temperature = float(temperature)
         return other
@@ -187,9 +182,7 @@ class ScalarResponse(Response):
 
     def describe(self) -> dict[str, Any]:
         """Return every argument, JSON-ready."""
-        names = ("temperature", "start", "normalised", "gradient", "polish", "tolerance")
-        more = {name: getattr(self, name) for name in (*names, "max_iterations", "stopping")}
-        return super().describe() | more
+        return super().describe() | {"polish": self.polish, "stopping": self.stopping}
 
     def _unit(self, reduction: Reduction) -> float:
         if self.unit is not None:
@@ -282,9 +275,3 @@ class ScalarResponse(Response):
             fixed: Tensor = score(X.detach())
             return fixed
         return None
-
-
-def _check_positive(**values: float) -> None:
-    for name, value in values.items():
-        if not (np.isfinite(value) and value > 0):
-            raise ParameterError(f"{name} must be positive and finite, got {value!r}")

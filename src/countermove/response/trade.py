@@ -152,8 +152,11 @@ def slope_of(score: Score) -> Tensor:
     slope = score.slope()
     if slope is None:
         raise ParameterError(
-            f"{type(score).__name__} is not affine in the features that move, so its response "
-            "does not reduce to one number per person; use a score with a slope"
+            f"{type(score).__name__} has no slope: it is not affine in the features that move, so "
+            "people's answer does not reduce to one number each and there is no N(w) to measure "
+            "distance by. unit=<score per unit of distance> can stand for N(w), but nothing can "
+            "stand for the slope: publish a score that is affine in what moves (LinearScore, or "
+            "PartlyLinearScore, any network in the other features)"
         )
     return slope
 
