@@ -33,9 +33,10 @@ def people_listed(actions: ActionSet) -> int | None:
 
 def pick_people(actions: ActionSet, rows: ArrayLike) -> dict[str, Any]:
     """Return the bounds of the people in ``rows``, in that order, by name."""
-    n, chosen = people_listed(actions), np.asarray(rows)
+    n = people_listed(actions)
     if n is None:
         return {}
+    chosen = np.asarray(rows)
     outside = np.unique(chosen[(chosen < 0) | (chosen >= n)])
     if outside.size:
         raise ParameterError(
