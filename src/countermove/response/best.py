@@ -176,9 +176,10 @@ class BestResponse(Response):
             who = np.arange(len(rows))
         else:
             best_rows(
-                rows, scores, weight, bias, trade.slope, trade.weights, path, reduction.bounds,
-                SLACK, trade.kind == KINKED, gain, as_action, write, out, answer.price,
-                answer.cost, answer.multiplier, answer.favoured, answer.crossed, answer.moved,
+                rows, scores, weight, bias, trade.slope, trade.weights,
+                trade.kink if trade.kind == KINKED else np.empty(0), path, reduction.bounds,
+                SLACK, gain, as_action, write, out, answer.price, answer.cost,
+                answer.multiplier, answer.favoured, answer.crossed, answer.moved,
                 answer.status,
             )  # fmt: skip
             who = np.flatnonzero(answer.status == STOPPED)

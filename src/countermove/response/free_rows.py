@@ -14,6 +14,7 @@ import numpy as np
 from countermove.response.curve import follow_block, make_curve, make_grid
 from countermove.response.failures import FINE, INFEASIBLE, NOT_CONVERGED, NOT_FINITE, STOPPED
 from countermove.response.free_path import aim, free_gain, free_price
+from countermove.response.kinked_rows import cross_kinked
 from countermove.response.plain_rows import row_of, row_score, safety
 from countermove.response.polyline import peak
 from countermove.response.smoothing import jit, rise
@@ -82,12 +83,29 @@ def place_block(X, first, m, u, path, bounds, as_action, write, out, spare, outs
 
 
 @jit
+def free_crossings(  # type: ignore[no-untyped-def]
+    X, first, m, s, weight, bias, known, slope, path, kinked, gain, margin, u, missed
+):
+    """Write everybody's price of crossing without bounds, zero for those who do not cross."""
+    for p in range(m):
+        margin[p], u[p], missed[p] = 0.0, 0.0, False
+        if s[p] < 0.0:
+            margin[p] = safety(X[first + p], weight, bias, s[p], known)
+            if path.beyond > 0.0:
+                ahead, spent = free_price(path, margin[p] - s[p])
+                u[p] = ahead if spent < gain else 0.0
+            if kinked and u[p] > 0.0:
+                u[p], hit = aim(path, slope, margin[p] - s[p], margin[p], u[p])
+                missed[p] = not hit
+
+
+@jit
 def best_rows(  # type: ignore[no-untyped-def]
-    X, scores, weight, bias, slope, weights, path, bounds, slack, kinked, gain, as_action, write,
+    X, scores, weight, bias, slope, weights, kink, path, bounds, slack, gain, as_action, write,
     out, price, cost, multiplier, favoured, crossed, moved, status,
 ):  # fmt: skip
     """Answer the hard step in closed form: cross where that costs less than ``gain``."""
-    d, known = X.shape[1], scores.shape[0] > 0
+    d, known, kinked = X.shape[1], scores.shape[0] > 0, kink.shape[0] > 0
     numbers, (outside, missed), who = make_block()
     s, margin, u = numbers[:3]
     stopped, spare = make_stopped(d), np.empty(d)
@@ -95,16 +113,9 @@ def best_rows(  # type: ignore[no-untyped-def]
     for first in range(0, X.shape[0], BLOCK):
         m = min(BLOCK, X.shape[0] - first)
         score_block(X, first, m, scores, weight, bias, s)
-        for p in range(m):
-            margin[p], u[p], missed[p] = 0.0, 0.0, False
-            if s[p] < 0.0:
-                margin[p] = safety(X[first + p], weight, bias, s[p], known)
-                if path.beyond > 0.0:
-                    ahead, spent = free_price(path, margin[p] - s[p])
-                    u[p] = ahead if spent < gain else 0.0
-                if kinked and u[p] > 0.0:
-                    u[p], hit = aim(path, slope, margin[p] - s[p], margin[p], u[p])
-                    missed[p] = not hit
+        free_crossings(
+            X, first, m, s, weight, bias, known, slope, path, kinked, gain, margin, u, missed
+        )
         place_block(X, first, m, u, path, bounds, as_action, write, out, spare, outside)
         count = 0
         for p in range(m):
@@ -120,6 +131,12 @@ def best_rows(  # type: ignore[no-untyped-def]
                 status[i] = STOPPED
                 who[count], work[SCORE + count], work[MARGIN + count] = i, s[p], margin[p]
                 count += 1
+        for p in range(count if kinked else 0):
+            cross_kinked(
+                X, who[p], work[SCORE + p], work[MARGIN + p], slope, weights, kink, bounds, slack,
+                gain, stopped[3], as_action, write, out, price, cost, multiplier, favoured,
+                crossed, moved, status,
+            )  # fmt: skip
         if count and not kinked:
             best_stopped(
                 X, who, count, slope, weights, path, bounds, slack, gain, stopped, as_action,
