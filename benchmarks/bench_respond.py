@@ -45,6 +45,8 @@ def responses() -> dict[str, Response]:
         "best, binding box": BestResponse(cost, box),
         "smooth, binding box": ScalarResponse(cost, box),
         "best, mixture": BestResponse(MixtureCost(direction, 0.3)),
+        "smooth, mixture": ScalarResponse(MixtureCost(direction, 0.3)),
+        "best, mixture, binding box": BestResponse(MixtureCost(direction, 0.3), box),
     }
 
 

@@ -10,7 +10,7 @@ import torch
 from countermove.errors import ModelFileError
 from countermove.scores import LinearScore
 from countermove.training import Loss, Trainer
-from countermove.training.checkpoints import Checkpoint, replace_file
+from countermove.training.checkpoints import Checkpoint
 
 from .conftest import BlindRisk
 from .test_trainer import start, weights
@@ -115,21 +115,6 @@ def test_nested_state_comes_back_as_it_was(tmp_path):
     assert loaded["a"][1] == {"b": None, 0: 1.5}
     assert loaded["flag"] is True
     assert loaded["empty"] == []
-
-
-@pytest.mark.fault
-def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    replace_file(path, b"old")
-
-    def refuse(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("countermove.training.checkpoints.os.replace", refuse)
-    with pytest.raises(OSError, match="disk full"):
-        replace_file(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_no_file_is_written_unless_asked_for(sample, tmp_path, risk, monkeypatch):

@@ -22,6 +22,7 @@ from countermove.learning.fitting import Recipe
 from countermove.learning.populations import Population, population
 from countermove.learning.regularisers import Regulariser
 from countermove.people import ActionSet, Cost
+from countermove.people.per_person import check_people
 from countermove.randomness import generator
 from countermove.response.base import Responses
 from countermove.scores import LinearScore, Score
@@ -63,7 +64,8 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A `Score` to start from (copied); None: linear.
     cost, actions
         What a move costs and which are allowed, in the units of ``X``; None:
-        ``QuadraticCost(1.0)``, everything may move.
+        ``QuadraticCost(1.0)``, everything may move. Bounds of shape (n, d) belong to
+        the n rows given to ``fit`` (followed by those of ``validation``, if given).
     response
         ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` (blind training), a
         `Response`, or a robust population: a list of these or ``{"kind": "robust",
@@ -173,15 +175,18 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 signs, self.validation_fraction, generator(seed, "validation")
             )
             train, valid = (rows[kept], signs[kept]), (rows[held], signs[held])
+            order, listed = np.concatenate([kept, held]), len(rows)
         else:
             train, valid = (rows, signs), self._checked(*validation)
+            order = np.arange(len(rows) + len(valid[1]))
+            listed = len(order)
         given = self.__dict__["score"]
         if given is not None and given.n_features != rows.shape[1]:
             raise ParameterError(
                 f"the score reads {given.n_features} features, X has {rows.shape[1]}"
             )
         sample = Sample(*map(torch.from_numpy, (*train, *valid)))
-        score, history = self._recipe(seed).fit(
+        score, history = self._recipe_of(seed, order, listed).fit(
             given, sample, checkpoint=checkpoint, progress=progress
         )
         self.score_: Score = score
@@ -280,6 +285,13 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             start=self.start,
             calibrate=self.calibrate,
         )
+
+    def _recipe_of(self, seed: int, order: NDArray[np.intp], listed: int) -> Recipe:
+        """Return the recipe for the rows in ``order``, of ``listed`` people with bounds."""
+        recipe = self._recipe(seed)
+        for member in (*recipe.trained_against.members, *recipe.judged_by.members):
+            check_people(member.actions, listed, "training and validation together")
+        return recipe.of_rows(order)
 
     def _population(self, response: Any, temperature: float) -> Population:
         return population(response, self.cost, self.actions, temperature)

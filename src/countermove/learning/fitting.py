@@ -8,10 +8,12 @@ see, get the last word on the intercept.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from countermove.errors import ParameterError, UnknownNameError, nearest
@@ -92,6 +94,13 @@ class Recipe:
             fitted = self._settled(fitted, X, y)[0]
         return fitted, history
 
+    def of_rows(self, rows: NDArray[np.intp]) -> Recipe:
+        """Return the recipe whose per-person bounds follow ``rows``: training, then validation."""
+        trained = self.trained_against.of_rows(rows)
+        same = self.judged_by is self.trained_against
+        judges = trained if same else self.judged_by.of_rows(rows)
+        return replace(self, trained_against=trained, judged_by=judges)
+
     def begin(self, score: Score | None, sample: Sample) -> Score:
         """Return the score strategic training starts from."""
         start = self.start or self._usual_start(score)
@@ -119,7 +128,8 @@ class Recipe:
 
     def _settled(self, score: Score, X: Tensor, y: Tensor) -> tuple[Score, float]:
         """Return the score with the best intercept after response, and its accuracy."""
-        people = self.judged_by
+        # The sample lists the training rows first: these are its first people.
+        people = self.judged_by.of_rows(range(len(y)))
         # A cut's rank among n people is known to about half of 1/sqrt(n): judge it as far around.
         smoothing = 0.5 / len(y) ** 0.5
         cut = best_shift(score, people.members, X.numpy(), y.numpy(), people.weights, smoothing)

@@ -102,6 +102,15 @@ class StrategicRisk:
         same = all(new is old for new, old in zip(responses, self.responses, strict=True))
         return self if same else replace(self, responses=responses)
 
+    def of_rows(self, rows: Tensor) -> Self:
+        """Return the risk of some people of the sample: bounds of their own follow them."""
+        responses = tuple(response.of_rows(rows) for response in self.responses)
+        judges = tuple(response.of_rows(rows) for response in self.judged_by)
+        pairs = zip((*responses, *judges), (*self.responses, *self.judged_by), strict=True)
+        if all(new is old for new, old in pairs):
+            return self
+        return replace(self, responses=responses, judged_by=judges)
+
     def parameters(self) -> Iterable[nn.Parameter]:
         """Return nothing: only the score is learned."""
         return ()

@@ -7,7 +7,7 @@ file holds; several of them make a robust population.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from countermove.errors import ParameterError, UnknownNameError, nearest
@@ -47,6 +47,10 @@ class Population:
     def published(self) -> bool:
         """Whether this is the SERM paper's population, trained by the paper's protocol."""
         return [member.name for member in self.members] == ["published"]
+
+    def of_rows(self, rows: Any) -> Population:
+        """Return the population of some people only: per-person bounds follow them."""
+        return replace(self, members=tuple(member.of_rows(rows) for member in self.members))
 
     @property
     def only(self) -> Response:

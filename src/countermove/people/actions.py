@@ -125,6 +125,13 @@ class ActionSet:
         up[list(self.only_decrease + self.immutable)] = False
         return down, up
 
+    def of_rows(self, rows: ArrayLike) -> ActionSet:
+        """Return the set of some people only: per-person bounds follow them (else itself)."""
+        from countermove.people.per_person import pick_people
+
+        picked = pick_people(self, rows)
+        return self._copy(**picked) if picked else self
+
     def for_response(self) -> ActionSet:
         """Return the set a continuous response uses: one-hot groups stay as they are."""
         if not self.groups:
@@ -316,7 +323,8 @@ class ActionSet:
             return np.full((1, n_features), fill)
         if value.ndim == 2 and value.shape[0] not in (1, n_rows):
             raise ParameterError(
-                f"{name} holds bounds of {value.shape[0]} people but {n_rows} were given"
+                f"{name} holds bounds of {value.shape[0]} people but {n_rows} were given; "
+                "take the same rows of both (ActionSet.of_rows), or give it shape (d,)"
             )
         return np.ascontiguousarray(np.atleast_2d(value))
 

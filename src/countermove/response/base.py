@@ -6,6 +6,7 @@ score and people it says where they move to, and what the rule then decides.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar
@@ -107,6 +108,15 @@ class Response(ABC):
     def for_epoch(self, epoch: int) -> Self:
         """Return the response of a training epoch counted from 0: the same, unless it says so."""
         return self
+
+    def of_rows(self, rows: Any) -> Self:
+        """Return the response of the people in ``rows``: per-person bounds follow them."""
+        actions = self.actions.of_rows(rows)
+        if actions is self.actions:
+            return self
+        other = copy.copy(self)
+        other.actions, other._plans = actions, {}
+        return other
 
     def describe(self) -> dict[str, Any]:
         """Return the name, cost and actions, JSON-ready."""

@@ -7,13 +7,14 @@ reach the score gain a person can afford; that sum is also the training signal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from countermove.people import QuadraticCost
+from countermove.people.actions import SLACK
 from countermove.response.answer import Answer
 from countermove.response.base import (
     GAIN,
@@ -25,9 +26,9 @@ from countermove.response.base import (
     check_converged,
     people,
 )
-from countermove.response.failures import raise_failures, raise_not_finite
+from countermove.response.failures import STOPPED, raise_failures, raise_not_finite
 from countermove.response.gradient import CrossingAction, Reach
-from countermove.response.trade import Reduction, known_scores, plain_arrays, slope_of
+from countermove.response.trade import KINKED, Reduction, known_scores, slope_of
 from countermove.scores import Score
 
 if TYPE_CHECKING:
@@ -115,6 +116,13 @@ class BestResponse(Response):
         check_converged(raise_failures(rows, answer.status, reduction.trade), "raise")
         return np.where(answer.favoured, answer.cost, np.inf)
 
+    def of_rows(self, rows: Any) -> Self:
+        """Return the response of the people in ``rows``, with a solver of its own."""
+        other = super().of_rows(rows)
+        if other is not self:
+            other._solver = None
+        return other
+
     def _is_conic(self, score: Score) -> bool:
         """Return whether only a conic solver can answer: no closed form, or a kink with A."""
         if isinstance(self.cost, QuadraticCost):
@@ -156,22 +164,32 @@ class BestResponse(Response):
         as_action: bool,
         gain: float = GAIN,
     ) -> Answer:
-        from countermove.response.engine import PLAIN, solve_best
-        from countermove.response.plain_rows import best_plain_rows, safety_rows, score_rows
+        from countermove.response.engine import solve_best
+        from countermove.response.free_path import free_path
+        from countermove.response.free_rows import best_rows
+        from countermove.response.plain_rows import safety_rows, score_rows
 
         answer, trade, write = Answer.empty(len(rows), out), reduction.trade, len(out) > 0
         scores, weight, bias = known_scores(score, rows)
-        if trade.kind in PLAIN:
-            best_plain_rows(
-                rows, scores, weight, bias, *plain_arrays(trade), gain, as_action, write, out,
-                answer.price, answer.cost, answer.favoured, answer.crossed, answer.moved,
+        path = free_path(reduction)
+        if path is None:
+            who = np.arange(len(rows))
+        else:
+            best_rows(
+                rows, scores, weight, bias, trade.slope, trade.weights,
+                trade.kink if trade.kind == KINKED else np.empty(0), path, reduction.bounds,
+                SLACK, gain, as_action, write, out, answer.price, answer.cost,
+                answer.multiplier, answer.favoured, answer.crossed, answer.moved,
                 answer.status,
             )  # fmt: skip
+            who = np.flatnonzero(answer.status == STOPPED)
+        if not len(who):
             return answer
         known = len(scores) > 0
         scores = scores if known else score_rows(rows, weight, bias)
-        raise_not_finite(rows, scores)
+        if path is None:
+            raise_not_finite(rows, scores)
         margin = np.empty(len(rows))
         safety_rows(rows, weight, bias, scores, known, margin)
-        solve_best(trade, rows, scores, margin, gain, as_action, write, answer)
+        solve_best(trade, rows, scores, margin, gain, as_action, write, who, answer)
         return answer

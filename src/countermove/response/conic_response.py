@@ -14,19 +14,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from countermove.errors import ParameterError
 from countermove.people import ActionSet, Cost
 from countermove.response.base import (
     Floats,
     OnFailure,
-    Response,
     Responses,
     check_converged,
     people,
 )
 from countermove.response.conic import Batch, Layer, Shape, Solver, proxy_layer
 from countermove.response.failures import raise_not_finite
-from countermove.response.scalar import Gradient, Start
+from countermove.response.smoothed import Gradient, SmoothedResponse, Start
 from countermove.response.smoothing import smoothed_step
 from countermove.response.trade import Plan, slope_of
 from countermove.scores import Score
@@ -48,12 +46,12 @@ class Rule:
     sharpness: Tensor
 
 
-class ConicResponse(Response):
+class ConicResponse(SmoothedResponse):
     r"""The response to a smoothed decision for any convex cost and polyhedral actions.
 
     Parameters
     ----------
-    cost, actions, temperature, start, normalised, gradient
+    cost, actions, temperature, start, normalised, gradient, unit
         As in `ScalarResponse`. ``start="global"`` runs the procedure from several
         points and keeps the best; it is not a proof of globality.
     tolerance, max_iterations
@@ -76,15 +74,11 @@ class ConicResponse(Response):
         tolerance: float = 1e-6,
         max_iterations: int = 200,
         solver: Solver | None = None,
+        unit: float | None = None,
     ) -> None:
-        super().__init__(cost, actions)
-        if start not in ("global", "stay") or gradient not in ("fixed_point", "last_proxy"):
-            raise ParameterError(f"unknown start {start!r} or gradient {gradient!r}")
-        if not temperature > 0.0:
-            raise ParameterError(f"temperature must be positive, got {temperature!r}")
-        self.temperature, self.start = float(temperature), start
-        self.normalised, self.gradient = bool(normalised), gradient
-        self.tolerance, self.max_iterations = float(tolerance), int(max_iterations)
+        super().__init__(
+            cost, actions, temperature, start, normalised, gradient, tolerance, max_iterations, unit
+        )
         self.solver = solver
         self._layers: dict[Shape, Layer] = {}
 
@@ -114,9 +108,10 @@ class ConicResponse(Response):
         slope = plan.movable(slope_of(score))
         now: Tensor = score(X)
         raise_not_finite(X.detach().numpy(), now.detach().numpy())
-        unit = plan.unit(slope) if self.normalised else torch.ones((), dtype=torch.float64)
-        if float(unit.detach()) == 0.0:
-            unit = torch.ones((), dtype=torch.float64)
+        unit = torch.tensor(1.0 if self.unit is None else self.unit, dtype=torch.float64)
+        if self.unit is None and self.normalised:
+            reach = plan.unit(slope)
+            unit = reach if float(reach.detach()) > 0.0 else unit
         rule = Rule(now, slope, 1.0 / (self.temperature * unit))
         problem = Problem(self, plan, X)
         with torch.no_grad():

@@ -26,6 +26,10 @@ STEEPEST = 0.4247
 
 LEFT_OVER = 1e-14
 """Error, in step units, a Newton step may leave."""
+BLOCK_STEPS = 3
+"""Newton steps a block of people takes together; one is enough away from the folds."""
+GRID = 128
+"""Cells of a block's own table on either side of the threshold: a guess within about 1e-7."""
 CELLS = 64
 """Equal cells of y0 on either side of the threshold, each with a node to search from."""
 HINTED = 8.0
@@ -44,6 +48,8 @@ class Curve(NamedTuple):
     hints: NDArray[np.int64]
     first_cell: float
     per_cell: float
+    low_fold: float
+    high_fold: float
 
 
 @jit
@@ -145,22 +151,24 @@ def make_curve(c, first):  # type: ignore[no-untyped-def]
         while node < end and psi[node + 1] <= first_cell + k / per_cell:
             node += 1
         hints[k] = node
-    return Curve(c, y, psi, pace, NODES, threshold, hints, first_cell, per_cell)
+    return Curve(
+        c, y, psi, pace, NODES, threshold, hints, first_cell, per_cell, low_fold, high_fold
+    )
 
 
 @jit
-def follow(curve, y0):  # type: ignore[no-untyped-def]
-    """Return where a person at ``y0`` ends, in step units, and whether it converged."""
+def locate(curve, y0):  # type: ignore[no-untyped-def]
+    """Return a bracket of where a person at ``y0`` ends, in step units, and a guess inside."""
     low, high = (0, curve.fold - 1) if y0 <= curve.threshold else (curve.fold, 2 * curve.fold - 1)
     if y0 < curve.psi[low]:
         if low == 0:
-            return descend(curve.c, y0, y0, curve.y[0], y0)
-        return descend(curve.c, y0, curve.y[low], curve.y[low + 1], curve.y[low])
+            return y0, curve.y[0], y0
+        return curve.y[low], curve.y[low + 1], curve.y[low]
     if y0 >= curve.psi[high]:
         if high == curve.fold - 1:
-            return descend(curve.c, y0, curve.y[high - 1], curve.y[high], curve.y[high])
+            return curve.y[high - 1], curve.y[high], curve.y[high]
         top = y0 + curve.c * rise(y0)
-        return descend(curve.c, y0, max(y0, curve.y[high]), top + 1e-300, y0)
+        return max(y0, curve.y[high]), top + 1e-300, y0
     cell = (y0 - curve.first_cell) * curve.per_cell
     if 0.0 <= cell < 2.0 * CELLS:
         low = max(low, curve.hints[int(cell)])
@@ -182,4 +190,68 @@ def follow(curve, y0):  # type: ignore[no-untyped-def]
         a = curve.pace[low] * width - (right - left)
         b = -curve.pace[high] * width + (right - left)
         guess += t * (1.0 - t) * (a * (1.0 - t) + b * t)
+    return left, right, guess
+
+
+@jit
+def follow(curve, y0):  # type: ignore[no-untyped-def]
+    """Return where a person at ``y0`` ends, in step units, and whether it converged."""
+    left, right, guess = locate(curve, y0)
     return descend(curve.c, y0, left, right, guess)
+
+
+@jit
+def make_grid(curve):  # type: ignore[no-untyped-def]
+    """Tabulate a cubic per equal cell of y0 around the threshold: a guess without a search."""
+    width = HINTED / GRID
+    cubics = np.empty((2 * GRID, 4))
+    for k in range(2 * GRID):
+        # The threshold itself belongs to the lower branch, so the upper one starts just beyond.
+        near = curve.threshold + (k - GRID) * width
+        far = near + width
+        if k >= GRID:
+            near += 1e-9 * (1.0 + abs(near))
+        left, _ = follow(curve, near)
+        right, _ = follow(curve, far)
+        rise_left = width / max(1.0 - curve.c * bend(left), 0.1)
+        rise_right = width / max(1.0 - curve.c * bend(right), 0.1)
+        cubics[k, 0], cubics[k, 1] = left, rise_left
+        cubics[k, 2] = 3.0 * (right - left) - 2.0 * rise_left - rise_right
+        cubics[k, 3] = 2.0 * (left - right) + rise_left + rise_right
+    return cubics
+
+
+@jit
+def follow_block(curve, grid, y0, m, y, done):  # type: ignore[no-untyped-def]
+    """Write where each of ``m`` people ends into ``y``, and into ``done`` whether it converged.
+
+    All take the same Newton steps side by side and whoever has arrived stands still,
+    so nobody's result depends on the others. The few that do not arrive go alone.
+    """
+    per_cell = GRID / HINTED
+    for p in range(m):
+        done[p] = False
+        cell = (y0[p] - curve.threshold) * per_cell + GRID
+        inside = (cell >= 0.0) & (cell < 2.0 * GRID)
+        k = int(cell) if inside else 0
+        t = cell - k
+        cubic = grid[k, 0] + t * (grid[k, 1] + t * (grid[k, 2] + t * grid[k, 3]))
+        y[p] = cubic if inside else y0[p]
+    for _ in range(BLOCK_STEPS):
+        waiting = 0
+        for p in range(m):
+            risen, bent = rise_and_bend(y[p])
+            slope = 1.0 - curve.c * bent
+            move = (y[p] - curve.c * risen - y0[p]) / slope
+            ahead = y[p] - move
+            y[p] = y[p] if done[p] else ahead
+            arrived = (slope > 0.0) & (curve.c * move * move <= LEFT_OVER * slope)
+            below = y0[p] <= curve.threshold
+            own = (below & (ahead <= curve.low_fold)) | (~below & (ahead >= curve.high_fold))
+            done[p] |= arrived & own
+            waiting += not done[p]
+        if waiting == 0:
+            return
+    for p in range(m):
+        if not done[p]:
+            y[p], done[p] = follow(curve, y0[p])

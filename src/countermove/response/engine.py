@@ -23,7 +23,7 @@ from countermove.response.polyline import (
     proxy_rows,
 )
 from countermove.response.smoothing import price_rows
-from countermove.response.trade import BOXED, DENSE, FREE, KINKED, STRAIGHT, Trade
+from countermove.response.trade import DENSE, KINKED, STRAIGHT, Trade
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -147,10 +147,10 @@ class Chunk:
 
 def solve_best(
     trade: Trade, rows: Floats, scores: Floats, margin: Floats, gain: float,
-    as_action: bool, write: bool, answer: Answer,
+    as_action: bool, write: bool, who: NDArray[np.intp], answer: Answer,
 ) -> None:  # fmt: skip
-    """Answer the hard step: cross if that costs less than ``gain``."""
-    for chunk, (s, slack) in _chunks(trade, rows, np.arange(len(rows)), scores, margin):
+    """Answer the hard step for the people ``who``: cross if that costs less than ``gain``."""
+    for chunk, (s, slack) in _chunks(trade, rows, who, scores, margin):
         status = chunk.trace(np.inf, gain)
         answer.status[chunk.who] = status
         price, cost = np.empty(len(s)), np.empty(len(s))
@@ -211,11 +211,11 @@ def solve_reach(trade: Trade, rows: Floats, gain: float, answer: Answer, reach: 
 
 def solve_smooth(
     trade: Trade, rows: Floats, scores: Floats, sharpness: float, first: bool,
-    as_action: bool, write: bool, answer: Answer, after: Floats,
+    as_action: bool, write: bool, who: NDArray[np.intp], answer: Answer, after: Floats,
 ) -> None:  # fmt: skip
-    """Answer the smoothed step."""
+    """Answer the smoothed step for the people ``who``."""
     cap = sharpness * HIGHEST_RISE * (1.0 + 1e-9)
-    for chunk, (s,) in _chunks(trade, rows, np.arange(len(rows)), scores):
+    for chunk, (s,) in _chunks(trade, rows, who, scores):
         status = chunk.trace(cap, np.inf)
         gain, price, ok = np.empty(len(s)), np.empty(len(s)), np.empty(len(s), bool)
         peak_rows(*chunk.lines, s, sharpness, first, gain, price, ok)
@@ -299,7 +299,3 @@ def _offsets(trade: Trade, lo: Floats, hi: Floats, who: NDArray[np.intp]) -> Flo
     extra = np.broadcast_to(_of(trade.offsets, who), (len(lo), trade.offsets.shape[1]))
     h = np.hstack([np.where(held, np.inf, -lo), np.where(held, np.inf, hi), extra])
     return np.ascontiguousarray(h)
-
-
-PLAIN = (FREE, BOXED)
-"""Kinds whose unbounded answer is tried first, in one compiled pass."""

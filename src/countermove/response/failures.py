@@ -9,8 +9,8 @@ from countermove.errors import DataError, UnboundedResponseError, shown
 from countermove.people.actions import infeasible
 from countermove.response.trade import Trade
 
-FINE, NOT_FINITE, INFEASIBLE, NOT_CONVERGED, UNBOUNDED = range(5)
-"""How a row ended."""
+FINE, NOT_FINITE, INFEASIBLE, NOT_CONVERGED, UNBOUNDED, STOPPED = range(6)
+"""How a row ended; ``STOPPED`` rows met a bound and wait for their polyline."""
 
 
 def raise_not_finite(rows: NDArray[np.float64], scores: NDArray[np.float64]) -> None:

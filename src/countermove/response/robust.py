@@ -7,7 +7,7 @@ do not know in which. So it has members, and is judged member by member.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from torch import Tensor
 
@@ -49,6 +49,13 @@ class RobustResponse(Response):
     def decisions_after(self, score: Score, X: Any) -> Mask:
         """Refuse: which decision follows depends on the member."""
         self._refuse()
+
+    def of_rows(self, rows: Any) -> Self:
+        """Return the same of the people in ``rows``."""
+        members = tuple(member.of_rows(rows) for member in self.members)
+        if all(new is old for new, old in zip(members, self.members, strict=True)):
+            return self
+        return type(self)(members, self.weights)
 
     def describe(self) -> dict[str, Any]:
         """Return the members' descriptions."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -18,17 +18,17 @@ from torch import Tensor
 
 from countermove.errors import ParameterError
 from countermove.people import ActionSet, Cost
+from countermove.people.actions import SLACK
 from countermove.response.answer import Answer
 from countermove.response.base import (
     Floats,
     Mask,
     OnFailure,
-    Response,
     Responses,
     check_converged,
     people,
 )
-from countermove.response.failures import raise_failures, raise_not_finite
+from countermove.response.failures import STOPPED, raise_failures, raise_not_finite
 from countermove.response.gradient import (
     Solved,
     Stationarity,
@@ -36,17 +36,17 @@ from countermove.response.gradient import (
     attach_score,
 )
 from countermove.response.price_equation import last_proxy, smoothed_step_price
-from countermove.response.trade import (
-    Reduction,
-    known_scores,
-    plain_arrays,
-    sharpness_of,
+from countermove.response.smoothed import (
+    Gradient,
+    SmoothedResponse,
+    Start,
+    check_choice,
+    check_positive,
 )
+from countermove.response.trade import KINKED, Reduction, known_scores, sharpness_of
 from countermove.response.training_signal import plain_signal
 from countermove.scores import LinearScore, Score
 
-Start = Literal["global", "stay"]
-Gradient = Literal["fixed_point", "last_proxy"]
 Stopping = Literal["row", "batch", "increasing"]
 
 
@@ -61,7 +61,7 @@ class _Run:
     converged: Mask
 
 
-class ScalarResponse(Response):
+class ScalarResponse(SmoothedResponse):
     r"""The response to a smoothed decision, exact to 1e-10.
 
     .. math:: \Delta(x) = \arg\max_{x'} \sigma^*\!\left(\frac{s(x')}{\tau N}\right) - c(x, x')
@@ -97,7 +97,9 @@ class ScalarResponse(Response):
         below tolerance; ``"increasing"``: a fixed number of steps that grows by
         one per epoch (`for_epoch`).
     unit
-        Replaces N(w), and is then a constant.
+        Score per unit of distance: a positive number that replaces N(w), whether
+        ``normalised`` or not, and is then a constant without a derivative. It lets several
+        rules, or a rule before and after retraining, be answered on one scale.
     """
 
     def __init__(
@@ -115,24 +117,13 @@ class ScalarResponse(Response):
         stopping: Stopping = "row",
         unit: float | None = None,
     ) -> None:
-        super().__init__(cost, actions)
-        for value, kind, what in (
-            (start, Start, "start"),
-            (gradient, Gradient, "gradient"),
-            (stopping, Stopping, "stopping"),
-        ):
-            if value not in get_args(kind):
-                raise ParameterError(f"{what} is one of {get_args(kind)}, got {value!r}")
-        _check_positive(temperature=temperature, tolerance=tolerance, max_iterations=max_iterations)
-        if unit is not None:
-            _check_positive(unit=unit)
+        super().__init__(
+            cost, actions, temperature, start, normalised, gradient, tolerance, max_iterations, unit
+        )
+        check_choice("stopping", stopping, Stopping)
         if not polish and start == "global":
             raise ParameterError('polish=False iterates from x and needs start="stay"')
-        self.temperature = float(temperature)
-        self.start, self.normalised, self.gradient = start, bool(normalised), gradient
         self.polish, self.stopping = bool(polish), stopping
-        self.tolerance, self.max_iterations = float(tolerance), int(max_iterations)
-        self.unit = unit
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -150,7 +141,7 @@ class ScalarResponse(Response):
 
     def at_temperature(self, temperature: float) -> Self:
         """Return the same response at another temperature."""
-        _check_positive(temperature=temperature)
+        check_positive(temperature=temperature)
         other = copy.copy(self)
         other.temperature = float(temperature)
         return other
@@ -191,9 +182,7 @@ class ScalarResponse(Response):
 
     def describe(self) -> dict[str, Any]:
         """Return every argument, JSON-ready."""
-        names = ("temperature", "start", "normalised", "gradient", "polish", "tolerance")
-        more = {name: getattr(self, name) for name in (*names, "max_iterations", "stopping")}
-        return super().describe() | more
+        return super().describe() | {"polish": self.polish, "stopping": self.stopping}
 
     def _unit(self, reduction: Reduction) -> float:
         if self.unit is not None:
@@ -208,22 +197,32 @@ class ScalarResponse(Response):
     ) -> _Run:
         if not self.polish:
             return self._iterate(score, rows, reduction, as_action)
-        from countermove.response.engine import PLAIN, solve_smooth
-        from countermove.response.plain_rows import score_rows, smooth_plain_rows
+        from countermove.response.engine import solve_smooth
+        from countermove.response.free_path import free_path
+        from countermove.response.free_rows import smooth_rows
+        from countermove.response.plain_rows import score_rows
 
         answer = Answer.empty(len(rows), np.empty(rows.shape if write else (0, rows.shape[1])))
         after, trade = np.empty(len(rows)), reduction.trade
         scores, weight, bias = known_scores(score, rows)
         sharpness, first = self._sharpness(reduction), self.start == "stay"
-        if trade.kind in PLAIN:
-            smooth_plain_rows(
-                rows, scores, weight, bias, *plain_arrays(trade), sharpness, first, as_action,
-                write, answer.out, after, answer.price, answer.cost, answer.moved, answer.status,
-            )  # fmt: skip
+        path = free_path(reduction)
+        if path is None:
+            who = np.arange(len(rows))
         else:
+            smooth_rows(
+                rows, scores, weight, bias, trade.slope, trade.weights, path, reduction.bounds,
+                SLACK, trade.kind == KINKED, sharpness, first, as_action, write, answer.out, after,
+                answer.price, answer.cost, answer.multiplier, answer.moved, answer.status,
+            )  # fmt: skip
+            who = np.flatnonzero(answer.status == STOPPED)
+        if len(who):
             scores = scores if len(scores) else score_rows(rows, weight, bias)
-            raise_not_finite(rows, scores)
-            solve_smooth(trade, rows, scores, sharpness, first, as_action, write, answer, after)
+            if path is None:
+                raise_not_finite(rows, scores)
+            solve_smooth(
+                trade, rows, scores, sharpness, first, as_action, write, who, answer, after
+            )
         converged = raise_failures(rows, answer.status, trade)
         return _Run(answer, after, after, None, converged)
 
@@ -276,9 +275,3 @@ class ScalarResponse(Response):
             fixed: Tensor = score(X.detach())
             return fixed
         return None
-
-
-def _check_positive(**values: float) -> None:
-    for name, value in values.items():
-        if not (np.isfinite(value) and value > 0):
-            raise ParameterError(f"{name} must be positive and finite, got {value!r}")

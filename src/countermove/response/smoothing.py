@@ -65,20 +65,19 @@ def step(y):  # type: ignore[no-untyped-def]
 
 
 @jit
-def tail(t):  # type: ignore[no-untyped-def]
-    """Return ``1 - t/sqrt(1 + t^2)`` for t >= 0."""
-    root = math.sqrt(1.0 + t * t)
-    return 1.0 / (root * (root + t))
-
-
-@jit
 def rise(y):  # type: ignore[no-untyped-def]
-    """Return the derivative of the step: even, largest at 0 (1/sqrt 2)."""
+    """Return the derivative of the step: even, largest at 0 (1/sqrt 2).
+
+    One formula with two readings and no branch around a root, so that loops over
+    people go through the vector unit.
+    """
     y = abs(y)
-    if y < 1.0:
-        up, down = y + 1.0, 1.0 - y
-        return 0.5 * (up / math.sqrt(1.0 + up * up) + down / math.sqrt(1.0 + down * down))
-    return 0.5 * (tail(y - 1.0) - tail(y + 1.0))
+    up, down = y + 1.0, y - 1.0
+    over, under = math.sqrt(1.0 + up * up), math.sqrt(1.0 + down * down)
+    first, second = up * under, down * over
+    near = y < 1.0
+    above = first - second if near else 4.0 * y
+    return 0.5 * above / (over * under * (1.0 if near else first + second))
 
 
 @jit
@@ -108,15 +107,18 @@ def bend(y):  # type: ignore[no-untyped-def]
 
 @jit
 def rise_and_bend(y):  # type: ignore[no-untyped-def]
-    """Return the first and second derivative of the step with two roots only."""
-    up, down = y + 1.0, y - 1.0
-    over, under = 1.0 / math.sqrt(1.0 + up * up), 1.0 / math.sqrt(1.0 + down * down)
-    bent = 0.5 * (over * over * over - under * under * under)
-    if y > 1.0:
-        return 0.5 * (under * under / (1.0 + down * under) - over * over / (1.0 + up * over)), bent
-    if y < -1.0:
-        return 0.5 * (over * over / (1.0 - up * over) - under * under / (1.0 - down * under)), bent
-    return 0.5 * (up * over - down * under), bent
+    """Return the first and second derivative of the step with two roots only (see `rise`)."""
+    size = abs(y)
+    up, down = size + 1.0, size - 1.0
+    over, under = math.sqrt(1.0 + up * up), math.sqrt(1.0 + down * down)
+    first, second = up * under, down * over
+    near = size < 1.0
+    above = first - second if near else 4.0 * size
+    share = 1.0 / (over * under)
+    risen = 0.5 * share * above / (1.0 if near else first + second)
+    inverse, other = under * share, over * share
+    bent = 0.5 * (inverse * inverse * inverse - other * other * other)
+    return risen, (bent if y >= 0.0 else -bent)
 
 
 @jit

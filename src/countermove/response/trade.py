@@ -17,7 +17,7 @@ from torch import Tensor
 
 from countermove.errors import CostError, ParameterError
 from countermove.people import ActionSet, Cost
-from countermove.people.actions import SLACK, Bounds
+from countermove.people.actions import Bounds
 from countermove.people.costs import CanonicalCost
 from countermove.scores import LinearScore, Score
 
@@ -59,14 +59,23 @@ class Reduction:
         The same as tensors with their graphs; None where the cost has no such part.
     plan
         What the actions say.
+    bounded
+        Whether something bounds a feature that moves.
     """
 
     trade: Trade
     plan: Plan
+    bounded: bool
     slope: Tensor
     weights: Tensor | None
     matrix: Tensor | None
     kink: Tensor | None
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats, Floats, Floats, bool]:
+        """The bounds of actions and of places, and whether they matter."""
+        trade = self.trade
+        return trade.lower, trade.upper, trade.low, trade.high, self.bounded
 
     @property
     def unit(self) -> Tensor:
@@ -143,8 +152,11 @@ def slope_of(score: Score) -> Tensor:
     slope = score.slope()
     if slope is None:
         raise ParameterError(
-            f"{type(score).__name__} is not affine in the features that move, so its response "
-            "does not reduce to one number per person; use a score with a slope"
+            f"{type(score).__name__} has no slope: it is not affine in the features that move, so "
+            "people's answer does not reduce to one number each and there is no N(w) to measure "
+            "distance by. unit=<score per unit of distance> can stand for N(w), but nothing can "
+            "stand for the slope: publish a score that is affine in what moves (LinearScore, or "
+            "PartlyLinearScore, any network in the other features)"
         )
     return slope
 
@@ -178,7 +190,7 @@ def reduce(score: Score, cost: Cost, plan: Plan, n_rows: int) -> Reduction:
         *_dense_parts(kind, shape.matrix, weights, plain, plan.moving, plan.actions),
     )
     _check_coefficients(trade)
-    return Reduction(trade, plan, usable, shape.weights, shape.matrix, shape.kink)
+    return Reduction(trade, plan, not unbounded, usable, shape.weights, shape.matrix, shape.kink)
 
 
 def known_scores(score: Score, X: Tensor | Floats) -> tuple[Floats, Floats, float]:
@@ -192,12 +204,6 @@ def known_scores(score: Score, X: Tensor | Floats) -> tuple[Floats, Floats, floa
     with torch.no_grad():
         values = score(torch.as_tensor(X).detach())
     return _plain(values), np.zeros(score.n_features), 0.0
-
-
-def plain_arrays(trade: Trade) -> tuple[object, ...]:
-    """Return what the one-pass kernels take of a plain quadratic cost and its bounds."""
-    bounds = (trade.lower, trade.upper, trade.low, trade.high)
-    return trade.slope, trade.weights, *bounds, trade.kind != FREE, trade.shared, SLACK
 
 
 def sharpness_of(temperature: float, unit: float) -> float:

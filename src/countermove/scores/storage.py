@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
+from countermove.data.durable import write_through
 from countermove.data.standardise import Standardiser
 from countermove.errors import ModelFileError, nearest
 from countermove.scores.base import Score
@@ -72,9 +73,9 @@ def save_model(model: PublishedModel, folder: Path) -> str:
     partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.partial")
     partial.mkdir(parents=True)
     try:
-        _write(partial / WEIGHTS, weights)
+        write_through(partial / WEIGHTS, weights)
         text = json.dumps(description | {"sha256": digest}, indent=2, allow_nan=False)
-        _write(partial / DESCRIPTION, text.encode())
+        write_through(partial / DESCRIPTION, text.encode())
         os.rename(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -141,11 +142,3 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write and reach the disk before the folder is renamed into place."""
-    with path.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())

@@ -7,8 +7,6 @@ one, never half of each. Nothing in it is code.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
+from countermove.data.durable import replace_file
 from countermove.errors import ModelFileError
 
 FORMAT = "countermove-checkpoint-1"
@@ -69,21 +68,6 @@ class Checkpoint:
             )
         state = _restore(json.loads(header["structure"]), tensors)
         return cls(fingerprint=header["fingerprint"], state=state)
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write ``content`` next to ``path``, flush it to disk, then rename over ``path``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _flatten(value: Any, tensors: dict[str, Tensor]) -> Any:

@@ -49,6 +49,12 @@ class Objective(Protocol):
     def for_epoch(self, epoch: int) -> Self:
         """Return the objective of an epoch counted from 0; most do not change."""
 
+    def of_rows(self, rows: Tensor) -> Self:
+        """Return the objective of some people of the sample; most do not change.
+
+        ``rows`` are positions among the training rows followed by the validation rows.
+        """
+
     def parameters(self) -> Iterable[nn.Parameter]:
         """Return what is learned besides the score."""
 
@@ -189,7 +195,7 @@ class _Run:
         settings = {k: v for k, v in asdict(self.trainer).items() if k not in free}
         X, y, sample = self.sample.X, self.sample.y, self.sample
         with torch.no_grad():
-            settings["at_start"] = float(self.objective.loss(self.score, X, y)).hex()
+            settings["at_start"] = float(self.of_training().loss(self.score, X, y)).hex()
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         for tensor in (*self.parameters, X, y, sample.X_validation, sample.y_validation):
             digest.update(str(tuple(tensor.shape)).encode())
@@ -214,20 +220,25 @@ class _Run:
         total = self._full_batch() if full_batch else self._mini_batches()
         self.judge(float(total) / len(self.sample.y), started)
 
+    def of_training(self) -> Objective:
+        """Return the objective of the training rows."""
+        return self.objective.of_rows(torch.arange(len(self.sample.y)))
+
     def _mini_batches(self) -> Tensor:
         """Step once per batch; return the summed loss over people."""
         sample, size = self.sample, self.trainer.batch_size
         shuffler = torch_generator(self.trainer.seed, f"shuffle:{self.epoch}")
         order = torch.randperm(len(sample.y), generator=shuffler)
-        X_batches, y_batches = (
+        X_batches, y_batches, people = (
             torch.split(sample.X[order], size),
             torch.split(sample.y[order], size),
+            torch.split(order, size),
         )
         step, zero_grad = self.optimiser.step, self.optimiser.zero_grad
-        loss_of, score = self.objective.loss, self.score
+        of_rows, score = self.objective.of_rows, self.score
         total = torch.zeros((), dtype=torch.float64)
-        for X, y in zip(X_batches, y_batches, strict=True):
-            loss = loss_of(score, X, y)
+        for X, y, rows in zip(X_batches, y_batches, people, strict=True):
+            loss = of_rows(rows).loss(score, X, y)
             zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             step()
@@ -236,27 +247,28 @@ class _Run:
 
     def _full_batch(self) -> Tensor:
         """Let L-BFGS take its steps; return the summed loss where it ended."""
-        sample = self.sample
+        sample, objective = self.sample, self.of_training()
 
         def closure() -> float:
             self.optimiser.zero_grad()
-            loss = self.objective.loss(self.score, sample.X, sample.y)
+            loss = objective.loss(self.score, sample.X, sample.y)
             loss.backward()  # type: ignore[no-untyped-call]
             return float(loss.detach())
 
         self.optimiser.step(closure)
         with torch.no_grad():
-            return self.objective.loss(self.score, sample.X, sample.y) * len(sample.y)
+            return objective.loss(self.score, sample.X, sample.y) * len(sample.y)
 
     def judge(self, train_loss: float | None, started: float) -> None:
         """Record the epoch and keep its weights if validation likes them best."""
         sample = self.sample
+        held = torch.arange(len(sample.y), len(sample.y) + len(sample.y_validation))
         with torch.no_grad():
-            accuracy, loss = self.objective.judge(
+            accuracy, loss = self.objective.of_rows(held).judge(
                 self.score, sample.X_validation, sample.y_validation
             )
             if train_loss is None:
-                train_loss = float(self.objective.loss(self.score, sample.X, sample.y))
+                train_loss = float(self.of_training().loss(self.score, sample.X, sample.y))
         if not (math.isfinite(train_loss) and math.isfinite(loss)):
             raise NotConvergedError(
                 f"the loss became {train_loss} (validation {loss}) in epoch {len(self.records)}; "
