@@ -25,6 +25,7 @@ from countermove.people import ActionSet, Cost
 from countermove.randomness import generator
 from countermove.response.base import Responses
 from countermove.scores import LinearScore, Score
+from countermove.scores.probability import fit_slope
 from countermove.training import History, Loss, Sample, Trainer
 
 Floats = NDArray[np.float64]
@@ -96,6 +97,9 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of a linear ``score_``.
     history_ : History
         Epoch by epoch.
+    probability_slope_ : float
+        Log-odds per unit of score: 1 for the logistic loss; for the hinge loss, whose
+        scores have no scale, fitted to the validation people as the rule judges them.
     classes_ : array
         Both labels, sorted.
     favourable_ : label
@@ -186,6 +190,7 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.score_: Score = score
         self.history_: History = history
+        self.probability_slope_: float = self._slope(*valid)
         return self
 
     @property
@@ -211,10 +216,14 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._named(self._values(X) >= 0.0)
 
     def predict_proba(self, X: Rows) -> Floats:
-        """Return the probabilities of ``classes_``: the sigmoid of the score, nobody moving."""
+        """Return the probabilities of ``classes_``, nobody moving.
+
+        They are the sigmoid of ``probability_slope_`` times the score: at 1/2 where the
+        decision turns, whatever the loss.
+        """
         from scipy.special import expit
 
-        values = self.decision_function(X)
+        values = self.probability_slope_ * self.decision_function(X)
         return np.column_stack([expit(-values), expit(values)])
 
     def respond(self, X: Rows, response: Any = None) -> Responses[Any]:
@@ -280,6 +289,14 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             start=self.start,
             calibrate=self.calibrate,
         )
+
+    def _slope(self, X: Floats, y: Floats) -> float:
+        if self.loss == "logistic":
+            return 1.0
+        members = self._judging(None).members
+        with torch.no_grad():
+            after = [m.scores_after(self.score_, torch.from_numpy(X)).numpy() for m in members]
+        return fit_slope(np.concatenate(after), np.tile(y, len(members)))
 
     def _population(self, response: Any, temperature: float) -> Population:
         return population(response, self.cost, self.actions, temperature)
