@@ -54,6 +54,15 @@ def test_page_shows_every_accuracy_and_certificate():
         assert shown in page
 
 
+def test_withdrawn_and_group_promises_say_so():
+    claim = CERTIFICATES[0]
+    withdrawn = claim | {"value": None, "reason": "too few <rows>"}
+    group = claim | {"name": "recourse_miss_rate[Sex=1]"}
+    page = report_page(METRICS, [withdrawn, group], accuracy_figure(METRICS))
+    assert "not promised: too few &lt;rows&gt;" in page
+    assert "(Sex=1)" in page
+
+
 def test_page_needs_no_network():
     page = report_page(METRICS, CERTIFICATES, accuracy_figure(METRICS))
     assert 'src="http' not in page

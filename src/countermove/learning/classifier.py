@@ -223,7 +223,7 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         from scipy.special import expit
 
-        values = self.probability_slope_ * self.decision_function(X)
+        values = self.decision_function(X) * self.probability_slope_
         return np.column_stack([expit(-values), expit(values)])
 
     def respond(self, X: Rows, response: Any = None) -> Responses[Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ class PareCalibration:
     certificate: Certificate
 
 
+@cache
 def smallest_calibration_size(miss_rate: float, failure_probability: float) -> int:
     r"""Return the least n for which a threshold exists.
 
@@ -86,6 +88,7 @@ def check_enough(n: int, miss_rate: float, failure_probability: float) -> None:
         )
 
 
+@cache
 def allowed_misses(n: int, miss_rate: float, failure_probability: float) -> int:
     r"""Return the largest k whose binomial tail stays within the failure probability.
 

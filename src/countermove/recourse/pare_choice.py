@@ -198,7 +198,15 @@ def choose_threshold(
             raise allowed.nothing_passed()
         allowed = allowed.allowed
     measured = measure_after_response(model, X_selection, y, response, allowed, loss)
-    values = measured.of(measure)
+    everything = np.ones(len(measured.thresholds), dtype=np.bool_)
+    return best_among(measured, everything, measure, wanted, tolerance)
+
+
+def best_among(
+    measured: Measured, allowed: Mask, measure: str, wanted: float, tolerance: float = 0.0
+) -> ThresholdChoice:
+    """Return the best of the measured thresholds that are allowed; see `choose_threshold`."""
+    values = np.where(allowed, measured.of(measure), -np.inf)
     best = np.flatnonzero(values >= values.max() - max(tolerance, EQUAL))
     distance = np.abs(logit(measured.thresholds[best]) - logit(wanted))
     chosen = int(best[np.argmin(distance)])

@@ -18,7 +18,7 @@ from countermove.recourse.pare_after_response import calibrate_after_response, m
 from countermove.recourse.pare_checks import check_disjoint, check_level, checked_grid
 from countermove.recourse.pare_choice import (
     Measured,
-    choose_threshold,
+    best_among,
     default_grid,
     frontier,
     measure_after_response,
@@ -154,18 +154,11 @@ def choose_jointly(
     if lowest is not None:
         alone = _promise(model, calibration, judged, np.array([lowest]), terms, reach)
         return JointChoice(lowest, "performance", alone.bound_certificate(), promise, measured)
-    chosen = choose_threshold(
-        model,
-        selection.X,
-        selection.y,
-        response,
-        promise,
-        terms.measure,
-        wanted=terms.threshold,
-        # The standard error of a share: less than this, the measure cannot tell.
-        tolerance=0.5 / np.sqrt(len(selection.X)),
-        loss=terms.loss,
-    )
+    if not promise.passed.any():
+        raise promise.nothing_passed()
+    # The standard error of a share: less than this, the measure cannot tell.
+    tolerance = 0.5 / np.sqrt(len(selection.X))
+    chosen = best_among(measured, promise.passed, terms.measure, terms.threshold, tolerance)
     certificate = promise.certificate(chosen.threshold)
     return JointChoice(chosen.threshold, "promise", certificate, promise, measured)
 
