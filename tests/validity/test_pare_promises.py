@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import norm
 
@@ -57,6 +58,15 @@ def share_below(value, population=POPULATION, weights=WEIGHTS):
     return p * norm.cdf((value - along) / size) + (1 - p) * norm.cdf((value + along) / size)
 
 
+def around(truth, miss_rate: float, below: float) -> np.ndarray:
+    """Return rising cuts, the last two a hair above where the promise breaks.
+
+    There a false promise is likeliest: a test whose grid jumps over the spot cannot fail.
+    """
+    critical = brentq(lambda cut: truth(cut) - miss_rate, -8.0, 8.0)
+    return critical + np.array([*np.linspace(-below, -0.1, 6), 0.002, 0.004])
+
+
 def most_failures(draws: int, level: float) -> float:
     """Return the count a promise of that level stays below but for three standard errors."""
     return draws * level + 3 * np.sqrt(draws * level * (1 - level))
@@ -68,7 +78,7 @@ def box(limit: float) -> ActionSet:
 
 @DRAWS
 def test_plain_promise(score, draws):
-    n, gain = 120, 0.7
+    n, gain = 93, 0.7  # 93 rows allow one miss, and use up .0499 of the .05
     X, _ = POPULATION.sample(draws * n, seed=1)
     bounds = [
         calibrate_pare(score, people, actions=box(gain), miss_rate=0.05).bound
@@ -76,14 +86,13 @@ def test_plain_promise(score, draws):
     ]
     missed = share_below(logit(bounds) - gain)
     assert np.sum(missed > 0.05) <= most_failures(draws, 0.05)
-    # The level is not wasted: some draws do fail, and the threshold is worth having.
-    assert np.sum(missed > 0.05) > 0
-    assert np.median(missed) > 0.01
+    # The level is not wasted: a threshold any higher would break it.
+    assert np.sum(missed > 0.05) > 0.5 * draws * 0.05
 
 
 @DRAWS
 def test_promise_to_every_group_at_one_threshold(score, draws):
-    n, gain = 100, 0.7
+    n, gain = 72, 0.7
     worse = GaussianPopulation(centre=(1.0, 0.5), favourable_share=0.3)
     groups = np.repeat(["one", "other"], n)
     first, second = (p.sample(draws * n, seed=2)[0] for p in (POPULATION, worse))
@@ -98,14 +107,14 @@ def test_promise_to_every_group_at_one_threshold(score, draws):
 @DRAWS
 def test_promise_to_the_refused(score, draws):
     n, gain = 250, 2.6
-    grid = expit(np.linspace(-1.2, 1.8, 11))
+    cuts = around(lambda cut: share_below(cut - gain) / share_below(cut), 0.1, below=1.2)
     X, _ = POPULATION.sample(draws * n, seed=3)
     scores = score_values(score, X).reshape(draws, n)
     best = reach_of(score, box(gain))(X).reshape(draws, n)
+    grid = expit(cuts)
     misses, refused = refused_counts(scores, best, grid)
     _, passed = fixed_sequence(misses[..., None], refused[..., None], 0.1, 0.05)
-    truth = share_below(logit(grid) - gain) / share_below(logit(grid))
-    assert truth[0] < 0.1 < truth[-1]
+    truth = share_below(cuts - gain) / share_below(cuts)
     assert np.sum((passed & (truth > 0.1)).any(axis=1)) <= most_failures(draws, 0.05)
     assert passed[:, 0].mean() > 0.5
     for draw in range(5):
@@ -119,17 +128,18 @@ def test_promise_to_the_refused(score, draws):
 @pytest.mark.parametrize("gain", [0.5, 2.5])
 def test_promise_after_best_response(score, draws, gain):
     """Whoever is within reach crosses; of the others those within the box have recourse."""
-    n, response = 150, BestResponse(QuadraticCost(1.0))
-    grid = expit(np.linspace(-3.0, 1.5, 13))
+    n, response = 93, BestResponse(QuadraticCost(1.0))
+    furthest = max(gain, np.sqrt(2.0) * NORM)
+    cuts = around(lambda cut: share_below(cut - furthest), 0.05, below=2.0)
+    grid = expit(cuts)
     X, _ = POPULATION.sample(draws * n, seed=4)
     reach = reach_of(score, box(gain))
     missed = missed_after_response(score, X, response, grid, reach=reach)
     misses = missed.reshape(len(grid), draws, n).sum(axis=2).T
     _, passed = fixed_sequence(misses[..., None], np.full((*misses.shape, 1), n), 0.05, 0.05)
-    truth = share_below(logit(grid) - max(gain, np.sqrt(2.0) * NORM))
-    assert truth[0] < 0.05 < truth[-1]
-    assert np.sum((passed & (truth > 0.05)).any(axis=1)) <= most_failures(draws, 0.05)
-    assert passed[:, 0].all()
+    broken = np.sum((passed & (share_below(cuts - furthest) > 0.05)).any(axis=1))
+    assert 0.3 * draws * 0.05 < broken <= most_failures(draws, 0.05)
+    assert passed[:, 0].mean() > 0.99
     for draw in range(3):
         told = calibrate_after_response(
             score, X.reshape(draws, n, 2)[draw], response, grid, reach=reach
