@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from countermove.errors import CalibrationError, DataError
+from countermove.errors import CalibrationError, DataError, ParameterError
 from countermove.recourse import calibrate_pare, calibrate_pare_by_group, smallest_group_size
 
 
 @pytest.mark.parametrize(("n_groups", "least"), [(1, 59), (2, 72), (4, 86)])
 def test_rows_each_group_needs(n_groups, least):
     assert smallest_group_size(n_groups, 0.05, 0.05) == least
+
+
+def test_no_group_needs_no_promise():
+    with pytest.raises(ParameterError, match="at least one group, got 0"):
+        smallest_group_size(0, 0.05, 0.05)
 
 
 def test_common_threshold_is_the_least_of_the_groups_own(score, half, crowd):

@@ -104,6 +104,12 @@ def test_refused_certificate_bounds_whatever_share_the_rows_show(score, half, cr
     )
 
 
+def test_refused_certificate_promises_nothing_where_nobody_is_refused(score, half, crowd):
+    claim = refused_certificate(score, crowd[0], GRID, 1e-6, 0.05, reach=reach_of(score, half))
+    assert (claim.value, claim.words) == (None, "")
+    assert "none of the 0 calibration people refused" in claim.reason
+
+
 def test_when_nobody_moves_the_sequence_agrees_with_the_order_statistic(score, half, crowd):
     X, _ = crowd
     bound = calibrate_pare(score, X, actions=half).bound

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from countermove.certificates import Certificate
-from countermove.errors import CalibrationError
+from countermove.errors import CalibrationError, ParameterError
 from countermove.people import ActionSet
 from countermove.recourse.pare import (
     at_least,
@@ -52,6 +52,8 @@ class GroupCalibration:
 
 def smallest_group_size(n_groups: int, miss_rate: float, failure_probability: float) -> int:
     """Return how many calibration rows every group needs (72 for two at .05/.05)."""
+    if n_groups < 1:
+        raise ParameterError(f"a promise by group needs at least one group, got {n_groups}")
     check_level(failure_probability, "failure_probability")
     return smallest_calibration_size(miss_rate, failure_probability / n_groups)
 

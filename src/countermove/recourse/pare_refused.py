@@ -8,6 +8,7 @@ refused count, at every threshold others of them, and the share missed,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -147,17 +148,17 @@ def refused_certificate(
     check_level(failure_probability, "failure_probability")
     thresholds, score = checked_grid(grid), score_of(model)
     X = checked_people(X_calibration, score)
-    counts = refused_counts(
+    misses, n = refused_counts(
         score_values(score, X), reach(X), np.array([threshold]), slope_of(model)
     )
-    bound = float(upper_bounds(*counts, failure_probability / len(thresholds))[0])
-    return Certificate(
+    bound = float(upper_bounds(misses, n, failure_probability / len(thresholds))[0])
+    claim = Certificate(
         name="refused_without_recourse",
         value=bound,
         direction="upper",
         kind="certificate",
         level=1.0 - failure_probability,
-        n=int(counts[1][0]),
+        n=int(n[0]),
         assumptions=(INDEPENDENT, BEFOREHAND),
         reference=f"Clopper and Pearson (1934), Bonferroni over {len(thresholds)} thresholds",
         words=(
@@ -165,3 +166,7 @@ def refused_certificate(
             f"refused at least {at_least(1.0 - bound)} have recourse"
         ),
     )
+    if bound < 1.0:
+        return claim
+    reason = f"none of the {n[0]} calibration people refused at {threshold:.4g} has recourse"
+    return replace(claim, value=None, reason=reason, words="")
