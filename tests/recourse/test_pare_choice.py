@@ -92,8 +92,10 @@ def test_default_grid_rises_from_everybody_to_the_wanted_threshold(score, crowd)
     X, _ = crowd
     grid = default_grid(score, X, 0.5)
     assert (np.diff(grid) > 0).all()
-    assert grid[0] == pytest.approx(expit((X @ [1.0, 0.5]).min()))
+    lowest = (X @ [1.0, 0.5]).min()
+    assert logit(grid[:3]) == pytest.approx([2 * lowest, 1.5 * lowest, lowest])
     assert grid[-1] == 0.5
+    assert measure_after_response(score, X, crowd[1], NoResponse(), grid).approved[2] == 1.0
     assert default_grid(score, X[:1] + 50.0, 0.5).tolist() == [0.5]
     with pytest.raises(NotEnoughRowsError, match="at least one selection row"):
         default_grid(score, X[:0], 0.5)

@@ -87,19 +87,24 @@ class ThresholdChoice:
 def default_grid(model: Any, X_selection: Any, wanted: float, size: int = GRID_SIZE) -> Floats:
     """Return a rising grid up to ``wanted``: the probabilities of people below it, evenly spread.
 
-    It starts at the lowest of the selection rows, where all of them are approved, and
-    is fixed without a look at calibration rows.
+    Two thresholds come first that lie as far below the lowest person again, where
+    everybody is approved and the test has its best chance to begin. The grid is fixed
+    without a look at calibration rows.
     """
     check_level(wanted, "threshold")
-    score = score_of(model)
+    score, slope = score_of(model), slope_of(model)
     X = checked_people(X_selection, score)
     if not len(X):
         raise NotEnoughRowsError("a grid of thresholds needs at least one selection row, got none")
-    found = probability(score_values(score, X), slope_of(model))
-    below = found[(found > 0.0) & (found < wanted)]
+    odds = slope * score_values(score, X)
+    below = odds[odds < logit(wanted)]
     if not below.size:
         return np.array([wanted])
-    return np.unique([*np.quantile(below, np.linspace(0.0, 1.0, size - 1)), wanted])
+    lowest = float(below.min())
+    depth = logit(wanted) - lowest
+    spread = np.quantile(below, np.linspace(0.0, 1.0, size - 3))
+    found = probability(np.array([lowest - depth, lowest - 0.5 * depth, *spread]))
+    return np.unique([*found[(found > 0.0) & (found < wanted)], wanted])
 
 
 def measure_after_response(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet
+from countermove.people.narrowed import narrowed
 from countermove.recourse.reachable import largest_gain
 from countermove.scores import Score
 
@@ -80,11 +81,12 @@ def reach_of(
         raise UnknownNameError(
             f"no recourse method is called {method!r}: {nearest(method, METHODS)}"
         )
-    score, allowed = score_of(model), actions_of(model, actions)
+    score = score_of(model)
+    allowed = narrowed(actions_of(model, actions), largest_action, score.n_features)
 
     def best(X: Floats) -> Floats:
         here = score_values(score, X)
-        return np.maximum(here, here + largest_gain(score, allowed, X, largest_action))
+        return np.maximum(here, here + largest_gain(score, allowed, X))
 
     return best
 
