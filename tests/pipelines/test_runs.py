@@ -68,6 +68,23 @@ def test_promise_and_its_price_are_reported(finished):
     }
 
 
+@pytest.mark.slow
+def test_a_dear_promise_does_not_undo_strategic_training(project):
+    """PARE alone took the accuracy of the credit rule from .715 to .535 (reference), .58 here."""
+    narrow = "ingest.balance=true,recourse.largest_action=0.75"
+    outcome = project.run("--pipeline=serm", f"--params={narrow}")
+    assert outcome.returncode == 0, outcome.stderr
+    metrics = json.loads((reporting(project, "credit") / "metrics.json").read_text())
+    kept = metrics["accuracy"]["after_response"]["strategic"]
+    # largest_loss is .02 on the validation rows; one more for two samples of about 2,000.
+    assert kept > metrics["accuracy"]["uncalibrated"]["strategic"] - 0.04
+    folder = project.path / "data" / "07_model_output" / "credit"
+    facts = json.loads((folder / "recourse_calibration.json").read_text())
+    assert facts["led_by"] == "performance"
+    assert facts["thresholds"]["plain"]["accuracy"] < kept - 0.08
+    assert "was asked, and would have cost more" in outcome.stderr
+
+
 def test_strategic_rule_beats_the_blind_one_after_response(finished):
     after = json.loads((reporting(finished) / "metrics.json").read_text())["accuracy"][
         "after_response"
