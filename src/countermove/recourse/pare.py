@@ -1,9 +1,8 @@
 r"""Probably approximately has recourse (PARE): a threshold with a promise.
 
-Let :math:`m(x)` be the best score a person can reach by an allowed action. Among
-n independent people, the (k+1)-th smallest :math:`m` is a threshold that misses
-at most a share ``miss_rate`` of the population, except with probability
-``failure_probability``.
+Let :math:`m(x)` be the best score a person can reach by an allowed action. Of n
+people, the (k+1)-th smallest :math:`m` is a threshold that misses at most a share
+``miss_rate`` of all, except with probability ``failure_probability``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Promise and performance together.
 
 A threshold chosen by a promise alone can undo strategic training: keeping it may
-mean approving everybody. So the choice weighs both, people answering the rule at
-every threshold, and says what is promised and what it cost.
+mean approving everybody. So the choice weighs both, and says what is promised.
 """
 
 from __future__ import annotations

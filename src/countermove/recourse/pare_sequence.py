@@ -1,9 +1,8 @@
 r"""Promises that need not be monotone in the threshold: fixed-sequence tests.
 
-For every threshold of a grid fixed beforehand, :math:`H_\theta`: "more than
-``miss_rate`` are missed". Test in the order of the grid, each at the full level,
-and stop at the first that is not rejected: the chance of ever promising falsely
-stays within the level, and any threshold passed before the stop may be chosen.
+Thresholds of a grid fixed beforehand are tested in its order, each at the full
+level, up to the first failure: the chance of ever promising falsely stays within
+the level, and any threshold passed before the stop may be chosen.
 """
 
 from __future__ import annotations
