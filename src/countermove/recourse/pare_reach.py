@@ -86,7 +86,8 @@ def reach_of(
 
     def best(X: Floats) -> Floats:
         here = score_values(score, X)
-        return np.maximum(here, here + largest_gain(score, allowed, X))
+        reached = here + largest_gain(score, allowed, X)
+        return np.maximum(here, reached)
 
     return best
 
