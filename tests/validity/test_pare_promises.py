@@ -26,8 +26,8 @@ from countermove.recourse import (
 )
 from countermove.recourse.pare_after_response import missed_after_response
 from countermove.recourse.pare_reach import reach_of, score_values
-from countermove.recourse.pare_refused import refused_counts
-from countermove.recourse.pare_sequence import fixed_sequence
+from countermove.recourse.pare_refused import refused_certificate, refused_counts
+from countermove.recourse.pare_sequence import fixed_sequence, upper_bounds
 from countermove.response import BestResponse, Response, Responses
 from countermove.scores import LinearScore
 
@@ -122,6 +122,43 @@ def test_promise_to_the_refused(score, draws):
             score, X.reshape(draws, n, 2)[draw], grid, miss_rate=0.1, actions=box(gain)
         )
         assert np.array_equal(told.passed, passed[draw])
+
+
+@DRAWS
+def test_bound_on_the_refused_holds_at_every_threshold_at_once(score, draws):
+    """Whichever threshold of the grid is chosen, and for whatever reason."""
+    n, gain, cuts = 200, 1.0, np.linspace(-1.5, 1.5, 5)
+    X, _ = POPULATION.sample(draws * n, seed=7)
+    scores = score_values(score, X).reshape(draws, n)
+    best = reach_of(score, box(gain))(X).reshape(draws, n)
+    bounds = upper_bounds(*refused_counts(scores, best, expit(cuts)), 0.05 / len(cuts))
+    truth = share_below(cuts - gain) / share_below(cuts)
+    assert np.sum((truth > bounds).any(axis=1)) <= most_failures(draws, 0.05)
+    told = refused_certificate(
+        score, X[:n], expit(cuts), expit(cuts)[2], 0.05, reach=reach_of(score, box(gain))
+    )
+    assert told.value == pytest.approx(bounds[0, 2])
+
+
+@DRAWS
+def test_promise_to_every_group_after_response(score, draws):
+    n, response = 72, BestResponse(QuadraticCost(1.0))
+    worse = GaussianPopulation(centre=(1.0, 0.5), favourable_share=0.3)
+    furthest = np.sqrt(2.0) * NORM
+    cuts = around(lambda cut: share_below(cut - furthest, worse), 0.05, below=2.0)
+    misses = []
+    for population in (POPULATION, worse):
+        X, _ = population.sample(draws * n, seed=8)
+        missed = missed_after_response(
+            score, X, response, expit(cuts), reach=reach_of(score, box(0.5))
+        )
+        misses.append(missed.reshape(len(cuts), draws, n).sum(axis=2).T)
+    counts = np.stack(misses, axis=-1)
+    _, passed = fixed_sequence(counts, np.full(counts.shape, n), 0.05, 0.05, parts=2)
+    truth = share_below(cuts - furthest, worse)
+    broken = np.sum((passed & (truth > 0.05)).any(axis=1))
+    assert broken <= most_failures(draws, 0.05)
+    assert passed[:, 0].mean() > 0.9
 
 
 @DRAWS
