@@ -47,6 +47,8 @@ class Certificate:
         The theorem.
     reason
         Why it is not applicable; empty when it is.
+    words
+        The claim as a sentence for people; empty where the figures say enough.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Certificate:
     assumptions: tuple[Assumption, ...] = ()
     reference: str = ""
     reason: str = ""
+    words: str = ""
 
     @property
     def applicable(self) -> bool:

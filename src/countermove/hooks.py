@@ -13,7 +13,7 @@ from kedro.io import DataCatalog
 from countermove.data.names import check_dataset_name
 from countermove.errors import ParameterError, nearest
 from countermove.params import GROUPS
-from countermove.reporting.tables import summary_lines
+from countermove.reporting.tables import promise_line, summary_lines
 
 logger = logging.getLogger(__name__)
 KNOWN = ("dataset", "seed", *GROUPS)
@@ -36,11 +36,12 @@ class SummaryHook:
 
     @hook_impl
     def after_pipeline_run(self, run_params: dict[str, Any], catalog: DataCatalog) -> None:
-        """Log accuracy before and after response once metrics were written."""
+        """Log accuracy before and after response, and what is promised."""
         if run_params.get("pipeline_names") != ["serm"]:
             return
         for line in summary_lines(catalog.load("metrics")):
             logger.info(line)
+        logger.info(promise_line(catalog.load("recourse_calibration")))
 
 
 def schema_folder(project_path: Path) -> Path:

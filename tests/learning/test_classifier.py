@@ -26,8 +26,9 @@ from countermove.errors import (
 )
 from countermove.learning import L2
 from countermove.people import ActionSet, QuadraticCost
-from countermove.response import BestResponse, NoResponse
+from countermove.response import BestResponse, NoResponse, named_response
 from countermove.scores import LinearScore, PartlyLinearScore
+from countermove.scores.probability import fit_slope
 
 ROBUST = {"kind": "robust", "members": ["best", {"kind": "smooth", "temperature": 0.3}]}
 
@@ -56,7 +57,9 @@ def test_the_published_rule_is_linear_and_readable(fitted, crowd):
     X, _ = crowd
     values = X @ fitted.coef_[0] + fitted.intercept_[0]
     np.testing.assert_allclose(fitted.decision_function(X), values)
-    np.testing.assert_allclose(fitted.predict_proba(X)[:, 1], expit(values))
+    np.testing.assert_allclose(
+        fitted.predict_proba(X)[:, 1], expit(fitted.probability_slope_ * values)
+    )
     np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
     assert fitted.coef_.shape == (1, 4)
     assert fitted.intercept_.shape == (1,)
@@ -112,7 +115,8 @@ def test_the_favourable_label_is_the_one_people_move_to(crowd, favourable):
     assert set(classifier.predict(after.x_new)[after.moved]) == {favourable}
     column = list(classifier.classes_).index(favourable)
     scores = X @ classifier.coef_[0] + classifier.intercept_[0]
-    np.testing.assert_allclose(classifier.predict_proba(X)[:, column], expit(scores))
+    odds = classifier.probability_slope_ * scores
+    np.testing.assert_allclose(classifier.predict_proba(X)[:, column], expit(odds))
     above = classifier.classes_[(classifier.decision_function(X) > 0).astype(int)]
     np.testing.assert_array_equal(above, classifier.predict(X))
 
@@ -263,3 +267,19 @@ def test_a_handful_of_people_is_enough_to_train_on():
 def test_constant_features_train_to_the_larger_class():
     X, y = np.ones((30, 2)), np.arange(30) % 3 == 0
     assert StrategicClassifier().fit(X, y).score_after_response(X, y) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("response", ["none", "best"])
+def test_hinge_probabilities_fit_the_validation_people_and_keep_the_decision(crowd, response):
+    """As the rule judges them, that is after response; at 1/2 where the decision turns."""
+    X, y = crowd
+    clf = StrategicClassifier(response=response, max_epochs=5)
+    clf.fit(X[:120], y[:120], validation=(X[120:], y[120:]))
+    assert np.array_equal(clf.predict_proba(X)[:, 1] >= 0.5, clf.predict(X) == 1)
+    people = named_response(response)
+    with torch.no_grad():
+        after = people.scores_after(clf.score_, torch.from_numpy(X[120:])).numpy()
+    assert clf.probability_slope_ == pytest.approx(fit_slope(after, y[120:]))
+    assert clf.probability_slope_ != pytest.approx(1.0)
+    logistic = StrategicClassifier(response=response, loss="logistic", max_epochs=5).fit(X, y)
+    assert logistic.probability_slope_ == 1.0

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from countermove.params import IngestParameters, SermParameters
+from countermove.params import IngestParameters, RecourseParameters, SermParameters
 from countermove.people import (
     LinearCost,
     MahalanobisCost,
@@ -62,3 +62,29 @@ def test_typos_and_nonsense_are_refused(said):
 def test_shares_must_sum_to_one():
     with pytest.raises(ValidationError, match="sum to 1"):
         IngestParameters(split={"train": 0.9})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"miss_rate": 1.0},
+        {"failure_probability": 0.0},
+        {"threshold": 1.2},
+        {"measure": "auc"},
+        {"grid": []},
+        {"grid": [0.5, 1.0]},
+        {"loss": -1},
+        {"largest_loss": 0},
+        {"method": "guess"},
+    ],
+)
+def test_promises_that_make_no_sense_are_refused(said):
+    with pytest.raises(ValidationError, match=next(iter(said))):
+        RecourseParameters.model_validate(said)
+
+
+def test_terms_of_the_promise_are_built_as_said():
+    said = {"groups": "Sex", "grid": [0.1, 0.2], "largest_loss": None, "measure": "f1"}
+    terms = RecourseParameters.model_validate(said).build()
+    assert (terms.groups, terms.grid, terms.largest_loss) == ("Sex", (0.1, 0.2), None)
+    assert terms.measure == "f1"

@@ -6,7 +6,7 @@ import pytest
 
 from countermove.reporting.figures import accuracy_figure
 from countermove.reporting.page import report_page
-from countermove.reporting.tables import accuracy_rows, summary_lines
+from countermove.reporting.tables import accuracy_rows, promise_line, summary_lines
 
 METRICS = {
     "dataset": "tiny",
@@ -52,6 +52,26 @@ def test_page_shows_every_accuracy_and_certificate():
     page = report_page(METRICS, CERTIFICATES, accuracy_figure(METRICS))
     for shown in ("0.880", "0.810", "at most 0.050", "95%", "1,234", "nobody"):
         assert shown in page
+
+
+def test_promise_that_gave_way_says_what_was_asked():
+    facts = {
+        "led_by": "promise",
+        "certificate": {"words": "at least 75 %"},
+        "terms": {"miss_rate": 0.05, "largest_loss": 0.02, "measure": "accuracy"},
+    }
+    assert promise_line(facts) == "at least 75 %"
+    line = promise_line(facts | {"led_by": "performance"})
+    assert line.endswith("(0.95 was asked, and would have cost more than 0.02 of accuracy)")
+
+
+def test_withdrawn_and_group_promises_say_so():
+    claim = CERTIFICATES[0]
+    withdrawn = claim | {"value": None, "reason": "too few <rows>"}
+    group = claim | {"name": "recourse_miss_rate[Sex=1]"}
+    page = report_page(METRICS, [withdrawn, group], accuracy_figure(METRICS))
+    assert "not promised: too few &lt;rows&gt;" in page
+    assert "(Sex=1)" in page
 
 
 def test_page_needs_no_network():

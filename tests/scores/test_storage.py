@@ -89,14 +89,14 @@ def test_other_format_is_refused_by_name(stored):
 
 @pytest.mark.parametrize("stop_at", [WEIGHTS, DESCRIPTION])
 def test_interrupted_write_leaves_nothing_behind(tmp_path, monkeypatch, stop_at):
-    original = storage._write
+    original = storage.write_through
 
     def interrupted(path, content):
         if path.name == stop_at:
             raise KeyboardInterrupt
         original(path, content)
 
-    monkeypatch.setattr(storage, "_write", interrupted)
+    monkeypatch.setattr(storage, "write_through", interrupted)
     with pytest.raises(KeyboardInterrupt):
         save_model(model(), tmp_path / "m")
     assert list(tmp_path.iterdir()) == []

@@ -26,6 +26,7 @@ from countermove.people.per_person import check_people
 from countermove.randomness import generator
 from countermove.response.base import Responses
 from countermove.scores import LinearScore, Score
+from countermove.scores.probability import fit_slope
 from countermove.training import History, Loss, Sample, Trainer
 
 Floats = NDArray[np.float64]
@@ -98,6 +99,9 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of a linear ``score_``.
     history_ : History
         Epoch by epoch.
+    probability_slope_ : float
+        Log-odds per unit of score: 1 for the logistic loss; for the hinge loss, whose
+        scores have no scale, fitted to the validation people as the rule judges them.
     classes_ : array
         Both labels, sorted.
     favourable_ : label
@@ -191,6 +195,7 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.score_: Score = score
         self.history_: History = history
+        self.probability_slope_: float = self._slope(*valid, order[len(train[1]) :])
         return self
 
     @property
@@ -216,10 +221,14 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._named(self._values(X) >= 0.0)
 
     def predict_proba(self, X: Rows) -> Floats:
-        """Return the probabilities of ``classes_``: the sigmoid of the score, nobody moving."""
+        """Return the probabilities of ``classes_``, nobody moving.
+
+        They are the sigmoid of ``probability_slope_`` times the score: at 1/2 where the
+        decision turns, whatever the loss.
+        """
         from scipy.special import expit
 
-        values = self.decision_function(X)
+        values = self.decision_function(X) * self.probability_slope_
         return np.column_stack([expit(-values), expit(values)])
 
     def respond(self, X: Rows, response: Any = None) -> Responses[Any]:
@@ -292,6 +301,15 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for member in (*recipe.trained_against.members, *recipe.judged_by.members):
             check_people(member.actions, listed, "training and validation together")
         return recipe.of_rows(order)
+
+    def _slope(self, X: Floats, y: Floats, order: NDArray[np.intp]) -> float:
+        """Return what turns scores into log-odds, judged by the validation rows in ``order``."""
+        if self.loss == "logistic":
+            return 1.0
+        members = self._judging(None).of_rows(order).members
+        with torch.no_grad():
+            after = [m.scores_after(self.score_, torch.from_numpy(X)).numpy() for m in members]
+        return fit_slope(np.concatenate(after), np.tile(y, len(members)))
 
     def _population(self, response: Any, temperature: float) -> Population:
         return population(response, self.cost, self.actions, temperature)

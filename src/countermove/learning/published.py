@@ -51,6 +51,7 @@ def train_published(
         schema_digest=schema.digest(),
         about={
             "threshold": 0.5,
+            "probability_slope": classifier.probability_slope_,
             "response": response.describe(),
             "training": dict(training),
             "seed": seed,

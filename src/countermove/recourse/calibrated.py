@@ -1,54 +1,191 @@
-"""A stored model with a calibrated threshold, and what it decides."""
+"""A stored model with a threshold chosen by promise and performance, and what it decides."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from numpy.typing import NDArray
+from scipy.special import logit
 
-from countermove.data.rows import rows_of
+from countermove.certificates import Certificate
+from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
+from countermove.errors import UnknownNameError, nearest
 from countermove.people import ActionSet
-from countermove.recourse.pare import calibrate_threshold
-from countermove.recourse.reachable import largest_gain
-from countermove.scores import Score
+from countermove.recourse.pare import PareCalibration, calibrate_pare
+from countermove.recourse.pare_checks import check_disjoint
+from countermove.recourse.pare_choice import measure_after_response
+from countermove.recourse.pare_groups import GroupCalibration, calibrate_pare_by_group
+from countermove.recourse.pare_joint import JointChoice, People, Terms, choose_jointly
+from countermove.recourse.pare_reach import Floats, Reach, reach_of, score_values, slope_of
+from countermove.recourse.pare_refused import certify_refused, refused_certificate, refused_grid
+from countermove.response import Response
+from countermove.scores.probability import probability
 from countermove.scores.storage import PublishedModel
 
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True)
+class CalibratedRule:
+    """The model at its threshold, the calibration as JSON, and promise against performance."""
+
+    model: PublishedModel
+    facts: dict[str, Any]
+    frontier: pd.DataFrame
 
 
 def calibrate_model(
     model: PublishedModel,
-    table: pd.DataFrame,
+    calibration: pd.DataFrame,
+    selection: pd.DataFrame,
+    trained_on: Sequence[str],
     schema: Schema,
-    actions: ActionSet,
-    *,
-    threshold: float,
-    largest_action: float | None,
-    miss_rate: float,
-    failure_probability: float,
-) -> tuple[PublishedModel, dict[str, Any]]:
-    """Return the model at its calibrated threshold, and the calibration as JSON."""
-    X = rows_of(table, schema).X
-    reached = _values(model.score, X) + largest_gain(model.score, actions, X, largest_action)
-    result = calibrate_threshold(
-        _probability(reached),
-        miss_rate=miss_rate,
-        failure_probability=failure_probability,
-        wanted=threshold,
-    )
-    about = model.about | {"threshold": result.threshold}
-    rule = replace(model, score=model.score.at_threshold(result.threshold), about=about)
+    response: Response,
+    terms: Terms,
+) -> CalibratedRule:
+    """Choose the threshold of a stored model and fold it into its rule.
+
+    Parameters
+    ----------
+    model
+        The strategic model, its threshold not yet chosen.
+    calibration, selection
+        Standardised splits: the first for promises alone, the second for choices.
+    trained_on
+        Ids of the rows the model was trained on.
+    schema
+        What the columns mean.
+    response
+        How people answer; its actions are those recourse may use.
+    terms
+        What is promised, and what it may cost.
+    """
+    held, chosen_on = rows_of(calibration, schema), rows_of(selection, schema)
+    check_disjoint(held.ids, [*trained_on, *chosen_on.ids], len(held.ids))
+    reach = reach_of(model, response.actions, terms.method, terms.largest_action)
+    people = _people(held, terms.groups)
+    plain = _plain(model, people, terms, reach)
+    joint = choose_jointly(model, people, _people(chosen_on, terms.groups), response, terms, reach)
+    promises = [
+        *_plain_certificates(plain, joint.threshold),
+        *([joint.certificate] if terms.after_response or joint.led_by == "performance" else []),
+        *_refused_certificates(model, held.X, chosen_on.X, joint, terms, reach),
+    ]
     facts = {
-        "threshold": result.threshold,
-        "bound": result.bound,
-        "certificate": result.certificate.to_json(),
+        "threshold": joint.threshold,
+        "bound": plain.bound,
+        "led_by": joint.led_by,
+        "certificate": joint.certificate.to_json(),
+        "certificates": [promise.to_json() for promise in promises],
+        "thresholds": _compared(model, chosen_on, response, plain.threshold, joint, terms),
+        "terms": asdict(terms),
+        "rows": {"calibration": len(held.ids), "selection": len(chosen_on.ids)},
     }
-    return rule, facts
+    about = model.about | {"threshold": joint.threshold}
+    score = model.score.at_threshold(joint.threshold, slope_of(model))
+    return CalibratedRule(replace(model, score=score, about=about), facts, joint.frontier())
+
+
+def _people(rows: Rows, column: str | None) -> People:
+    if column is None:
+        return People(rows.X, rows.y, rows.ids)
+    if column not in rows.groups.columns:
+        raise UnknownNameError(
+            f"the table has no group column {column!r}: {nearest(column, map(str, rows.groups))}; "
+            "groups are the columns the schema lists as sensitive"
+        )
+    return People(rows.X, rows.y, rows.ids, rows.groups[column].to_numpy(dtype=object))
+
+
+def _plain(
+    model: PublishedModel, people: People, terms: Terms, reach: Reach
+) -> PareCalibration | GroupCalibration:
+    """Return PARE by itself, where people stand: the threshold it would choose alone."""
+    levels = (terms.method, terms.miss_rate, terms.failure_probability)
+    if people.groups is None:
+        return calibrate_pare(model, people.X, *levels, wanted=terms.threshold, reach=reach)
+    return calibrate_pare_by_group(
+        model,
+        people.X,
+        people.groups,
+        *levels,
+        column=str(terms.groups),
+        wanted=terms.threshold,
+        reach=reach,
+    )
+
+
+def _plain_certificates(
+    plain: PareCalibration | GroupCalibration, threshold: float
+) -> list[Certificate]:
+    """Return PARE's certificates at the chosen threshold, not applicable above its bound."""
+    claims = (
+        [plain.certificate]
+        if isinstance(plain, PareCalibration)
+        else list(plain.certificates.values())
+    )
+    if threshold <= plain.bound:
+        return claims
+    reason = (
+        f"the threshold {threshold:.4g} was chosen by another promise; this one holds up to "
+        f"{plain.bound:.4g}"
+    )
+    return [replace(claim, value=None, reason=reason, words="") for claim in claims]
+
+
+def _refused_certificates(
+    model: PublishedModel,
+    held: Floats,
+    chosen_on: Floats,
+    joint: JointChoice,
+    terms: Terms,
+    reach: Reach,
+) -> list[Certificate]:
+    """Return what is promised to the refused, where they stand, at the chosen threshold."""
+    grid, alpha = joint.promise.thresholds, terms.failure_probability
+    start = refused_grid(model, chosen_on, grid, terms.miss_rate, reach=reach)
+    sequence = certify_refused(
+        model,
+        held,
+        start,
+        miss_rate=terms.miss_rate,
+        failure_probability=alpha,
+        reach=reach,
+    )
+    tested = joint.threshold if joint.threshold in start else float(start[0])
+    fixed = sequence.certificate(tested)
+    if tested != joint.threshold:
+        reason = (
+            f"the threshold {joint.threshold:.4g} refuses too few people to test; the test starts "
+            f"at {tested:.4g}"
+        )
+        fixed = replace(fixed, value=None, reason=reason, words="")
+    return [fixed, refused_certificate(model, held, grid, joint.threshold, alpha, reach=reach)]
+
+
+def _compared(
+    model: PublishedModel,
+    rows: Rows,
+    response: Response,
+    plain: float,
+    joint: JointChoice,
+    terms: Terms,
+) -> dict[str, dict[str, float]]:
+    """Return both thresholds and the wanted one, each with its performance on selection rows."""
+    found = {"wanted": terms.threshold, "plain": plain, "joint": joint.threshold}
+    compared = {}
+    for name, threshold in found.items():
+        at = measure_after_response(model, rows.X, rows.y, response, [threshold], terms.loss)
+        compared[name] = {
+            "threshold": threshold,
+            "accuracy": float(at.accuracy[0]),
+            "f1": float(at.f1[0]),
+            "utility": float(at.utility[0]),
+            "approved": float(at.approved[0]),
+        }
+    return compared
 
 
 def decisions(
@@ -57,34 +194,24 @@ def decisions(
     schema: Schema,
     actions: ActionSet,
     largest_action: float | None,
+    method: str = "linear_program",
 ) -> pd.DataFrame:
     """Return one row per person: row_id, decision, probability, status.
 
-    ``probability`` is on the uncalibrated scale, to be read against the
-    threshold; ``status`` says whether a refused person has a way back
-    (FOUND, PROVEN_NONE) or needs none (NOT_NEEDED).
+    ``probability`` is on the scale of the threshold, to be read against it;
+    ``status`` says whether a refused person has a way back (FOUND, PROVEN_NONE) or
+    needs none (NOT_NEEDED).
     """
     people = rows_of(table, schema)
-    scores = _values(model.score, people.X)
-    reached = scores + largest_gain(model.score, actions, people.X, largest_action)
-    threshold = float(model.about["threshold"])
+    scores = score_values(model.score, people.X)
+    reached = reach_of(model, actions, method, largest_action)(people.X)
+    slope, threshold = slope_of(model), float(model.about["threshold"])
     refused = np.where(reached >= 0.0, "FOUND", "PROVEN_NONE")
     return pd.DataFrame(
         {
             "row_id": people.ids,
             "decision": np.where(scores >= 0.0, 1, -1),
-            "probability": _probability(scores + np.log(threshold / (1.0 - threshold))),
+            "probability": probability(scores + logit(threshold) / slope, slope),
             "status": np.where(scores >= 0.0, "NOT_NEEDED", refused),
         }
     )
-
-
-def _values(score: Score, X: Floats) -> Floats:
-    with torch.no_grad():
-        values: Floats = score(torch.from_numpy(X)).numpy()
-    return values
-
-
-def _probability(scores: Floats) -> Floats:
-    probabilities: Floats = torch.sigmoid(torch.from_numpy(scores)).numpy()
-    return probabilities

@@ -1,22 +1,43 @@
 r"""Probably approximately has recourse (PARE): a threshold with a promise.
 
-Let :math:`p(x)` be the highest probability a person can reach by an allowed
-action. Among n independent people, the (k+1)-th smallest :math:`p` is a
-threshold that misses at most a share ``miss_rate`` of the population, except
-with probability ``failure_probability``.
+Let :math:`m(x)` be the best score a person can reach by an allowed action. Of n
+people, the (k+1)-th smallest :math:`m` is a threshold that misses at most a share
+``miss_rate`` of all, except with probability ``failure_probability``.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from scipy.stats import binom
 
 from countermove.certificates import Assumption, Certificate
-from countermove.errors import CalibrationError, DataError, ParameterError, shown
+from countermove.errors import CalibrationError, DataError, shown
+from countermove.people import ActionSet
+from countermove.recourse.pare_checks import check_disjoint, check_level
+from countermove.recourse.pare_reach import (
+    Reach,
+    checked_people,
+    reach_of,
+    score_of,
+    slope_of,
+)
+
+Floats = NDArray[np.float64]
+
+ROUNDING = 1e-10
+"""A bound is lowered by this share of ``1 + |score|``: whoever stands exactly on it still
+passes when the score is summed in another order (many people may stand there at once)."""
+CLOSEST_TO_ONE = float(np.nextafter(1.0, 0.0))
+INDEPENDENT = Assumption("calibration rows are independent draws of the people to be judged")
+FIXED = Assumption("the score and the actions were fixed before these rows were seen")
 
 
 @dataclass(frozen=True)
@@ -38,13 +59,14 @@ class PareCalibration:
     certificate: Certificate
 
 
+@cache
 def smallest_calibration_size(miss_rate: float, failure_probability: float) -> int:
     r"""Return the least n for which a threshold exists.
 
     .. math:: (1 - \text{miss rate})^n \le \text{failure probability}
     """
-    _check_level(miss_rate, "miss_rate")
-    _check_level(failure_probability, "failure_probability")
+    check_level(miss_rate, "miss_rate")
+    check_level(failure_probability, "failure_probability")
     size = math.ceil(math.log(failure_probability) / math.log1p(-miss_rate))
     # The ceiling of a rounded quotient can be one off either way.
     while binom.cdf(0, size, miss_rate) > failure_probability:
@@ -54,6 +76,18 @@ def smallest_calibration_size(miss_rate: float, failure_probability: float) -> i
     return size
 
 
+def check_enough(n: int, miss_rate: float, failure_probability: float) -> None:
+    """Refuse fewer calibration rows than any promise needs, naming how many that is."""
+    least = smallest_calibration_size(miss_rate, failure_probability)
+    if n < least:
+        raise CalibrationError(
+            f"{n} calibration rows cannot promise a miss rate of {miss_rate} at failure "
+            f"probability {failure_probability}; at least {least} are needed: enlarge the "
+            "calibration split or ask for less"
+        )
+
+
+@cache
 def allowed_misses(n: int, miss_rate: float, failure_probability: float) -> int:
     r"""Return the largest k whose binomial tail stays within the failure probability.
 
@@ -64,13 +98,7 @@ def allowed_misses(n: int, miss_rate: float, failure_probability: float) -> int:
     CalibrationError
         When even k = 0 is too many: n is below `smallest_calibration_size`.
     """
-    least = smallest_calibration_size(miss_rate, failure_probability)
-    if n < least:
-        raise CalibrationError(
-            f"{n} calibration rows cannot promise a miss rate of {miss_rate} at failure "
-            f"probability {failure_probability}; at least {least} are needed: enlarge the "
-            "calibration split or ask for less"
-        )
+    check_enough(n, miss_rate, failure_probability)
     k = int(binom.ppf(failure_probability, n, miss_rate))
     while binom.cdf(k, n, miss_rate) > failure_probability:
         k -= 1
@@ -98,7 +126,7 @@ def calibrate_threshold(
     wanted
         The threshold one would use without the promise.
     """
-    _check_level(wanted, "wanted")
+    check_level(wanted, "wanted")
     bad = np.flatnonzero(~((reachable >= 0.0) & (reachable <= 1.0)))
     if bad.size:
         raise DataError(
@@ -109,22 +137,126 @@ def calibrate_threshold(
     return PareCalibration(
         threshold=min(wanted, bound),
         bound=bound,
-        certificate=Certificate(
-            name="recourse_miss_rate",
-            value=miss_rate,
-            direction="upper",
-            kind="certificate",
-            level=1.0 - failure_probability,
-            n=len(reachable),
-            assumptions=(
-                Assumption("calibration rows are independent draws of the people to be judged"),
-                Assumption("the score and the actions were fixed before these rows were seen"),
-            ),
-            reference="PARE: binomial tail of the calibration order statistics",
+        certificate=pare_certificate(len(reachable), miss_rate, failure_probability),
+    )
+
+
+def calibrate_pare(
+    model: Any,
+    X_calibration: Any,
+    method: str = "linear_program",
+    miss_rate: float = 0.05,
+    failure_probability: float = 0.05,
+    actions: ActionSet | None = None,
+    *,
+    wanted: float | None = None,
+    largest_action: float | None = None,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
+    trained_on: Iterable[Any] | None = None,
+    reach: Reach | None = None,
+) -> PareCalibration:
+    r"""Return the largest threshold at which nearly everybody is approved or has recourse.
+
+    With :math:`m_{(1)} \le \dots \le m_{(n)}` the best scores that calibration
+    people reach, and :math:`k` from `allowed_misses`, the bound is
+    :math:`\sigma(m_{(k+1)})`, never rounded up:
+
+    .. math:: P\bigl[\,P(m(x) < m_{(k+1)}) \le \text{miss rate}\,\bigr]
+              \ge 1 - \text{failure probability}
+
+    Parameters
+    ----------
+    model
+        A `Score`, a fitted classifier (``score_``, ``actions_``) or a published model.
+    X_calibration
+        People used for nothing else, shape (n, d), standardised units.
+    method
+        How the best score is searched for; it never sees a threshold.
+    miss_rate
+        Tolerated share of the population that can neither pass nor reach the threshold.
+    failure_probability
+        Chance, over calibration samples, that the promise is wrong.
+    actions
+        What is allowed; None: the model's own, or everything.
+    wanted
+        The threshold one would use without the promise; None: the largest allowed.
+    largest_action
+        No feature moves further than this; None: no such bound.
+    ids, trained_on
+        Ids of the calibration rows, and of all rows trained or selected on: an
+        overlap is refused.
+    reach
+        The function from people to their best score, in place of ``method``.
+    """
+    if wanted is not None:
+        check_level(wanted, "wanted")
+    score = score_of(model)
+    X = checked_people(X_calibration, score)
+    check_disjoint(ids, trained_on, len(X))
+    search = reach_of(model, actions, method, largest_action) if reach is None else reach
+    bound = threshold_bound(search(X), miss_rate, failure_probability, slope_of(model))
+    return PareCalibration(
+        threshold=bound if wanted is None else min(wanted, bound),
+        bound=bound,
+        certificate=pare_certificate(len(X), miss_rate, failure_probability),
+    )
+
+
+def threshold_bound(
+    best: Floats, miss_rate: float, failure_probability: float, slope: float = 1.0
+) -> float:
+    """Return the largest threshold the best scores of calibration people allow.
+
+    Raises
+    ------
+    CalibrationError
+        With too few rows, or when no threshold above 0 keeps the promise.
+    """
+    bad = np.flatnonzero(np.isnan(best))
+    if bad.size:
+        raise DataError(f"the best score of rows {shown(bad)} is not a number", rows=bad)
+    k = allowed_misses(len(best), miss_rate, failure_probability)
+    lowest = float(np.partition(best, k)[k])
+    if np.isfinite(lowest):
+        lowest -= ROUNDING * (1.0 + abs(lowest))
+    bound = min(float(expit(slope * lowest)), CLOSEST_TO_ONE)
+    if bound <= 0.0:
+        raise CalibrationError(
+            f"no threshold above 0 leaves at most {miss_rate:.0%} of people without recourse: "
+            f"{k + 1} of {len(best)} calibration people reach no score above {lowest:g}; "
+            "allow more actions or a higher miss_rate"
+        )
+    return bound
+
+
+def pare_certificate(n: int, miss_rate: float, failure_probability: float) -> Certificate:
+    """Return what PARE promises: it counts the approved as well."""
+    return Certificate(
+        name="recourse_miss_rate",
+        value=miss_rate,
+        direction="upper",
+        kind="certificate",
+        level=1.0 - failure_probability,
+        n=n,
+        assumptions=(INDEPENDENT, FIXED),
+        reference="PARE: binomial tail of the calibration order statistics",
+        words=(
+            f"{confidence(failure_probability)}, at least {at_least(1.0 - miss_rate)} of people "
+            "like these are approved or have recourse"
         ),
     )
 
 
-def _check_level(value: float, name: str) -> None:
-    if not 0.0 < value < 1.0:
-        raise ParameterError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+def confidence(failure_probability: float) -> str:
+    """Return the level in words: "with 95 % confidence"."""
+    return f"with {at_least(1.0 - failure_probability)} confidence"
+
+
+def at_least(share: float) -> str:
+    """Return a share as people write it, rounded down so that the claim is not stronger.
+
+    >>> at_least(0.95), at_least(0.99996)
+    ('95 %', '99.99 %')
+    """
+    # 1 - 0.05 is a hair below 0.95: lift by less than any share people ask for.
+    return f"{np.floor(1e4 * share + 1e-6) / 1e2:.10g} %"

@@ -28,6 +28,11 @@ SOCIAL = {
 }
 CLAIMS = {
     "recourse_miss_rate": "share of people without a way to approval",
+    "recourse_miss_rate_after_response": (
+        "share of people without a way to approval once they have answered the rule"
+    ),
+    "refused_miss_rate": "share of the refused without a way to approval, as asked",
+    "refused_without_recourse": "share of the refused without a way to approval",
     "error_after_response": "share judged wrongly once people have moved",
 }
 
@@ -50,15 +55,7 @@ def report_page(
     )
     claims = _table(
         ("claim", "bound", "holds with probability", "rows"),
-        [
-            (
-                CLAIMS[claim["name"]],
-                f"at {'most' if claim['direction'] == 'upper' else 'least'} {claim['value']:.3f}",
-                f"{claim['level']:.0%}",
-                f"{claim['n']:,}",
-            )
-            for claim in certificates
-        ],
+        [_claim(claim) for claim in certificates],
     )
     alone = metrics["accuracy"]["uncalibrated"]["strategic"]
     drawing = figure.to_html(full_html=False, include_plotlyjs=True)
@@ -81,6 +78,17 @@ def figure_page(figure: Figure) -> str:
     """Return a page with one figure."""
     page: str = figure.to_html(full_html=True, include_plotlyjs=True)
     return page
+
+
+def _claim(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Return one line of the promises; a promise to one group names it in brackets."""
+    kind, _, group = claim["name"].partition("[")
+    what = CLAIMS[kind] + (f" ({group.removesuffix(']')})" if group else "")
+    rows = f"{claim['n']:,}"
+    if claim["value"] is None:
+        return what, f"not promised: {claim['reason']}", "", rows
+    side = "most" if claim["direction"] == "upper" else "least"
+    return what, f"at {side} {claim['value']:.3f}", f"{claim['level']:.0%}", rows
 
 
 def _number(value: float | None) -> str:

@@ -41,3 +41,16 @@ def summary_lines(metrics: Mapping[str, Any]) -> list[str]:
     rows = [(name, f"{a:.3f}", f"{b:.3f}") for name, a, b in accuracy_rows(metrics)]
     width = max(len(name) for name, *_ in [head, *rows])
     return [f"{name:<{width}}  {a:>5}  {b:>9}" for name, a, b in [head, *rows]]
+
+
+def promise_line(calibration: Mapping[str, Any]) -> str:
+    """Return what a run promises, and that it is less than asked where it is."""
+    asked = 1.0 - calibration["terms"]["miss_rate"]
+    words: str = calibration["certificate"]["words"]
+    if calibration["led_by"] == "promise":
+        return words
+    terms = calibration["terms"]
+    return (
+        f"{words} ({asked:.4g} was asked, and would have cost more than "
+        f"{terms['largest_loss']:g} of {terms['measure']})"
+    )

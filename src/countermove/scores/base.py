@@ -48,10 +48,18 @@ class Score(nn.Module, ABC):
     def describe(self) -> dict[str, Any]:
         """Return the JSON-ready arguments that rebuild the score without its weights."""
 
-    def at_threshold(self, probability: float) -> Self:
+    def at_threshold(self, probability: float, slope: float = 1.0) -> Self:
         r"""Return the rule "probability of at least ``probability``" as a score.
 
-        .. math:: s(x) - \log\frac{p}{1-p} \ge 0 \iff \sigma(s(x)) \ge p
+        .. math:: s(x) - \frac1a \log\frac{p}{1-p} \ge 0 \iff \sigma(a\,s(x)) \ge p
+
+        Parameters
+        ----------
+        probability
+            :math:`p`, strictly between 0 and 1.
+        slope
+            :math:`a`, positive: log-odds per unit of score, 1 for scores trained as
+            log-odds (see `countermove.scores.probability`).
         """
         if not 0.0 < probability < 1.0:
             raise ParameterError(
@@ -59,5 +67,5 @@ class Score(nn.Module, ABC):
             )
         shifted = copy.deepcopy(self)
         with torch.no_grad():
-            shifted.bias.sub_(math.log(probability / (1.0 - probability)))
+            shifted.bias.sub_(math.log(probability / (1.0 - probability)) / slope)
         return shifted

@@ -44,4 +44,4 @@ def certify(
 
     response = serm.build(schema, strategic.standardiser)
     bound = certify_error(strategic.score, rows, schema, response, evaluation.failure_probability)
-    return [calibration["certificate"], bound.to_json()]
+    return [*calibration["certificates"], bound.to_json()]

@@ -17,16 +17,20 @@ else:  # Kedro resolves annotations at start-up, and torch is slow to import.
 
 def calibrate(
     model: PublishedModel,
-    rows: pd.DataFrame,
+    calibration: pd.DataFrame,
+    validation: pd.DataFrame,
+    train: pd.DataFrame,
     schema: Schema,
     serm: SermParameters,
     recourse: RecourseParameters,
-) -> tuple[PublishedModel, dict[str, Any]]:
-    """Lower the threshold as far as the promise of recourse needs, and fold it into the rule."""
+) -> tuple[PublishedModel, dict[str, Any], pd.DataFrame]:
+    """Choose the threshold by promise and performance together, and fold it into the rule."""
     from countermove.recourse.calibrated import calibrate_model
 
-    actions = serm.actions.build(schema, model.standardiser)
-    return calibrate_model(model, rows, schema, actions, **recourse.model_dump())
+    response, trained_on = serm.build(schema, model.standardiser), train["row_id"].tolist()
+    terms = recourse.build()
+    rule = calibrate_model(model, calibration, validation, trained_on, schema, response, terms)
+    return rule.model, rule.facts, rule.frontier
 
 
 def decide(
@@ -40,4 +44,4 @@ def decide(
     from countermove.recourse.calibrated import decisions
 
     actions = serm.actions.build(schema, model.standardiser)
-    return decisions(model, rows, schema, actions, recourse.largest_action)
+    return decisions(model, rows, schema, actions, recourse.largest_action, recourse.method)

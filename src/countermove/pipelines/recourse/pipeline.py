@@ -14,8 +14,14 @@ def create_pipeline(**_: object) -> Pipeline:
         [
             Node(
                 nodes.calibrate,
-                ["strategic_model", "calibration_rows", *parameters],
-                ["recourse_model", "recourse_calibration"],
+                [
+                    "strategic_model",
+                    "calibration_rows",
+                    "validation_rows",
+                    "train_rows",
+                    *parameters,
+                ],
+                ["recourse_model", "recourse_calibration", "recourse_frontier"],
                 name="calibrate",
             ),
             Node(

@@ -1,0 +1,104 @@
+"""What every promise of recourse asks of its input: levels, row ids, grids, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from countermove.errors import DataError, ParameterError, shown
+
+Floats = NDArray[np.float64]
+
+
+def check_level(value: float, name: str) -> None:
+    """Refuse a probability that is not strictly between 0 and 1."""
+    if not 0.0 < value < 1.0:
+        raise ParameterError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+
+
+def check_disjoint(
+    ids: Sequence[Any] | NDArray[Any] | None, others: Iterable[Any] | None, n: int
+) -> None:
+    """Refuse calibration rows that appear twice or that were trained or selected on.
+
+    Rows are told apart by id, never by value: two people may be alike.
+
+    Parameters
+    ----------
+    ids
+        Of the calibration rows, in their order; None when unknown.
+    others
+        Ids of all rows used for training or selection; None when unknown.
+    n
+        Number of calibration rows.
+    """
+    if ids is None:
+        if others is not None:
+            raise ParameterError(
+                "trained_on names rows but the calibration rows have no ids; pass ids as well, "
+                "one per calibration row, so that an overlap can be found"
+            )
+        return
+    named = [str(value) for value in ids]
+    if len(named) != n:
+        raise DataError(f"{n} calibration rows need as many ids, got {len(named)}")
+    first: dict[str, int] = {}
+    twice = [row for row, name in enumerate(named) if first.setdefault(name, row) != row]
+    if twice:
+        raise DataError(
+            f"calibration rows appear twice: ids {shown(named[row] for row in twice)}; a promise "
+            "counts independent people, so keep one row of each",
+            rows=twice,
+        )
+    used = {str(value) for value in (() if others is None else others)}
+    overlap = [row for row, name in enumerate(named) if name in used]
+    if overlap:
+        raise DataError(
+            f"{len(overlap)} of {n} calibration rows were also trained or selected on: ids "
+            f"{shown(named[row] for row in overlap)}; a promise needs rows used for nothing else",
+            rows=overlap,
+        )
+
+
+def checked_grid(grid: ArrayLike) -> Floats:
+    """Return the thresholds of a grid: in (0, 1), strictly rising or strictly falling.
+
+    They are tested in the order given, which has to be fixed before the
+    calibration rows are looked at; a shuffled grid is taken for a mistake.
+    """
+    thresholds = np.atleast_1d(np.asarray(grid, dtype=np.float64))
+    if thresholds.ndim != 1 or thresholds.size == 0:
+        raise ParameterError("the grid of thresholds is empty; give at least one, in (0, 1)")
+    outside = thresholds[~((thresholds > 0.0) & (thresholds < 1.0))]
+    if outside.size:
+        raise ParameterError(
+            f"thresholds lie strictly between 0 and 1, the grid holds {shown(outside.tolist())}"
+        )
+    steps = np.diff(thresholds)
+    if not ((steps > 0.0).all() or (steps < 0.0).all()):
+        place = int(np.flatnonzero(np.sign(steps) != np.sign(steps[0]))[0]) if steps[0] else 0
+        raise ParameterError(
+            "the grid is tested in its order and must rise or fall throughout; it does not from "
+            f"{thresholds[place]:g} to {thresholds[place + 1]:g}: sort it, each threshold once"
+        )
+    return thresholds
+
+
+def group_codes(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the names of the groups and the position of each person's."""
+    values = np.asarray(groups, dtype=object)
+    if values.shape != (n,):
+        raise DataError(f"{n} people need one group each, got shape {values.shape}")
+    # None and NaN are the values that are not equal to themselves or are nothing at all.
+    missing = np.flatnonzero([value is None or value != value for value in values])
+    if missing.size:
+        raise DataError(
+            f"rows {shown(missing)} have no group; name one, or leave these people out of the "
+            "promise by group",
+            rows=missing,
+        )
+    names, codes = np.unique([str(value) for value in values], return_inverse=True)
+    return names.tolist(), codes

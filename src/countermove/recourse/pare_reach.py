@@ -1,0 +1,113 @@
+r"""The best score a person can reach, whatever the threshold: :math:`m(x)`.
+
+The order statistics of PARE are valid only because :math:`m` does not know the
+threshold. This module is the one place where promises ask for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
+from countermove.people import ActionSet
+from countermove.people.narrowed import narrowed
+from countermove.recourse.reachable import largest_gain
+from countermove.scores import Score
+
+Floats = NDArray[np.float64]
+Reach = Callable[[Floats], Floats]
+"""From people, shape (n, d), to the best score each can reach, shape (n,)."""
+
+METHODS = ("linear_program",)
+"""Ways to search; for a score with a slope the linear program is exact."""
+
+
+def score_of(model: Any) -> Score:
+    """Return the score of a model: a `Score`, or what holds one as ``score_`` or ``score``."""
+    if isinstance(model, Score):
+        return model
+    for name in ("score_", "score"):
+        held = getattr(model, name, None)
+        if isinstance(held, Score):
+            return held
+    raise ParameterError(
+        f"a {type(model).__name__} holds no score; give a Score, a fitted classifier or a "
+        "published model"
+    )
+
+
+def slope_of(model: Any) -> float:
+    """Return the factor between a model's score and its log-odds; 1 unless it says otherwise."""
+    about = getattr(model, "about", {})
+    return float(getattr(model, "probability_slope_", about.get("probability_slope", 1.0)))
+
+
+def actions_of(model: Any, actions: ActionSet | None) -> ActionSet:
+    """Return the actions given, or those the model was trained with, or all."""
+    if actions is not None:
+        return actions
+    held = getattr(model, "actions_", None)
+    return held if isinstance(held, ActionSet) else ActionSet()
+
+
+def reach_of(
+    model: Any,
+    actions: ActionSet | None = None,
+    method: str = "linear_program",
+    largest_action: float | None = None,
+) -> Reach:
+    """Return the function from people to the best score they can reach.
+
+    Nobody is worse off than where they stand, even if they would have to come back
+    inside the bounds to move at all.
+
+    Parameters
+    ----------
+    model
+        What holds the score.
+    actions
+        What is allowed; None: the model's own, or everything.
+    method
+        How the best action is searched for.
+    largest_action
+        No feature moves further than this, in standardised units; None: no such bound.
+    """
+    if method not in METHODS:
+        raise UnknownNameError(
+            f"no recourse method is called {method!r}: {nearest(method, METHODS)}"
+        )
+    score = score_of(model)
+    allowed = narrowed(actions_of(model, actions), largest_action, score.n_features)
+
+    def best(X: Floats) -> Floats:
+        here = score_values(score, X)
+        reached = here + largest_gain(score, allowed, X)
+        return np.maximum(here, reached)
+
+    return best
+
+
+def score_values(score: Score, X: Floats) -> Floats:
+    """Return the scores of people where they stand, shape (n,)."""
+    with torch.no_grad():
+        values: Floats = score(torch.from_numpy(X)).numpy()
+    return values
+
+
+def checked_people(X: Any, score: Score) -> Floats:
+    """Return the rows as float64 after checking shape and finiteness."""
+    rows = np.ascontiguousarray(X, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != score.n_features:
+        raise DataError(
+            f"the score reads {score.n_features} features per person; expected shape "
+            f"(n, {score.n_features}), got {rows.shape}"
+        )
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if bad.size:
+        raise DataError(f"rows {shown(bad)} hold NaN or infinity; clean them first", rows=bad)
+    return rows
