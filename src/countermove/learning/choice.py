@@ -23,7 +23,11 @@ Floats = NDArray[np.float64]
 ALIKE = 1e-9
 """Reaches that differ by less than this share are the same: rounding of the solvers."""
 PROOF = 2.0
-"""Standard errors by which training must win: its rows are the ones it was fitted to."""
+"""Standard errors by which training must win: its rows are the ones it was fitted to.
+
+Not asked for where several kinds of people answer: no one intercept suits them all, so the
+direction has a part by construction and any gain of the worst case counts.
+"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Choice:
     standard_error
         Of their paired difference.
     alike
-        Whether everybody reaches equally far, so that the direction cannot matter.
+        Whether everybody reaches equally far under both, so that the direction cannot matter.
     """
 
     kept: str
@@ -56,12 +60,12 @@ def choose(trained: Score, blind: Score, people: Population, X: Floats, y: Float
     With :math:`d_i \in [-1, 1]` how much better the trained rule decides person
     :math:`i`, it is kept iff
 
-    .. math:: \frac1n \sum_i d_i > 2 \cdot \frac1n \Bigl(\sum_i d_i^2\Bigr)^{1/2}
+    .. math:: \frac1n \sum_i d_i > z \cdot \frac1n \Bigl(\sum_i d_i^2\Bigr)^{1/2}
 
-    (two standard errors, as McNemar's test counts them) and people do not all reach
-    alike. Guarantee: on these rows the rule kept is never less accurate after response
-    than the blind direction with its best intercept, and where everybody reaches
-    alike it is that rule.
+    and people do not all reach alike, with :math:`z = 2` (two standard errors, as
+    McNemar's test counts them) for one kind of people and 0 for several. Guarantee: on
+    these rows the rule kept is never less accurate after response than the blind
+    direction with its best intercept, and where everybody reaches alike it is that rule.
 
     Parameters
     ----------
@@ -75,8 +79,9 @@ def choose(trained: Score, blind: Score, people: Population, X: Floats, y: Float
     ours, theirs = _rightness(trained, people, X, y), _rightness(blind, people, X, y)
     better = ours - theirs
     noise = float(np.sqrt(np.sum(better**2)))
-    alike = all_reach_alike(blind, people.members, X)
-    proven = float(better.sum()) > PROOF * noise
+    alike = all(all_reach_alike(rule, people.members, X) for rule in (blind, trained))
+    proof = PROOF if len(people.members) == 1 else 0.0
+    proven = float(better.sum()) > proof * noise
     kept = "trained" if proven and not alike else "blind"
     means = float(ours.mean()), float(theirs.mean())
     return Choice(kept, *means, standard_error=noise / len(y), alike=alike)
