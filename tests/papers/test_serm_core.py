@@ -1,7 +1,8 @@
 """SERM, section 4.1: strategic training against the benchmark and the rules that need none.
 
-Limits are those of the specification. Where it says "at least as good" the test
-allows half a point, because one of distress's 252 test rows is 0.4 points.
+Limits are those of the specification. Where everybody reaches alike "at least as good"
+is tested strictly; in a box strictly against the bias search on the same rows, and with
+some test rows of leave against the shifted blind rule, whose luck differs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ from .parity import (
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
 MEMBERS = ["best", *({"kind": "smooth", "temperature": value} for value in (0.2, 0.5, 1.0))]
 ONE_ROW = 0.005
-"""Half a point: one row of the smallest table, and a little."""
+"""Half a point: one of distress's 252 test rows, and a little."""
+TWO_ROWS = 0.009
+"""Two of them, and a little."""
+ROUNDING = 1e-12
+"""Means of the same decisions, summed in another order."""
 
 
 def mean_cell(name, response, cost, actions=None, seed=0):
@@ -64,7 +69,7 @@ def test_smooth_responders_cost_at_most_one_and_a_half_points(name, scale, seed)
 def test_with_half_the_features_immutable_no_simple_rule_is_better(name, scale):
     half = ActionSet(immutable=tuple(range(0, splits(name)[0].train[0].shape[1], 2)))
     cell = mean_cell(name, "best", QuadraticCost(scale), half)
-    assert cell.strategic >= max(cell.shifted_blind, cell.bias_search) - ONE_ROW
+    assert cell.strategic >= max(cell.shifted_blind, cell.bias_search) - ROUNDING
 
 
 def blind_cells(name, build):
@@ -83,7 +88,7 @@ def test_under_the_mixture_cost_no_simple_rule_is_better(name, scale, gamma):
     cell = blind_cells(
         name, lambda _, blind: (MixtureCost(np.sign(blind.coef_[0]), gamma, scale), None)
     )
-    assert cell.strategic >= max(cell.shifted_blind, cell.bias_search) - ONE_ROW
+    assert cell.strategic >= max(cell.shifted_blind, cell.bias_search) - ROUNDING
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -93,7 +98,15 @@ def test_in_a_box_that_binds_no_simple_rule_is_better(name, scale):
     cell = blind_cells(
         name, lambda split, blind: (cost, box_binding_a_third(blind.score_, split, cost)[0])
     )
-    assert cell.strategic >= max(cell.shifted_blind, cell.bias_search) - ONE_ROW
+    assert cell.strategic >= cell.bias_search - ROUNDING
+    assert cell.strategic >= cell.shifted_blind - TWO_ROWS
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_the_box_takes_a_tenth_of_their_reach_from_a_third_of_the_people(name):
+    for split, blind in zip(splits(name), blind_rules(name), strict=True):
+        share = box_binding_a_third(blind.score_, split, QuadraticCost(1.0))[1]
+        assert 1 / 3 <= share <= (0.6 if name == "credit" else 0.36)
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,11 @@ def test_a_tie_in_accuracy_goes_to_the_lower_loss():
     assert not record(1, 0.8, 0.4).better_than(record(0, 0.8, 0.4))
 
 
+def test_the_loss_alone_may_decide():
+    assert record(1, 0.7, 0.1).better_than(record(0, 0.8, 0.9), by="loss")
+    assert not record(1, 0.8, 0.9).better_than(record(0, 0.7, 0.1), by="loss")
+
+
 def test_the_table_marks_the_epoch_kept():
     frame = HISTORY.to_frame()
     assert frame["kept"].tolist() == [False, True, False]

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countermove.errors import ParameterError
 from countermove.learning import labels as labelling
+from countermove.learning.choice import Choice
 from countermove.learning.evaluation import accuracy_after
 from countermove.learning.fitting import Recipe
 from countermove.learning.populations import Population, population
@@ -102,6 +103,9 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     probability_slope_ : float
         Log-odds per unit of score: 1 for the logistic loss; for the hinge loss, whose
         scores have no scale, fitted to the validation people as the rule judges them.
+    choice_ : Choice or None
+        Whether ``score_`` is the trained rule or the blind direction with the best
+        intercept, and on what evidence; None where there was nothing to choose.
     classes_ : array
         Both labels, sorted.
     favourable_ : label
@@ -190,11 +194,12 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"the score reads {given.n_features} features, X has {rows.shape[1]}"
             )
         sample = Sample(*map(torch.from_numpy, (*train, *valid)))
-        score, history = self._recipe_of(seed, order, listed).fit(
+        fit = self._recipe_of(seed, order, listed).fit(
             given, sample, checkpoint=checkpoint, progress=progress
         )
-        self.score_: Score = score
-        self.history_: History = history
+        self.score_: Score = fit.score
+        self.history_: History = fit.history
+        self.choice_: Choice | None = fit.choice
         self.probability_slope_: float = self._slope(*valid, order[len(train[1]) :])
         return self
 

@@ -1,8 +1,8 @@
-"""The recipe of strategic training: start, train, settle the intercept.
+"""The recipe of strategic training: start, train, settle the intercept, choose.
 
 Training starts from a rule that is already fair to the people it will meet, so
 that gradients only have to turn it; hard decisions, which gradients cannot
-see, get the last word on the intercept.
+see, get the last word on the intercept and on whether turning it paid.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.learning.choice import Choice, choose
 from countermove.learning.intercept import best_shift, shift_intercept
 from countermove.learning.objectives import StrategicRisk
 from countermove.learning.populations import Population
@@ -27,6 +28,26 @@ from countermove.scores import LinearScore, Score
 from countermove.training import History, Loss, Sample, Trainer
 
 STARTS = ("blind", "means", "random", "given")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a recipe made.
+
+    Attributes
+    ----------
+    score
+        The rule kept.
+    history
+        Of the strategic epochs.
+    choice
+        How the trained rule compared with the simple one; None where there was
+        nothing to choose.
+    """
+
+    score: Score
+    history: History
+    choice: Choice | None
 
 
 @dataclass(frozen=True)
@@ -41,13 +62,20 @@ class Recipe:
         Of the strategic objective, and of the blind warm-up alike.
     start
         ``"blind"``: train as if nobody moved, then move the intercept to where it is
-        best after response; the line between the class means is used instead if
-        that is better. ``"means"``: that line. ``"random"``: as published.
+        best after response. ``"means"``: the line between the class means.
+        ``"random"``: as published.
         ``"given"``: the score as handed over. None suits the population: as
         published for ``published``, means for ``none``, else blind.
     calibrate
         Whether hard decisions settle the intercept after training; None: yes,
         except for ``published``.
+
+    Notes
+    -----
+    The blind direction with its best intercept is a floor: where training started
+    blind, the intercept was settled and accuracy is the only aim (no regulariser),
+    the trained rule is kept only if it decides the training and validation rows
+    better (see `choose`).
     """
 
     trained_against: Population
@@ -71,9 +99,10 @@ class Recipe:
         *,
         checkpoint: Path | None = None,
         progress: bool = False,
-    ) -> tuple[Score, History]:
-        """Return the fitted score (a copy) and the history of its strategic epochs."""
-        fitted = self.begin(score, sample)
+    ) -> Fit:
+        """Return the fitted score (a copy), the strategic epochs and what was chosen."""
+        start, blind = self.begin(score, sample)
+        trained = copy.deepcopy(start)
         judges = () if self.judged_by is self.trained_against else self.judged_by.members
         objective = StrategicRisk(
             self.trained_against.members,
@@ -83,16 +112,20 @@ class Recipe:
             weights=self.trained_against.weights,
             softness=self.trained_against.softness,
         )
-        history = self.trainer.fit(
-            fitted, objective, sample, checkpoint=checkpoint, progress=progress
+        history = self._trainer.fit(
+            trained, objective, sample, checkpoint=checkpoint, progress=progress
         )
-        settle = not self.judged_by.published if self.calibrate is None else self.calibrate
-        if settle:
-            # Early stopping is over, so the validation rows may speak too.
-            X = torch.cat([sample.X, sample.X_validation])
-            y = torch.cat([sample.y, sample.y_validation])
-            fitted = self._settled(fitted, X, y)[0]
-        return fitted, history
+        if not self._settles:
+            return Fit(trained, history, None)
+        # Early stopping is over, so the validation rows may speak too.
+        X = torch.cat([sample.X, sample.X_validation])
+        y = torch.cat([sample.y, sample.y_validation])
+        settled = self._settled(trained, X, y)
+        if blind is None or self._has_other_aims():
+            return Fit(settled, history, None)
+        simple = self._settled(blind, X, y)
+        choice = choose(settled, simple, self.judged_by, X.numpy(), y.numpy())
+        return Fit(settled if choice.kept == "trained" else simple, history, choice)
 
     def of_rows(self, rows: NDArray[np.intp]) -> Recipe:
         """Return the recipe whose per-person bounds follow ``rows``: training, then validation."""
@@ -101,23 +134,34 @@ class Recipe:
         judges = trained if same else self.judged_by.of_rows(rows)
         return replace(self, trained_against=trained, judged_by=judges)
 
-    def begin(self, score: Score | None, sample: Sample) -> Score:
-        """Return the score strategic training starts from."""
+    def begin(self, score: Score | None, sample: Sample) -> tuple[Score, Score | None]:
+        """Return the score strategic training starts from, and the blind one if it was made."""
         start = self.start or self._usual_start(score)
         if start == "given":
             if score is None:
                 raise ParameterError("start='given' needs a score to start from")
-            return copy.deepcopy(score)
+            return score, None
         if start == "random":
-            return score_or_random(score, sample.X.shape[1], self.trainer.seed)
-        means = class_means(sample) if score is None else copy.deepcopy(score)
+            return score_or_random(score, sample.X.shape[1], self.trainer.seed), None
+        means = class_means(sample) if score is None else score
         if start == "means":
-            return means
+            return means, None
         blind = copy.deepcopy(means)
         nobody = StrategicRisk((NoResponse(),), self.loss, self.regulariser)
-        self.trainer.fit(blind, nobody, sample)
-        candidates = [self._settled(rule, sample.X, sample.y) for rule in (blind, means)]
-        return max(candidates, key=lambda candidate: candidate[1])[0]
+        self._trainer.fit(blind, nobody, sample)
+        return self._settled(blind, sample.X, sample.y), blind
+
+    @property
+    def _settles(self) -> bool:
+        return not self.judged_by.published if self.calibrate is None else self.calibrate
+
+    @property
+    def _trainer(self) -> Trainer:
+        """The trainer; by its loss where the accuracy still waits for the intercept."""
+        return replace(self.trainer, stop_by="loss") if self._settles else self.trainer
+
+    def _has_other_aims(self) -> bool:
+        return self.regulariser is not None and self.regulariser.strength != 0.0
 
     def _usual_start(self, score: Score | None) -> str:
         if self.trained_against.published:
@@ -126,14 +170,12 @@ class Recipe:
             return "means" if score is None else "given"
         return "blind"
 
-    def _settled(self, score: Score, X: Tensor, y: Tensor) -> tuple[Score, float]:
-        """Return the score with the best intercept after response, and its accuracy."""
+    def _settled(self, score: Score, X: Tensor, y: Tensor) -> Score:
+        """Return the score with the best intercept after response."""
         # The sample lists the training rows first: these are its first people.
         people = self.judged_by.of_rows(range(len(y)))
-        # A cut's rank among n people is known to about half of 1/sqrt(n): judge it as far around.
-        smoothing = 0.5 / len(y) ** 0.5
-        cut = best_shift(score, people.members, X.numpy(), y.numpy(), people.weights, smoothing)
-        return shift_intercept(score, cut.shift), cut.accuracy
+        cut = best_shift(score, people.members, X.numpy(), y.numpy(), people.weights)
+        return shift_intercept(score, cut.shift)
 
 
 def class_means(sample: Sample) -> LinearScore:

@@ -24,9 +24,9 @@ class EpochRecord:
     validation_accuracy: float
     seconds: float
 
-    def better_than(self, other: EpochRecord) -> bool:
-        """Tell whether validation prefers this epoch: accuracy first, then the loss."""
-        if self.validation_accuracy != other.validation_accuracy:
+    def better_than(self, other: EpochRecord, by: str = "accuracy") -> bool:
+        """Tell whether validation prefers this epoch: accuracy, then loss; or by the loss alone."""
+        if by == "accuracy" and self.validation_accuracy != other.validation_accuracy:
             return self.validation_accuracy > other.validation_accuracy
         return self.validation_loss < other.validation_loss
 

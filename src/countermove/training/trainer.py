@@ -35,6 +35,7 @@ from countermove.training.history import EpochRecord, History
 from countermove.training.progress import epoch_bar
 
 OPTIMISERS = ("adam", "lbfgs")
+CRITERIA = ("accuracy", "loss")
 
 
 class Objective(Protocol):
@@ -100,6 +101,10 @@ class Trainer:
         accuracy after response, or the same at a lower loss).
     seed
         Decides every shuffle.
+    stop_by
+        What makes an epoch better on validation: ``"accuracy"`` (then the loss), or the
+        ``"loss"`` alone, for rules whose intercept is settled afterwards: until then their
+        accuracy says little about their direction.
     """
 
     optimiser: str = "adam"
@@ -108,8 +113,12 @@ class Trainer:
     max_epochs: int = 50
     patience: int = 7
     seed: int = 0
+    stop_by: str = "accuracy"
 
     def __post_init__(self) -> None:
+        if self.stop_by not in CRITERIA:
+            hint = nearest(str(self.stop_by), CRITERIA)
+            raise UnknownNameError(f"training cannot stop by {self.stop_by!r}: {hint}")
         if self.optimiser not in OPTIMISERS:
             hint = nearest(str(self.optimiser), OPTIMISERS)
             raise UnknownNameError(f"no optimiser is called {self.optimiser!r}: {hint}")
@@ -277,7 +286,7 @@ class _Run:
         seconds = time.perf_counter() - started
         record = EpochRecord(len(self.records), train_loss, loss, accuracy, seconds)
         self.records.append(record)
-        if record.better_than(self.records[self.best]):
+        if record.better_than(self.records[self.best], self.trainer.stop_by):
             self.best = record.epoch
             for kept, parameter in zip(self.kept, self.parameters, strict=True):
                 kept.copy_(parameter.detach())
