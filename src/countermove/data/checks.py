@@ -47,7 +47,14 @@ def raise_all(problems: Sequence[Problem], name: str) -> None:
 def check_columns(
     columns: Iterable[object], expected: Sequence[str], ignore: Sequence[str], name: str
 ) -> None:
-    """Refuse a header with a duplicate, missing or extra column.
+    """Refuse a header with a duplicate, missing or extra column; see `column_problems`."""
+    raise_all(column_problems(columns, expected, ignore), name)
+
+
+def column_problems(
+    columns: Iterable[object], expected: Sequence[str], ignore: Sequence[str]
+) -> list[Problem]:
+    """Return every duplicate, missing and extra column of a header.
 
     Parameters
     ----------
@@ -57,13 +64,6 @@ def check_columns(
         The columns that must be there.
     ignore
         The columns that may be there.
-    name
-        Dataset named in the error.
-
-    Raises
-    ------
-    DataError
-        Naming every duplicate, missing and extra column.
     """
     found = [str(column) for column in columns]
     twice = [column for column, count in Counter(found).items() if count > 1]
@@ -82,29 +82,35 @@ def check_columns(
                 "the schema, or list them under `ignore:`"
             )
         )
-    raise_all(problems, name)
+    return problems
 
 
-def check_raw(raw: pd.DataFrame, schema: Schema) -> None:
-    """Refuse a raw table whose columns are not those its schema (or recipe) expects.
+def header_problems(raw: pd.DataFrame, schema: Schema) -> list[Problem]:
+    """Return what is wrong with the columns of a raw table that can still be read further.
 
     Raises
     ------
     DataError
-        For duplicate, missing or extra columns, or a table without rows.
+        For a header that leaves no way to read on: duplicate columns, a recipe's
+        column missing, a table without rows.
     """
     from countermove.data.recipes import raw_columns
 
-    check_columns(raw.columns, raw_columns(schema), schema.ignore, schema.name)
+    expected, found = raw_columns(schema), [str(column) for column in raw.columns]
+    problems = column_problems(found, expected, schema.ignore)
+    stuck = len(set(found)) < len(found) or not set(expected) & set(found)
+    if stuck or (schema.cleaning is not None and not set(expected) <= set(found)):
+        raise_all(problems, schema.name)
     if raw.empty:
         raise DataError(f"table {schema.name!r} has no rows; expected at least one")
+    return problems
 
 
 def check_table(table: pd.DataFrame, schema: Schema) -> None:
     """Refuse a typed table that does not hold what its schema says.
 
-    Checked: columns; missing, infinite and out-of-bounds values; categories;
-    duplicated ids; a label with both its values; features that vary.
+    Checked: columns; missing, infinite and out-of-bounds values; categories; groups
+    of one-hot columns; duplicated ids; a label with both its values; features that vary.
 
     Raises
     ------
@@ -119,6 +125,7 @@ def check_table(table: pd.DataFrame, schema: Schema) -> None:
     for column in schema.sensitive:
         if column not in features:
             problems += missing_problems(column, _mask(table[column].isna()))
+    problems += group_problems(table, schema)
     problems += id_problems(table[ROW_ID])
     problems += _label_problems(table[LABEL])
     problems += constant_problems(table, schema)
@@ -161,6 +168,24 @@ def category_problems(values: pd.Series, feature: Feature, present: Mask) -> lis
     )
 
 
+def group_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
+    """Return the rows in which the columns of a declared group are not exactly one-hot.
+
+    Columns that cannot be read, or are absent, are another check's matter.
+    """
+    members: dict[str, list[str]] = {}
+    for feature in schema.features:
+        if feature.group is not None and feature.name in table:
+            members.setdefault(feature.group, []).append(feature.name)
+    problems = []
+    for group, columns in members.items():
+        cells = table[columns].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
+        broken = np.isin(cells, (0.0, 1.0)).all(axis=1) & (cells.sum(axis=1) != 1.0)
+        text = f"group {group!r}: not exactly one of {_quoted(columns)} is 1"
+        problems += rows_problem(text, broken)
+    return problems
+
+
 def missing_problems(column: str, missing: Mask) -> list[Problem]:
     """Return the rows without a value."""
     return rows_problem(f"column {column!r}: missing value", missing)
@@ -179,6 +204,8 @@ def constant_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
     """Return features that never vary and one-hot categories that never occur."""
     problems = []
     for feature in schema.features:
+        if feature.name not in table:
+            continue
         distinct = table[feature.name].dropna().unique()
         if len(distinct) == 1:
             text = (

@@ -43,6 +43,15 @@ def numbers(values: pd.Series) -> tuple[NDArray[np.float64], Mask, Mask]:
     return read, missing, np.isnan(read) & ~missing
 
 
+def is_number(text: str) -> bool:
+    """Return whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _parsed(values: pd.Series) -> NDArray[np.float64]:
     # By way of text, so that a date is not read as its nanoseconds.
     read = pd.to_numeric(values.reset_index(drop=True).astype("str"), errors="coerce")
