@@ -208,9 +208,14 @@ def constant_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
             continue
         distinct = table[feature.name].dropna().unique()
         if len(distinct) == 1:
+            remedy = (
+                "leave it out of `series.earlier:`"
+                if feature.lag
+                else "move it from `features:` to `ignore:`"
+            )
             text = (
                 f"column {feature.name!r}: constant feature, every row holds {distinct[0]!s}; "
-                "a score cannot use it: move it from `features:` to `ignore:`"
+                f"a score cannot use it: {remedy}"
             )
             problems.append(Problem(text))
         elif feature.kind == "onehot":

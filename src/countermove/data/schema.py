@@ -148,21 +148,30 @@ class Series:
     shorter
         What happens to entities with fewer steps: ``leave_out``, or
         ``repeat_first``, their first row standing in for the missing earlier ones.
+    earlier
+        The features whose earlier values become columns; all of them when empty.
     """
 
     entity: str
     time: str
     steps: int = 1
     shorter: Shorter = "leave_out"
+    earlier: tuple[str, ...] = ()
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the entry as a schema file would hold it."""
-        return {
+        entry = {
             "entity": self.entity,
             "time": self.time,
             "steps": self.steps,
             "shorter": self.shorter,
         }
+        return entry | ({"earlier": list(self.earlier)} if self.earlier else {})
+
+    def lagged(self, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+        """Return the features of earlier steps that this series adds."""
+        chosen = [f for f in features if not self.earlier or f.name in self.earlier]
+        return tuple(f.lagged(lag) for lag in range(1, self.steps) for f in chosen)
 
 
 @dataclass(frozen=True)

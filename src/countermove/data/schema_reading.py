@@ -52,7 +52,7 @@ SCHEMA_KEYS = (
 )
 FEATURE_KEYS = ("kind", "change", "unit", "min", "max", "step", "categories", "group")
 LABEL_KEYS = ("column", "favourable", "at_least", "at_most")
-SERIES_KEYS = ("entity", "time", "steps", "shorter")
+SERIES_KEYS = ("entity", "time", "steps", "shorter", "earlier")
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -94,9 +94,7 @@ def schema_from_mapping(name: str, mapping: object, origin: str) -> Schema:
     label = _label(content["label"], origin)
     features = _features(content["features"], origin)
     series = _series(content.get("series"), origin)
-    if series is not None:
-        earlier = range(1, series.steps)
-        features += tuple(feature.lagged(lag) for lag in earlier for feature in features)
+    features += series.lagged(features) if series is not None else ()
     cleaning = content.get("cleaning")
     schema = Schema(
         name=name,
@@ -182,6 +180,7 @@ def _series(entry: object, origin: str) -> Series | None:
         time=_text(content["time"], origin, "series.time"),
         steps=steps,
         shorter=_one_of(content.get("shorter", SHORTER[0]), SHORTER, origin, "series.shorter"),
+        earlier=_names(content.get("earlier"), origin, "series.earlier"),
     )
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from countermove.data.schema import Feature, Schema
-from countermove.errors import shown
+from countermove.errors import nearest, shown
 
 Contradiction = tuple[str, str]
 
@@ -24,8 +24,12 @@ def series_contradictions(schema: Schema) -> Iterator[Contradiction]:
         yield "id", f"is given beside series; the entity {entity!r} is the id"
     if entity == time:
         yield "series.time", f"is the entity column {entity!r} too"
+    known = [feature.name for feature in schema.observed]
+    for column in schema.series.earlier:
+        if column not in known:
+            yield "series.earlier", f"holds {column!r}, no feature; {nearest(column, known)}"
     elsewhere = {
-        "features": [feature.name for feature in schema.observed],
+        "features": known,
         "sensitive": schema.sensitive,
         "ignore": schema.ignore,
         "label": (schema.label.column,),

@@ -112,11 +112,11 @@ def last_steps(
     now = long.iloc[steps.rows_before_last(0)[kept]].reset_index(drop=True)
     now[ROW_ID] = pd.Series([n for n, keep in zip(steps.names, kept, strict=True) if keep])
     earlier = {
-        feature.lagged(lag).name: long[feature.name]
-        .iloc[steps.rows_before_last(lag)[kept]]
+        feature.name: long[feature.name.removesuffix(f"_t-{feature.lag}")]
+        .iloc[steps.rows_before_last(feature.lag)[kept]]
         .reset_index(drop=True)
-        for lag in range(1, series.steps)
-        for feature in schema.observed
+        for feature in schema.features
+        if feature.lag
     }
     wide = pd.concat([now, pd.DataFrame(earlier)], axis=1) if earlier else now
     return wide[list(schema.table_columns)], []
