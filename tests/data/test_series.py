@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from countermove.data.sequences import fit_step_standardiser, padded_sequences
 from countermove.data.splits import split_table
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError
+
+Distress = Callable[[int, int], pd.DataFrame]
 
 FIRMS: dict[str, Any] = {
     "series": {"entity": "firm", "time": "year"},
@@ -94,7 +97,9 @@ def test_short_histories_may_repeat_their_first_step(raw: pd.DataFrame) -> None:
 
 def test_a_history_that_never_varies_is_left_out_by_name(raw: pd.DataFrame) -> None:
     steps = {"steps": 3, "shorter": "repeat_first"}
-    with pytest.raises(DataError, match=r"'home_t-2': constant.* leave it out of `series.earlier:`"):
+    with pytest.raises(
+        DataError, match=r"'home_t-2': constant.* leave it out of `series.earlier:`"
+    ):
         clean(raw, firms(**steps))
     assert "home_t-2" not in clean(raw, firms(**steps, earlier=["cash"]))
 
@@ -179,22 +184,9 @@ def test_sequences_need_a_series(raw: pd.DataFrame) -> None:
         fit_step_standardiser(raw.assign(health=["1", "-1"] * 3), plain, [])
 
 
-def fabricated_distress(companies: int = 60, seed: int = 0) -> pd.DataFrame:
-    """The layout of the public table: companies of 1 to 14 years, unsorted, x80 a code."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for company in range(1, companies + 1):
-        for time in range(1, 1 + int(rng.integers(1, 15))):
-            figures = rng.normal(size=83).round(4)
-            rows.append([company, time, round(float(rng.normal(-0.5)), 4), *figures])
-    names = ["Company", "Time", "Financial Distress", *(f"x{j}" for j in range(1, 84))]
-    table = pd.DataFrame(rows, columns=names).astype({"Company": int, "Time": int})
-    return table.assign(x80=rng.integers(1, 38, len(table))).sample(frac=1, random_state=seed)
-
-
-def test_the_distress_schema_fits_the_published_layout(schemas: Path) -> None:
+def test_the_distress_schema_fits_the_published_layout(schemas: Path, distress: Distress) -> None:
     schema = load_schema("distress", schemas)
-    raw = fabricated_distress()
+    raw = distress(60, 0)
     table = clean(raw.astype("str"), schema)
     last = raw.sort_values("Time").groupby("Company").tail(1).set_index("Company")
     assert len(table) == 60
@@ -206,9 +198,9 @@ def test_the_distress_schema_fits_the_published_layout(schemas: Path) -> None:
     np.testing.assert_array_equal(table["label"] == -1, distressed)
 
 
-def test_a_company_is_never_divided_between_splits(schemas: Path) -> None:
+def test_a_company_is_never_divided_between_splits(schemas: Path, distress: Distress) -> None:
     schema = load_schema("distress", schemas)
-    table = clean(fabricated_distress(120, seed=1), schema)
+    table = clean(distress(120, 1), schema)
     shares = {"train": 0.5, "validation": 0.15, "calibration": 0.15, "test": 0.2}
     parts = split_table(table, schema, shares, seed=0)
     companies = pd.concat([part["row_id"] for part in parts.values()])

@@ -27,7 +27,8 @@ def expanded_groups(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, tu
     columns
         The columns to look at.
     """
-    bits = {column: found for column in columns if (found := _bits(table[column])) is not None}
+    compound = [column for column in columns if _SEPARATOR.search(column)]
+    bits = {column: found for column in compound if (found := _bits(table[column])) is not None}
     sharing: dict[str, list[str]] = defaultdict(list)
     for column in bits:
         for match in _SEPARATOR.finditer(column):

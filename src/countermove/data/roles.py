@@ -21,12 +21,17 @@ from countermove.data.word_lists import (
     SENSITIVE,
     TIME,
     UNFAVOURABLE_NAME,
+    YES,
     name_words,
 )
 from countermove.errors import DataError, nearest, shown
 
 TYPICAL_STEPS = 1.5
 """Rows per entity, on average, from which a table counts as a series."""
+
+
+MOST_SPELLINGS = 12
+"""Columns with more different cells than this are no outcome of two values."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,9 @@ def label_words(values: pd.Series) -> pd.Series:
 def _label_column(table: pd.DataFrame) -> tuple[str, str]:
     columns = [str(column) for column in table.columns]
     open_columns = [column for column in columns if not name_words(column) & SENSITIVE]
-    pairs = [c for c in open_columns if label_words(table[c]).nunique() == 2]
+    # "1" and "1.0" are two cells and one value, so a few more cells may still be two values.
+    few = [c for c in open_columns if table[c].nunique() <= MOST_SPELLINGS]
+    pairs = [c for c in few if label_words(table[c]).nunique() == 2]
     named = [c for c in pairs if name_words(c) & LABEL]
     if named:
         return named[-1], "two values and a name that fits"
@@ -105,17 +112,12 @@ def _spread(values: pd.Series) -> int:
 
 def _better(column: str, pair: Sequence[str]) -> str:
     """Return the value people hope for: by the words, unless the name says that yes is bad."""
-    rank = {word: (word.lower() in GOOD) - (word.lower() in BAD) for word in pair}
-    first, second = pair
-    if rank[first] != rank[second]:
-        better = max(pair, key=lambda word: rank[word])
-        worse = min(pair, key=lambda word: rank[word])
-        yes_or_no = better.lower() in ("1", "yes", "y", "true", "t")
-        return worse if yes_or_no and name_words(column) & UNFAVOURABLE_NAME else better
+    yes_is_bad = bool(name_words(column) & UNFAVOURABLE_NAME)
     if all(is_number(word) for word in pair):
         ranked = sorted(pair, key=float)
-        return ranked[0] if name_words(column) & UNFAVOURABLE_NAME else ranked[1]
-    return second
+        return ranked[0] if yes_is_bad else ranked[1]
+    ranked = sorted(pair, key=lambda word: (word.lower() in GOOD) - (word.lower() in BAD))
+    return ranked[0] if yes_is_bad and ranked[1].lower() in YES else ranked[1]
 
 
 def _by_threshold(column: str, values: pd.Series, reason: str, n_values: int) -> LabelGuess:

@@ -34,6 +34,7 @@ UNFAVOURABLE_NAME = _words(
 )
 """Words in the name of an outcome whose 1 (yes, true) is the bad news."""
 
+YES = _words("yes y true t")
 GOOD = _words(
     "1 yes y true t good accepted accept approved approve granted repaid paid pass passed ok hired "
     "admitted won success successful benign healthy notspam ham"
