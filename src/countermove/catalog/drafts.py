@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from countermove.catalog.files import PageDataset
@@ -34,9 +35,10 @@ def next_steps(draft: Draft, path: Path, file: Path, project: Path) -> str:
     """Return what was written and which commands follow."""
     name = draft.schema.name
     target = RAW / f"{name}{file.suffix}"
-    lines = [f"{path} drafted: {draft.guesses} guesses, each marked TODO, for you to confirm"]
+    written = path.relative_to(project) if path.is_relative_to(project) else path
+    lines = [f"drafted {written}: {draft.guesses} guesses for you to confirm, each marked TODO"]
     lines.append("next:")
     if file.resolve() != (project / target).resolve():
-        lines.append(f"  cp {file} {target}")
+        lines.append(f"  cp {shlex.quote(str(file))} {target}")
     lines.append(f"  kedro countermove check {name}")
     return "\n".join(lines)

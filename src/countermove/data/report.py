@@ -144,17 +144,23 @@ def _row(values: pd.Series, feature: Feature) -> tuple[str, str, str, str]:
     else:
         unit = f" {feature.unit}" if feature.unit else ""
         seen = f"{values.min():g} to {values.max():g}{unit}"
-    who = CHANGES[feature.change]
-    ends = [
-        f"{word} {bound:g}"
-        for word, bound in (("from", feature.min), ("to", feature.max))
-        if bound is not None and feature.change != "immutable"
-    ]
-    step = f"in steps of {feature.step:g}" if feature.step and feature.change != "immutable" else ""
-    return feature.name, kind, seen, " ".join(part for part in (who, *ends, step) if part)
+    return feature.name, kind, seen, _who(feature)
+
+
+def _who(feature: Feature) -> str:
+    """Say what people may do about a feature, between which values and in what steps."""
+    said = [CHANGES[feature.change]]
+    if feature.change != "immutable":
+        if feature.min is not None:
+            said.append(f"not below {feature.min:g}")
+        if feature.max is not None:
+            said.append(f"not above {feature.max:g}")
+        if feature.step is not None:
+            said.append(f"in steps of {feature.step:g}")
+    return ", ".join(said)
 
 
 def _few_words(values: pd.Series) -> str:
     counts = values.astype("str").value_counts()
-    listed = ", ".join(f"{word} {count}" for word, count in counts.head(3).items())
+    listed = ", ".join(f"{word} ({count})" for word, count in counts.head(3).items())
     return listed + (f" and {len(counts) - 3} more" if len(counts) > 3 else "")

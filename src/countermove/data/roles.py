@@ -88,7 +88,7 @@ def _label_column(table: pd.DataFrame) -> tuple[str, str]:
     columns = [str(column) for column in table.columns]
     open_columns = [column for column in columns if not name_words(column) & SENSITIVE]
     # "1" and "1.0" are two cells and one value, so a few more cells may still be two values.
-    few = [c for c in open_columns if table[c].nunique() <= MOST_SPELLINGS]
+    few = [c for c in open_columns if texts(table[c]).nunique() <= MOST_SPELLINGS]
     pairs = [c for c in few if label_words(table[c]).nunique() == 2]
     named = [c for c in pairs if name_words(c) & LABEL]
     if named:
