@@ -27,6 +27,9 @@ from countermove.errors import DataError
 
 WHO = "can people change it: up, down, both?"
 
+LONGEST_NAME = 200
+"""YAML limits the length of keys; a name that long is no name."""
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -114,6 +117,8 @@ class _Parts:
         guess = guess_column(values)
         if column in (ROW_ID, LABEL) or column.startswith(GROUP_PREFIX):
             self.left_out[column] = "the name is kept for the product's own tables: rename it"
+        elif len(column) > LONGEST_NAME:
+            self.left_out[column] = "the name is too long for a schema: rename it"
         elif name_words(column) & SENSITIVE and guess.entry:
             self.sensitive[column] = _audit_reason(values)
         elif not guess.entry:
@@ -206,8 +211,20 @@ def _todo(reasons: Iterable[str]) -> str:
 
 
 def _scalar(value: object) -> str:
+    """Return a value as YAML on one line."""
+    text = _dumped(value, style=None)
+    # Line breaks in a name or word: only double quotes spell them out.
+    return _dumped(value, style='"') if "\n" in text else text
+
+
+def _dumped(value: object, style: str | None) -> str:
     text = yaml.safe_dump(
-        value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=10**9
+        value,
+        default_flow_style=True,
+        default_style=style,
+        allow_unicode=style is None,
+        sort_keys=False,
+        width=10**9,
     )
     return re.sub(r"\n(\.\.\.\n)?$", "", text)
 
