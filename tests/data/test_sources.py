@@ -30,7 +30,7 @@ def test_the_project_knows_its_datasets(schemas: Path) -> None:
 
 @pytest.mark.parametrize("name", ["credti", "Credit", "credit_", "nothing-like-it"])
 def test_an_unknown_name_lists_the_known_ones(name: str, schemas: Path) -> None:
-    with pytest.raises(UnknownNameError, match="known: credit, german"):
+    with pytest.raises(UnknownNameError, match=r"known: .*credit.*german"):
         check_dataset_name(name, schemas)
 
 
