@@ -72,19 +72,6 @@ def countermove() -> None:
 
 
 @countermove.command()
-@click.pass_obj
-def datasets(metadata: ProjectMetadata) -> None:
-    """List the datasets that have a schema."""
-    from countermove.data.names import known_datasets
-    from countermove.data.schema import load_schema
-    from countermove.hooks import schema_folder
-
-    folder = schema_folder(Path(metadata.project_path))
-    for name in known_datasets(folder):
-        click.echo(f"{name:<12}{load_schema(name, folder).description}")
-
-
-@countermove.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--name", help="Name of the dataset; the file's own unless given.")
 @click.option("--label", help="The outcome column, where the guess would be wrong.")
@@ -155,3 +142,16 @@ def _split_plan(project: Path, dataset: str, env: str | None) -> Any:
     needed = smallest_calibration_size(recourse.miss_rate, recourse.failure_probability)
     fractions = ingest.split.build()
     return SplitPlan(fractions, int(params["seed"]), ingest.balance, ingest.max_rows, needed)
+
+
+@countermove.command()
+@click.pass_obj
+def datasets(metadata: ProjectMetadata) -> None:
+    """List the datasets that have a schema."""
+    from countermove.data.names import known_datasets
+    from countermove.data.schema import load_schema
+    from countermove.hooks import schema_folder
+
+    folder = schema_folder(Path(metadata.project_path))
+    for name in known_datasets(folder):
+        click.echo(f"{name:<12}{load_schema(name, folder).description}")

@@ -73,7 +73,8 @@ def typed_steps(
     """
     problems = header_problems(raw, schema)
     numbered = raw.reset_index(drop=True).set_axis([str(name) for name in raw.columns], axis=1)
-    named = apply_recipe(numbered, schema)
+    # Without a recipe, a column that is missing need not keep the others from being read.
+    named = numbered if schema.cleaning is None else apply_recipe(numbered, schema)
     typed: dict[str, pd.Series] = {}
     steps, asked = None, np.ones(len(named), dtype=np.bool_)
     if schema.series is None:

@@ -266,7 +266,7 @@ def apply_recipe(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         If the raw cells are not what the recipe reads.
     """
     if schema.cleaning is None:
-        return raw[[column for column in schema.raw_columns if column in raw]]
+        return raw[list(schema.raw_columns)]
     offered = RECIPES[schema.cleaning].apply(raw, schema.name)
     for column in schema.raw_columns:
         if column not in offered:

@@ -20,19 +20,21 @@ from countermove.errors import SchemaError
 Kind: TypeAlias = Literal["numeric", "integer", "binary", "ordered", "onehot"]
 Change: TypeAlias = Literal["immutable", "up", "down", "both"]
 Source: TypeAlias = Literal["embedded", "fabricated", "file"]
-Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
 Value: TypeAlias = str | int | float
 
 KINDS: tuple[Kind, ...] = ("numeric", "integer", "binary", "ordered", "onehot")
 CHANGES: tuple[Change, ...] = ("immutable", "up", "down", "both")
 SOURCES: tuple[Source, ...] = ("embedded", "fabricated", "file")
-SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 
 ROW_ID = "row_id"
 """Column of a typed table that names the person."""
 
 LABEL = "label"
 """Column of a typed table with +1 (favourable) or -1."""
+
+Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
+SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
+"""What may happen to entities with fewer steps than a series asks for."""
 
 
 def value_text(value: Value) -> str:
