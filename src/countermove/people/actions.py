@@ -136,6 +136,13 @@ class ActionSet:
         up[list(self.only_decrease + self.immutable)] = False
         return down, up
 
+    def for_response(self) -> ActionSet:
+        """Return the set a continuous response uses: one-hot groups stay as they are."""
+        if not self.groups:
+            return self
+        held = tuple(sorted({*self.immutable, *(j for group in self.groups for j in group)}))
+        return self._copy(immutable=held, groups=())
+
     def step_sizes(self, n_features: int) -> Floats:
         """Return the size of a step per feature, shape (d,), in original units.
 
@@ -145,13 +152,6 @@ class ActionSet:
         sizes = np.ones(n_features)
         sizes[list(self.steps)] = list(self.steps.values())
         return sizes
-
-    def for_response(self) -> ActionSet:
-        """Return the set a continuous response uses: one-hot groups stay as they are."""
-        if not self.groups:
-            return self
-        held = tuple(sorted({*self.immutable, *(j for group in self.groups for j in group)}))
-        return self._copy(immutable=held, groups=())
 
     def bounds(self, n_rows: int, n_features: int) -> Bounds:
         """Return all bounds with directions folded in, each of shape (1, d) or (n, d)."""
