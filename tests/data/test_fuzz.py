@@ -308,5 +308,7 @@ def test_odd_inputs_give_a_result_or_our_error(kind: str, tmp_path: Path) -> Non
     seen = fuzz(kind, tmp_path, CASES[kind][2])
     assert seen.total() >= CASES[kind][2]
     # A fuzzer whose every case is refused at the door tests the door alone.
-    assert kind == "schemas" or seen["result"] >= 0.05 * seen.total(), seen
+    read = seen["result"] + seen["refused"]
+    assert kind == "schemas" or seen["result"] >= 0.03 * read, seen
     assert seen["refused"] > 0
+    assert "refused without a word" not in seen
