@@ -79,6 +79,79 @@ def countermove() -> None:
 
 
 @countermove.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", help="Name of the dataset; the file's own unless given.")
+@click.option("--label", help="The outcome column, where the guess would be wrong.")
+@click.option("--favourable", help="The value of the outcome that people hope for.")
+@click.option("--output", help="File to write, or - to print; conf/base/schemas/NAME.yml else.")
+@click.option("--force", is_flag=True, help="Replace a schema that is there already.")
+@click.pass_obj
+@said_plainly
+def schema(
+    metadata: ProjectMetadata,
+    file: Path,
+    name: str | None,
+    label: str | None,
+    favourable: str | None,
+    output: str | None,
+    force: bool,
+) -> None:
+    """Draft the schema of a CSV or parquet FILE; every guess is marked TODO."""
+    from countermove.catalog.drafts import next_steps, save_draft
+    from countermove.data.drafting import draft_schema
+    from countermove.data.names import dataset_name
+    from countermove.data.sources import read_file
+    from countermove.hooks import schema_folder
+
+    project = Path(metadata.project_path)
+    dataset = dataset_name(file.stem if name is None else name, strict=name is not None)
+    draft = draft_schema(read_file(file), dataset, label, favourable, origin=file.name)
+    if output == "-":
+        click.echo(draft.text, nl=False)
+        return
+    path = schema_folder(project) / f"{dataset}.yml" if output is None else Path(output)
+    save_draft(draft, path, force)
+    click.echo(next_steps(draft, path, file, project))
+
+
+@countermove.command()
+@click.argument("dataset")
+@click.option("--env", help="Environment whose parameters a run would use.")
+@click.pass_context
+@said_plainly
+def check(context: click.Context, dataset: str, env: str | None) -> None:
+    """Check the table of DATASET against its schema, as a run would."""
+    from countermove.data.report import report_on
+    from countermove.data.schema import load_schema
+    from countermove.data.sources import read_raw
+    from countermove.hooks import schema_folder
+
+    project = Path(context.obj.project_path)
+    described = load_schema(dataset, schema_folder(project))
+    raw = read_raw(dataset, project / "data" / "01_raw", described)
+    report = report_on(raw, described, _split_plan(project, dataset, env))
+    click.echo(report.text())
+    context.exit(0 if report.sound else 1)
+
+
+def _split_plan(project: Path, dataset: str, env: str | None) -> Any:
+    """Return how a run on this dataset would divide its rows."""
+    from kedro.framework.session import KedroSession
+
+    from countermove.data.report import SplitPlan
+    from countermove.params import IngestParameters, RecourseParameters
+    from countermove.recourse.pare import smallest_calibration_size
+
+    session = KedroSession.create(project, env=env, runtime_params={"dataset": dataset})
+    params = session.load_context().params
+    ingest = IngestParameters.model_validate(params["ingest"])
+    recourse = RecourseParameters.model_validate(params["recourse"])
+    needed = smallest_calibration_size(recourse.miss_rate, recourse.failure_probability)
+    fractions = ingest.split.build()
+    return SplitPlan(fractions, int(params["seed"]), ingest.balance, ingest.max_rows, needed)
+
+
+@countermove.command()
 @click.pass_obj
 @said_plainly
 def datasets(metadata: ProjectMetadata) -> None:

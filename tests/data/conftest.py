@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -61,3 +63,22 @@ def raw() -> pd.DataFrame:
         },
         dtype="str",
     )
+
+
+def fabricated_distress(companies: int, seed: int) -> pd.DataFrame:
+    """The layout of the public table: companies of 1 to 14 years, unsorted, x80 a code."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for company in range(1, companies + 1):
+        for time in range(1, 1 + int(rng.integers(1, 15))):
+            figures = rng.normal(size=83).round(4)
+            rows.append([company, time, round(float(rng.normal(-0.5)), 4), *figures])
+    names = ["Company", "Time", "Financial Distress", *(f"x{j}" for j in range(1, 84))]
+    table = pd.DataFrame(rows, columns=names).astype({"Company": int, "Time": int})
+    return table.assign(x80=rng.integers(1, 38, len(table))).sample(frac=1, random_state=seed)
+
+
+@pytest.fixture
+def distress() -> Callable[[int, int], pd.DataFrame]:
+    """Return a maker of tables in the layout of the public distress table."""
+    return fabricated_distress

@@ -97,6 +97,69 @@ CONTRADICTIONS: dict[str, tuple[Spoil, str]] = {
     "column a number": (put("label", "column", value=3), r"label\.column: must be text"),
     "reserved name": (put("sensitive", value=["row_id"]), r"row_id: names kept"),
     "reserved prefix": (put("sensitive", value=["group:a"]), r"may start with"),
+    "two rules for the label": (
+        put("label", "at_least", value=3),
+        r"label: has favourable and at_least; keep one",
+    ),
+    "threshold of words": (
+        put("label", value={"column": "outcome", "at_least": "much"}),
+        r"label\.at_least: must be a finite number",
+    ),
+    "group of one": (put("features", "owner", "group", value="home"), r"owner\.group.*one column"),
+    "group of numbers": (
+        put("features", "loans", "group", value="home"),
+        r"loans\.group: is given, but a integer feature has none",
+    ),
+    "group named like a one-hot": (
+        lambda c: c["features"].update(
+            {name: {"kind": "binary", "group": "region"} for name in ("p", "q")}
+        ),
+        r"p\.group: is 'region', a one-hot column's name",
+    ),
+    "group that moves in part": (
+        lambda c: c["features"].update(
+            p={"kind": "binary", "group": "g", "change": "both"},
+            q={"kind": "binary", "group": "g"},
+        ),
+        r"p\.group: .* change together or not at all: p both, q immutable",
+    ),
+    "group with a direction": (
+        lambda c: c["features"].update(
+            {name: {"kind": "binary", "group": "g", "change": "up"} for name in ("p", "q")}
+        ),
+        r"p\.change: is 'up', but the columns of the group 'g' have no order",
+    ),
+    "series beside an id": (
+        put("series", value={"entity": "firm", "time": "year"}),
+        r"id: is given beside series",
+    ),
+    "series without time": (put("series", value={"entity": "firm"}), r"series\.time: is missing"),
+    "series of half a step": (
+        put("series", value={"entity": "firm", "time": "year", "steps": 0.5}),
+        r"series\.steps: must be a whole number from 1",
+    ),
+    "entity as a feature": (
+        lambda c: (c.pop("id"), c.update(series={"entity": "loans", "time": "year"})),
+        r"series\.entity: is 'loans', used under features too",
+    ),
+    "entity and time in one": (
+        lambda c: (c.pop("id"), c.update(series={"entity": "firm", "time": "firm"})),
+        r"series\.time: is the entity column 'firm' too",
+    ),
+    "history of no feature": (
+        lambda c: (
+            c.pop("id"),
+            c.update(series={"entity": "firm", "time": "year", "earlier": ["lons"]}),
+        ),
+        r"series\.earlier: holds 'lons', no feature; did you mean 'loans'",
+    ),
+    "unknown answer to short series": (
+        lambda c: (
+            c.pop("id"),
+            c.update(series={"entity": "firm", "time": "year", "shorter": "pad"}),
+        ),
+        r"series\.shorter: is str 'pad'",
+    ),
     "model column twice": (
         put("features", "region=north", value={"kind": "numeric"}),
         r"model column region=north twice",
@@ -188,13 +251,30 @@ def test_the_digest_follows_the_meaning(mapping: dict[str, Any]) -> None:
     assert Schema.from_mapping("shop", mapping).digest() not in (digest, changed)
 
 
-@pytest.mark.parametrize("name", ["credit", "german", "tiny"])
+@pytest.mark.parametrize("name", ["credit", "german", "tiny", "distress", "spam"])
 def test_the_project_schemas_read_and_survive_a_round_trip(name: str, schemas: Path) -> None:
     schema = load_schema(name, schemas)
     assert schema.description
     again = Schema.from_mapping(name, schema.to_mapping())
     assert again == schema
     assert again.digest() == schema.digest()
+
+
+@pytest.mark.parametrize("rule", [{"at_least": -0.5}, {"at_most": 3}])
+def test_rules_groups_and_series_survive_a_round_trip(
+    mapping: dict[str, Any], rule: dict[str, Any]
+) -> None:
+    del mapping["id"]
+    mapping["label"] = {"column": "outcome", **rule}
+    mapping["series"] = {"entity": "firm", "time": "year", "steps": 3, "earlier": ["loans"]}
+    mapping["features"] |= {name: {"kind": "binary", "group": "g"} for name in ("g_a", "g_b")}
+    schema = Schema.from_mapping("shop", mapping)
+    text = yaml.safe_dump(schema.to_mapping(), sort_keys=False)
+    again = Schema.from_mapping("shop", yaml.safe_load(text))
+    assert again == schema
+    assert again.digest() == schema.digest()
+    mapping["series"]["steps"] = 2
+    assert Schema.from_mapping("shop", mapping).digest() != schema.digest()
 
 
 names = st.text("abcdefghij é", min_size=1, max_size=6).filter(lambda text: text.strip() == text)

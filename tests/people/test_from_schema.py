@@ -65,3 +65,75 @@ def test_other_columns_than_the_schema_s_are_refused(schema):
     other = Standardiser.fit(np.arange(6.0).reshape(3, 2), ["a", "b"])
     with pytest.raises(ParameterError, match="other columns"):
         ActionSet.from_schema(schema, other)
+
+
+STEPS = {
+    "label": {"column": "repaid", "favourable": 1},
+    "features": {
+        "bill": {"kind": "integer", "change": "both", "step": 10},
+        "rate": {"kind": "numeric", "change": "down", "min": 0, "step": 0.25},
+        "income": {"kind": "numeric", "change": "up"},
+        "fixed": {"kind": "integer", "change": "immutable", "step": 5},
+        "home_own": {"kind": "binary", "change": "both", "group": "home"},
+        "home_rent": {"kind": "binary", "change": "both", "group": "home"},
+    },
+}
+
+
+@pytest.fixture
+def stepped() -> tuple[ActionSet, Standardiser]:
+    schema = Schema.from_mapping("steps", STEPS)
+    rng = np.random.default_rng(1)
+    own = rng.integers(0, 2, 100)
+    numbers = rng.integers(0, 500, (100, 4)).astype(float)
+    standardiser = Standardiser.fit(
+        np.column_stack([numbers, own, 1 - own]), schema.feature_names, divide_by_root_d=True
+    )
+    return ActionSet.from_schema(schema, standardiser), standardiser
+
+
+@pytest.mark.parametrize(
+    ("feature", "move", "allowed"),
+    [
+        (0, 10.0, True),
+        (0, -30.0, True),
+        (0, 1.0, False),
+        (0, 15.0, False),
+        (1, -0.25, True),
+        (1, -0.1, False),
+        (2, 0.1, True),
+        (3, 5.0, False),
+    ],
+)
+def test_a_feature_moves_by_its_own_step(stepped, feature, move, allowed):
+    """In original units, from where the person stands: 13 may become 23."""
+    actions, standardiser = stepped
+    X = standardiser.transform(np.array([[13.0, 7.1, 3.3, 4.0, 1.0, 0.0]]))
+    action = np.zeros((1, 6))
+    action[0, feature] = move
+    assert actions.contains(X, standardiser.action_to_standard(action))[0] == allowed
+
+
+def test_steps_survive_their_description(stepped):
+    actions, _ = stepped
+    assert actions.steps == {0: 10.0, 1: 0.25}
+    assert set(actions.integer) == {0, 1, 4, 5}
+    again = ActionSet(**actions.describe())
+    assert again.steps == actions.steps
+    np.testing.assert_array_equal(again.step_sizes(6), [10.0, 0.25, 1.0, 1.0, 1.0, 1.0])
+    assert actions.for_response().steps == actions.steps
+
+
+@pytest.mark.parametrize("steps", [{2: 1.0}, {0: 0.0}, {0: -1.0}, {0: np.inf}, {0: np.nan}])
+def test_steps_without_sense_are_refused(steps):
+    with pytest.raises(ParameterError, match="steps"):
+        ActionSet(integer=[0], steps=steps)
+
+
+def test_columns_of_a_group_move_together(stepped):
+    actions, standardiser = stepped
+    assert actions.groups == ((4, 5),)
+    X = standardiser.transform(np.array([[13.0, 7.1, 3.3, 4.0, 1.0, 0.0]]))
+    for move, allowed in (((-1.0, 1.0), True), ((-1.0, 0.0), False), ((0.0, 1.0), False)):
+        action = np.array([[0.0, 0.0, 0.0, 0.0, *move]])
+        assert actions.contains(X, standardiser.action_to_standard(action))[0] == allowed

@@ -55,7 +55,14 @@ def numbering(kept: int, raw: int) -> str:
 def check_columns(
     columns: Iterable[object], expected: Sequence[str], ignore: Sequence[str], name: str
 ) -> None:
-    """Refuse a header with a duplicate, missing or extra column.
+    """Refuse a header with a duplicate, missing or extra column; see `column_problems`."""
+    raise_all(column_problems(columns, expected, ignore), name)
+
+
+def column_problems(
+    columns: Iterable[object], expected: Sequence[str], ignore: Sequence[str]
+) -> list[Problem]:
+    """Return every duplicate, missing and extra column of a header.
 
     Parameters
     ----------
@@ -65,13 +72,6 @@ def check_columns(
         The columns that must be there.
     ignore
         The columns that may be there.
-    name
-        Dataset named in the error.
-
-    Raises
-    ------
-    DataError
-        Naming every duplicate, missing and extra column.
     """
     found = [str(column) for column in columns]
     twice = [column for column, count in Counter(found).items() if count > 1]
@@ -90,29 +90,35 @@ def check_columns(
                 "the schema, or list them under `ignore:`"
             )
         )
-    raise_all(problems, name)
+    return problems
 
 
-def check_raw(raw: pd.DataFrame, schema: Schema) -> None:
-    """Refuse a raw table whose columns are not those its schema (or recipe) expects.
+def header_problems(raw: pd.DataFrame, schema: Schema) -> list[Problem]:
+    """Return what is wrong with the columns of a raw table that can still be read further.
 
     Raises
     ------
     DataError
-        For duplicate, missing or extra columns, or a table without rows.
+        For a header that leaves no way to read on: duplicate columns, a recipe's
+        column missing, a table without rows.
     """
     from countermove.data.recipes import raw_columns
 
-    check_columns(raw.columns, raw_columns(schema), schema.ignore, schema.name)
+    expected, found = raw_columns(schema), [str(column) for column in raw.columns]
+    problems = column_problems(found, expected, schema.ignore)
+    stuck = len(set(found)) < len(found) or not set(expected) & set(found)
+    if stuck or (schema.cleaning is not None and not set(expected) <= set(found)):
+        raise_all(problems, schema.name)
     if raw.empty:
         raise DataError(f"table {schema.name!r} has no rows; expected at least one")
+    return problems
 
 
 def check_table(table: pd.DataFrame, schema: Schema) -> None:
     """Refuse a typed table that does not hold what its schema says.
 
-    Checked: columns; missing, infinite and out-of-bounds values; categories;
-    duplicated ids; a label with both its values; features that vary.
+    Checked: columns; missing, infinite and out-of-bounds values; categories; groups
+    of one-hot columns; duplicated ids; a label with both its values; features that vary.
 
     Raises
     ------
@@ -127,6 +133,7 @@ def check_table(table: pd.DataFrame, schema: Schema) -> None:
     for column in schema.sensitive:
         if column not in features:
             problems += missing_problems(column, _mask(table[column].isna()))
+    problems += group_problems(table, schema)
     problems += id_problems(table[ROW_ID])
     problems += _label_problems(table[LABEL])
     problems += constant_problems(table, schema)
@@ -169,6 +176,24 @@ def category_problems(values: pd.Series, feature: Feature, present: Mask) -> lis
     )
 
 
+def group_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
+    """Return the rows in which the columns of a declared group are not exactly one-hot.
+
+    Columns that cannot be read, or are absent, are another check's matter.
+    """
+    members: dict[str, list[str]] = {}
+    for feature in schema.features:
+        if feature.group is not None and feature.name in table:
+            members.setdefault(feature.group, []).append(feature.name)
+    problems = []
+    for group, columns in members.items():
+        cells = table[columns].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
+        broken = np.isin(cells, (0.0, 1.0)).all(axis=1) & (cells.sum(axis=1) != 1.0)
+        text = f"group {group!r}: not exactly one of {_quoted(columns)} is 1"
+        problems += rows_problem(text, broken)
+    return problems
+
+
 def missing_problems(column: str, missing: Mask) -> list[Problem]:
     """Return the rows without a value."""
     return rows_problem(f"column {column!r}: missing value", missing)
@@ -191,11 +216,18 @@ def constant_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
     """Return features that never vary and one-hot categories that never occur."""
     problems = []
     for feature in schema.features:
+        if feature.name not in table:
+            continue
         held = table[feature.name].dropna()
         if len(held) and (held == held.iloc[0]).all():
+            remedy = (
+                "leave it out of `series.earlier:`"
+                if feature.lag
+                else "move it from `features:` to `ignore:`"
+            )
             text = (
                 f"column {feature.name!r}: constant feature, every row holds {held.iloc[0]!s}; "
-                "a score cannot use it: move it from `features:` to `ignore:`"
+                f"a score cannot use it: {remedy}"
             )
             problems.append(Problem(text))
         elif feature.kind == "onehot":

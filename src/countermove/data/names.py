@@ -15,6 +15,30 @@ def known_datasets(folder: Path) -> list[str]:
     return sorted(path.stem for path in Path(folder).glob("*.yml") if _NAME.fullmatch(path.stem))
 
 
+def dataset_name(text: str, strict: bool = False) -> str:
+    """Return a name for a dataset made from a file's name, such as ``loans_2024``.
+
+    Parameters
+    ----------
+    text
+        A file's name without its ending, or what the user typed.
+    strict
+        Refuse what is not a name as it stands, instead of mending it.
+
+    Raises
+    ------
+    UnknownNameError
+        If no name can be made of it.
+    """
+    mended = text if strict else re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+    if not _NAME.fullmatch(mended):
+        raise UnknownNameError(
+            f"{text!r} does not make a dataset name (a letter, then letters, digits, '_' or '-'); "
+            "give one with --name"
+        )
+    return mended
+
+
 def check_dataset_name(name: str, folder: Path) -> str:
     """Return ``name`` if ``folder`` holds its schema.
 

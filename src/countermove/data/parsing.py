@@ -43,9 +43,18 @@ def numbers(values: pd.Series) -> tuple[NDArray[np.float64], Mask, Mask]:
     return read, missing, np.isnan(read) & ~missing
 
 
+def is_number(text: str) -> bool:
+    """Return whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _parsed(values: pd.Series) -> NDArray[np.float64]:
     # By way of text, so that a date is not read as its nanoseconds.
-    read = pd.to_numeric(values.reset_index(drop=True).astype("str"), errors="coerce")
+    read = pd.to_numeric(_printed(values.reset_index(drop=True)), errors="coerce")
     return np.array(read.to_numpy(np.float64, na_value=np.nan))
 
 
@@ -74,14 +83,22 @@ def texts(values: pd.Series, numeric: bool = False) -> pd.Series:
     if numeric or pd.api.types.is_numeric_dtype(values.dtype):
         return _number_texts(values)
     # Dates and other objects read as they print.
-    words = values.astype("str").str.strip()
+    words = _printed(values).str.strip()
     return words.where(values.notna() & (words != ""))
+
+
+def _printed(values: pd.Series) -> pd.Series:
+    """Return every cell as it prints, also bytes, which pandas would try to decode."""
+    if values.dtype != object:
+        return values.astype("str")
+    cells = [cell if isinstance(cell, str) else str(cell) for cell in values]
+    return pd.Series(cells, index=values.index, dtype="str")
 
 
 def _number_texts(values: pd.Series) -> pd.Series:
     read = numbers(values)[0]
     whole = np.isfinite(read) & (np.floor(read) == read) & (np.abs(read) <= EXACT_INTEGERS)
     rounded = pd.Series(np.where(whole, read, 0).astype(np.int64), index=values.index)
-    words = values.astype("str").str.strip()
+    words = _printed(values).str.strip()
     words = words.where(~whole, rounded.astype("str"))
     return words.where(values.notna() & (words != ""))

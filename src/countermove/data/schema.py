@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -31,6 +31,10 @@ ROW_ID = "row_id"
 
 LABEL = "label"
 """Column of a typed table with +1 (favourable) or -1."""
+
+Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
+SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
+"""What may happen to entities with fewer steps than a series asks for."""
 
 
 def value_text(value: Value) -> str:
@@ -68,6 +72,11 @@ class Feature:
         Smallest change that makes sense, in that unit; ``None`` is any.
     categories
         The values of a categorical column, as text.
+    group
+        For binary columns of a category that the table brings already expanded:
+        the name they share. Exactly one of the group is 1 in every row.
+    lag
+        How many steps before the last one the value was observed (time series only).
     """
 
     name: str
@@ -78,6 +87,8 @@ class Feature:
     max: float | None = None
     step: float | None = None
     categories: tuple[str, ...] = ()
+    group: str | None = None
+    lag: int = 0
 
     @property
     def categorical(self) -> bool:
@@ -88,16 +99,81 @@ class Feature:
         """Return the entry of this feature as a schema file would hold it."""
         entry: dict[str, Any] = {"kind": self.kind, "change": self.change}
         optional = {"unit": self.unit, "min": self.min, "max": self.max, "step": self.step}
+        optional["group"] = self.group
         entry |= {key: value for key, value in optional.items() if value not in ("", None)}
         return entry | ({"categories": list(self.categories)} if self.categories else {})
+
+    def lagged(self, steps: int) -> Feature:
+        """Return this feature as it was some steps earlier: ``<name>_t-<steps>``, a fact by now."""
+        tail = f"_t-{steps}"
+        group = None if self.group is None else self.group + tail
+        return replace(self, name=self.name + tail, change="immutable", group=group, lag=steps)
 
 
 @dataclass(frozen=True)
 class Label:
-    """The outcome column and the value people hope for."""
+    """The outcome column and the value people hope for.
+
+    Exactly one of the three is given: the favourable one of two values, or, for a
+    column of numbers, the least (the greatest) value that is still favourable.
+    """
 
     column: str
-    favourable: Value
+    favourable: Value | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the entry as a schema file would hold it."""
+        rule = {
+            "favourable": self.favourable,
+            "at_least": self.at_least,
+            "at_most": self.at_most,
+        }
+        given = {key: value for key, value in rule.items() if value is not None}
+        return {"column": self.column} | given
+
+
+@dataclass(frozen=True)
+class Series:
+    """A table with several rows per person, company, …, told apart by time.
+
+    Parameters
+    ----------
+    entity
+        Column that says whose row it is; it becomes the id.
+    time
+        Column that orders an entity's rows: numbers or dates.
+    steps
+        How many of the last steps become features: 1 is the last row alone; more
+        add the columns ``<feature>_t-1``, …, which nobody can change any more.
+    shorter
+        What happens to entities with fewer steps: ``leave_out``, or
+        ``repeat_first``, their first row standing in for the missing earlier ones.
+    earlier
+        The features whose earlier values become columns; all of them when empty.
+    """
+
+    entity: str
+    time: str
+    steps: int = 1
+    shorter: Shorter = "leave_out"
+    earlier: tuple[str, ...] = ()
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the entry as a schema file would hold it."""
+        entry = {
+            "entity": self.entity,
+            "time": self.time,
+            "steps": self.steps,
+            "shorter": self.shorter,
+        }
+        return entry | ({"earlier": list(self.earlier)} if self.earlier else {})
+
+    def lagged(self, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+        """Return the features of earlier steps that this series adds."""
+        chosen = [f for f in features if not self.earlier or f.name in self.earlier]
+        return tuple(f.lagged(lag) for lag in range(1, self.steps) for f in chosen)
 
 
 @dataclass(frozen=True)
@@ -105,8 +181,8 @@ class ModelFeature:
     """One column of the design matrix.
 
     ``min`` and ``max`` bound the coded value (minus and plus infinity when the
-    schema leaves them open); ``group`` is the source column for one-hot columns,
-    of which exactly one is 1, and ``None`` otherwise.
+    schema leaves them open); ``group`` names the one-hot columns of which exactly
+    one is 1 (the source column, or the group the schema declares), else ``None``.
     """
 
     name: str
@@ -142,6 +218,8 @@ class Schema:
         Where the table comes from when the user brings no file.
     description
         One line for people.
+    series
+        How to make one row per entity when the table has several.
     """
 
     name: str
@@ -153,6 +231,7 @@ class Schema:
     cleaning: str | None = None
     source: Source = "file"
     description: str = field(default="", compare=False)
+    series: Series | None = None
 
     @classmethod
     def from_mapping(cls, name: str, mapping: Mapping[str, Any], origin: str = "") -> Schema:
@@ -179,13 +258,14 @@ class Schema:
     def to_mapping(self) -> dict[str, Any]:
         """Return the mapping that :meth:`from_mapping` reads back to an equal schema."""
         mapping: dict[str, Any] = {
-            "label": {"column": self.label.column, "favourable": self.label.favourable},
-            "features": {feature.name: feature.to_mapping() for feature in self.features},
+            "label": self.label.to_mapping(),
+            "features": {feature.name: feature.to_mapping() for feature in self.observed},
             "source": self.source,
         }
         optional = {
             "description": self.description,
             "id": self.id,
+            "series": None if self.series is None else self.series.to_mapping(),
             "cleaning": self.cleaning,
             "sensitive": list(self.sensitive),
             "ignore": list(self.ignore),
@@ -199,18 +279,25 @@ class Schema:
         the description and the source do not.
         """
         mapping = self.to_mapping()
-        mapping["label"]["favourable"] = value_text(self.label.favourable)
-        mapping["features"] = [[feature.name, feature.to_mapping()] for feature in self.features]
+        if self.label.favourable is not None:
+            mapping["label"]["favourable"] = value_text(self.label.favourable)
+        mapping["features"] = [[feature.name, feature.to_mapping()] for feature in self.observed]
         for key in ("description", "source", "ignore"):
             mapping.pop(key, None)
         text = json.dumps(mapping, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
+    def observed(self) -> tuple[Feature, ...]:
+        """The features that are columns of the file: all but those of earlier steps."""
+        return tuple(feature for feature in self.features if not feature.lag)
+
+    @property
     def raw_columns(self) -> tuple[str, ...]:
-        """The columns this schema names: id, features, sensitive, label; each once."""
+        """The columns this schema names: id (or entity, time), features, …; each once."""
         named = [self.id] if self.id is not None else []
-        named += [feature.name for feature in self.features]
+        named += [self.series.entity, self.series.time] if self.series is not None else []
+        named += [feature.name for feature in self.observed]
         named += [*self.sensitive, self.label.column]
         return tuple(dict.fromkeys(named))
 
@@ -288,6 +375,6 @@ def _expanded(feature: Feature) -> list[ModelFeature]:
             min=low,
             max=high,
             step=step,
-            group=None,
+            group=feature.group,
         )
     ]

@@ -21,14 +21,17 @@ from countermove.data.schema import (
     KINDS,
     LABEL,
     ROW_ID,
+    SHORTER,
     SOURCES,
     Feature,
     Kind,
     Label,
     Schema,
+    Series,
     Value,
     value_text,
 )
+from countermove.data.schema_rules import group_contradictions, series_contradictions
 from countermove.errors import SchemaError, nearest, shown
 
 RECIPES = (
@@ -50,13 +53,15 @@ SCHEMA_KEYS = (
     "source",
     "cleaning",
     "id",
+    "series",
     "label",
     "features",
     "sensitive",
     "ignore",
 )
-FEATURE_KEYS = ("kind", "change", "unit", "min", "max", "step", "categories")
-LABEL_KEYS = ("column", "favourable")
+FEATURE_KEYS = ("kind", "change", "unit", "min", "max", "step", "categories", "group")
+LABEL_KEYS = ("column", "favourable", "at_least", "at_most")
+SERIES_KEYS = ("entity", "time", "steps", "shorter", "earlier")
 
 _RANGE = re.compile(r"\{(\d{1,4})\.\.(\d{1,4})\}")
 """A run of columns that share one entry, such as ``V{1..28}``."""
@@ -100,6 +105,8 @@ def schema_from_mapping(name: str, mapping: object, origin: str) -> Schema:
             _refuse(origin, key, "is missing")
     label = _label(content["label"], origin)
     features = _features(content["features"], origin)
+    series = _series(content.get("series"), origin)
+    features += series.lagged(features) if series is not None else ()
     cleaning = content.get("cleaning")
     schema = Schema(
         name=name,
@@ -111,8 +118,11 @@ def schema_from_mapping(name: str, mapping: object, origin: str) -> Schema:
         cleaning=None if cleaning is None else _one_of(cleaning, RECIPES, origin, "cleaning"),
         source=_one_of(content.get("source", "file"), SOURCES, origin, "source"),
         description=_optional_text(content.get("description"), origin, "description"),
+        series=series,
     )
     _check_roles(schema, origin)
+    for key, problem in (*series_contradictions(schema), *group_contradictions(schema)):
+        _refuse(origin, key, problem)
     return schema
 
 
@@ -146,11 +156,44 @@ def _check_roles(schema: Schema, origin: str) -> None:
 
 def _label(entry: object, origin: str) -> Label:
     content = _mapping(entry, LABEL_KEYS, origin, "label")
-    for key in LABEL_KEYS:
-        if content.get(key) is None:
-            _refuse(origin, f"label.{key}", "is missing")
+    if content.get("column") is None:
+        _refuse(origin, "label.column", "is missing")
     column = _text(content["column"], origin, "label.column")
-    return Label(column, _value(content["favourable"], origin, "label.favourable"))
+    rules = [key for key in LABEL_KEYS[1:] if content.get(key) is not None]
+    if not rules:
+        _refuse(
+            origin,
+            "label.favourable",
+            "is missing; name the favourable value, or for numbers at_least: or at_most:",
+        )
+    if len(rules) > 1:
+        _refuse(origin, "label", f"has {' and '.join(rules)}; keep one")
+    if rules == ["favourable"]:
+        return Label(column, _value(content["favourable"], origin, "label.favourable"))
+    return Label(
+        column,
+        at_least=_number(content.get("at_least"), origin, "label.at_least"),
+        at_most=_number(content.get("at_most"), origin, "label.at_most"),
+    )
+
+
+def _series(entry: object, origin: str) -> Series | None:
+    if entry is None:
+        return None
+    content = _mapping(entry, SERIES_KEYS, origin, "series")
+    for key in ("entity", "time"):
+        if content.get(key) is None:
+            _refuse(origin, f"series.{key}", "is missing; name the column")
+    steps = content.get("steps", 1)
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        _refuse(origin, "series.steps", f"must be a whole number from 1, not {_spelled(steps)}")
+    return Series(
+        entity=_text(content["entity"], origin, "series.entity"),
+        time=_text(content["time"], origin, "series.time"),
+        steps=steps,
+        shorter=_one_of(content.get("shorter", SHORTER[0]), SHORTER, origin, "series.shorter"),
+        earlier=_names(content.get("earlier"), origin, "series.earlier"),
+    )
 
 
 def _features(entry: object, origin: str) -> tuple[Feature, ...]:
@@ -200,6 +243,7 @@ def _feature(name: str, entry: object, origin: str) -> Feature:
         max=_number(content.get("max"), origin, f"{where}.max"),
         step=_number(content.get("step"), origin, f"{where}.step"),
         categories=_categories(content.get("categories"), kind, origin, where),
+        group=_optional_text(content.get("group"), origin, f"{where}.group") or None,
     )
     _check_bounds(feature, origin, where)
     return feature

@@ -105,13 +105,18 @@ class RowKeys:
 
 def row_keys(table: pd.DataFrame, schema: Schema, seed: int) -> RowKeys:
     """Return the keys of a typed table, or of a part of one."""
-    features = table[[feature.name for feature in schema.features]]
     return RowKeys(
         draw=id_hashes(table, seed, "rows drawn"),
         place=id_hashes(table, seed, "split"),
-        features=pd.util.hash_pandas_object(features, index=False).to_numpy().astype(np.uint64),
+        features=feature_hashes(table, schema),
         favourable=table[LABEL].to_numpy() == 1,
     )
+
+
+def feature_hashes(table: pd.DataFrame, schema: Schema) -> Hashes:
+    """Return a 64-bit hash of every row's feature values; equal rows share it."""
+    features = table[[feature.name for feature in schema.features]]
+    return pd.util.hash_pandas_object(features, index=False).to_numpy().astype(np.uint64)
 
 
 def places(

@@ -6,8 +6,7 @@ Responses, recourse and collectives all read it. Bounds on the action and on
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from countermove.errors import InfeasibleActionsError, ParameterError, shown
+from countermove.people.action_entries import (
+    bound,
+    constraints,
+    json_numbers,
+    positions,
+    step_sizes,
+)
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
@@ -57,12 +63,15 @@ class ActionSet:
     only_increase, only_decrease, immutable
         Positions of features with a direction, or that never change.
     integer
-        Positions of whole-number features. Recourse keeps them whole; responses relax them.
+        Positions of features that move in whole steps, of one original unit unless
+        ``steps`` says otherwise. Recourse keeps the steps whole; responses relax them.
     groups
         Groups of one-hot columns, each a sequence of positions. Recourse moves a
         group jointly; a continuous response cannot keep it coherent and holds it fixed.
     A, b
         Extra constraints, shapes (m, d) and (m,) or (n, m).
+    steps
+        Size of a step in original units, by position; positions are among ``integer``.
     """
 
     def __init__(
@@ -78,17 +87,19 @@ class ActionSet:
         groups: Iterable[Sequence[int]] = (),
         A: ArrayLike | None = None,
         b: ArrayLike | None = None,
+        steps: Mapping[int, float] | None = None,
     ) -> None:
-        self.lower = _bound(lower, "lower")
-        self.upper = _bound(upper, "upper")
-        self.min_value = _bound(min_value, "min_value")
-        self.max_value = _bound(max_value, "max_value")
-        self.only_increase = _positions(only_increase, "only_increase")
-        self.only_decrease = _positions(only_decrease, "only_decrease")
-        self.immutable = _positions(immutable, "immutable")
-        self.integer = _positions(integer, "integer")
-        self.groups = tuple(_positions(group, "groups") for group in groups)
-        self.A, self.b = _constraints(A, b)
+        self.lower = bound(lower, "lower")
+        self.upper = bound(upper, "upper")
+        self.min_value = bound(min_value, "min_value")
+        self.max_value = bound(max_value, "max_value")
+        self.only_increase = positions(only_increase, "only_increase")
+        self.only_decrease = positions(only_decrease, "only_decrease")
+        self.immutable = positions(immutable, "immutable")
+        self.integer = positions(integer, "integer")
+        self.groups = tuple(positions(group, "groups") for group in groups)
+        self.A, self.b = constraints(A, b)
+        self.steps = dict(step_sizes(steps, self.integer))
         self.unit: Floats | None = None
         self.offset: Floats | None = None
         self._check_order(self.lower, self.upper, "lower", "upper")
@@ -138,6 +149,16 @@ class ActionSet:
             return self
         held = tuple(sorted({*self.immutable, *(j for group in self.groups for j in group)}))
         return self._copy(immutable=held, groups=())
+
+    def step_sizes(self, n_features: int) -> Floats:
+        """Return the size of a step per feature, shape (d,), in original units.
+
+        It is 1 where nothing else is said, also for features that move continuously.
+        """
+        self._check_width(n_features)
+        sizes = np.ones(n_features)
+        sizes[list(self.steps)] = list(self.steps.values())
+        return sizes
 
     def bounds(self, n_rows: int, n_features: int) -> Bounds:
         """Return all bounds with directions folded in, each of shape (1, d) or (n, d)."""
@@ -213,7 +234,7 @@ class ActionSet:
         unit = np.ones(X.shape[1]) if self.unit is None else self.unit
         offset = np.zeros(X.shape[1]) if self.offset is None else self.offset
         original, after = X * unit + offset, (X + action) * unit + offset
-        whole = (after - original)[:, list(self.integer)]
+        whole = ((after - original) / self.step_sizes(X.shape[1]))[:, list(self.integer)]
         inside &= (np.abs(whole - np.round(whole)) <= 1e-6).all(axis=1)
         for group in map(list, self.groups):
             bits = after[:, group]
@@ -284,19 +305,22 @@ class ActionSet:
         for name in _ARRAYS:
             value = getattr(self, name)
             if value is not None:
-                arguments[name] = _json_numbers(value.tolist())
+                arguments[name] = json_numbers(value.tolist())
         for name in _POSITIONS:
             if getattr(self, name):
                 arguments[name] = [
                     list(p) if isinstance(p, tuple) else p for p in getattr(self, name)
                 ]
+        if self.steps:
+            arguments["steps"] = {str(j): size for j, size in self.steps.items()}
         return arguments
 
     def __repr__(self) -> str:
         return f"ActionSet({', '.join(f'{k}={v}' for k, v in self.describe().items())})"
 
     def _copy(self, **changes: Any) -> ActionSet:
-        arguments = {name: getattr(self, name) for name in (*_ARRAYS, *_POSITIONS)} | changes
+        names = (*_ARRAYS, *_POSITIONS, "steps")
+        arguments = {name: getattr(self, name) for name in names} | changes
         other = ActionSet(**arguments)
         other.unit, other.offset = self.unit, self.offset
         return other
@@ -355,46 +379,3 @@ def infeasible(rows: Iterable[int]) -> InfeasibleActionsError:
         "widen their bounds or leave them out",
         rows=rows,
     )
-
-
-def _bound(value: ArrayLike | None, name: str) -> Floats | None:
-    if value is None:
-        return None
-    array = np.array(value, dtype=np.float64)
-    if array.ndim not in (1, 2):
-        raise ParameterError(f"{name} has shape (d,) or (n, d), got {array.shape}")
-    if np.isnan(array).any():
-        raise ParameterError(f"{name} holds NaN; use an infinite value where there is no bound")
-    return array
-
-
-def _positions(values: Iterable[int], name: str) -> tuple[int, ...]:
-    positions = tuple(sorted({int(value) for value in values}))
-    if positions and positions[0] < 0:
-        raise ParameterError(f"{name} holds positions counted from 0, got {positions[0]}")
-    return positions
-
-
-def _constraints(A: ArrayLike | None, b: ArrayLike | None) -> tuple[Floats | None, Floats | None]:
-    if A is None:
-        if b is not None:
-            raise ParameterError("b was given without A; constraints read A δ + b ≥ 0")
-        return None, None
-    matrix = np.array(A, dtype=np.float64)
-    if matrix.ndim != 2:
-        raise ParameterError(f"A has shape (constraints, features), got {matrix.shape}")
-    offset = np.zeros(len(matrix)) if b is None else np.array(b, dtype=np.float64)
-    if offset.ndim not in (1, 2) or offset.shape[-1] != len(matrix):
-        raise ParameterError(
-            f"b has shape ({len(matrix)},) or (n, {len(matrix)}) to fit A, got {offset.shape}"
-        )
-    if not (np.isfinite(matrix).all() and np.isfinite(offset).all()):
-        raise ParameterError("A and b must be finite")
-    return matrix, offset
-
-
-def _json_numbers(values: Any) -> Any:
-    """Spell infinities, which JSON lacks, as text that reads back as numbers."""
-    if isinstance(values, list):
-        return [_json_numbers(value) for value in values]
-    return values if math.isfinite(values) else str(values)

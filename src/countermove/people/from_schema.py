@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 def actions_of(schema: Schema, standardiser: Standardiser) -> ActionSet:
     """Return the action set of a schema's model columns, in standardised units.
 
-    Bounds hold for features that may change only: a value outside them on an
-    immutable column is the data's business, not the person's.
+    A feature with a step (that of whole numbers and categories is 1) moves by whole
+    steps from where the person stands. Bounds hold for features that may change
+    only: a value outside them on an immutable column is the data's business, not
+    the person's.
 
     Parameters
     ----------
@@ -39,14 +41,15 @@ def actions_of(schema: Schema, standardiser: Standardiser) -> ActionSet:
     for j, column in enumerate(columns):
         if column.group is not None and free[j]:
             groups.setdefault(column.group, []).append(j)
-    whole = ("integer", "binary", "ordered", "onehot")
+    steps = {j: c.step for j, c in enumerate(columns) if c.step is not None and free[j]}
     original = ActionSet(
         min_value=np.array([c.min if f else -np.inf for c, f in zip(columns, free, strict=True)]),
         max_value=np.array([c.max if f else np.inf for c, f in zip(columns, free, strict=True)]),
         only_increase=[j for j, column in enumerate(columns) if column.change == "up"],
         only_decrease=[j for j, column in enumerate(columns) if column.change == "down"],
         immutable=[j for j in range(len(columns)) if not free[j]],
-        integer=[j for j, c in enumerate(columns) if c.kind in whole and free[j]],
+        integer=steps,
         groups=list(groups.values()),
+        steps=steps,
     )
     return original.rescaled(standardiser.scale, standardiser.mean)

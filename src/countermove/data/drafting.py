@@ -1,0 +1,236 @@
+"""A first schema for a table nobody has described yet.
+
+Every guess that a person has to confirm is marked ``# TODO``. Nobody may change
+anything until the schema's owner says so: a wrong ``immutable`` asks nothing of
+anyone, a wrong ``both`` promises people a way back that does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from countermove.data.expanded import expanded_groups
+from countermove.data.guessing import Guess, guess_column
+from countermove.data.leaks import gives_away
+from countermove.data.parsing import numbers, texts
+from countermove.data.roles import LabelGuess, guess_id, guess_label, guess_series
+from countermove.data.schema import LABEL, ROW_ID, Schema, Series
+from countermove.data.schema_reading import GROUP_PREFIX
+from countermove.data.word_lists import SENSITIVE, name_words
+from countermove.errors import DataError
+
+WHO = "can people change it: up, down, both?"
+
+LONGEST_NAME = 200
+"""YAML limits the length of keys; a name that long is no name."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The text of a schema file, the schema it holds, and how many guesses to confirm."""
+
+    text: str
+    schema: Schema
+    guesses: int
+
+
+def draft_schema(
+    table: pd.DataFrame,
+    name: str,
+    label: str | None = None,
+    favourable: str | None = None,
+    origin: str = "",
+) -> Draft:
+    """Return the draft of a schema for a table as read.
+
+    Parameters
+    ----------
+    table
+        The table, cells as read.
+    name
+        Name of the dataset.
+    label, favourable
+        The outcome column and its favourable value, where known.
+    origin
+        File named in the text.
+
+    Returns
+    -------
+    Draft
+        A schema that loads and names every column once; a table without gaps and
+        stray cells passes its checks.
+
+    Raises
+    ------
+    DataError
+        If the table has no rows, no column can be the outcome, or none is left as
+        a feature.
+    """
+    if len(table) < 2:
+        raise DataError(f"{origin or name} has {len(table)} row(s); expected at least two")
+    named = table.set_axis([str(column) for column in table.columns], axis=1)
+    outcome = guess_label(named, label, favourable)
+    parts = _Parts.of(named, outcome)
+    if not parts.features:
+        why = "; ".join(f"{column}: {reason}" for column, reason in parts.left_out.items())
+        raise DataError(f"{origin or name}: no column is left as a feature. {why}")
+    text = parts.text(f"{name}: drafted from {origin or 'a table'}", outcome, named)
+    schema = Schema.from_mapping(name, yaml.safe_load(text), f"the draft of {name!r}")
+    return Draft(text, schema, text.count("# TODO"))
+
+
+@dataclass
+class _Parts:
+    """The columns of a table by what they probably are for."""
+
+    series: Series | None
+    id: str | None
+    sensitive: dict[str, str]
+    features: dict[str, Guess]
+    left_out: dict[str, str]
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, outcome: LabelGuess) -> _Parts:
+        rest = [column for column in table.columns if column != outcome.label.column]
+        series = guess_series(table, rest)
+        rest = [c for c in rest if series is None or c not in (series.entity, series.time)]
+        who = None if series is not None else guess_id(table, rest)
+        parts = cls(series, who, {}, {}, {})
+        rest = [column for column in rest if column != who]
+        groups = expanded_groups(table, rest)
+        group_of = {column: group for group, members in groups.items() for column in members}
+        for column in rest:
+            parts._place(column, table[column], group_of.get(column), outcome)
+        parts._drop_clashes()
+        return parts
+
+    def _place(
+        self, column: str, values: pd.Series, group: str | None, outcome: LabelGuess
+    ) -> None:
+        """Put one column where it belongs."""
+        guess = guess_column(values)
+        if column in (ROW_ID, LABEL) or column.startswith(GROUP_PREFIX):
+            self.left_out[column] = "the name is kept for the product's own tables: rename it"
+        elif len(column) > LONGEST_NAME:
+            self.left_out[column] = "the name is too long for a schema: rename it"
+        elif name_words(column) & SENSITIVE and guess.entry:
+            self.sensitive[column] = _audit_reason(values)
+        elif not guess.entry:
+            self.left_out[column] = "; ".join(guess.reasons)
+        elif gives_away(_comparable(values, guess), outcome.favourable):
+            self.left_out[column] = "separates the outcome without an error: known only afterwards?"
+        elif group is not None:
+            entry = {"kind": "binary", "group": group}
+            why = f"exactly one column of the group {group!r} is 1 in every row"
+            self.features[column] = Guess(entry, (why,))
+        else:
+            self.features[column] = guess
+
+    def _drop_clashes(self) -> None:
+        """Leave out what would contradict itself: halves of groups, names taken by categories."""
+        groups = [guess.entry.get("group") for guess in self.features.values()]
+        taken = {
+            f"{column}={category}"
+            for column, guess in self.features.items()
+            if guess.entry["kind"] == "onehot"
+            for category in guess.entry["categories"]
+        }
+        for column, guess in list(self.features.items()):
+            if column in taken:
+                del self.features[column]
+                self.left_out[column] = "the name is that of another column's category: rename it"
+            group = guess.entry.get("group")
+            if group is not None and (groups.count(group) < 2 or group in self.features):
+                del guess.entry["group"]
+
+    def text(self, description: str, outcome: LabelGuess, table: pd.DataFrame) -> str:
+        """Return the schema file."""
+        rows, columns = table.shape
+        lines = [
+            f"# A draft from {rows} rows and {columns} columns. Confirm each TODO and delete it.",
+            "# Nobody can change anything yet: write up, down or both where people can act. A",
+            "# wrong immutable asks nothing of anyone; a wrong both promises what nobody can do.",
+            "# Say what the numbers count as well, as in unit: EUR.",
+            _line({"description": description}),
+            "source: file",
+        ]
+        if self.series is not None:
+            entry = {"entity": self.series.entity, "time": self.series.time}
+            text = "one row per entity is kept, the last in time; steps: 3 would add earlier ones"
+            lines.append(_line({"series": entry}, (text,)))
+        if self.id is not None:
+            lines.append(_line({"id": self.id}, ("every row has a value of its own",)))
+        lines.append(_line({"label": outcome.label.to_mapping()}, (outcome.reason,)))
+        lines.append("features:")
+        for column, guess in self.features.items():
+            kind, *others = guess.entry.items()
+            entry = dict([kind, ("change", "immutable"), *others])
+            lines.append("  " + _line({column: entry}, (WHO, *guess.reasons)))
+        return "\n".join(lines + self._lists()) + "\n"
+
+    def _lists(self) -> list[str]:
+        """Return the lines of the columns that no score reads."""
+        lines = []
+        for key, reasons in (("sensitive", self.sensitive), ("ignore", self.left_out)):
+            if reasons:
+                lines.append(f"{key}:")
+                lines += [f"  - {_scalar(column)}{_todo([why])}" for column, why in reasons.items()]
+        return lines
+
+
+def _comparable(values: pd.Series, guess: Guess) -> pd.Series:
+    """Return a column as numbers where it holds numbers, else as text."""
+    if guess.entry["kind"] in ("numeric", "integer"):
+        return pd.Series(numbers(values)[0])
+    return texts(values)
+
+
+def _audit_reason(values: pd.Series) -> str:
+    groups = texts(values).nunique()
+    many = f"; {groups} groups are too many for an audit: band them" if groups > 12 else ""
+    return f"sensitive by its name: kept for audits, not read by the score{many}"
+
+
+def _line(entry: Mapping[str, Any], todo: Iterable[str] = ()) -> str:
+    """Return ``key: value`` with the value in flow style, and what to confirm."""
+    ((key, value),) = entry.items()
+    return f"{_scalar(key)}: {_scalar(_numbers_plain(value))}{_todo(todo)}"
+
+
+def _todo(reasons: Iterable[str]) -> str:
+    listed = "; ".join(reasons).replace("?;", "?")
+    # A comment is one line of printable text, whatever the cells held.
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in listed)
+    return f"  # TODO: {plain}" if plain else ""
+
+
+def _scalar(value: object) -> str:
+    """Return a value as YAML on one line."""
+    text = _dumped(value, style=None)
+    # Line breaks in a name or word: only double quotes spell them out.
+    return _dumped(value, style='"') if "\n" in text else text
+
+
+def _dumped(value: object, style: str | None) -> str:
+    text = yaml.safe_dump(
+        value,
+        default_flow_style=True,
+        default_style=style,
+        allow_unicode=style is None,
+        sort_keys=False,
+        width=10**9,
+    )
+    return re.sub(r"\n(\.\.\.\n)?$", "", text)
+
+
+def _numbers_plain(value: Any) -> Any:
+    """Write 50.0 as 50."""
+    if isinstance(value, Mapping):
+        return {key: _numbers_plain(entry) for key, entry in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value

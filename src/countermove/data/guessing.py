@@ -1,0 +1,141 @@
+"""What one column probably is: its kind, its bounds, or why it is better left out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from countermove.data.ordering import ordered_words
+from countermove.data.parsing import (
+    BOOLEAN_WORDS,
+    EXACT_INTEGERS,
+    MISSING_WORDS,
+    numbers,
+    texts,
+)
+from countermove.data.word_lists import BAD, GOOD
+from countermove.errors import shown
+
+MOST_CATEGORIES = 30
+"""Beyond this many different words a column is free text, not a category."""
+
+MOSTLY_EMPTY = 0.5
+"""A column without a value in more than this share of the rows is left out."""
+
+MOSTLY_NUMBERS = 0.9
+"""A column with numbers in at least this share of its cells was meant as numbers."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A column's entry under ``features:``, or, with an empty entry, why it is left out."""
+
+    entry: dict[str, Any] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+
+def guess_column(values: pd.Series) -> Guess:
+    """Return the entry a column probably deserves, ``change`` left open.
+
+    Parameters
+    ----------
+    values
+        The cells as read.
+
+    Returns
+    -------
+    Guess
+        Every value of a column without gaps or stray cells fits the entry.
+    """
+    words = texts(values)
+    read, missing, strange = numbers(values)
+    distinct = sorted(map(str, words.dropna().unique()))
+    gaps = float(np.mean(missing | words.isna().to_numpy(np.bool_)))
+    if gaps == 1.0:
+        return Guess(reasons=("holds no value at all",))
+    if len(distinct) == 1:
+        return Guess(reasons=(f"constant: every row holds {distinct[0]!r}",))
+    if gaps > MOSTLY_EMPTY:
+        return Guess(reasons=(f"no value in {gaps:.0%} of the rows",))
+    if not strange.any():
+        return _as_numbers(read, _gap_reasons(missing))
+    if len(distinct) > MOST_CATEGORIES and strange.mean() <= 1 - MOSTLY_NUMBERS:
+        stray = tuple(dict.fromkeys(repr(str(cell)) for cell in values[strange].head(100)))
+        reason = f"{int(strange.sum())} cells are not numbers, such as {shown(stray, cap=3)}"
+        return _as_numbers(read, (reason, *_gap_reasons(missing)))
+    return _as_words(words, distinct)
+
+
+def round_bounds(low: float, high: float) -> tuple[float, float]:
+    """Return round numbers around a range, 0 below it where the range begins near 0.
+
+    >>> round_bounds(18.0, 42.2), round_bounds(0.02, 0.93), round_bounds(1990, 2024)
+    ((0.0, 50.0), (0.0, 1.0), (1990.0, 2030.0))
+    """
+    spread = high - low
+    unit = 10.0 ** math.floor(math.log10(spread / 2)) if 0.0 < spread < math.inf else 0.0
+    if not unit or max(abs(low), abs(high)) / unit > EXACT_INTEGERS:
+        return low, high
+    down = float(f"{math.floor(low / unit) * unit:.15g}")
+    up = float(f"{math.ceil(high / unit) * unit:.15g}")
+    down = 0.0 if 0.0 <= low <= spread else down
+    return (down, up) if down <= low and high <= up and math.isfinite(up - down) else (low, high)
+
+
+def _as_numbers(read: NDArray[np.float64], reasons: tuple[str, ...]) -> Guess:
+    finite = read[np.isfinite(read)]
+    distinct = np.unique(finite)
+    if len(distinct) < 2:
+        return Guess(reasons=("constant, but for cells that are no finite numbers",))
+    if np.isinf(read).any():
+        reasons = (*reasons, "holds infinite values")
+    whole = bool((np.floor(finite) == finite).all())
+    if whole and np.abs(finite).max() > EXACT_INTEGERS:
+        return Guess(reasons=("whole numbers beyond 2^53: a code or an identifier",))
+    if np.isin(distinct, (0.0, 1.0)).all():
+        return Guess({"kind": "binary"}, reasons)
+    if whole and len(distinct) == 2:
+        pair = [str(int(value)) for value in distinct]
+        return Guess({"kind": "binary", "categories": pair}, (f"{pair[1]} counts as 1", *reasons))
+    low, high = float(distinct[0]), float(distinct[-1])
+    least, most = round_bounds(low, high)
+    entry = {"kind": "integer" if whole else "numeric", "min": least, "max": most}
+    seen = f"{low:g} to {high:g} seen, bounds rounded outwards"
+    codes = (f"{len(distinct)} different values: amounts or codes?",) if len(distinct) < 8 else ()
+    return Guess(entry, (seen, *(codes if whole else ()), *reasons))
+
+
+def _as_words(words: pd.Series, distinct: list[str]) -> Guess:
+    reasons = _gap_reasons(words.isna().to_numpy(np.bool_))
+    if {word.lower() for word in distinct} == set(BOOLEAN_WORDS):
+        return Guess({"kind": "binary"}, reasons)
+    if len(distinct) > MOST_CATEGORIES or 2 * len(distinct) > len(words):
+        return Guess(reasons=(f"free text: {len(distinct)} different words in {len(words)} rows",))
+    if len({word.casefold() for word in distinct}) < len(distinct):
+        reasons = (*reasons, "words that differ in capitals only: one category or two?")
+    blank = [repr(word) for word in distinct if word.lower() in MISSING_WORDS]
+    if blank:
+        reasons = (*reasons, f"is {shown(blank)} a category, or no value?")
+    if len(distinct) == 2:
+        pair = sorted(distinct, key=lambda word: (word.lower() in GOOD) - (word.lower() in BAD))
+        return Guess({"kind": "binary", "categories": pair}, (f"{pair[1]!r} counts as 1", *reasons))
+    order = ordered_words(distinct)
+    if order is not None:
+        return Guess(
+            {"kind": "ordered", "categories": list(order)}, ("is this the order?", *reasons)
+        )
+    counts = words.value_counts()
+    rare = [repr(word) for word in distinct if counts[word] < 5]
+    if rare:
+        reasons = (*reasons, f"fewer than 5 rows hold {shown(rare, cap=3)}: merge rare categories")
+    return Guess({"kind": "onehot", "categories": distinct}, reasons)
+
+
+def _gap_reasons(missing: NDArray[np.bool_]) -> tuple[str, ...]:
+    count = int(missing.sum())
+    return (f"no value in {count} row(s): fill them or take them out",) if count else ()

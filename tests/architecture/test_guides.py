@@ -1,0 +1,65 @@
+"""The commands of the guide to one's own table run, and print what the guide shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from countermove.data.schema import Schema
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "your_own_table.md"
+BLOCKS = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+
+
+def commands() -> list[tuple[str, str]]:
+    """Return the commands of the guide in their order, each with the output shown under it."""
+    found = []
+    for language, text in BLOCKS.findall(GUIDE.read_text(encoding="utf-8")):
+        if language == "console":
+            for part in text.removeprefix("$ ").split("\n$ "):
+                command, _, output = part.partition("\n")
+                found.append((command, output.strip()))
+    return found
+
+
+@pytest.mark.slow
+def test_the_guide_does_what_it_shows(project):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "OMP_NUM_THREADS": "1", "DO_NOT_TRACK": "1"}
+    for command, shown in commands():
+        ran = subprocess.run(
+            ["bash", "-c", command],
+            cwd=project.path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, f"{command}\n{ran.stdout}{ran.stderr}"
+        assert shown in ran.stdout
+    drafted = (project.path / "conf/base/schemas/diabetes.yml").read_text()
+    assert "description: 'diabetes: drafted from diabetes.csv'" in drafted
+    assert (project.path / "data/08_reporting/diabetes/report.html").exists()
+
+
+def test_the_guide_s_schema_loads():
+    blocks = [text for language, text in BLOCKS.findall(GUIDE.read_text()) if language == "yaml"]
+    whole = [text for text in blocks if "label:" in text and "features:" in text]
+    assert len(whole) == 2
+    for text in whole:
+        Schema.from_mapping("guide", yaml.safe_load(text))
+
+
+def test_the_guide_walks_draft_check_and_run():
+    kedro = [command.split()[1:3] for command, _ in commands() if command.startswith("kedro")]
+    assert kedro == [
+        ["countermove", "schema"],
+        ["countermove", "check"],
+        ["run", "--pipeline=serm"],
+    ]

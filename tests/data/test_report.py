@@ -1,0 +1,107 @@
+"""The report on a table tells every problem at once, then what is doubtful, then what is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from countermove.data.report import SplitPlan, report_on
+from countermove.data.schema import Schema
+from countermove.data.synthetic import fabricate
+
+PLAN = SplitPlan({"train": 0.5, "validation": 0.15, "calibration": 0.15, "test": 0.2})
+
+
+@pytest.fixture
+def loans(schemas: Any) -> Schema:
+    from countermove.data.schema import load_schema
+
+    return load_schema("tiny", schemas)
+
+
+def test_a_sound_table_is_summed_up(loans: Schema) -> None:
+    table = fabricate("tiny")
+    report = report_on(table, loans, PLAN)
+    assert report.sound
+    good = int((table["repaid"] == "yes").sum())
+    assert report.summary[0] == f"240 rows, {good} of them favourable ({good / 240:.1%})"
+    lines = {line.split()[0]: line for line in report.summary}
+    assert "may rise, not below 0, not above 200" in lines["income"]
+    assert "thousand EUR a year" in lines["income"]
+    assert "in steps of 1" in lines["open_loans"]
+    assert lines["years_at_job"].endswith("nobody")
+    assert lines["group"].endswith("for audits")
+    assert report.text().endswith("tiny: sound")
+
+
+def test_every_problem_comes_at_once(loans: Schema) -> None:
+    table = fabricate("tiny").astype({"income": object}).rename(columns={"savings": "svaings"})
+    table.loc[3, "income"] = "plenty"
+    table.loc[4, "education"] = "wizardry"
+    report = report_on(table, loans, PLAN)
+    assert not report.sound
+    text = report.text()
+    for fact in ("'savings'; did you mean 'svaings'", "'plenty'", "1 row(s): 3", "'wizardry'"):
+        assert fact in text
+    assert "not usable yet" in text
+
+
+def test_too_few_rows_for_a_split_are_a_problem(loans: Schema) -> None:
+    report = report_on(fabricate("tiny").groupby("repaid").head(3), loans, PLAN)
+    assert not report.sound
+    assert "too few rows for the split" in report.text()
+
+
+def test_a_column_without_spread_in_training_is_a_problem(loans: Schema) -> None:
+    table = fabricate("tiny")
+    table["owns_home"] = 0
+    table.loc[0, "owns_home"] = 1
+    outcomes = {report_on(table, loans, SplitPlan(PLAN.fractions, seed)).sound for seed in range(8)}
+    assert outcomes == {True, False}
+
+
+def warnings(table: pd.DataFrame, schema: Schema, needed: int = 0) -> str:
+    report = report_on(table, schema, SplitPlan(PLAN.fractions, calibration_needed=needed))
+    assert report.sound, report.text()
+    assert f"with {len(report.warnings)} warning(s)" in report.text()
+    return "\n".join(report.warnings)
+
+
+def test_few_calibration_rows_are_told(loans: Schema) -> None:
+    text = warnings(fabricate("tiny"), loans, needed=59)
+    assert "calibration rows cannot carry the promise of recourse; it needs 59" in text
+    enough = SplitPlan(PLAN.fractions, calibration_needed=20)
+    assert not report_on(fabricate("tiny"), loans, enough).warnings
+
+
+def test_an_immutable_world_is_told(loans: Schema) -> None:
+    content = loans.to_mapping()
+    for entry in content["features"].values():
+        entry["change"] = "immutable"
+    assert "nobody can change anything" in warnings(
+        fabricate("tiny"), Schema.from_mapping("tiny", content)
+    )
+
+
+def test_nearly_constant_columns_and_rare_outcomes_are_told(loans: Schema) -> None:
+    table = fabricate("tiny", n=2000)
+    table["repaid"] = np.where(np.arange(2000) % 40 == 0, "no", "yes")
+    table["owns_home"] = (np.arange(2000) % 200 == 0).astype(int)
+    text = warnings(table, loans)
+    assert "column 'owns_home' is nearly constant: all but 10 row(s) hold 0" in text
+    assert "the rarer outcome is that of 2.5% of the rows" in text
+
+
+def test_leaks_and_duplicates_are_told(loans: Schema) -> None:
+    table = fabricate("tiny")
+    table["savings"] = np.where(table["repaid"] == "yes", 50.0, 10.0) + np.arange(240) / 100
+    assert "column 'savings' separates the outcomes" in warnings(table, loans)
+    twins = pd.concat([fabricate("tiny")] * 2, ignore_index=True)
+    twins["person"] = [f"q{row}" for row in range(480)]
+    twins.loc[3, "repaid"] = "no" if twins.loc[3, "repaid"] == "yes" else "yes"
+    text = warnings(twins, loans)
+    assert "480 rows have the same features as another row" in text
+    assert "2 of them with differing outcomes" in text
