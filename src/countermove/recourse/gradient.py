@@ -1,0 +1,167 @@
+r"""Recourse by gradient descent (Wachter et al.), all people and starts at once.
+
+Projected Adam on :math:`\max(0, target - s(x\oplus\delta)) + \lambda' c(\delta)`, aimed at
+approval at the real threshold. The price :math:`\lambda'` of each run grows while it is
+approved and shrinks while it is not; the cheapest approved iterate is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from countermove.recourse.cheaper import cheaper
+from countermove.recourse.linear_program import one_at_a_time, starts_of, uphill
+from countermove.recourse.methods import Found, Settings, fall_back, unproven
+from countermove.recourse.problem import Problem
+from countermove.recourse.projection import project
+from countermove.recourse.room import absent
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+RATE = 0.08
+"""First Adam step as a share of the width of each feature's range; falls linearly."""
+FIRST_PRICE = 1e-3
+DEAREST = 1e3
+GROWTH = 1.3
+MOMENTUM, SPREAD, TINY = 0.9, 0.999, 1e-12
+
+
+def search(problem: Problem, settings: Settings) -> Found:
+    """Return the cheapest approved action over all starts and steps, NaN where none was met."""
+    runs, start = _runs(problem, settings.starts)
+    descent = Descent(runs, start, settings.steps)
+    best = descent.run()
+    rounded = _rounded(runs, best)
+    action = _cheapest(problem, rounded, settings.starts)
+    return unproven(cheaper(problem, fall_back(problem, action, reach, settings)))
+
+
+def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
+    """Return the action of the highest score over all starts and steps, and that score."""
+    endless = replace(problem, target=np.inf)
+    runs, start = _runs(endless, settings.starts)
+    best = _rounded(runs, Descent(runs, start, settings.steps).run())
+    # Doing nothing stands in for a run that rounding took out of A δ + b ≥ 0.
+    lost = absent(best) | ~runs.room.meets(best)
+    best = np.where(lost[:, None], runs.home, best)
+    scores = runs.values(best)
+    n = len(problem.X)
+    first = scores.reshape(n, -1).argmax(axis=1)
+    rows = np.arange(n)
+    action = best.reshape(n, -1, best.shape[1])[rows, first]
+    return one_at_a_time(endless, action, scores.reshape(n, -1)[rows, first])
+
+
+def _runs(problem: Problem, starts: int) -> tuple[Problem, Floats]:
+    """Return one problem per start and person, and where they start."""
+    parts = [problem.home]
+    if starts > 1:
+        _, gradient = problem.slopes(problem.home)
+        parts.append(uphill(problem.room, gradient))
+    if starts > 2:
+        spots = starts_of(problem, max(starts - 2, 2))
+        worth = problem.values_of_each(spots)
+        order = np.argsort(-worth, axis=1)[:, : starts - 2]
+        rows = np.arange(len(worth))
+        parts += [spots[rows, order[:, rank]] for rank in range(order.shape[1])]
+    start = np.stack(parts, axis=1)
+    runs = problem.repeated(start.shape[1])
+    return runs, _projected(runs, start.reshape(-1, start.shape[2]))
+
+
+def _projected(problem: Problem, action: Floats) -> Floats:
+    room = problem.room
+    return project(action, room.low, room.high, room.A, room.b)
+
+
+@dataclass
+class Descent:
+    """Projected Adam with a price schedule, over every row of a problem.
+
+    Parameters
+    ----------
+    problem
+        One row per run; a run with an infinite target climbs the score alone.
+    action
+        Where the runs start; moves as they go.
+    steps
+        How many steps are taken.
+    """
+
+    problem: Problem
+    action: Floats
+    steps: int
+
+    def run(self) -> Floats:
+        """Return each run's best iterate; NaN for a run that was never approved."""
+        n, d = self.action.shape
+        best, worth = np.full((n, d), np.nan), np.full(n, np.inf)
+        first, second = np.zeros((n, d)), np.zeros((n, d))
+        price = np.full(n, FIRST_PRICE)
+        width = self.problem.room.high - self.problem.room.low
+        climbing = np.isinf(self.problem.target)
+        for step in range(1, self.steps + 1):
+            scores, slope = self.problem.slopes(self.action)
+            cost, cost_slope = self._cost(climbing)
+            good = np.isfinite(scores) if climbing else scores >= self.problem.target
+            value = np.where(good, -scores if climbing else cost, np.inf)
+            wins = value < worth
+            best[wins], worth[wins] = self.action[wins], value[wins]
+            price = np.clip(np.where(good, price * GROWTH, price / GROWTH), 1e-6, DEAREST)
+            up = 1.0 if climbing else ~good[:, None]
+            descent = price[:, None] * cost_slope - up * slope
+            first = MOMENTUM * first + (1.0 - MOMENTUM) * descent
+            second = SPREAD * second + (1.0 - SPREAD) * descent**2
+            direction = (first / (1.0 - MOMENTUM**step)) / (
+                np.sqrt(second / (1.0 - SPREAD**step)) + TINY
+            )
+            rate = RATE * (1.0 - (step - 1) / self.steps)
+            self.action = _projected(self.problem, self.action - rate * width * direction)
+        return best
+
+    def _cost(self, climbing: bool) -> tuple[Floats, Floats]:
+        if climbing:
+            return np.zeros(len(self.action)), np.zeros_like(self.action)
+        delta = torch.from_numpy(self.action.copy()).requires_grad_()
+        cost = self.problem.cost.price(torch.zeros_like(delta), delta)
+        (slope,) = torch.autograd.grad(cost.sum(), delta)
+        return cost.detach().numpy(), slope.numpy()
+
+
+def _rounded(problem: Problem, action: Floats) -> Floats:
+    """Bring the iterates to the lattice: to the nearest point, or to the one of higher score."""
+    if not problem.room.discrete:
+        return action
+    who = np.flatnonzero(~absent(action))
+    part = problem.rows(who)
+    near = part.room.snap(action[who])
+    _, slope = part.slopes(action[who])
+    step = np.where(part.room.step > 0.0, part.room.step, 1.0)
+    steps = action[who] / step
+    up = np.where(slope > 0.0, np.ceil(steps - 1e-9), np.floor(steps + 1e-9)) * step
+    high = part.room.snap(np.where(part.room.step > 0.0, up, action[who]))
+    low_ok, worth_high = part.room.meets(near), part.values(high)
+    better = part.room.meets(high) & ((worth_high > part.values(near)) | ~low_ok)
+    result = action.copy()
+    result[who] = np.where(better[:, None], high, near)
+    return result
+
+
+def _cheapest(problem: Problem, action: Floats, starts: int) -> Floats:
+    """Return each person's cheapest action, over the runs, that reaches the target."""
+    n, d = problem.X.shape
+    each = action.reshape(n, -1, d)
+    runs = problem.repeated(each.shape[1])
+    given = ~absent(action)
+    filled = np.where(given[:, None], action, runs.home)
+    good = given & runs.reaches(filled)
+    price = np.where(good, runs.price(filled), np.inf).reshape(n, -1)
+    best = price.argmin(axis=1)
+    rows = np.arange(n)
+    result: Floats = np.where(np.isfinite(price[rows, best])[:, None], each[rows, best], np.nan)
+    return result
