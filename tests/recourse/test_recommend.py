@@ -94,7 +94,7 @@ def test_integer_program_is_never_dearer(town):
         assert (best.cost[both] <= other.cost[both] * (1 + 1e-6) + 1e-9).all()
 
 
-@pytest.mark.parametrize(("columns", "threshold"), [((0, 1), 0.5), ((0, 1, 2), 0.7)])
+@pytest.mark.parametrize(("columns", "threshold"), [((0, 1), 0.4), ((0, 1, 2), 0.55)])
 def test_nearly_all_recourse_that_exists_is_found(columns, threshold):
     # Issue 5: at least 98 % of what the grid proves to exist, on a tanh network.
     X = np.random.default_rng(0).normal(size=(2000, 5))
@@ -103,10 +103,10 @@ def test_nearly_all_recourse_that_exists_is_found(columns, threshold):
     most = np.zeros(5)
     most[list(columns)] = 0.75
     actions = ActionSet(lower=-most, upper=most)
-    people, grid = X[:250], Settings(grid=41 if len(columns) == 2 else 15)
+    people, grid = X[:400], Settings(grid=41 if len(columns) == 2 else 13)
     truth = recommend(score, people, "exhaustive", threshold, actions, settings=grid)
     exists = truth.status == "FOUND"
-    assert exists.sum() > 40
+    assert exists.sum() > 50
     for method in ("linear_program", "gradient"):
         advice = recommend(score, people, method, threshold, actions)
         assert (advice.status == "FOUND")[exists].mean() >= 0.98

@@ -149,7 +149,7 @@ class CausalModel:
 
     def consequences(self, X: Tensor, action: Tensor) -> Tensor:
         """Return people after an action and all that follows, shape (n, d), model's units."""
-        scale, mean = torch.from_numpy(self.scale), torch.from_numpy(self.mean)
+        scale, mean = torch.tensor(self.scale), torch.tensor(self.mean)
         before = X * scale + mean
         after = list((before + action * scale).unbind(1))
         old = before.unbind(1)
@@ -178,7 +178,7 @@ class CausalModel:
                     f"number per person, got {type(value).__name__}"
                 )
             return value
-        slopes = torch.from_numpy(_slopes(equation, self))
+        slopes = torch.tensor(_slopes(equation, self))
         return torch.stack(causes, dim=1) @ slopes
 
 

@@ -67,7 +67,7 @@ def values(score: Score, X: Floats) -> Floats:
     result = np.empty(len(X))
     with deciding(score), torch.no_grad():
         for start in range(0, len(X), SLICE):
-            part = torch.from_numpy(np.ascontiguousarray(X[start : start + SLICE]))
+            part = torch.from_numpy(np.array(X[start : start + SLICE]))
             result[start : start + SLICE] = score(part).numpy()
     return result
 

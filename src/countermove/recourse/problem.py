@@ -83,7 +83,7 @@ class Problem:
         if self.consequences is None:
             return self.X + action
         with torch.no_grad():
-            after = self.consequences(torch.from_numpy(self.X), torch.from_numpy(action))
+            after = self.consequences(torch.tensor(self.X), torch.tensor(action))
         return np.asarray(after.numpy(), np.float64)
 
     def values(self, action: Floats) -> Floats:
@@ -104,7 +104,7 @@ class Problem:
             for start in range(0, len(action), SLICE):
                 part = slice(start, start + SLICE)
                 delta = torch.from_numpy(np.array(action[part])).requires_grad_()
-                people = torch.from_numpy(np.ascontiguousarray(self.X[part]))
+                people = torch.from_numpy(np.array(self.X[part]))
                 after = (
                     people + delta
                     if self.consequences is None
@@ -156,8 +156,7 @@ def make_problem(
     if slope is not None and np.isfinite(target):
         # An affine score is reached by one unbounded feature alone: let it go far enough.
         need = np.maximum(target - values(score, X), 0.0)[:, None]
-        with np.errstate(divide="ignore"):
-            far = np.where(slope != 0.0, 1.01 * need / np.abs(slope), 0.0)
+        far = np.where(slope != 0.0, 1.01 * need / np.where(slope != 0.0, np.abs(slope), 1.0), 0.0)
         largest = np.clip(far, LARGEST_MOVE, 1e6)
     room = room_of(actions, X, largest)
     return Problem(score, X, room, home_of(room), cost, target, slope, consequences, seed)
