@@ -15,8 +15,8 @@ from countermove.recourse.room import Room, absent
 
 Floats = NDArray[np.float64]
 
-PLANES = 4
-HALVINGS = 7
+PLANES = 3
+HALVINGS = 5
 CHEAPER = 1.0 - 1e-9
 """An action is cheaper when it costs less than this share of the other."""
 BEYOND = 1e-10
@@ -32,7 +32,7 @@ def cheaper(problem: Problem, action: Floats) -> Floats:
     best = _walk_back(part, action[who])
     best = _touch(part, best)
     best = _undo(part, best)
-    if part.room.discrete or part.slope is None:
+    if part.room.discrete:
         best = _touch(part, best)
     result = action.copy()
     result[who] = best

@@ -21,13 +21,14 @@ from countermove.recourse.projection import project
 from countermove.recourse.room import absent
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
 
 RATE = 0.08
 """First Adam step as a share of the width of each feature's range; falls linearly."""
-FIRST_PRICE = 1e-3
-DEAREST = 1e3
+FIRST_PRICE, CHEAPEST, DEAREST = 1e-3, 1e-6, 1e3
 GROWTH = 1.3
+WATCH, STILL = 20, 0.01
+"""Every so many steps, runs that moved or gained less than this share retire."""
 MOMENTUM, SPREAD, TINY = 0.9, 0.999, 1e-12
 
 
@@ -88,9 +89,9 @@ class Descent:
     problem
         One row per run; a run with an infinite target climbs the score alone.
     action
-        Where the runs start; moves as they go.
+        Where the runs start.
     steps
-        How many steps are taken.
+        How many steps a run takes at most; those that stand still retire early.
     """
 
     problem: Problem
@@ -101,32 +102,75 @@ class Descent:
         """Return each run's best iterate; NaN for a run that was never approved."""
         n, d = self.action.shape
         best, worth = np.full((n, d), np.nan), np.full(n, np.inf)
-        first, second = np.zeros((n, d)), np.zeros((n, d))
-        price = np.full(n, FIRST_PRICE)
-        width = self.problem.room.high - self.problem.room.low
-        climbing = np.isinf(self.problem.target)
+        runs = Runs(np.arange(n), self.problem, self.action.copy())
         for step in range(1, self.steps + 1):
-            scores, slope = self.problem.slopes(self.action)
-            cost, cost_slope = self._cost(climbing)
-            good = np.isfinite(scores) if climbing else scores >= self.problem.target
-            value = np.where(good, -scores if climbing else cost, np.inf)
-            wins = value < worth
-            best[wins], worth[wins] = self.action[wins], value[wins]
-            price = np.clip(np.where(good, price * GROWTH, price / GROWTH), 1e-6, DEAREST)
-            up = 1.0 if climbing else ~good[:, None]
-            descent = price[:, None] * cost_slope - up * slope
-            first = MOMENTUM * first + (1.0 - MOMENTUM) * descent
-            second = SPREAD * second + (1.0 - SPREAD) * descent**2
-            direction = (first / (1.0 - MOMENTUM**step)) / (
-                np.sqrt(second / (1.0 - SPREAD**step)) + TINY
-            )
-            rate = RATE * (1.0 - (step - 1) / self.steps)
-            self.action = _projected(self.problem, self.action - rate * width * direction)
+            value = runs.step(RATE * (1.0 - (step - 1) / self.steps), step)
+            wins = value < worth[runs.who]
+            who = runs.who[wins]
+            best[who], worth[who] = runs.seen[wins], value[wins]
+            if step % WATCH == 0:
+                runs = runs.without_idle(worth)
+                if not runs.who.size:
+                    break
         return best
 
-    def _cost(self, climbing: bool) -> tuple[Floats, Floats]:
-        if climbing:
-            return np.zeros(len(self.action)), np.zeros_like(self.action)
+
+class Runs:
+    """The runs still under way, with Adam's memory of each.
+
+    Parameters
+    ----------
+    who
+        Their positions among all runs.
+    problem
+        Their rows of the problem.
+    action
+        Where they are.
+    """
+
+    def __init__(self, who: Index, problem: Problem, action: Floats) -> None:
+        self.who, self.problem, self.action = who, problem, action
+        self.seen = action
+        self.first, self.second = np.zeros_like(action), np.zeros_like(action)
+        self.price = np.full(len(action), FIRST_PRICE)
+        self.width = problem.room.high - problem.room.low
+        self.last_action, self.last_worth = action.copy(), np.full(len(action), np.inf)
+        self.climbing = bool(np.isinf(problem.target))
+
+    def step(self, rate: float, count: int) -> Floats:
+        """Judge where the runs are, and move them; return what they are worth (less is better)."""
+        scores, slope = self.problem.slopes(self.action)
+        self.seen = self.action
+        if self.climbing:
+            value, descent = -scores, -slope
+        else:
+            cost, cost_slope = self._cost()
+            good = scores >= self.problem.target
+            value = np.where(good, cost, np.inf)
+            self.price = np.where(good, self.price * GROWTH, self.price / GROWTH)
+            self.price = np.clip(self.price, CHEAPEST, DEAREST)
+            descent = self.price[:, None] * cost_slope - np.where(good, 0.0, 1.0)[:, None] * slope
+        self.first = MOMENTUM * self.first + (1.0 - MOMENTUM) * descent
+        self.second = SPREAD * self.second + (1.0 - SPREAD) * descent**2
+        size = np.sqrt(self.second / (1.0 - SPREAD**count)) + TINY
+        direction = self.first / (1.0 - MOMENTUM**count) / size
+        self.action = _projected(self.problem, self.action - rate * self.width * direction)
+        return value
+
+    def without_idle(self, worth: Floats) -> Runs:
+        """Return the runs that moved or found something cheaper since the last look."""
+        now = worth[self.who]
+        far = (np.abs(self.action - self.last_action) > STILL * self.width).any(axis=1)
+        found = np.isfinite(now)
+        with np.errstate(invalid="ignore"):
+            gained = now < self.last_worth - STILL * np.abs(now)
+        kept = np.flatnonzero(np.where(found & (not self.climbing), gained, far))
+        other = Runs(self.who[kept], self.problem.rows(kept), self.action[kept])
+        other.first, other.second = self.first[kept], self.second[kept]
+        other.price, other.last_worth = self.price[kept], now[kept]
+        return other
+
+    def _cost(self) -> tuple[Floats, Floats]:
         delta = torch.from_numpy(self.action.copy()).requires_grad_()
         cost = self.problem.cost.price(torch.zeros_like(delta), delta)
         (slope,) = torch.autograd.grad(cost.sum(), delta)

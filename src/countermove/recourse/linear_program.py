@@ -23,17 +23,17 @@ __all__ = ["linear_step", "reach", "search"]
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-FRACTIONS = np.array([1.0, 0.5, 0.2, 0.05])
+FRACTIONS = np.array([1.0, 0.4, 0.1])
 """Shares of the way to the corner that are tried; the last refines a flat top."""
 ROUNDS = 12
 CORNERS = 4
 """Up to so many movable columns every corner of the box is a start."""
 STARTS = 12
 """Starts drawn in larger boxes, shared by all people (as shares of their own boxes)."""
-CLIMBED = 2
-"""How many of the starts, the best, are climbed from."""
-LEVELS = 7
-"""Values tried per feature when features are searched one at a time."""
+PLANE = 2
+"""Beyond so many movable columns a second climb, from doing nothing, is worth its time."""
+LEVELS = 3
+"""Values tried inside a feature's range when features are searched one at a time."""
 WORTH = 1e-7
 """A gain of the score below this share is no progress."""
 
@@ -43,33 +43,33 @@ def search(problem: Problem, settings: Settings) -> Found:
     action = np.full_like(problem.X, np.nan)
     _, gradient = problem.slopes(problem.home)
     corner = uphill(problem.room, gradient)
-    for share in FRACTIONS[:3]:
-        trial = problem.home + share * (corner - problem.home)
-        trial = trial if share == 1.0 and problem.room.A is None else problem.room.snap(trial)
-        good = problem.reaches(trial)
-        action[good] = trial[good]
+    good = problem.reaches(corner)
+    action[good] = corner[good]
     return unproven(cheaper(problem, fall_back(problem, action, reach, settings)))
 
 
 def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the action of the highest score found, and that score; the target plays no part."""
-    action, scores = climb(problem, problem.home)
     exact = problem.room.A is None or not problem.room.discrete
     if problem.slope is not None and exact:
-        return action, scores
-    points = starts_of(problem)
-    worth = problem.values_of_each(points)
-    allowed = problem.repeated(points.shape[1]).room.meets(points.reshape(-1, points.shape[2]))
-    worth = np.where(allowed.reshape(worth.shape), worth, -np.inf)
-    order = np.argsort(-worth, axis=1)[:, :CLIMBED]
-    rows = np.arange(len(action))
-    for rank in range(order.shape[1]):
-        usable = np.flatnonzero(np.isfinite(worth[rows, order[:, rank]]))
-        start = points[usable, order[usable, rank]]
-        other, other_scores = climb(problem.rows(usable), start)
-        wins = other_scores > scores[usable]
-        action[usable[wins]], scores[usable[wins]] = other[wins], other_scores[wins]
-    return one_at_a_time(problem, action, scores)
+        return climb(problem, problem.home)
+    action, scores = climb(problem, _best_start(problem))
+    columns = problem.room.movable.sum()
+    if columns > PLANE:
+        other, other_scores = climb(problem, problem.home)
+        wins = other_scores > scores
+        action[wins], scores[wins] = other[wins], other_scores[wins]
+    return one_at_a_time(problem, action, scores, ends=bool(columns > CORNERS))
+
+
+def _best_start(problem: Problem) -> Floats:
+    """Return the start of the highest score; doing nothing is one of them."""
+    points = np.concatenate([problem.home[:, None], starts_of(problem)], axis=1)
+    n, k, d = points.shape
+    meets = problem.room.repeated(k).meets(points.reshape(-1, d)).reshape(n, k)
+    worth = np.where(meets, problem.values_of_each(points), -np.inf)
+    best: Floats = points[np.arange(n), worth.argmax(axis=1)]
+    return best
 
 
 def uphill(room: Room, gradient: Floats) -> Floats:
@@ -156,22 +156,32 @@ def starts_of(problem: Problem, count: int = STARTS) -> Floats:
     return many.snap(flat).reshape(spots.shape)
 
 
-def one_at_a_time(problem: Problem, action: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Improve each feature in turn over a few of its values, then climb once more."""
+def one_at_a_time(
+    problem: Problem, action: Floats, scores: Floats, ends: bool = True
+) -> tuple[Floats, Floats]:
+    """Improve each feature in turn over a few of its values; climb again where that helped.
+
+    ``ends`` says whether the ends of its range are among the values.
+    """
     action, scores = action.copy(), scores.copy()
+    better = np.zeros(len(action), bool)
+    rows = np.arange(len(action))
     for block in problem.room.blocks:
-        trials = levels_of(problem.room, block, action)
+        trials = levels_of(problem.room, block, action, ends)
         n, k, d = trials.shape
         meets = problem.room.repeated(k).meets(trials.reshape(-1, d)).reshape(n, k)
         worth = np.where(meets, problem.values_of_each(trials), -np.inf)
         best = worth.argmax(axis=1)
-        rows = np.arange(n)
         rises = worth[rows, best] > scores + WORTH * (1.0 + np.abs(scores))
         action[rises], scores[rises] = trials[rows, best][rises], worth[rows, best][rises]
-    return climb(problem, action)
+        better |= rises
+    who = np.flatnonzero(better)
+    if who.size:
+        action[who], scores[who] = climb(problem.rows(who), action[who])
+    return action, scores
 
 
-def levels_of(room: Room, block: Block, action: Floats, count: int = LEVELS) -> Floats:
+def levels_of(room: Room, block: Block, action: Floats, ends: bool) -> Floats:
     """Return ``action`` with one block at each of a few values, shape (n, k, d)."""
     if block.kind == "group":
         position = [tuple(group.tolist()) for group in room.groups].index(block.columns)
@@ -185,7 +195,8 @@ def levels_of(room: Room, block: Block, action: Floats, count: int = LEVELS) -> 
         return trials
     j = block.columns[0]
     low, high = room.low[:, j, None], room.high[:, j, None]
-    values = low + np.linspace(0.0, 1.0, count) * (high - low)
+    shares = np.linspace(0.0, 1.0, LEVELS + 2)
+    values = low + (shares if ends else shares[1:-1]) * (high - low)
     if block.kind == "whole":
         step = room.step[j]
         near = action[:, j, None] + np.array([-step, step])
