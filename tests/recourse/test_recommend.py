@@ -20,7 +20,7 @@ from countermove.recourse.models import actions_of_model, logit, score_of, value
 from .conftest import linear, town_actions, trained_tanh
 
 METHODS = ("linear_program", "gradient", "integer_program", "causal", "exhaustive")
-QUICK = Settings(starts=2, steps=60, grid=9)
+QUICK = Settings(starts=2, steps=60, grid=9, local_model="taylor")
 
 
 def causal_of(method: str, d: int = 7) -> dict:
@@ -68,8 +68,9 @@ def test_linear_constraints_hold(town, method, kind):
     n = 12 if method == "integer_program" else 60  # one mixed-integer program per person
     actions = town_actions(n, A=A, b=[1.5, 1.0])
     X = town.X[:n]
+    brief = Settings(starts=1, steps=25, grid=9, local_model="taylor")
     advice = recommend(
-        town.score(kind), X, method, 0.6, actions, settings=QUICK, **causal_of(method)
+        town.score(kind), X, method, 0.6, actions, settings=brief, **causal_of(method)
     )
     found = advice.status == "FOUND"
     assert found.sum() > n / 12
@@ -94,7 +95,9 @@ def test_integer_program_is_never_dearer(town):
         assert (best.cost[both] <= other.cost[both] * (1 + 1e-6) + 1e-9).all()
 
 
-@pytest.mark.parametrize(("columns", "threshold"), [((0, 1), 0.4), ((0, 1, 2), 0.55)])
+@pytest.mark.parametrize(
+    ("columns", "threshold"), [((0, 1), 0.4), pytest.param((0, 1, 2), 0.55, marks=pytest.mark.slow)]
+)
 def test_nearly_all_recourse_that_exists_is_found(columns, threshold):
     # Issue 5: at least 98 % of what the grid proves to exist, on a tanh network.
     X = np.random.default_rng(0).normal(size=(2000, 5))
@@ -103,10 +106,10 @@ def test_nearly_all_recourse_that_exists_is_found(columns, threshold):
     most = np.zeros(5)
     most[list(columns)] = 0.75
     actions = ActionSet(lower=-most, upper=most)
-    people, grid = X[:400], Settings(grid=41 if len(columns) == 2 else 13)
+    people, grid = X[:300], Settings(grid=31 if len(columns) == 2 else 11)
     truth = recommend(score, people, "exhaustive", threshold, actions, settings=grid)
     exists = truth.status == "FOUND"
-    assert exists.sum() > 50
+    assert exists.sum() > 40
     for method in ("linear_program", "gradient"):
         advice = recommend(score, people, method, threshold, actions)
         assert (advice.status == "FOUND")[exists].mean() >= 0.98
@@ -114,7 +117,7 @@ def test_nearly_all_recourse_that_exists_is_found(columns, threshold):
         assert (reached.score >= logit(threshold))[exists].mean() >= 0.98
 
 
-@pytest.mark.parametrize("method", ["linear_program", "gradient", "causal", "exhaustive"])
+@pytest.mark.parametrize("method", METHODS)
 def test_whoever_is_counted_gets_advice(town, method):
     reached = best_reachable(
         town.bent, town.X, method, town.actions, settings=QUICK, **causal_of(method)
@@ -122,7 +125,7 @@ def test_whoever_is_counted_gets_advice(town, method):
     assert town.actions.contains(town.X, reached.action).all()
     assert np.allclose(reached.score, values(town.bent, town.X + reached.action))
     assert (reached.score >= values(town.bent, town.X) - 1e-12).all()
-    for threshold in (0.3, 0.6, 0.8):
+    for threshold in (0.3, 0.6):
         advice = recommend(
             town.bent, town.X, method, threshold, town.actions, settings=QUICK,
             **causal_of(method),

@@ -106,4 +106,4 @@ def test_consequences_are_mentioned():
     rule = linear([1.0, 0.0, 0.0, 0.0, 0.0, 0.0], -0.7)
     found = recommend(rule, PEOPLE[[0]], "causal", 0.5, actions, causal=model)
     (said,) = sentences(found, PEOPLE[[0]], SCHEMA, UNITS)
-    assert said == "Raise hours from 40 to 44 hours (which brings amount 1000 → 1040)."
+    assert said == "Raise hours from 40 to 44 hours (with what follows: amount 1000 → 1040)."

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from countermove.people import Cost
 from countermove.randomness import generator
 from countermove.recourse import linear_program
-from countermove.recourse.methods import Found, Settings, fall_back
+from countermove.recourse.cheaper import cheaper
+from countermove.recourse.methods import Found, Settings, fall_back, unproven
 from countermove.recourse.mixed_integer import SLACK, cheapest_action
 from countermove.recourse.problem import Problem
 from countermove.recourse.room import Room, absent
@@ -49,7 +50,7 @@ def search(problem: Problem, settings: Settings) -> Found:
         cost = np.where(given, problem.price(np.nan_to_num(action)), np.inf)
         wins = cost < price
         best[wins], price[wins] = action[wins], cost[wins]
-    return Found(best, np.zeros(len(best), bool))
+    return unproven(cheaper(problem, fall_back(problem, best, reach, settings)))
 
 
 def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:

@@ -97,8 +97,7 @@ def recommend(
     Returns
     -------
     Advice
-        ``FOUND`` is verified on the model and on the action set. With
-        ``linear_program``, ``gradient`` or ``causal`` everybody whom
+        ``FOUND`` is verified on the model and on the action set. Everybody whom
         `best_reachable` takes over the threshold is found (unless
         ``max_features`` or ``sparsest`` forbids).
     """

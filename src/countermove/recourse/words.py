@@ -53,9 +53,9 @@ def sentences(advice: Advice, X: Floats, schema: Schema, standardiser: Standardi
         if moved.size:
             end = before[i] + action[i] + follows[i]
             brought = [
-                f"{columns[j].name} {_number(before[i, j])} → {_number(end[j])}" for j in moved
+                f"{columns[j].name} {before[i, j]:.4g} → {end[j]:.4g}" for j in moved.tolist()
             ]
-            text += f" (which brings {', '.join(brought)})"
+            text += f" (with what follows: {', '.join(brought)})"
         words[i] = f"{text[0].upper()}{text[1:]}."
     return words
 
