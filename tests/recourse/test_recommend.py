@@ -65,7 +65,7 @@ def test_what_is_found_is_allowed_and_approved(town, method, kind, threshold):
 def test_linear_constraints_hold(town, method, kind):
     # What is gained in column 0 and in whole units of column 2 shares a budget; original units.
     A = np.array([[-1.0, 0.0, 0.5, 0, 0, 0, 0], [0.0, -1.0, -0.5, 0, -0.2, 0, 0]])
-    n = 12 if method == "integer_program" else 60  # one mixed-integer program per person
+    n = 12 if method == "integer_program" else 40  # one mixed-integer program per person
     actions = town_actions(n, A=A, b=[1.5, 1.0])
     X = town.X[:n]
     brief = Settings(starts=1, steps=25, grid=9, local_model="taylor")

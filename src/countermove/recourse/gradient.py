@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from countermove.recourse.cheaper import cheaper
-from countermove.recourse.linear_program import one_at_a_time, starts_of, uphill
+from countermove.recourse.linear_program import climb, one_at_a_time, starts_of, uphill
 from countermove.recourse.methods import Found, Settings, fall_back, unproven
 from countermove.recourse.problem import Problem
 from countermove.recourse.projection import project
@@ -47,15 +47,14 @@ def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
     endless = replace(problem, target=np.inf)
     runs, start = _runs(endless, settings.starts)
     best = _rounded(runs, Descent(runs, start, settings.steps).run())
-    # Doing nothing stands in for a run that rounding took out of A δ + b ≥ 0.
-    lost = absent(best) | ~runs.room.meets(best)
-    best = np.where(lost[:, None], runs.home, best)
-    scores = runs.values(best)
-    n = len(problem.X)
-    first = scores.reshape(n, -1).argmax(axis=1)
-    rows = np.arange(n)
-    action = best.reshape(n, -1, best.shape[1])[rows, first]
-    return one_at_a_time(endless, action, scores.reshape(n, -1)[rows, first])
+    # The starts (doing nothing is one) stand in for runs that rounding spoilt.
+    first = runs.room.snap_within(start)
+    n, d = problem.X.shape
+    ways = np.concatenate([best.reshape(n, -1, d), first.reshape(n, -1, d)], axis=1)
+    meets = problem.room.repeated(ways.shape[1]).meets(ways.reshape(-1, d)).reshape(n, -1)
+    scores = np.where(meets, problem.values_of_each(ways), -np.inf)
+    rows, top = np.arange(n), scores.argmax(axis=1)
+    return one_at_a_time(endless, *climb(endless, ways[rows, top]))
 
 
 def _runs(problem: Problem, starts: int) -> tuple[Problem, Floats]:
@@ -183,7 +182,7 @@ def _rounded(problem: Problem, action: Floats) -> Floats:
         return action
     who = np.flatnonzero(~absent(action))
     part = problem.rows(who)
-    near = part.room.snap(action[who])
+    near = part.room.snap_within(action[who])
     _, slope = part.slopes(action[who])
     step = np.where(part.room.step > 0.0, part.room.step, 1.0)
     steps = action[who] / step

@@ -80,7 +80,7 @@ def uphill(room: Room, gradient: Floats) -> Floats:
     """
     if room.A is not None and room.b is not None:
         A, b = with_groups(room, room.A, room.b)
-        return room.snap(linear_step(gradient, room.low, room.high, A, b))
+        return room.snap_within(linear_step(gradient, room.low, room.high, A, b))
     step = linear_step(gradient, room.low, room.high)
     for group, chosen, choices in zip(room.groups, room.chosen, room.choices, strict=True):
         gains = gradient[:, group] / room.unit[group]
@@ -153,7 +153,7 @@ def starts_of(problem: Problem, count: int = STARTS) -> Floats:
     spots[:, :, columns] = low[:, None, columns] + shares * (high - low)[:, None, columns]
     many = problem.room.repeated(len(shares))
     flat = project(spots.reshape(-1, d), many.low, many.high, many.A, many.b)
-    return many.snap(flat).reshape(spots.shape)
+    return many.snap_within(flat).reshape(spots.shape)
 
 
 def one_at_a_time(

@@ -157,6 +157,16 @@ class Room:
             snapped[:, group] = self.switch(group, chosen, best)
         return snapped
 
+    def snap_within(self, action: Floats) -> Floats:
+        """Return the nearest lattice action, or the next smaller one where that breaks A."""
+        snapped = self.snap(action)
+        broken = ~self.meets(snapped)
+        if broken.any():
+            on = np.where(self.step > 0.0, self.step, 1.0)
+            shorter = np.where(self.step > 0.0, np.trunc(action / on) * on, action)
+            snapped[broken] = self.snap(shorter)[broken]
+        return snapped
+
     def switch(self, group: Index, chosen: Index, wanted: Index) -> Floats:
         """Return the action, shape (n, k), that changes each person's category."""
         rows = np.arange(len(chosen))
