@@ -15,7 +15,7 @@ from countermove.recourse.room import Room, absent
 
 Floats = NDArray[np.float64]
 
-PLANES = 3
+PLANES = 2
 HALVINGS = 5
 CHEAPER = 1.0 - 1e-9
 """An action is cheaper when it costs less than this share of the other."""

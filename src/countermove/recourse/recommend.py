@@ -182,7 +182,8 @@ def _verified(
     given = ~absent(proposed)
     proposed[~given] = 0.0
     place = problem.place(proposed)
-    after = values(problem.score, place)
+    after = now.copy()
+    after[refused] = values(problem.score, place[refused])
     changed = problem.room.changed(proposed)
     works = given & approved(after, threshold) & actions.contains(X, proposed)
     works &= changed <= (X.shape[1] if wish.max_features is None else wish.max_features)
@@ -204,7 +205,7 @@ def _verified(
         action=proposed,
         status=status,
         probability_before=probability(now),
-        probability_after=np.where(lost, np.nan, probability(np.where(needs, after, now))),
+        probability_after=np.where(lost, np.nan, probability(after)),
         cost=np.where(lost, np.nan, price),
         n_changed=changed,
         effect=effect,
