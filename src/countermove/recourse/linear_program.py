@@ -53,8 +53,10 @@ def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
     exact = problem.room.A is None or not problem.room.discrete
     if problem.slope is not None and exact:
         return climb(problem, problem.home)
-    action, scores = climb(problem, _best_start(problem))
     columns = problem.room.movable.sum()
+    # In a small box every corner has been a start: only the way there is new.
+    known = columns <= CORNERS and problem.room.A is None and not problem.room.discrete
+    action, scores = climb(problem, _best_start(problem), FRACTIONS[1:] if known else FRACTIONS)
     if columns > PLANE:
         other, other_scores = climb(problem, problem.home)
         wins = other_scores > scores
@@ -101,8 +103,8 @@ def with_groups(room: Room, A: Floats, b: Floats) -> tuple[Floats, Floats]:
     return np.vstack(rows), np.hstack([b, np.zeros((len(b), 2 * len(room.groups)))])
 
 
-def climb(problem: Problem, start: Floats) -> tuple[Floats, Floats]:
-    """Repeat the linearised step from ``start`` while the true score rises."""
+def climb(problem: Problem, start: Floats, shares: Floats = FRACTIONS) -> tuple[Floats, Floats]:
+    """Repeat the linearised step from ``start``, by a share of it, while the score rises."""
     action = start.copy()
     scores = np.full(len(action), -np.inf)
     left = np.arange(len(action))
@@ -111,7 +113,7 @@ def climb(problem: Problem, start: Floats) -> tuple[Floats, Floats]:
         here, gradient = part.slopes(action[left])
         scores[left] = here
         corner = uphill(part.room, gradient)
-        trial, best = _along(part, action[left], corner)
+        trial, best = _along(part, action[left], corner, shares)
         rises = best > here + WORTH * (1.0 + np.abs(here))
         action[left[rises]], scores[left[rises]] = trial[rises], best[rises]
         left = left[rises]
@@ -120,15 +122,18 @@ def climb(problem: Problem, start: Floats) -> tuple[Floats, Floats]:
     return action, scores
 
 
-def _along(problem: Problem, action: Floats, corner: Floats) -> tuple[Floats, Floats]:
+def _along(
+    problem: Problem, action: Floats, corner: Floats, shares: Floats
+) -> tuple[Floats, Floats]:
     """Return the best of the points on the way to a corner, and its score."""
-    trials = action[:, None] + FRACTIONS[:, None] * (corner - action)[:, None]
+    trials = action[:, None] + shares[:, None] * (corner - action)[:, None]
     n, k, d = trials.shape
     many = problem.repeated(k)
     flat = trials.reshape(n * k, d)
     if problem.room.discrete:
         flat = many.room.snap(flat)
-    flat[::k] = corner
+    if shares[0] == 1.0:
+        flat[::k] = corner  # exactly, whatever rounding says
     worth = np.where(many.room.meets(flat), many.values(flat), -np.inf).reshape(n, k)
     best = worth.argmax(axis=1)
     rows = np.arange(n)
