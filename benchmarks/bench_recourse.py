@@ -31,7 +31,7 @@ FEATURES, ACTIONABLE, WIDTH = 9, (1, 4), 0.75
 """The shape of the paper's adult table: nine features, two of them actionable."""
 THRESHOLD = 0.5
 ORDERS, SWEEP, BISECTIONS, MOST, PATIENCE = 10, 100, 10, 1000, 50
-RATE, EPSILON = 0.1, 0.01
+RATE, EPSILON, ENOUGH = 0.1, 0.01, 5
 SCHEMAS = Path(__file__).parents[1] / "conf" / "base" / "schemas"
 
 
@@ -141,10 +141,10 @@ def descend(slope_of, start, low, high, price, x, moments, first_step, steps, pa
     """Take Adam steps on some people together; return where, who succeeded, and their best."""
     n = len(start)
     best, worth = np.full_like(start, np.nan), np.full(n, np.inf)
-    idle, hits = np.zeros(n, int), np.zeros(n, int)
+    hits, met, missed = np.zeros(n, int), np.zeros(n, int), np.zeros(n, int)
     m, v = moments
     for t in range(first_step, first_step + steps):
-        live = np.flatnonzero(idle < patience)
+        live = np.flatnonzero(np.maximum(met, missed) < patience)
         if not live.size:
             break
         p, slope = slope_of(x[live], start[live], price[live])
@@ -153,43 +153,49 @@ def descend(slope_of, start, low, high, price, x, moments, first_step, steps, pa
         wins = good & (distance < worth[live])
         best[live[wins]], worth[live[wins]] = x[live[wins]], distance[wins]
         hits[live[good]] += 1
-        idle[live] = np.where(wins, 0, idle[live] + 1)
+        met[live] = np.where(good, met[live] + 1, 0)
+        missed[live] = np.where(good, 0, missed[live] + 1)
         m[live] = 0.9 * m[live] + 0.1 * slope
         v[live] = 0.999 * v[live] + 0.001 * slope**2
         scale = RATE * (1.0 - (t - first_step) / steps) + 1e-12
         k = t + 1
         step = scale * (m[live] / (1 - 0.9**k)) / (np.sqrt(v[live] / (1 - 0.999**k)) + 1e-8)
         x[live] = np.clip(x[live] - step, low[live], high[live])
-    return x, hits > 0, best, worth
+    return x, hits, best, worth
 
 
 def published(slope_of: Slope, X: np.ndarray, actions: ActionSet) -> np.ndarray:
     """Run the published search on the rows together; return who is found to have recourse."""
     low, high = ((X + part).astype(X.dtype) for part in actions.box(X.astype(np.float64)))
     n = len(X)
-    moments = np.zeros_like(X), np.zeros_like(X)
     x, best, worth = X.copy(), np.full_like(X, np.nan), np.full(n, np.inf)
-    least, most = np.full(n, np.nan), np.full(n, np.nan)
-    for order in range(ORDERS):
-        price = np.full(n, 0.001 * 10.0**order, X.dtype)
-        x, hit, found, cost = descend(
-            slope_of, X, low, high, price, x, moments, order * SWEEP, SWEEP, SWEEP + 1
-        )
-        wins = cost < worth
-        best[wins], worth[wins] = found[wins], cost[wins]
-        least = np.where(hit & np.isnan(least), price, least)
-        most = np.where(~hit & np.isnan(most) & ~np.isnan(least), price, most)
-    lower = np.where(np.isnan(least), 0.0, least)
-    upper = np.where(np.isnan(most), 1.0, most)
-    for _ in range(BISECTIONS):
-        price = (0.5 * (lower + upper)).astype(X.dtype)
+    prices = 0.001 / 10.0 ** np.arange(ORDERS)
+    hits = np.zeros((n, ORDERS), int)
+    for order, value in enumerate(prices):
         moments = np.zeros_like(X), np.zeros_like(X)
-        _, hit, found, cost = descend(
-            slope_of, X, low, high, price, X.copy(), moments, 0, MOST, PATIENCE
+        price = np.full(n, value, X.dtype)
+        x, hits[:, order], found, cost = descend(
+            slope_of, X, low, high, price, x, moments, 0, SWEEP, SWEEP + 1
         )
         wins = cost < worth
         best[wins], worth[wins] = found[wins], cost[wins]
-        lower, upper = np.where(hit, price, lower), np.where(hit, upper, price)
+    # Between the second price that succeeds and the last that fails (else the first price).
+    second = (np.cumsum(hits > 0, axis=1) >= 2).argmax(axis=1)
+    failed = hits == 0
+    last = np.where(failed.any(axis=1), ORDERS - 1 - failed[:, ::-1].argmax(axis=1), 0)
+    lower, upper = prices[second].copy(), prices[last].copy()
+    price, x = 0.5 * (lower + upper), X.copy()
+    for _ in range(BISECTIONS):
+        moments = np.zeros_like(X), np.zeros_like(X)
+        x, hit, found, cost = descend(
+            slope_of, X, low, high, price.astype(X.dtype), x, moments, 0, MOST, PATIENCE
+        )
+        wins = cost < worth
+        best[wins], worth[wins] = found[wins], cost[wins]
+        enough = hit >= ENOUGH
+        lower = np.where(enough, np.maximum(price, lower), lower)
+        upper = np.where(enough, upper, np.minimum(price, upper))
+        price = 0.5 * (lower + upper)
     return ~np.isnan(best).any(axis=1)
 
 
