@@ -24,8 +24,9 @@ from countermove.recourse import (
     certify_refused,
     choose_jointly,
 )
+from countermove.recourse.models import values
 from countermove.recourse.pare_after_response import missed_after_response
-from countermove.recourse.pare_reach import reach_of, score_values
+from countermove.recourse.pare_reach import reach_of
 from countermove.recourse.pare_refused import refused_certificate, refused_counts
 from countermove.recourse.pare_sequence import fixed_sequence, upper_bounds
 from countermove.response import BestResponse, Response, Responses
@@ -109,7 +110,7 @@ def test_promise_to_the_refused(score, draws):
     n, gain = 250, 2.6
     cuts = around(lambda cut: share_below(cut - gain) / share_below(cut), 0.1, below=1.2)
     X, _ = POPULATION.sample(draws * n, seed=3)
-    scores = score_values(score, X).reshape(draws, n)
+    scores = values(score, X).reshape(draws, n)
     best = reach_of(score, box(gain))(X).reshape(draws, n)
     grid = expit(cuts)
     misses, refused = refused_counts(scores, best, grid)
@@ -129,7 +130,7 @@ def test_bound_on_the_refused_holds_at_every_threshold_at_once(score, draws):
     """Whichever threshold of the grid is chosen, and for whatever reason."""
     n, gain, cuts = 200, 1.0, np.linspace(-1.5, 1.5, 5)
     X, _ = POPULATION.sample(draws * n, seed=7)
-    scores = score_values(score, X).reshape(draws, n)
+    scores = values(score, X).reshape(draws, n)
     best = reach_of(score, box(gain))(X).reshape(draws, n)
     bounds = upper_bounds(*refused_counts(scores, best, expit(cuts)), 0.05 / len(cuts))
     truth = share_below(cuts - gain) / share_below(cuts)
@@ -190,7 +191,7 @@ class TriesAndFails(Response):
     name = "tries"
 
     def respond(self, score, X, on_failure="raise"):
-        now = score_values(score, X)
+        now = values(score, X)
         moved = (now < 0.0) & (now >= -2.0)
         step = np.where(now >= -1.0, -now, -5.5) * moved
         x_new = X + np.column_stack([step, np.zeros(len(X))])

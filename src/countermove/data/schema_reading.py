@@ -88,13 +88,17 @@ _StrictLoader.add_constructor(
 )
 
 
-def read_schema(name: str, path: Path) -> Schema:
-    """Read one schema file; see :func:`countermove.data.schema.load_schema`."""
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file without code in it, refusing a key that is given twice."""
     try:
-        content = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_StrictLoader)
+        return yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_StrictLoader)
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise SchemaError(f"{path} is not a YAML file that can be read: {error}") from error
-    return schema_from_mapping(name, content, str(path))
+
+
+def read_schema(name: str, path: Path) -> Schema:
+    """Read one schema file; see :func:`countermove.data.schema.load_schema`."""
+    return schema_from_mapping(name, read_yaml(path), str(path))
 
 
 def schema_from_mapping(name: str, mapping: object, origin: str) -> Schema:

@@ -35,7 +35,7 @@ class RecourseParameters(Parameters):
 
     threshold: Probability = 0.5
     largest_action: Annotated[float, Field(gt=0)] | None = None
-    method: Literal["linear_program"] = "linear_program"
+    method: Literal["linear_program", "gradient", "integer_program", "exhaustive"] = "linear_program"
     miss_rate: Probability = 0.05
     failure_probability: Probability = 0.05
     groups: str | None = None

@@ -1,5 +1,8 @@
 """Recourse: what a refused person can do about it, and what can be promised."""
 
+from countermove.recourse.advice import Advice, Reached
+from countermove.recourse.causal import CausalModel
+from countermove.recourse.methods import Settings
 from countermove.recourse.pare import (
     PareCalibration,
     calibrate_pare,
@@ -16,15 +19,22 @@ from countermove.recourse.pare_groups import (
 from countermove.recourse.pare_joint import JointChoice, People, Terms, choose_jointly
 from countermove.recourse.pare_refused import certify_refused, refused_grid
 from countermove.recourse.pare_sequence import SequencePromise
-from countermove.recourse.reachable import largest_gain
+from countermove.recourse.recommend import best_reachable, recommend
+from countermove.recourse.words import advice_table, sentences
 
 __all__ = [
+    "Advice",
+    "CausalModel",
     "GroupCalibration",
     "JointChoice",
     "PareCalibration",
     "People",
+    "Reached",
     "SequencePromise",
+    "Settings",
     "Terms",
+    "advice_table",
+    "best_reachable",
     "calibrate_after_response",
     "calibrate_pare",
     "calibrate_pare_by_group",
@@ -33,8 +43,9 @@ __all__ = [
     "choose_jointly",
     "choose_threshold",
     "default_grid",
-    "largest_gain",
+    "recommend",
     "refused_grid",
+    "sentences",
     "smallest_calibration_size",
     "smallest_group_size",
 ]

@@ -15,12 +15,13 @@ from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.errors import UnknownNameError, nearest
 from countermove.people import ActionSet
+from countermove.recourse.models import slope_of, values
 from countermove.recourse.pare import PareCalibration, calibrate_pare
 from countermove.recourse.pare_checks import check_disjoint
 from countermove.recourse.pare_choice import measure_after_response
 from countermove.recourse.pare_groups import GroupCalibration, calibrate_pare_by_group
 from countermove.recourse.pare_joint import JointChoice, People, Terms, choose_jointly
-from countermove.recourse.pare_reach import Floats, Reach, reach_of, score_values, slope_of
+from countermove.recourse.pare_reach import Floats, Reach, reach_of
 from countermove.recourse.pare_refused import certify_refused, refused_certificate, refused_grid
 from countermove.response import Response
 from countermove.scores.probability import probability
@@ -203,7 +204,7 @@ def decisions(
     needs none (NOT_NEEDED).
     """
     people = rows_of(table, schema)
-    scores = score_values(model.score, people.X)
+    scores = values(model.score, people.X)
     reached = reach_of(model, actions, method, largest_action)(people.X)
     slope, threshold = slope_of(model), float(model.about["threshold"])
     refused = np.where(reached >= 0.0, "FOUND", "PROVEN_NONE")

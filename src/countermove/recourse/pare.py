@@ -21,14 +21,9 @@ from scipy.stats import binom
 from countermove.certificates import Assumption, Certificate
 from countermove.errors import CalibrationError, DataError, shown
 from countermove.people import ActionSet
+from countermove.recourse.models import score_of, slope_of
 from countermove.recourse.pare_checks import check_disjoint, check_level
-from countermove.recourse.pare_reach import (
-    Reach,
-    checked_people,
-    reach_of,
-    score_of,
-    slope_of,
-)
+from countermove.recourse.pare_reach import Reach, checked_people, reach_of
 
 Floats = NDArray[np.float64]
 

@@ -16,6 +16,7 @@ from scipy.special import logit
 
 from countermove.certificates import Assumption
 from countermove.people import ActionSet
+from countermove.recourse.models import score_of, slope_of
 from countermove.recourse.pare import check_enough
 from countermove.recourse.pare_checks import (
     check_disjoint,
@@ -24,7 +25,7 @@ from countermove.recourse.pare_checks import (
     group_codes,
 )
 from countermove.recourse.pare_groups import check_group_sizes
-from countermove.recourse.pare_reach import Reach, checked_people, reach_of, score_of, slope_of
+from countermove.recourse.pare_reach import Reach, checked_people, reach_of
 from countermove.recourse.pare_sequence import (
     Counts,
     Floats,

@@ -21,8 +21,9 @@ from countermove.errors import (
     UnknownNameError,
     nearest,
 )
+from countermove.recourse.models import score_of, slope_of, values
 from countermove.recourse.pare_checks import check_disjoint, check_level, checked_grid
-from countermove.recourse.pare_reach import checked_people, score_of, score_values, slope_of
+from countermove.recourse.pare_reach import checked_people
 from countermove.recourse.pare_sequence import Floats, Mask, SequencePromise
 from countermove.response import Response
 from countermove.response.robust import members_of
@@ -96,7 +97,7 @@ def default_grid(model: Any, X_selection: Any, wanted: float, size: int = GRID_S
     X = checked_people(X_selection, score)
     if not len(X):
         raise NotEnoughRowsError("a grid of thresholds needs at least one selection row, got none")
-    odds = slope * score_values(score, X)
+    odds = slope * values(score, X)
     below = odds[odds < logit(wanted)]
     if not below.size:
         return np.array([wanted])

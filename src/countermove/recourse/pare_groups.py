@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from countermove.certificates import Certificate
 from countermove.errors import CalibrationError, ParameterError
 from countermove.people import ActionSet
+from countermove.recourse.models import score_of, slope_of
 from countermove.recourse.pare import (
     at_least,
     pare_certificate,
@@ -23,7 +24,7 @@ from countermove.recourse.pare import (
     threshold_bound,
 )
 from countermove.recourse.pare_checks import check_disjoint, check_level, group_codes
-from countermove.recourse.pare_reach import Reach, checked_people, reach_of, score_of, slope_of
+from countermove.recourse.pare_reach import Reach, checked_people, reach_of
 
 Floats = NDArray[np.float64]
 

@@ -10,41 +10,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
+from countermove.errors import DataError, shown
 from countermove.people import ActionSet
 from countermove.people.narrowed import narrowed
-from countermove.recourse.reachable import largest_gain
+from countermove.recourse.methods import method_of
+from countermove.recourse.models import score_of, values
+from countermove.recourse.recommend import best_reachable
 from countermove.scores import Score
 
 Floats = NDArray[np.float64]
 Reach = Callable[[Floats], Floats]
 """From people, shape (n, d), to the best score each can reach, shape (n,)."""
-
-METHODS = ("linear_program",)
-"""Ways to search; for a score with a slope the linear program is exact."""
-
-
-def score_of(model: Any) -> Score:
-    """Return the score of a model: a `Score`, or what holds one as ``score_`` or ``score``."""
-    if isinstance(model, Score):
-        return model
-    for name in ("score_", "score"):
-        held = getattr(model, name, None)
-        if isinstance(held, Score):
-            return held
-    raise ParameterError(
-        f"a {type(model).__name__} holds no score; give a Score, a fitted classifier or a "
-        "published model"
-    )
-
-
-def slope_of(model: Any) -> float:
-    """Return the factor between a model's score and its log-odds; 1 unless it says otherwise."""
-    about = getattr(model, "about", {})
-    return float(getattr(model, "probability_slope_", about.get("probability_slope", 1.0)))
 
 
 def actions_of(model: Any, actions: ActionSet | None) -> ActionSet:
@@ -77,26 +55,15 @@ def reach_of(
     largest_action
         No feature moves further than this, in standardised units; None: no such bound.
     """
-    if method not in METHODS:
-        raise UnknownNameError(
-            f"no recourse method is called {method!r}: {nearest(method, METHODS)}"
-        )
+    method_of(method)
     score = score_of(model)
     allowed = narrowed(actions_of(model, actions), largest_action, score.n_features)
 
     def best(X: Floats) -> Floats:
-        here = score_values(score, X)
-        reached = here + largest_gain(score, allowed, X)
-        return np.maximum(here, reached)
+        reached = best_reachable(score, X, method, allowed).score
+        return np.maximum(values(score, X), reached)
 
     return best
-
-
-def score_values(score: Score, X: Floats) -> Floats:
-    """Return the scores of people where they stand, shape (n,)."""
-    with torch.no_grad():
-        values: Floats = score(torch.from_numpy(X)).numpy()
-    return values
 
 
 def checked_people(X: Any, score: Score) -> Floats:

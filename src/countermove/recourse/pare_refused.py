@@ -17,16 +17,10 @@ from scipy.special import logit
 
 from countermove.certificates import Certificate
 from countermove.people import ActionSet
+from countermove.recourse.models import score_of, slope_of, values
 from countermove.recourse.pare import INDEPENDENT, at_least, confidence
 from countermove.recourse.pare_checks import check_disjoint, check_level, checked_grid
-from countermove.recourse.pare_reach import (
-    Reach,
-    checked_people,
-    reach_of,
-    score_of,
-    score_values,
-    slope_of,
-)
+from countermove.recourse.pare_reach import Reach, checked_people, reach_of
 from countermove.recourse.pare_sequence import (
     BEFOREHAND,
     Counts,
@@ -102,7 +96,7 @@ def certify_refused(
     X = checked_people(X_calibration, score)
     check_disjoint(ids, trained_on, len(X))
     search = reach_of(model, actions, method, largest_action) if reach is None else reach
-    misses, n = refused_counts(score_values(score, X), search(X), thresholds, slope_of(model))
+    misses, n = refused_counts(values(score, X), search(X), thresholds, slope_of(model))
     return sequence_promise(
         thresholds,
         misses[:, None],
@@ -148,9 +142,7 @@ def refused_certificate(
     check_level(failure_probability, "failure_probability")
     thresholds, score = checked_grid(grid), score_of(model)
     X = checked_people(X_calibration, score)
-    misses, n = refused_counts(
-        score_values(score, X), reach(X), np.array([threshold]), slope_of(model)
-    )
+    misses, n = refused_counts(values(score, X), reach(X), np.array([threshold]), slope_of(model))
     bound = float(upper_bounds(misses, n, failure_probability / len(thresholds))[0])
     claim = Certificate(
         name="refused_without_recourse",

@@ -12,8 +12,9 @@ from scipy.special import expit, logit
 from countermove.errors import CalibrationError, DataError, ParameterError, UnknownNameError
 from countermove.people import ActionSet
 from countermove.recourse import calibrate_pare
+from countermove.recourse.models import values
 from countermove.recourse.pare import allowed_misses, at_least, threshold_bound
-from countermove.recourse.pare_reach import reach_of, score_values
+from countermove.recourse.pare_reach import reach_of
 from countermove.scores import LinearScore
 
 
@@ -21,7 +22,7 @@ def test_bound_is_the_order_statistic_of_the_best_scores(score, half, crowd):
     X, _ = crowd
     found = calibrate_pare(score, X, actions=half)
     k = allowed_misses(300, 0.05, 0.05)
-    exact = np.sort(score_values(score, X) + 0.5)[k]
+    exact = np.sort(values(score, X) + 0.5)[k]
     assert found.threshold == found.bound
     assert logit(found.bound) == pytest.approx(exact, abs=1e-9)
     assert logit(found.bound) <= exact

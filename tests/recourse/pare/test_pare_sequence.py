@@ -15,7 +15,8 @@ from countermove.recourse import (
     certify_refused,
     refused_grid,
 )
-from countermove.recourse.pare_reach import reach_of, score_values
+from countermove.recourse.models import values
+from countermove.recourse.pare_reach import reach_of
 from countermove.recourse.pare_refused import refused_certificate
 from countermove.recourse.pare_sequence import fixed_sequence, upper_bounds
 from countermove.response import BestResponse, NoResponse, RobustResponse, ScalarResponse
@@ -63,8 +64,8 @@ def test_grids_without_an_order_are_refused(score, half, crowd, grid, message):
 def test_refused_only_counts_the_refused(score, half, crowd):
     X, _ = crowd
     told = certify_refused(score, X, [0.4], actions=half, miss_rate=0.9)
-    below = score_values(score, X) < logit(0.4)
-    stuck = score_values(score, X) + 0.5 < logit(0.4)
+    below = values(score, X) < logit(0.4)
+    stuck = values(score, X) + 0.5 < logit(0.4)
     assert told.n[0] == below.sum()
     assert told.miss_share[0] == stuck.sum() / below.sum()
     claim = told.certificate(0.4)
@@ -97,8 +98,8 @@ def test_refused_grid_starts_where_the_test_has_power(score, crowd):
 def test_refused_certificate_bounds_whatever_share_the_rows_show(score, half, crowd):
     X, _ = crowd
     claim = refused_certificate(score, X, GRID, GRID[15], 0.05, reach=reach_of(score, half))
-    below = score_values(score, X) < logit(GRID[15])
-    stuck = score_values(score, X) + 0.5 < logit(GRID[15])
+    below = values(score, X) < logit(GRID[15])
+    stuck = values(score, X) + 0.5 < logit(GRID[15])
     assert claim.value == pytest.approx(
         beta.ppf(1 - 0.05 / 21, stuck.sum() + 1, below.sum() - stuck.sum())
     )
@@ -125,7 +126,7 @@ def test_people_who_can_cross_are_not_missed(score, half, crowd):
     told = calibrate_after_response(score, X, BestResponse(), GRID, actions=half)
     reach = np.sqrt(2.0 * 1.25)
     assert told.miss_share == pytest.approx(
-        [np.mean(score_values(score, X) + reach < cut) for cut in logit(GRID)]
+        [np.mean(values(score, X) + reach < cut) for cut in logit(GRID)]
     )
     still = calibrate_after_response(score, X, NoResponse(), GRID, actions=half)
     assert told.threshold > still.threshold
@@ -140,7 +141,7 @@ def test_recourse_is_judged_from_where_people_have_moved_to(score, half, crowd):
     told = calibrate_after_response(score, X, response, GRID, actions=half)
     for place in (8, 14):
         rule = score.at_threshold(GRID[place])
-        there = score_values(rule, response.respond(rule, X).x_new)
+        there = values(rule, response.respond(rule, X).x_new)
         assert told.miss_share[place] == np.mean(there + 0.5 < 0.0)
 
 

@@ -1,0 +1,272 @@
+r"""Recourse when one thing leads to another: abduction, action, prediction.
+
+Each feature may follow from others, :math:`x_j = f_j(x_{parents}) + u_j`. What is unknown
+about a person, :math:`u_j`, is read off where they stand; an action shifts a feature
+and everything that follows from it moves along. Bounds hold for the actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from countermove.data.schema_reading import read_yaml
+from countermove.data.standardise import Standardiser
+from countermove.errors import DataError, ParameterError, nearest, shown
+from countermove.recourse import gradient, linear_program
+from countermove.recourse.methods import Found, Settings
+from countermove.recourse.problem import Problem
+from countermove.recourse.room import absent
+
+Floats = NDArray[np.float64]
+Function = Callable[..., Tensor]
+
+KEYS = ("causes", "function")
+
+
+@dataclass(frozen=True)
+class Equation:
+    """How one feature follows from others, in original units.
+
+    ``coefficients`` belong to ``parents`` (None: to be fitted), or ``function``
+    takes the parents' columns as tensors, shape (n,), and returns the feature's.
+    """
+
+    child: int
+    parents: tuple[int, ...]
+    coefficients: Floats | None = None
+    function: Function | None = None
+
+
+@dataclass(frozen=True)
+class CausalModel:
+    """A structural causal model with additive noise.
+
+    Parameters
+    ----------
+    names
+        The features, in the order of the columns.
+    equations
+        One per feature that follows from others, causes before effects.
+    mean, scale
+        Standardisation of the people it is applied to, original units.
+    """
+
+    names: tuple[str, ...]
+    equations: tuple[Equation, ...]
+    mean: Floats
+    scale: Floats
+
+    @classmethod
+    def from_mapping(
+        cls,
+        mapping: Mapping[str, Any],
+        names: Sequence[str],
+        standardiser: Standardiser | None = None,
+    ) -> CausalModel:
+        """Read a model from what its YAML file holds.
+
+        .. code-block:: yaml
+
+            duration_months: {causes: {credit_amount: 0.0024}}   # slope, original units
+            installment_rate: {causes: [credit_amount]}          # slope fitted on data
+            savings_status: {causes: [income], function: "mine.savings:predict"}
+
+        Parameters
+        ----------
+        mapping
+            Feature to its causes.
+        names
+            The features of the people, in order.
+        standardiser
+            Units of the people; None when they are in original units already.
+
+        Raises
+        ------
+        ParameterError
+            For an unknown feature or key, a function that cannot be found, or
+            features that cause each other in a circle.
+        """
+        names = tuple(names)
+        if not isinstance(mapping, Mapping):
+            raise ParameterError(
+                f"a causal model maps features to their causes, got {type(mapping).__name__}"
+            )
+        equations = [_equation(child, entry, names) for child, entry in mapping.items()]
+        mean = np.zeros(len(names)) if standardiser is None else standardiser.mean
+        scale = np.ones(len(names)) if standardiser is None else standardiser.scale
+        return cls(names, _ordered(equations, names), mean, scale)
+
+    @classmethod
+    def from_file(
+        cls, path: Path, names: Sequence[str], standardiser: Standardiser | None = None
+    ) -> CausalModel:
+        """Read a model from a YAML file."""
+        return cls.from_mapping(read_yaml(Path(path)), names, standardiser)
+
+    def fitted(self, X: Floats) -> CausalModel:
+        """Return the model with the slopes it leaves open fitted by least squares.
+
+        Parameters
+        ----------
+        X
+            Training people, shape (n, d), in the model's units.
+        """
+        self.check_width(X.shape[1])
+        original = np.asarray(X, np.float64) * self.scale + self.mean
+        done = []
+        for equation in self.equations:
+            if equation.coefficients is None and equation.function is None:
+                causes = original[:, list(equation.parents)]
+                design = np.column_stack([causes, np.ones(len(causes))])
+                answer, *_ = np.linalg.lstsq(design, original[:, equation.child], rcond=None)
+                equation = Equation(
+                    equation.child, equation.parents, np.asarray(answer[:-1], np.float64)
+                )
+            done.append(equation)
+        return CausalModel(self.names, tuple(done), self.mean, self.scale)
+
+    @property
+    def effect(self) -> Floats | None:
+        r"""The matrix :math:`T` with :math:`x \oplus \delta = x + T\delta`; None if not linear."""
+        if any(equation.function is not None for equation in self.equations):
+            return None
+        total = np.eye(len(self.names))
+        for equation in self.equations:
+            slope = _slopes(equation, self) * self.scale[list(equation.parents)]
+            total[equation.child] += (
+                slope @ total[list(equation.parents)] / self.scale[equation.child]
+            )
+        return total
+
+    def consequences(self, X: Tensor, action: Tensor) -> Tensor:
+        """Return people after an action and all that follows, shape (n, d), model's units."""
+        scale, mean = torch.tensor(self.scale), torch.tensor(self.mean)
+        before = X * scale + mean
+        after = list((before + action * scale).unbind(1))
+        old = before.unbind(1)
+        for equation in self.equations:
+            now = self._value(equation, after)
+            then = self._value(equation, old)
+            after[equation.child] = after[equation.child] + now - then
+        moved: Tensor = (torch.stack(after, dim=1) - mean) / scale
+        return moved
+
+    def check_width(self, n_features: int) -> None:
+        """Refuse people of another number of features."""
+        if n_features != len(self.names):
+            raise DataError(
+                f"the causal model describes {len(self.names)} features ({shown(self.names)}) but "
+                f"the people have {n_features}"
+            )
+
+    def _value(self, equation: Equation, columns: Sequence[Tensor]) -> Tensor:
+        causes = [columns[j] for j in equation.parents]
+        if equation.function is not None:
+            value = equation.function(*causes)
+            if not isinstance(value, Tensor) or value.shape != causes[0].shape:
+                raise ParameterError(
+                    f"the function of {self.names[equation.child]!r} must return a tensor of one "
+                    f"number per person, got {type(value).__name__}"
+                )
+            return value
+        slopes = torch.tensor(_slopes(equation, self))
+        return torch.stack(causes, dim=1) @ slopes
+
+
+def search(problem: Problem, settings: Settings) -> Found:
+    """Return recourse under the consequences: the cheaper of linear program and gradient."""
+    first = linear_program.search(problem, settings).action
+    second = gradient.search(problem, settings).action
+    price = [
+        np.where(absent(action), np.inf, problem.price(np.nan_to_num(action)))
+        for action in (first, second)
+    ]
+    action = np.where((price[1] < price[0])[:, None], second, first)
+    return Found(action, np.zeros(len(action), bool))
+
+
+def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
+    """Return the best score reached under the consequences."""
+    return linear_program.reach(problem, settings)
+
+
+def _slopes(equation: Equation, model: CausalModel) -> Floats:
+    if equation.coefficients is None:
+        raise ParameterError(
+            f"the slopes of {model.names[equation.child]!r} are left open; call "
+            "fitted(X_train) first, or write them as `causes: {name: slope}`"
+        )
+    return equation.coefficients
+
+
+def _equation(child: str, entry: Any, names: tuple[str, ...]) -> Equation:
+    if not isinstance(entry, Mapping) or "causes" not in entry:
+        raise ParameterError(
+            f"the causal model says {entry!r} for {child!r}; expected `causes:` with a list of "
+            "features or a mapping of features to slopes"
+        )
+    unknown = [key for key in entry if key not in KEYS]
+    if unknown:
+        raise ParameterError(f"{child!r} has an unknown key; {nearest(str(unknown[0]), KEYS)}")
+    causes = entry["causes"]
+    parents = tuple(_column(str(name), names, child) for name in causes)
+    if not parents:
+        raise ParameterError(f"{child!r} has no causes; leave it out of the causal model")
+    slopes = None
+    if isinstance(causes, Mapping):
+        slopes = np.array([float(value) for value in causes.values()])
+        if not np.isfinite(slopes).all():
+            raise ParameterError(f"the slopes of {child!r} must be finite, got {dict(causes)!r}")
+    function = _function(str(entry["function"])) if "function" in entry else None
+    return Equation(_column(str(child), names, child), parents, slopes, function)
+
+
+def _column(name: str, names: tuple[str, ...], child: str) -> int:
+    if name not in names:
+        raise ParameterError(
+            f"the causal model names {name!r} (in the entry of {child!r}), which is no feature; "
+            f"{nearest(name, names)}"
+        )
+    return names.index(name)
+
+
+def _function(path: str) -> Function:
+    module, _, name = path.replace(":", ".").rpartition(".")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ParameterError(f"no function {path!r}: {error}; write package.module:name") from error
+    if not callable(found):
+        raise ParameterError(f"{path!r} is no function")
+    function: Function = found
+    return function
+
+
+def _ordered(equations: list[Equation], names: tuple[str, ...]) -> tuple[Equation, ...]:
+    """Return the equations with causes before effects, or name a circle."""
+    left = {equation.child: equation for equation in equations}
+    done: list[Equation] = []
+    while left:
+        ready = [e for e in left.values() if not any(parent in left for parent in e.parents)]
+        if not ready:
+            raise ParameterError(f"the causal model goes in a circle: {_circle(left, names)}")
+        done += ready
+        left = {child: equation for child, equation in left.items() if equation not in ready}
+    return tuple(done)
+
+
+def _circle(left: Mapping[int, Equation], names: tuple[str, ...]) -> str:
+    walk = [next(iter(left))]
+    while walk[-1] not in walk[:-1]:
+        walk.append(next(parent for parent in left[walk[-1]].parents if parent in left))
+    circle = walk[walk.index(walk[-1]) :]
+    return " → ".join(names[j] for j in reversed(circle))

@@ -1,0 +1,114 @@
+"""Recourse by trying everything: the referee for small action sets.
+
+Whole numbers and categories are tried one and all, continuous features on a fine
+grid that holds both ends and doing nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.errors import ParameterError
+from countermove.recourse.methods import Found, Settings
+from countermove.recourse.models import MARGIN
+from countermove.recourse.problem import Problem
+from countermove.recourse.room import Block, Room, absent
+
+Floats = NDArray[np.float64]
+
+MOST_COMBINATIONS = 300_000
+"""Combinations per person beyond which trying everything is refused."""
+AT_ONCE = 100_000
+"""Actions evaluated at once."""
+
+
+def search(problem: Problem, settings: Settings) -> Found:
+    """Return the cheapest action that reaches the target; without continuous features, a proof."""
+    # A proof must hold at the threshold itself, not at the hair beyond it that is aimed at.
+    problem = replace(problem, target=problem.target - MARGIN * (1.0 + abs(problem.target)))
+    best = np.full_like(problem.X, np.nan)
+    price = np.full(len(best), np.inf)
+    rows = np.arange(len(best))
+    for actions in _combinations(problem.room, problem.home, settings.grid):
+        n, k, d = actions.shape
+        many, flat = problem.repeated(k), actions.reshape(n * k, d)
+        cost = np.where(many.reaches(flat), many.price(flat), np.inf).reshape(n, k)
+        first = cost.argmin(axis=1)
+        wins = cost[rows, first] < price
+        best[wins], price[wins] = actions[rows, first][wins], cost[rows, first][wins]
+    complete = all(block.kind != "number" for block in problem.room.blocks)
+    endless = (problem.room.open_low | problem.room.open_high).any(axis=1)
+    return Found(best, absent(best) & complete & ~endless)
+
+
+def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
+    """Return the action of the highest score on the grid, and that score."""
+    best, scores = problem.home.copy(), problem.values(problem.home)
+    rows = np.arange(len(best))
+    for actions in _combinations(problem.room, problem.home, settings.grid):
+        n, k, d = actions.shape
+        meets = problem.room.repeated(k).meets(actions.reshape(n * k, d)).reshape(n, k)
+        worth = np.where(meets, problem.values_of_each(actions), -np.inf)
+        first = worth.argmax(axis=1)
+        wins = worth[rows, first] > scores
+        best[wins], scores[wins] = actions[rows, first][wins], worth[rows, first][wins]
+    return best, scores
+
+
+def _combinations(room: Room, home: Floats, grid: int) -> Iterator[Floats]:
+    """Yield every combination in parts, each (n, k, d)."""
+    blocks = room.blocks
+    levels = [_levels(room, home, block, grid) for block in blocks]
+    counts = [part.shape[1] for part in levels]
+    total = prod(counts)
+    if total > MOST_COMBINATIONS:
+        sizes = " × ".join(map(str, counts))
+        raise ParameterError(
+            f"trying everything means {sizes} = {total:,} combinations per person, more than "
+            f"{MOST_COMBINATIONS:,}; bound the actions, lower max_features or settings.grid, or "
+            "use another method"
+        )
+    size = max(1, AT_ONCE // max(len(home), 1))
+    for start in range(0, total if len(home) else 0, size):
+        flat = np.arange(start, min(start + size, total))
+        actions = np.repeat(home[:, None], len(flat), axis=1)
+        for block, part, position in zip(
+            blocks, levels, np.unravel_index(flat, counts), strict=True
+        ):
+            actions[:, :, list(block.columns)] = part[:, position]
+        yield actions
+
+
+def _levels(room: Room, home: Floats, block: Block, grid: int) -> Floats:
+    """Return what a block can be for each person, (n, levels, columns); repeats fill up."""
+    if block.kind == "group":
+        return _categories(room, block)
+    j = block.columns[0]
+    low, high = room.low[:, [j]], room.high[:, [j]]
+    if block.kind == "whole":
+        count = int(np.round((high - low).max() / room.step[j])) + 1
+        if count > MOST_COMBINATIONS:
+            raise ParameterError(
+                f"feature {j} alone has {count:,} values, more than can be tried; bound its "
+                "actions or use another method"
+            )
+        values: Floats = np.minimum(low + np.arange(count) * room.step[j], high)
+        return values[:, :, None]
+    values = low + np.linspace(0.0, 1.0, grid) * (high - low)
+    return np.hstack([home[:, [j]], values])[:, :, None]
+
+
+def _categories(room: Room, block: Block) -> Floats:
+    position = [tuple(group.tolist()) for group in room.groups].index(block.columns)
+    group, chosen, choices = room.groups[position], room.chosen[position], room.choices[position]
+    stay = choices.argmax(axis=1)
+    stay = np.where(choices[np.arange(len(chosen)), chosen], chosen, stay)
+    parts = [
+        room.switch(group, chosen, np.where(choices[:, k], k, stay)) for k in range(len(group))
+    ]
+    return np.stack(parts, axis=1)

@@ -1,0 +1,210 @@
+r"""Recourse by gradient descent (Wachter et al.), all people and starts at once.
+
+Projected Adam on :math:`\max(0, target - s(x\oplus\delta)) + \lambda' c(\delta)`, aimed at
+approval at the real threshold. The price :math:`\lambda'` of each run grows while it is
+approved and shrinks while it is not; the cheapest approved iterate is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from countermove.recourse.cheaper import cheaper
+from countermove.recourse.linear_program import climb, one_at_a_time, starts_of, uphill
+from countermove.recourse.methods import Found, Settings, fall_back, unproven
+from countermove.recourse.problem import Problem
+from countermove.recourse.projection import project
+from countermove.recourse.room import absent
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+RATE = 0.08
+"""First Adam step as a share of the width of each feature's range; falls linearly."""
+FIRST_PRICE, CHEAPEST, DEAREST = 1e-3, 1e-6, 1e3
+GROWTH = 1.3
+WATCH, STILL = 20, 0.01
+"""Every so many steps, runs that moved or gained less than this share retire."""
+MOMENTUM, SPREAD, TINY = 0.9, 0.999, 1e-12
+
+
+def search(problem: Problem, settings: Settings) -> Found:
+    """Return the cheapest approved action over all starts and steps, NaN where none was met."""
+    runs, start = _runs(problem, settings.starts)
+    descent = Descent(runs, start, settings.steps)
+    best = descent.run()
+    rounded = _rounded(runs, best)
+    action = _cheapest(problem, rounded, settings.starts)
+    return unproven(cheaper(problem, fall_back(problem, action, reach, settings)))
+
+
+def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
+    """Return the action of the highest score over all starts and steps, and that score."""
+    endless = replace(problem, target=np.inf)
+    runs, start = _runs(endless, settings.starts)
+    best = _rounded(runs, Descent(runs, start, settings.steps).run())
+    # The starts (doing nothing is one) stand in for runs that rounding spoilt.
+    first = runs.room.snap_within(start)
+    n, d = problem.X.shape
+    ways = np.concatenate([best.reshape(n, -1, d), first.reshape(n, -1, d)], axis=1)
+    meets = problem.room.repeated(ways.shape[1]).meets(ways.reshape(-1, d)).reshape(n, -1)
+    scores = np.where(meets, problem.values_of_each(ways), -np.inf)
+    rows, top = np.arange(n), scores.argmax(axis=1)
+    return one_at_a_time(endless, *climb(endless, ways[rows, top]))
+
+
+def _runs(problem: Problem, starts: int) -> tuple[Problem, Floats]:
+    """Return one problem per start and person, and where they start."""
+    parts = [problem.home]
+    if starts > 1:
+        _, gradient = problem.slopes(problem.home)
+        parts.append(uphill(problem.room, gradient))
+    if starts > 2:
+        spots = starts_of(problem, max(starts - 2, 2))
+        worth = problem.values_of_each(spots)
+        order = np.argsort(-worth, axis=1)[:, : starts - 2]
+        rows = np.arange(len(worth))
+        parts += [spots[rows, order[:, rank]] for rank in range(order.shape[1])]
+    start = np.stack(parts, axis=1)
+    runs = problem.repeated(start.shape[1])
+    return runs, _projected(runs, start.reshape(-1, start.shape[2]))
+
+
+def _projected(problem: Problem, action: Floats) -> Floats:
+    room = problem.room
+    return project(action, room.low, room.high, room.A, room.b)
+
+
+@dataclass
+class Descent:
+    """Projected Adam with a price schedule, over every row of a problem.
+
+    Parameters
+    ----------
+    problem
+        One row per run; a run with an infinite target climbs the score alone.
+    action
+        Where the runs start.
+    steps
+        How many steps a run takes at most; those that stand still retire early.
+    """
+
+    problem: Problem
+    action: Floats
+    steps: int
+
+    def run(self) -> Floats:
+        """Return each run's best iterate; NaN for a run that was never approved."""
+        n, d = self.action.shape
+        best, worth = np.full((n, d), np.nan), np.full(n, np.inf)
+        runs = Runs(np.arange(n), self.problem, self.action.copy())
+        for step in range(1, self.steps + 1):
+            value = runs.step(RATE * (1.0 - (step - 1) / self.steps), step)
+            wins = value < worth[runs.who]
+            who = runs.who[wins]
+            best[who], worth[who] = runs.seen[wins], value[wins]
+            if step % WATCH == 0:
+                runs = runs.without_idle(worth)
+                if not runs.who.size:
+                    break
+        return best
+
+
+class Runs:
+    """The runs still under way, with Adam's memory of each.
+
+    Parameters
+    ----------
+    who
+        Their positions among all runs.
+    problem
+        Their rows of the problem.
+    action
+        Where they are.
+    """
+
+    def __init__(self, who: Index, problem: Problem, action: Floats) -> None:
+        self.who, self.problem, self.action = who, problem, action
+        self.seen = action
+        self.first, self.second = np.zeros_like(action), np.zeros_like(action)
+        self.price = np.full(len(action), FIRST_PRICE)
+        self.width = problem.room.high - problem.room.low
+        self.last_action, self.last_worth = action.copy(), np.full(len(action), np.inf)
+        self.climbing = bool(np.isinf(problem.target))
+
+    def step(self, rate: float, count: int) -> Floats:
+        """Judge where the runs are, and move them; return what they are worth (less is better)."""
+        scores, slope = self.problem.slopes(self.action)
+        self.seen = self.action
+        if self.climbing:
+            value, descent = -scores, -slope
+        else:
+            cost, cost_slope = self._cost()
+            good = scores >= self.problem.target
+            value = np.where(good, cost, np.inf)
+            self.price = np.where(good, self.price * GROWTH, self.price / GROWTH)
+            self.price = np.clip(self.price, CHEAPEST, DEAREST)
+            descent = self.price[:, None] * cost_slope - np.where(good, 0.0, 1.0)[:, None] * slope
+        self.first = MOMENTUM * self.first + (1.0 - MOMENTUM) * descent
+        self.second = SPREAD * self.second + (1.0 - SPREAD) * descent**2
+        size = np.sqrt(self.second / (1.0 - SPREAD**count)) + TINY
+        direction = self.first / (1.0 - MOMENTUM**count) / size
+        self.action = _projected(self.problem, self.action - rate * self.width * direction)
+        return value
+
+    def without_idle(self, worth: Floats) -> Runs:
+        """Return the runs that moved or found something cheaper since the last look."""
+        now = worth[self.who]
+        far = (np.abs(self.action - self.last_action) > STILL * self.width).any(axis=1)
+        found = np.isfinite(now)
+        with np.errstate(invalid="ignore"):
+            gained = now < self.last_worth - STILL * np.abs(now)
+        kept = np.flatnonzero(np.where(found & (not self.climbing), gained, far))
+        other = Runs(self.who[kept], self.problem.rows(kept), self.action[kept])
+        other.first, other.second = self.first[kept], self.second[kept]
+        other.price, other.last_worth = self.price[kept], now[kept]
+        return other
+
+    def _cost(self) -> tuple[Floats, Floats]:
+        delta = torch.from_numpy(self.action.copy()).requires_grad_()
+        cost = self.problem.cost.price(torch.zeros_like(delta), delta)
+        (slope,) = torch.autograd.grad(cost.sum(), delta)
+        return cost.detach().numpy(), slope.numpy()
+
+
+def _rounded(problem: Problem, action: Floats) -> Floats:
+    """Bring the iterates to the lattice: to the nearest point, or to the one of higher score."""
+    if not problem.room.discrete:
+        return action
+    who = np.flatnonzero(~absent(action))
+    part = problem.rows(who)
+    near = part.room.snap_within(action[who])
+    _, slope = part.slopes(action[who])
+    step = np.where(part.room.step > 0.0, part.room.step, 1.0)
+    steps = action[who] / step
+    up = np.where(slope > 0.0, np.ceil(steps - 1e-9), np.floor(steps + 1e-9)) * step
+    high = part.room.snap(np.where(part.room.step > 0.0, up, action[who]))
+    low_ok, worth_high = part.room.meets(near), part.values(high)
+    better = part.room.meets(high) & ((worth_high > part.values(near)) | ~low_ok)
+    result = action.copy()
+    result[who] = np.where(better[:, None], high, near)
+    return result
+
+
+def _cheapest(problem: Problem, action: Floats, starts: int) -> Floats:
+    """Return each person's cheapest action, over the runs, that reaches the target."""
+    n, d = problem.X.shape
+    each = action.reshape(n, -1, d)
+    runs = problem.repeated(each.shape[1])
+    given = ~absent(action)
+    filled = np.where(given[:, None], action, runs.home)
+    good = given & runs.reaches(filled)
+    price = np.where(good, runs.price(filled), np.inf).reshape(n, -1)
+    best = price.argmin(axis=1)
+    rows = np.arange(n)
+    result: Floats = np.where(np.isfinite(price[rows, best])[:, None], each[rows, best], np.nan)
+    return result

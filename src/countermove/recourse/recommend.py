@@ -1,0 +1,248 @@
+"""Recourse for everyone refused: one call, five methods, every answer verified.
+
+A method only proposes. What is handed back as FOUND was evaluated on the true
+model and checked against the action set; what is handed back as PROVEN_NONE
+exceeds no bound on the score that any allowed action can reach.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
+from countermove.people import ActionSet, Cost, QuadraticCost
+from countermove.recourse.advice import (
+    FOUND,
+    NOT_FOUND,
+    NOT_NEEDED,
+    PROVEN_NONE,
+    Advice,
+    Reached,
+)
+from countermove.recourse.choices import Wish, other_options, wished
+from countermove.recourse.methods import Found, Settings, method_of
+from countermove.recourse.models import (
+    Bar,
+    actions_of_model,
+    score_of,
+    slope_of,
+    values,
+)
+from countermove.recourse.problem import Problem, make_problem
+from countermove.recourse.room import absent
+from countermove.response.base import people
+
+if TYPE_CHECKING:
+    from countermove.recourse.causal import CausalModel
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+OBJECTIVES = ("cheapest", "sparsest")
+
+
+def recommend(
+    model: Any,
+    X: Any,
+    method: str = "linear_program",
+    threshold: float = 0.5,
+    actions: ActionSet | None = None,
+    cost: Cost | None = None,
+    *,
+    objective: str = "cheapest",
+    max_features: int | None = None,
+    options: int = 1,
+    causal: CausalModel | None = None,
+    settings: Settings | None = None,
+    seed: int = 0,
+) -> Advice:
+    r"""Return what each refused person can do to be approved.
+
+    .. math:: \min_{\delta\in\Delta(x)} c(x, x+\delta)
+              \quad\text{s.t.}\quad \sigma(s(x+\delta)) \ge threshold
+
+    Parameters
+    ----------
+    model
+        A score, a fitted classifier or a stored model.
+    X
+        People, shape (n, d), standardised units.
+    method
+        ``linear_program`` (Eq. 2 step, repeated and line-searched), ``gradient``
+        (projected Adam from several starts), ``integer_program`` (exact on linear
+        scores; on others on local linear models), ``causal`` (actions have the
+        consequences that ``causal`` says), ``exhaustive`` (all combinations).
+    threshold
+        The probability that is approved, in (0, 1); of a classifier trained with the
+        hinge loss, on the scale of its ``predict_proba``.
+    actions
+        What may change; the model's own actions by default.
+    cost
+        What a move costs; the squared length in standardised units by default.
+    objective
+        ``cheapest``, or ``sparsest``: fewest features, then cheapest.
+    max_features
+        Change at most so many features (a one-hot group counts once).
+    options
+        How many different ways to look for; the further ones are the advice's
+        ``alternatives``, each without the weightiest features of those before.
+    causal
+        The structural causal model of ``method="causal"``.
+    settings, seed
+        How hard to search, and the seed of its starts.
+
+    Returns
+    -------
+    Advice
+        ``FOUND`` is verified on the model and on the action set. Everybody whom
+        `best_reachable` takes over the threshold is found (unless
+        ``max_features`` or ``sparsest`` forbids).
+    """
+    wish = _checked_wish(objective, max_features, options)
+    search = method_of(method)
+    settings = Settings() if settings is None else settings
+    score, rows = _people(model, X)
+    allowed = actions_of_model(model, actions)
+    cost = QuadraticCost() if cost is None else cost
+    bar = Bar(threshold, slope_of(model))
+    now = values(score, rows)
+    causes = _causes(method, causal, rows.shape[1])
+    problem = make_problem(score, rows, allowed, cost, bar.aim + bar.slack, seed=seed, **causes)
+    refused = np.flatnonzero(~bar.approved(now))
+    found = wished(problem.rows(refused), search, settings, wish)
+    first = _verified(problem, allowed, now, bar, refused, found, wish)
+    if options == 1:
+        return first
+    others = []
+    for proposal in other_options(problem.rows(refused), search, settings, wish, found, options):
+        others.append(_verified(problem, allowed, now, bar, refused, proposal, wish))
+    return first.with_alternatives(tuple(others))
+
+
+def best_reachable(
+    model: Any,
+    X: Any,
+    method: str = "linear_program",
+    actions: ActionSet | None = None,
+    *,
+    causal: CausalModel | None = None,
+    settings: Settings | None = None,
+    seed: int = 0,
+) -> Reached:
+    r"""Return the best score the search reaches for each person, without knowing a threshold.
+
+    PARE calibrates on it, and `recommend` falls back to the same action, so that
+    everyone counted as having recourse gets it.
+
+    Parameters
+    ----------
+    model, X, method, actions, causal, settings, seed
+        As in `recommend`.
+    """
+    search = method_of(method)
+    score, rows = _people(model, X)
+    allowed = actions_of_model(model, actions)
+    problem = make_problem(
+        score,
+        rows,
+        allowed,
+        QuadraticCost(),
+        np.inf,
+        seed=seed,
+        **_causes(method, causal, rows.shape[1]),
+    )
+    action, _ = search.reach(problem, Settings() if settings is None else settings)
+    now = values(score, rows)
+    after = problem.values(action)
+    stays = allowed.contains(rows, np.zeros_like(rows)) & (now > after)
+    action[stays] = 0.0
+    return Reached(action, np.where(stays, now, after))
+
+
+def _verified(
+    problem: Problem,
+    actions: ActionSet,
+    now: Floats,
+    bar: Bar,
+    refused: NDArray[np.intp],
+    found: Found,
+    wish: Wish,
+) -> Advice:
+    """Return the advice: the truth about each proposal."""
+    from countermove.recourse.ceiling import ceiling
+
+    X = problem.X
+    proposed = np.zeros_like(X)
+    proposed[refused] = found.action
+    given = ~absent(proposed)
+    proposed[~given] = 0.0
+    place = problem.place(proposed)
+    after = now.copy()
+    after[refused] = values(problem.score, place[refused])
+    changed = problem.room.changed(proposed)
+    works = given & bar.approved(after) & actions.contains(X, proposed)
+    works &= changed <= (X.shape[1] if wish.max_features is None else wish.max_features)
+    none = np.zeros(len(X), bool)
+    none[refused] = found.proven_none
+    if (~works).any():
+        none |= ceiling(problem, wish.max_features) < bar.aim - bar.slack
+    needs = np.zeros(len(X), bool)
+    needs[refused] = True
+    status = np.where(works, FOUND, np.where(none, PROVEN_NONE, NOT_FOUND))
+    status = np.where(needs, status, NOT_NEEDED)
+    lost = ~np.isin(status, (FOUND, NOT_NEEDED))
+    proposed[lost] = np.nan
+    changed[lost] = 0
+    effect = None if problem.consequences is None else np.where(lost[:, None], np.nan, place - X)
+    price = problem.price(np.nan_to_num(proposed))
+    return Advice(
+        action=proposed,
+        status=status,
+        probability_before=bar.probability(now),
+        probability_after=np.where(lost, np.nan, bar.probability(after)),
+        cost=np.where(lost, np.nan, price),
+        n_changed=changed,
+        effect=effect,
+    )
+
+
+def _people(model: Any, X: Any) -> tuple[Any, Floats]:
+    score = score_of(model)
+    rows = people(X, score)
+    broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if broken.size:
+        raise DataError(
+            f"values that are missing or not finite in rows {shown(broken)}; recourse needs "
+            "every feature of a person",
+            rows=broken,
+        )
+    return score, rows
+
+
+def _causes(method: str, causal: CausalModel | None, n_features: int) -> dict[str, Any]:
+    if method != "causal":
+        if causal is not None:
+            raise ParameterError(
+                f"a causal model was given, but method={method!r} ignores consequences; use "
+                "method='causal'"
+            )
+        return {}
+    if causal is None:
+        raise ParameterError(
+            "method='causal' needs causal=CausalModel.from_mapping(...): which feature follows "
+            "from which"
+        )
+    causal.check_width(n_features)
+    return {"consequences": causal.consequences, "effect": causal.effect}
+
+
+def _checked_wish(objective: str, max_features: int | None, options: int) -> Wish:
+    if objective not in OBJECTIVES:
+        raise UnknownNameError(f"no objective {objective!r}; {nearest(str(objective), OBJECTIVES)}")
+    for name, value in (("max_features", max_features), ("options", options)):
+        if value is not None and (int(value) != value or value < 1):
+            raise ParameterError(f"{name} is a whole number of at least 1, got {value!r}")
+    return Wish(objective == "sparsest", max_features)
