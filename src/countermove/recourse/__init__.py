@@ -1,5 +1,9 @@
 """Recourse: what a refused person can do about it, and what can be promised."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from countermove.recourse.pare import (
     PareCalibration,
     calibrate_threshold,
@@ -7,9 +11,24 @@ from countermove.recourse.pare import (
 )
 from countermove.recourse.reachable import largest_gain
 
+if TYPE_CHECKING:
+    from countermove.recourse.classifier import RecourseClassifier
+
 __all__ = [
     "PareCalibration",
+    "RecourseClassifier",
     "calibrate_threshold",
     "largest_gain",
     "smallest_calibration_size",
 ]
+
+_ON_FIRST_USE = {"RecourseClassifier": "classifier"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is heavy to import on first use."""
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_ON_FIRST_USE[name]}"), name)

@@ -48,6 +48,9 @@ class Score(nn.Module, ABC):
     def describe(self) -> dict[str, Any]:
         """Return the JSON-ready arguments that rebuild the score without its weights."""
 
+    def noise_from(self, generator: torch.Generator | None) -> None:
+        """Draw the noise of training (dropout) from ``generator``; most scores have none."""
+
     def at_threshold(self, probability: float) -> Self:
         r"""Return the rule "probability of at least ``probability``" as a score.
 

@@ -11,11 +11,11 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -37,14 +37,22 @@ from countermove.training.progress import epoch_bar
 OPTIMISERS = ("adam", "lbfgs")
 
 
+class Verdict(NamedTuple):
+    """Accuracy after response, loss and, where epochs are not chosen by accuracy, the merit."""
+
+    accuracy: float
+    loss: float
+    merit: float | None = None
+
+
 class Objective(Protocol):
     """What is minimised on the training rows and judged on the validation rows."""
 
     def loss(self, score: Score, X: Tensor, y: Tensor) -> Tensor:
         """Return the differentiable loss of a batch."""
 
-    def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float]:
-        """Return accuracy after response and loss, without gradients."""
+    def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float] | Verdict:
+        """Return accuracy after response and loss, and a merit if it decides; no gradients."""
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """Return what is learned besides the score."""
@@ -88,9 +96,10 @@ class Trainer:
         Upper bound on epochs; 0 only judges the start.
     patience
         Stop after so many epochs without a better one on validation (higher
-        accuracy after response, or the same at a lower loss).
+        accuracy after response, or whatever merit the objective has, or the same at
+        a lower loss).
     seed
-        Decides every shuffle.
+        Decides every shuffle and the noise of the score (dropout; L-BFGS has none).
     """
 
     optimiser: str = "adam"
@@ -222,12 +231,13 @@ class _Run:
         step, zero_grad = self.optimiser.step, self.optimiser.zero_grad
         loss_of, score = self.objective.loss, self.score
         total = torch.zeros((), dtype=torch.float64)
-        for X, y in zip(X_batches, y_batches, strict=True):
-            loss = loss_of(score, X, y)
-            zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            step()
-            total.add_(loss.detach(), alpha=len(y))
+        with _noisy(score, torch_generator(self.trainer.seed, f"noise:{self.epoch}")):
+            for X, y in zip(X_batches, y_batches, strict=True):
+                loss = loss_of(score, X, y)
+                zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                step()
+                total.add_(loss.detach(), alpha=len(y))
         return total
 
     def _full_batch(self) -> Tensor:
@@ -248,8 +258,8 @@ class _Run:
         """Record the epoch and keep its weights if validation likes them best."""
         sample = self.sample
         with torch.no_grad():
-            accuracy, loss = self.objective.judge(
-                self.score, sample.X_validation, sample.y_validation
+            accuracy, loss, merit = Verdict(
+                *self.objective.judge(self.score, sample.X_validation, sample.y_validation)
             )
             if train_loss is None:
                 train_loss = float(self.objective.loss(self.score, sample.X, sample.y))
@@ -259,7 +269,7 @@ class _Run:
                 f"lower the learning rate ({self.trainer.learning_rate}) or check the features"
             )
         seconds = time.perf_counter() - started
-        record = EpochRecord(len(self.records), train_loss, loss, accuracy, seconds)
+        record = EpochRecord(len(self.records), train_loss, loss, accuracy, seconds, merit)
         self.records.append(record)
         if record.better_than(self.records[self.best]):
             self.best = record.epoch
@@ -300,6 +310,18 @@ class _Run:
                 for target, stored in zip(targets, checkpoint.state[name], strict=True):
                     target.copy_(stored)
         self.optimiser.load_state_dict(dict(checkpoint.state["optimiser"]))
+
+
+@contextmanager
+def _noisy(score: Score, generator: torch.Generator) -> Iterator[None]:
+    """Turn the score's training noise on for an epoch, drawn from ``generator`` only."""
+    score.noise_from(generator)
+    score.train()
+    try:
+        yield
+    finally:
+        score.eval()
+        score.noise_from(None)
 
 
 def _optimiser(trainer: Trainer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
