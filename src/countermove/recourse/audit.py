@@ -246,7 +246,7 @@ def _outside(actions: ActionSet | None, X: Floats, advice: AdviceLike) -> tuple[
     if actions is None:
         return None
     action = np.asarray(advice.action, np.float64)
-    known = np.isfinite(action).all(axis=1)
+    known: Mask = np.all(np.isfinite(action), axis=1)
     # NaN is inside nothing; those without an action make no claim.
     inside = actions.contains(X, np.where(known[:, None], action, 0.0))
     return tuple(np.flatnonzero(known & ~inside).tolist())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from countermove.errors import DataError, ParameterError, UnknownNameError, nearest
+from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet
 from countermove.randomness import torch_generator
 from countermove.recourse.limits import usual_actions, with_limits
@@ -24,7 +24,7 @@ from countermove.training import History, Loss, Sample, Trainer, balanced_weight
 from countermove.training import labels as labelling
 from countermove.training.estimator import Rows, ScoreClassifier
 
-ClassWeight = str | tuple[float, float] | None
+ClassWeight = str | Mapping[Any, float] | None
 
 
 class RecourseClassifier(ScoreClassifier):
@@ -52,7 +52,7 @@ class RecourseClassifier(ScoreClassifier):
         ``"none"``) or a `Response`; it needs a ``score`` with a slope. None: nobody moves.
     class_weight
         Of the labels' loss, never of the recourse term: None; ``"balanced"``, both
-        classes the same say and mean weight one; or (refused, favoured).
+        classes the same say and mean weight one; or a weight per label.
     learning_rate, batch_size, max_epochs, patience
         See `Trainer`; the defaults are the published ones, with all 15 epochs run.
     validation_fraction
@@ -188,28 +188,30 @@ class RecourseClassifier(ScoreClassifier):
         return RecourseRisk(
             n_features,
             self.recourse_weight,
-            Loss("logistic", _weights(self.class_weight, y)),
+            Loss("logistic", self._weights(y)),
             response,
             actions.A,
             self.selection,
         )
 
-
-def _weights(class_weight: ClassWeight, y: Tensor) -> tuple[float, float] | None:
-    if class_weight == "balanced":
-        return balanced_weights(y)
-    if isinstance(class_weight, str):
-        hint = nearest(class_weight, ("balanced",))
-        raise UnknownNameError(f"no class_weight is called {class_weight!r}: {hint}, or None")
-    if class_weight is None:
-        return None
-    try:
-        refused, favoured = class_weight
-    except (TypeError, ValueError) as error:
-        raise ParameterError(
-            f"class_weight is None, 'balanced' or (refused, favoured), got {class_weight!r}"
-        ) from error
-    return float(refused), float(favoured)
+    def _weights(self, y: Tensor) -> tuple[float, float] | None:
+        """Return the weights of the refused and the favoured class."""
+        given = self.class_weight
+        if given is None:
+            return None
+        if isinstance(given, str):
+            if given != "balanced":
+                hint = nearest(given, ("balanced",))
+                raise UnknownNameError(f"no class_weight is called {given!r}: {hint}, or None")
+            return balanced_weights(y)
+        labels = self.classes_.tolist()
+        if not isinstance(given, Mapping) or set(given) != set(labels):
+            raise ParameterError(
+                f"class_weight is None, 'balanced' or a weight for each of the labels "
+                f"{shown(labels)}, got {given!r}"
+            )
+        refused = next(label for label in labels if label != self.favourable_)
+        return float(given[refused]), float(given[self.favourable_])
 
 
 def _checked_ids(ids: Rows, n_rows: int) -> NDArray[Any]:

@@ -91,10 +91,10 @@ class RecourseRisk:
         accuracy = float(((scores >= 0.0) == favourable).sum()) / len(y)
         merit = None
         if self.selection == "loss":
-            merit = -float(loss)
+            merit = -float(loss.detach())
         elif self.selection == "f1":
             merit = best_f1(scores.detach().numpy(), favourable.numpy())[1]
-        return Verdict(accuracy, float(loss), merit)
+        return Verdict(accuracy, float(loss.detach()), merit)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """Return nothing: only the score is learned."""
