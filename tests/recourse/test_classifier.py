@@ -34,9 +34,14 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([RecourseClassifier()])
+@parametrize_with_checks(
+    [
+        RecourseClassifier(),
+        RecourseClassifier(**SMALL, recourse_weight=0.0, selection="accuracy", max_epochs=60),
+    ]
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learns_own_checks_as_published(estimator, check):
+def test_scikit_learns_own_checks_as_published_and_of_plain_training(estimator, check):
     check(estimator)
 
 
@@ -103,7 +108,7 @@ def test_limits_may_differ_from_person_to_person(applicants):
 
 def test_a_response_and_recourse_together(applicants, one_feature):
     X, y = applicants
-    settings = SMALL | {"max_epochs": 20, "score": LinearScore(3), "learning_rate": 0.05}
+    settings = SMALL | {"max_epochs": 8, "score": LinearScore(3), "learning_rate": 0.05}
     for response in ("best", BestResponse()):
         both = RecourseClassifier(one_feature, 0.3, response=response, **settings).fit(X, y)
         assert isinstance(both.score_, LinearScore)

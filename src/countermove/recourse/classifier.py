@@ -58,8 +58,8 @@ class RecourseClassifier(ScoreClassifier):
     validation_fraction
         Share of the rows, per class, that chooses the epoch; 0: the training rows do.
     selection
-        What epochs are chosen by: ``"f1"`` (highest over all thresholds), ``"loss"`` or
-        ``"accuracy"``.
+        What epochs are chosen by: ``"f1"`` (highest over all thresholds, for a threshold
+        that is chosen afterwards), ``"loss"`` or ``"accuracy"`` (at one half).
     favourable
         Label people want; None: ``classes_[1]``.
     random_state
@@ -166,6 +166,13 @@ class RecourseClassifier(ScoreClassifier):
         if ids is not None:
             self.train_ids_: NDArray[Any] = _checked_ids(ids, n)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what scikit-learn may expect of decisions at one half."""
+        tags = super().__sklearn_tags__()
+        # The recourse term approves more than the labels say, and the best F1 is at another cut.
+        tags.classifier_tags.poor_score = self.recourse_weight != 0.0 or self.selection == "f1"
+        return tags
 
     def _begin(self, n_features: int, seed: int) -> Score:
         given = self._start(n_features)
