@@ -12,7 +12,7 @@ from torch.nn.functional import softplus
 from countermove.errors import ParameterError, UnknownNameError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse.limits import with_limits
-from countermove.recourse.objective import RecourseRisk, box_step, score_gradient
+from countermove.recourse.objective import RecourseRisk, box_step
 from countermove.recourse.performance import best_f1
 from countermove.response import BestResponse, NoResponse
 from countermove.scores import LinearScore, MLPScore
@@ -33,7 +33,7 @@ def network(seed: int = 0, **settings) -> MLPScore:
 def test_the_step_is_the_best_of_all_vertices():
     score = network()
     step = RecourseRisk(3).action(score, ROWS).numpy()
-    gradient = score_gradient(score, torch.from_numpy(X)).numpy()
+    gradient = score.gradient(torch.from_numpy(X)).numpy()
     low, high = BOX.box(X)
     for i in range(len(X)):
         vertices = np.array(list(product(*zip(low[i], high[i], strict=True))))
@@ -175,7 +175,7 @@ def test_constraints_are_kept_by_the_step():
         score, torch.from_numpy(with_limits(X, actions))
     )
     assert actions.contains(X, step.numpy()).all()
-    gradient = score_gradient(score, torch.from_numpy(X))
+    gradient = score.gradient(torch.from_numpy(X))
     assert bool(((gradient * step).sum(1) > 0).all())
 
 

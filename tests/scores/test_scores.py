@@ -55,6 +55,17 @@ def test_slope_is_the_gradient_over_movable_features(score):
     assert torch.allclose(score.slope()[movable].expand_as(expected), expected)
 
 
+def test_the_gradient_is_autograds_with_training_noise_off(score):
+    X = people().requires_grad_()
+    (wanted,) = torch.autograd.grad(score(X).sum(), X)
+    score.train()
+    with torch.no_grad():
+        found = score.gradient(X.detach())
+    assert torch.allclose(found, wanted, rtol=1e-12, atol=1e-14)
+    assert not found.requires_grad
+    assert score.training
+
+
 def test_fixed_features_have_no_slope():
     score = PartlyLinearScore(4, movable=[0, 2], generator=torch.Generator().manual_seed(0))
     assert torch.equal(score.slope()[[1, 3]], torch.zeros(2, dtype=torch.float64))

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from countermove.randomness import generator, seed_of
 from countermove.recourse.intervals import Share, share
-from countermove.recourse.objective import score_gradient
 from countermove.recourse.performance import approves
 from countermove.scores import Score
 
@@ -139,7 +138,7 @@ def deepfool(
 
 
 def _to_boundary(rule: Score, at: Tensor, mask: Tensor) -> Tensor:
-    gradient = score_gradient(rule, at) * mask
+    gradient = rule.gradient(at) * mask
     with torch.no_grad():
         value = rule(at)
     squared = gradient.square().sum(1)

@@ -103,7 +103,7 @@ class RecourseRisk:
     def action(self, score: Score, rows: Tensor) -> Tensor:
         r"""Return :math:`\delta^*`, shape (n, d), without gradient."""
         X, low, high, offsets = split_limits(rows, self.n_features)
-        gradient = score_gradient(score, X)
+        gradient = score.gradient(X)
         if self.constraints is None:
             return box_step(gradient, low, high)
         return _polytope_step(gradient, low, high, self.constraints, offsets)
@@ -128,19 +128,6 @@ class RecourseRisk:
     def _wish(self, reached: Tensor) -> Tensor:
         """Return the unweighted loss of being refused after the action."""
         return Loss(self.loss_function.name)(reached, torch.ones_like(reached))
-
-
-def score_gradient(score: Score, X: Tensor) -> Tensor:
-    r"""Return :math:`\nabla_x s` at every row, shape (n, d), of the score as it decides."""
-    noisy = score.training
-    score.eval()
-    try:
-        with torch.enable_grad():
-            at = X.detach().requires_grad_()
-            (gradient,) = torch.autograd.grad(score(at).sum(), at)
-    finally:
-        score.train(noisy)
-    return gradient
 
 
 def box_step(gradient: Tensor, low: Tensor, high: Tensor) -> Tensor:

@@ -18,12 +18,15 @@ from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.randomness import torch_generator
 from countermove.scores.base import Score
 
-ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
-    "relu": torch.relu,
-    "elu": elu,
-    "softplus": softplus,
+Elementwise = Callable[[Tensor], Tensor]
+
+ACTIVATIONS: Mapping[str, tuple[Elementwise, Elementwise]] = {
+    "tanh": (torch.tanh, lambda h: 1.0 - h * h),
+    "relu": (torch.relu, lambda h: (h > 0.0).to(h.dtype)),
+    "elu": (elu, lambda h: h.clamp_max(0.0) + 1.0),
+    "softplus": (softplus, lambda h: -torch.expm1(-h)),
 }
+"""Each activation, and its derivative as a function of its value."""
 
 
 class MLPScore(Score):
@@ -83,12 +86,25 @@ class MLPScore(Score):
     def forward(self, X: Tensor) -> Tensor:
         """Return the network's value, with dropout only while training is on."""
         masks = self._masks(len(X)) if self.training and self.dropout else None
-        act, h = ACTIVATIONS[self.activation], X
+        act, h = ACTIVATIONS[self.activation][0], X
         for layer, (weight, offset) in enumerate(zip(self.weights, self.offsets, strict=True)):
             h = act(linear(h, weight, offset))
             if masks is not None:
                 h = h * masks[layer]
         return h @ self.weight + self.bias
+
+    def gradient(self, X: Tensor) -> Tensor:
+        """Return the gradient by the chain rule, layer by layer, dropout off."""
+        act, slope = ACTIVATIONS[self.activation]
+        weights, values = list(self.weights), [X]
+        with torch.no_grad():
+            for weight, offset in zip(weights, self.offsets, strict=True):
+                values.append(act(linear(values[-1], weight, offset)))
+            back: Tensor = slope(values.pop()) * self.weight
+            while len(weights) > 1:
+                back = (back @ weights.pop()) * slope(values.pop())
+            gradient: Tensor = back @ weights[0]
+        return gradient
 
     def slope(self) -> None:
         """Return None: the score is affine in nothing."""
