@@ -12,16 +12,13 @@ from countermove.recourse.pare import (
 from countermove.recourse.reachable import largest_gain
 
 if TYPE_CHECKING:
-    from countermove.recourse.audit import RecourseAudit, audit
     from countermove.recourse.classifier import RecourseClassifier
     from countermove.recourse.curves import curves_frame, recourse_curves, single_step
     from countermove.recourse.performance import best_f1
 
 __all__ = [
     "PareCalibration",
-    "RecourseAudit",
     "RecourseClassifier",
-    "audit",
     "best_f1",
     "calibrate_threshold",
     "curves_frame",
@@ -32,9 +29,7 @@ __all__ = [
 ]
 
 _ON_FIRST_USE = {
-    "RecourseAudit": "audit",
     "RecourseClassifier": "classifier",
-    "audit": "audit",
     "best_f1": "performance",
     "curves_frame": "curves",
     "recourse_curves": "curves",
