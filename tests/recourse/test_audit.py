@@ -16,7 +16,19 @@ from countermove.recourse.audit import audit
 from countermove.recourse.classifier import RecourseClassifier
 from countermove.scores import LinearScore
 
+from .applicants import second_feature_only, some_applicants
+
 LARGEST = 0.75
+
+
+@pytest.fixture(scope="module")
+def applicants():
+    return some_applicants()
+
+
+@pytest.fixture(scope="module")
+def one_feature():
+    return second_feature_only()
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,19 @@ from countermove.recourse.curves import single_step
 from countermove.response import BestResponse
 from countermove.scores import LinearScore, MLPScore
 
+from .applicants import second_feature_only, some_applicants
+
 SMALL = {"hidden": (16,), "dropout": 0.1, "learning_rate": 0.01, "batch_size": 32}
+
+
+@pytest.fixture(scope="module")
+def applicants():
+    return some_applicants()
+
+
+@pytest.fixture(scope="module")
+def one_feature():
+    return second_feature_only()
 
 
 @parametrize_with_checks([RecourseClassifier(**SMALL, max_epochs=20)])

@@ -9,7 +9,19 @@ from countermove.errors import ParameterError
 from countermove.recourse.classifier import RecourseClassifier
 from countermove.recourse.curves import curves_frame, recourse_curves
 
+from .applicants import second_feature_only, some_applicants
+
 SMALL = {"hidden": (8,), "dropout": 0.0, "learning_rate": 0.02, "batch_size": 64, "max_epochs": 8}
+
+
+@pytest.fixture(scope="module")
+def applicants():
+    return some_applicants()
+
+
+@pytest.fixture(scope="module")
+def one_feature():
+    return second_feature_only()
 
 
 def test_more_room_and_more_weight_give_more_recourse(applicants, one_feature):

@@ -1,15 +1,13 @@
-"""People around a noisy linear rule, one feature actionable, two groups."""
+"""People around a noisy linear rule, of whom one feature is actionable."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from countermove.people import ActionSet
 
 
-@pytest.fixture(scope="session")
-def applicants() -> tuple[np.ndarray, np.ndarray]:
+def some_applicants() -> tuple[np.ndarray, np.ndarray]:
     """Return 600 people with three features and labels in {0, 1}, two fifths favourable."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(600, 3))
@@ -17,7 +15,6 @@ def applicants() -> tuple[np.ndarray, np.ndarray]:
     return X, (chance + rng.logistic(0.0, 0.6, size=600) >= 0.0).astype(int)
 
 
-@pytest.fixture(scope="session")
-def one_feature() -> ActionSet:
+def second_feature_only() -> ActionSet:
     """Return the actions: the second feature by at most 0.75."""
     return ActionSet(lower=[-0.75] * 3, upper=[0.75] * 3, immutable=(0, 2))
