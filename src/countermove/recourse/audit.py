@@ -54,7 +54,8 @@ class RecourseSummary:
     mean_cost, median_cost
         Over verified recourse, in units of the cost; None when there is none.
     features_touched
-        Mean number of features a verified action changes; None when there is none.
+        Mean number of features a verified action changes, a one-hot group once if the
+        advice counts so; None when there is none.
     touched
         Share of verified actions that change each feature.
     """
@@ -122,8 +123,9 @@ def audit(
         Held-out people, shape (n, d), standardised units; labels of the classifier, or
         positive for favourable.
     advice
-        ``action`` of shape (n, d), NaN where none is known, and ``status`` of shape (n,);
-        an ``effect``, where there is one, is what changes in all.
+        ``action`` of shape (n, d), NaN where none is known, and ``status`` of shape (n,).
+        Where there is an ``effect`` it is what changes in all, and where there is an
+        ``n_changed`` it counts the features touched.
     threshold
         Probability that is favourable.
     groups, reference
@@ -145,12 +147,12 @@ def audit(
     """
     X, real = np.asarray(X, np.float64), np.asarray(X if real is None else real, np.float64)
     rule, allowed = _rule(model, threshold), actions or getattr(model, "actions_", None)
-    moves = _moves(advice, X)
-    facts = _Facts(rule, X, moves, np.asarray(advice.status).astype(str))
-    columns = _movable(allowed, moves)
+    facts = _Facts(rule, X, advice)
+    columns = _movable(allowed, facts.action)
     price = QuadraticCost() if cost is None else cost
     paid = np.full(len(X), np.nan)
-    paid[facts.verified] = price.price(X[facts.verified], facts.after[facts.verified])
+    who = facts.verified
+    paid[who] = price.price(X[who], X[who] + facts.action[who])
     by_group: tuple[GroupRecourse, ...] = ()
     if groups is not None:
         labels = np.asarray(groups)
@@ -160,7 +162,7 @@ def audit(
     return RecourseAudit(
         threshold=threshold,
         performance=performance(scores_of(rule, X), _favourable(model, np.asarray(y))),
-        recourse=_summary(facts, paid, _outside(allowed, X, advice), features, level),
+        recourse=_summary(facts, paid, _outside(allowed, X, facts.action), features, level),
         groups=by_group,
         robust_actions=_robust(facts, columns, noise_sd, level, seed),
         noise_sd=noise_sd,
@@ -176,15 +178,25 @@ def audit(
 class _Facts:
     """What the rule says of people before and after the advice."""
 
-    def __init__(self, rule: Score, X: Floats, moves: Floats, status: NDArray[np.str_]) -> None:
-        self.rule, self.moves, self.status = rule, moves, status
+    def __init__(self, rule: Score, X: Floats, advice: AdviceLike) -> None:
+        self.rule, self.status = rule, np.asarray(advice.status).astype(str)
+        self.action = np.asarray(advice.action, np.float64)
+        if self.action.shape != X.shape or self.status.shape != X.shape[:1]:
+            raise DataError(
+                f"{X.shape[0]} people of {X.shape[1]} features need actions of that shape and one "
+                f"status each, got {self.action.shape} and {self.status.shape}"
+            )
+        effect = getattr(advice, "effect", None)
+        self.after: Floats = X + (self.action if effect is None else effect)
+        # A search that knows its one-hot groups counts each of them once.
+        count = getattr(advice, "n_changed", None)
+        self.n_changed = (self.action != 0.0).sum(axis=1) if count is None else np.asarray(count)
         self.refused: Mask = ~approves(rule, X)
-        self.after: Floats = X + moves
-        self.known: Mask = (status == "FOUND") & np.isfinite(moves).all(axis=1)
-        works = np.zeros(len(X), bool)
-        works[self.known] = approves(rule, self.after[self.known])
+        claimed = self.status == "FOUND"
+        works = claimed & np.all(np.isfinite(self.after), axis=1)
+        works[works] = approves(rule, self.after[works])
         self.verified: Mask = works & self.refused
-        self.broken: Mask = (status == "FOUND") & ~works
+        self.broken: Mask = claimed & ~works
 
 
 def _summary(
@@ -195,7 +207,7 @@ def _summary(
     level: float,
 ) -> RecourseSummary:
     refused, verified = facts.refused, facts.verified
-    changed = facts.moves[verified] != 0.0
+    changed = facts.action[verified] != 0.0
     names = features or tuple(f"x{j}" for j in range(changed.shape[1]))
     if len(names) != changed.shape[1]:
         raise DataError(f"{changed.shape[1]} features have {len(names)} names")
@@ -211,7 +223,7 @@ def _summary(
         outside=outside,
         mean_cost=float(paid[verified].mean()) if any_paid else None,
         median_cost=float(np.median(paid[verified])) if any_paid else None,
-        features_touched=float(changed.sum(axis=1).mean()) if any_paid else None,
+        features_touched=float(facts.n_changed[verified].mean()) if any_paid else None,
         touched=dict(zip(names, changed.mean(axis=0).tolist(), strict=True)) if any_paid else {},
     )
 
@@ -231,33 +243,21 @@ def _rule(model: Any, threshold: float) -> Score:
     return score.at_threshold(threshold).eval()
 
 
-def _moves(advice: AdviceLike, X: Floats) -> Floats:
-    effect = getattr(advice, "effect", None)
-    moves = np.asarray(advice.action if effect is None else effect, np.float64)
-    if moves.shape != X.shape or np.shape(advice.status) != X.shape[:1]:
-        raise DataError(
-            f"{X.shape[0]} people of {X.shape[1]} features need actions of that shape and one "
-            f"status each, got {moves.shape} and {np.shape(advice.status)}"
-        )
-    return moves
-
-
-def _outside(actions: ActionSet | None, X: Floats, advice: AdviceLike) -> tuple[int, ...] | None:
+def _outside(actions: ActionSet | None, X: Floats, action: Floats) -> tuple[int, ...] | None:
     if actions is None:
         return None
-    action = np.asarray(advice.action, np.float64)
     known: Mask = np.all(np.isfinite(action), axis=1)
     # NaN is inside nothing; those without an action make no claim.
     inside = actions.contains(X, np.where(known[:, None], action, 0.0))
     return tuple(np.flatnonzero(known & ~inside).tolist())
 
 
-def _movable(actions: ActionSet | None, moves: Floats) -> Mask:
+def _movable(actions: ActionSet | None, action: Floats) -> Mask:
     if actions is None:
-        touched: Mask = np.any(np.nan_to_num(moves) != 0.0, axis=0)
+        touched: Mask = np.any(np.nan_to_num(action) != 0.0, axis=0)
         return touched
-    d = moves.shape[1]
-    limits = actions.bounds(len(moves), d)
+    d = action.shape[1]
+    limits = actions.bounds(len(action), d)
     free: Mask = actions.movable_among(d) & np.any(limits.lower < limits.upper, axis=0)
     return free
 
