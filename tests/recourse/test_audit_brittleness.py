@@ -67,5 +67,11 @@ def test_the_generator_moves_features_together_as_the_data_do():
         assert sign * np.corrcoef(moved.T)[0, 1] > 0.9
 
 
+def test_a_table_of_a_few_distinct_rows_has_a_generator():
+    few = np.tile(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), (60, 1))
+    change, _ = manifold_generator(few, seed=0)
+    assert np.isfinite(change(few, np.random.default_rng(0))).all()
+
+
 def test_a_handful_of_rows_is_enough_for_one_gaussian():
     assert manifold_generator(X[:12], seed=0)[1] == 1

@@ -167,7 +167,9 @@ def manifold_generator(real: Floats, seed: int) -> tuple[Change, int]:
     most = max(1, min(MOST_COMPONENTS, len(rows) // (5 * rows.shape[1] + 5)))
     state = seed_of(seed, "generator") % 2**31
     fitted = [
-        GaussianMixture(k, reg_covar=1e-6, random_state=state, max_iter=200, tol=1e-2).fit(rows)
+        GaussianMixture(
+            k, init_params="k-means++", reg_covar=1e-6, random_state=state, max_iter=500, tol=1e-2
+        ).fit(rows)
         for k in range(1, most + 1)
     ]
     model = min(fitted, key=lambda mixture: mixture.bic(rows))
