@@ -17,6 +17,7 @@ from countermove.people import ActionSet
 from countermove.randomness import torch_generator
 from countermove.recourse.limits import usual_actions, with_limits
 from countermove.recourse.objective import RecourseRisk
+from countermove.recourse.one_hot import movable_groups
 from countermove.response import Response
 from countermove.response.named import named_response
 from countermove.scores import MLPScore, Score
@@ -198,6 +199,7 @@ class RecourseClassifier(ScoreClassifier):
             Loss("logistic", self._weights(y)),
             response,
             actions.A,
+            movable_groups(actions, n_features),
             self.selection,
         )
 

@@ -16,6 +16,7 @@ from countermove.recourse.classifier import RecourseClassifier
 from countermove.recourse.intervals import Share, share
 from countermove.recourse.limits import LARGEST_ACTION, narrowed, with_limits
 from countermove.recourse.objective import RecourseRisk
+from countermove.recourse.one_hot import movable_groups
 from countermove.recourse.performance import Performance, approves, performance, scores_of
 from countermove.scores import Score
 
@@ -94,7 +95,8 @@ def recourse_curves(
 
 def single_step(rule: Score, X: Floats, actions: ActionSet) -> Floats:
     """Return the step of the linearised problem, the action training counts on."""
-    risk = RecourseRisk(X.shape[1], constraints=actions.A)
+    groups = movable_groups(actions, X.shape[1])
+    risk = RecourseRisk(X.shape[1], constraints=actions.A, groups=groups)
     step: Floats = risk.action(rule, torch.from_numpy(with_limits(X, actions))).numpy()
     return step
 

@@ -40,9 +40,8 @@ def narrowed(actions: ActionSet, largest: float, n_features: int) -> ActionSet:
 def with_limits(X: Floats, actions: ActionSet) -> Floats:
     r"""Return people with their limits, shape (n, 3d) or, with m constraints, (n, 3d + m).
 
-    One-hot columns stay and whole numbers move continuously, as in a response: the
-    step of training is a subset of what recourse may do in the former case and a
-    relaxation in the latter.
+    Whole numbers move continuously. One-hot columns change by one category at most;
+    beside linear constraints they stay, as in a response.
 
     Raises
     ------
@@ -51,8 +50,9 @@ def with_limits(X: Floats, actions: ActionSet) -> Floats:
     ParameterError
         When a feature can move without bound: the linearised problem has no answer.
     """
-    allowed = actions.for_response()
+    allowed = actions if actions.A is None else actions.for_response()
     low, high = allowed.box(X)
+    low, high = _within_one_category(allowed, low, high)
     if allowed.A is None or allowed.b is None:
         unbounded = ~(np.isfinite(low) & np.isfinite(high))
         if unbounded.any():
@@ -65,6 +65,16 @@ def with_limits(X: Floats, actions: ActionSet) -> Floats:
         return np.hstack([X, low, high])
     offsets = np.broadcast_to(allowed.b, (len(X), len(allowed.A)))
     return np.hstack([X, low, high, offsets])
+
+
+def _within_one_category(actions: ActionSet, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Bound one-hot columns by a whole category, which is all that a step can change."""
+    columns = [j for group in actions.groups for j in group]
+    reach = np.ones(len(columns)) if actions.unit is None else 1.0 / actions.unit[columns]
+    low, high = low.copy(), high.copy()
+    low[:, columns] = np.maximum(low[:, columns], -reach)
+    high[:, columns] = np.minimum(high[:, columns], reach)
+    return low, high
 
 
 def split_limits(rows: Tensor, n_features: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

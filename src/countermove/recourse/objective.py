@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.recourse.limits import split_limits
+from countermove.recourse.one_hot import Group
 from countermove.recourse.performance import best_f1
 from countermove.response.base import Response
 from countermove.scores import Score
@@ -36,7 +37,8 @@ class RecourseRisk:
 
     .. math:: \delta^*_i = \arg\max_{\delta \in \Delta_i} \nabla_x s(x_i) \cdot \delta ,
 
-    exact by signs in a box and by a linear program in a polytope. It is the action
+    exact by signs in a box (by categories in a one-hot group) and by a linear program in
+    a polytope. It is the action
     against the rule as published, hence taken with dropout *off* (the published code
     takes it on one random thinning of the network); the loss at :math:`x + \delta^*`
     sees the same dropout as the rest. No gradient passes through :math:`\delta^*`: it is
@@ -58,6 +60,8 @@ class RecourseRisk:
         stand. None: nobody moves.
     constraints
         :math:`A` of :math:`A\delta + b \ge 0`, shape (m, d); None for boxes.
+    groups
+        One-hot columns that move jointly (`countermove.recourse.one_hot.movable_groups`).
     selection
         What epochs are chosen by on validation: ``"f1"`` (the best over all
         thresholds), ``"loss"`` (the whole objective) or ``"accuracy"``.
@@ -68,6 +72,7 @@ class RecourseRisk:
     loss_function: Loss = field(default_factory=lambda: Loss("logistic"))
     response: Response | None = None
     constraints: NDArray[np.float64] | None = None
+    groups: tuple[Group, ...] = ()
     selection: str = "f1"
 
     def __post_init__(self) -> None:
@@ -105,7 +110,10 @@ class RecourseRisk:
         X, low, high, offsets = split_limits(rows, self.n_features)
         gradient = score.gradient(X)
         if self.constraints is None:
-            return box_step(gradient, low, high)
+            step = box_step(gradient, low, high)
+            for group in self.groups:
+                step[:, group.columns] = group.step(X, gradient, low, high)
+            return step
         return _polytope_step(gradient, low, high, self.constraints, offsets)
 
     def _parts(self, score: Score, rows: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
