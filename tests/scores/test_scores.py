@@ -6,16 +6,18 @@ import pytest
 import torch
 
 from countermove.errors import ParameterError
-from countermove.scores import LinearScore, PartlyLinearScore
+from countermove.scores import LinearScore, MLPScore, PartlyLinearScore
 
 
 def people(n: int = 50, d: int = 4) -> torch.Tensor:
     return torch.randn(n, d, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-@pytest.fixture(params=["linear", "partly_linear"])
+@pytest.fixture(params=["linear", "partly_linear", "mlp"])
 def score(request):
     draws = torch.Generator().manual_seed(0)
+    if request.param == "mlp":
+        return MLPScore(4, hidden=(8, 8), generator=draws)
     if request.param == "linear":
         return LinearScore(4, draws)
     return PartlyLinearScore(4, movable=[0, 2], hidden=(8,), generator=draws)
@@ -43,9 +45,25 @@ def test_threshold_outside_the_unit_interval_is_refused(score, threshold):
 def test_slope_is_the_gradient_over_movable_features(score):
     X = people().requires_grad_()
     (gradient,) = torch.autograd.grad(score(X).sum(), X)
+    if score.kind == "mlp":
+        # No direction serves everybody, so there is no slope to give.
+        assert score.slope() is None
+        assert not torch.allclose(gradient[0], gradient[1])
+        return
     movable = [0, 2] if score.kind == "partly_linear" else [0, 1, 2, 3]
     expected = gradient[:, movable]
     assert torch.allclose(score.slope()[movable].expand_as(expected), expected)
+
+
+def test_the_gradient_is_autograds_with_training_noise_off(score):
+    X = people().requires_grad_()
+    (wanted,) = torch.autograd.grad(score(X).sum(), X)
+    score.train()
+    with torch.no_grad():
+        found = score.gradient(X.detach())
+    assert torch.allclose(found, wanted, rtol=1e-12, atol=1e-14)
+    assert not found.requires_grad
+    assert score.training
 
 
 def test_fixed_features_have_no_slope():

@@ -29,6 +29,13 @@ def test_the_loss_alone_may_decide():
     assert not record(1, 0.8, 0.9).better_than(record(0, 0.7, 0.1), by="loss")
 
 
+def test_a_merit_decides_before_accuracy_where_there_is_one():
+    good = EpochRecord(1, 0.5, 0.9, 0.6, 0.01, validation_merit=0.7)
+    other = EpochRecord(2, 0.5, 0.1, 0.9, 0.01, validation_merit=0.65)
+    assert good.better_than(other)
+    assert record(1, 0.8, 0.9).merit == 0.8
+
+
 def test_the_table_marks_the_epoch_kept():
     frame = HISTORY.to_frame()
     assert frame["kept"].tolist() == [False, True, False]

@@ -14,8 +14,8 @@ from countermove.errors import (
     UnknownNameError,
 )
 from countermove.randomness import torch_generator
-from countermove.scores import LinearScore
-from countermove.training import Loss, Sample, Trainer
+from countermove.scores import LinearScore, MLPScore
+from countermove.training import Loss, Sample, Trainer, Verdict
 
 from .conftest import BlindRisk
 
@@ -52,6 +52,45 @@ def test_the_score_is_left_at_its_best_validation_epoch(sample, risk):
     accuracy, loss = risk.judge(score, sample.X_validation, sample.y_validation)
     assert (accuracy, loss) == (history.best.validation_accuracy, history.best.validation_loss)
     assert not any(record.better_than(history.best) for record in history.records)
+
+
+class PrefersRefusing(BlindRisk):
+    """An objective that chooses epochs by how few people are approved."""
+
+    def judge(self, score, X, y):
+        accuracy, loss = super().judge(score, X, y)
+        return Verdict(accuracy, loss, -float((score(X) >= 0).sum()))
+
+
+def test_an_objective_may_choose_epochs_by_a_merit_of_its_own(sample):
+    score = start()
+    history = Trainer(learning_rate=1.0, max_epochs=12).fit(score, PrefersRefusing(), sample)
+    merits = [record.validation_merit for record in history.records]
+    assert history.best.validation_merit == max(merits)
+    assert len(set(merits)) > 1
+    assert history.to_frame()["validation_merit"].tolist() == merits
+
+
+class SeesNoise(BlindRisk):
+    """An objective that notes whether the score's noise is on."""
+
+    def loss(self, score, X, y):
+        seen = "steps" if torch.is_grad_enabled() else "judgements"
+        self.seen.setdefault(seen, set()).add(score.training)
+        return super().loss(score, X, y)
+
+    def judge(self, score, X, y):
+        self.seen.setdefault("judgements", set()).add(score.training)
+        return super().judge(score, X, y)
+
+
+@pytest.mark.parametrize(("optimiser", "noisy"), [("adam", True), ("lbfgs", False)])
+def test_noise_is_on_while_adam_steps_and_off_otherwise(sample, optimiser, noisy):
+    score, objective = MLPScore(3, (4,)), SeesNoise()
+    objective.seen = {}
+    Trainer(optimiser, max_epochs=2).fit(score, objective, sample)
+    assert objective.seen == {"steps": {noisy}, "judgements": {False}}
+    assert not score.training
 
 
 def test_epoch_zero_is_the_start_itself(sample, risk):

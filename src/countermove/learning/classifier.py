@@ -12,11 +12,8 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from countermove.errors import ParameterError
-from countermove.learning import labels as labelling
 from countermove.learning.choice import Choice
 from countermove.learning.evaluation import accuracy_after
 from countermove.learning.fitting import Recipe
@@ -24,38 +21,15 @@ from countermove.learning.populations import Population, population
 from countermove.learning.regularisers import Regulariser
 from countermove.people import ActionSet, Cost
 from countermove.people.per_person import check_people
-from countermove.randomness import generator
 from countermove.response.base import Responses
-from countermove.scores import LinearScore, Score
+from countermove.scores import Score
 from countermove.scores.probability import fit_slope
 from countermove.training import History, Loss, Sample, Trainer
-
-Floats = NDArray[np.float64]
-Rows = Any
-"""What scikit-learn calls array-like: arrays, lists, data frames."""
+from countermove.training import labels as labelling
+from countermove.training.estimator import Floats, Rows, ScoreClassifier
 
 
-class _ParameterBesideMethod:
-    """Let ``score`` be both the parameter (the first axis) and scikit-learn's method.
-
-    Reading the attribute gives the method; assigning it, as constructors and
-    ``set_params`` do, stores the parameter, which ``get_params`` reads back.
-    """
-
-    def __init__(self, method: Any) -> None:
-        self.method = method
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        return self.method if instance is None else self.method.__get__(instance, owner)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        instance.__dict__[self.name] = value
-
-
-class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StrategicClassifier(ScoreClassifier):
     r"""Strategic empirical risk minimisation.
 
     .. math:: \min_s \frac1n \sum_i \ell\bigl(y_i, s(x_i^{after})\bigr) + \lambda R(s)
@@ -174,25 +148,17 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         progress
             Show a progress bar.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, copy=True)
-        self.classes_, self.favourable_ = labelling.two_classes(y, self.favourable)
+        rows, signs = self._people(X, y, self.favourable)
         seed = labelling.seed_from(self.random_state)
-        rows, signs = np.ascontiguousarray(X), labelling.signs(y, self.favourable_)
         if validation is None:
-            kept, held = labelling.stratified_split(
-                signs, self.validation_fraction, generator(seed, "validation")
-            )
+            kept, held = self._parted(signs, self.validation_fraction, seed)
             train, valid = (rows[kept], signs[kept]), (rows[held], signs[held])
             order, listed = np.concatenate([kept, held]), len(rows)
         else:
             train, valid = (rows, signs), self._checked(*validation)
             order = np.arange(len(rows) + len(valid[1]))
             listed = len(order)
-        given = self.__dict__["score"]
-        if given is not None and given.n_features != rows.shape[1]:
-            raise ParameterError(
-                f"the score reads {given.n_features} features, X has {rows.shape[1]}"
-            )
+        given = self._start(rows.shape[1])
         sample = Sample(*map(torch.from_numpy, (*train, *valid)))
         fit = self._recipe_of(seed, order, listed).fit(
             given, sample, checkpoint=checkpoint, progress=progress
@@ -202,39 +168,6 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.choice_: Choice | None = fit.choice
         self.probability_slope_: float = self._slope(*valid, order[len(train[1]) :])
         return self
-
-    @property
-    def coef_(self) -> Floats:
-        """Weights of a linear score, shape (1, d)."""
-        return self._linear().weight.detach().numpy()[None, :].copy()
-
-    @property
-    def intercept_(self) -> Floats:
-        """Intercept of a linear score, shape (1,)."""
-        return self._linear().bias.detach().numpy()[None].copy()
-
-    def decision_function(self, X: Rows) -> Floats:
-        """Return the score of ``classes_[1]``, nobody moving.
-
-        This is ``score_(X)`` if that class is the favourable one, else its negative.
-        """
-        values = self._values(X)
-        return self._sign() * values
-
-    def predict(self, X: Rows) -> NDArray[Any]:
-        """Return the labels decided, nobody moving."""
-        return self._named(self._values(X) >= 0.0)
-
-    def predict_proba(self, X: Rows) -> Floats:
-        """Return the probabilities of ``classes_``, nobody moving.
-
-        They are the sigmoid of ``probability_slope_`` times the score: at 1/2 where the
-        decision turns, whatever the loss.
-        """
-        from scipy.special import expit
-
-        values = self.decision_function(X) * self.probability_slope_
-        return np.column_stack([expit(-values), expit(values)])
 
     def respond(self, X: Rows, response: Any = None) -> Responses[Any]:
         """Return where people move to in answer to the rule.
@@ -265,17 +198,9 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found = [accuracy_after(self.score_, rows, signs, r).accuracy for r in members.members]
         return min(found) if members.weights is None else float(np.dot(members.weights, found))
 
-    score = _ParameterBesideMethod(ClassifierMixin.score)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        parameters: dict[str, Any] = super().get_params(deep=deep)
-        return parameters | {"score": self.__dict__["score"]}
-
     def __sklearn_tags__(self) -> Any:
         """Say what scikit-learn may expect: two classes."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         # A rule that waits for people to move refuses many of them where they stand.
         tags.classifier_tags.poor_score = self.response != "none"
         return tags
@@ -325,35 +250,3 @@ class StrategicClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _judging_temperature(self) -> float:
         return self.temperature if self.eval_temperature is None else self.eval_temperature
-
-    def _rows(self, X: Rows) -> Floats:
-        check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
-        return np.require(rows, requirements=["C", "W"])
-
-    def _checked(self, X: Rows, y: Rows) -> tuple[Floats, Floats]:
-        """Return rows and signs of people that were not trained on."""
-        rows, given = validate_data(self, X, y, reset=False, dtype=np.float64)
-        labelling.check_known(given, self.classes_)
-        signs = labelling.signs(given, self.favourable_)
-        return np.require(rows, requirements=["C", "W"]), signs
-
-    def _values(self, X: Rows) -> Floats:
-        rows = self._rows(X)
-        with torch.no_grad():
-            values: Floats = self.score_(torch.from_numpy(rows)).numpy()
-        return values
-
-    def _sign(self) -> float:
-        return 1.0 if self.favourable_ == self.classes_[1] else -1.0
-
-    def _named(self, favourable: NDArray[np.bool_]) -> NDArray[Any]:
-        positions = favourable if self._sign() > 0 else ~favourable
-        named: NDArray[Any] = self.classes_[positions.astype(np.intp)]
-        return named
-
-    def _linear(self) -> LinearScore:
-        check_is_fitted(self, "score_")
-        if isinstance(self.score_, LinearScore):
-            return self.score_
-        raise AttributeError(f"a {self.score_.kind} score has no coef_; read score_ instead")

@@ -11,6 +11,7 @@ from countermove.params.base import Parameters
 if TYPE_CHECKING:
     from countermove.recourse.pare_joint import Terms
 
+SearchName = Literal["linear_program", "gradient", "integer_program", "exhaustive"]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -35,7 +36,7 @@ class RecourseParameters(Parameters):
 
     threshold: Probability = 0.5
     largest_action: Annotated[float, Field(gt=0)] | None = None
-    method: Literal["linear_program", "gradient", "integer_program", "exhaustive"] = "linear_program"
+    method: SearchName = "linear_program"
     miss_rate: Probability = 0.05
     failure_probability: Probability = 0.05
     groups: str | None = None

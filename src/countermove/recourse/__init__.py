@@ -1,5 +1,9 @@
 """Recourse: what a refused person can do about it, and what can be promised."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from countermove.recourse.advice import Advice, Reached
 from countermove.recourse.causal import CausalModel
 from countermove.recourse.methods import Settings
@@ -22,6 +26,11 @@ from countermove.recourse.pare_sequence import SequencePromise
 from countermove.recourse.recommend import best_reachable, recommend
 from countermove.recourse.words import advice_table, sentences
 
+if TYPE_CHECKING:
+    from countermove.recourse.classifier import RecourseClassifier
+    from countermove.recourse.curves import curves_frame, recourse_curves, single_step
+    from countermove.recourse.performance import best_f1
+
 __all__ = [
     "Advice",
     "CausalModel",
@@ -30,10 +39,12 @@ __all__ = [
     "PareCalibration",
     "People",
     "Reached",
+    "RecourseClassifier",
     "SequencePromise",
     "Settings",
     "Terms",
     "advice_table",
+    "best_f1",
     "best_reachable",
     "calibrate_after_response",
     "calibrate_pare",
@@ -42,10 +53,30 @@ __all__ = [
     "certify_refused",
     "choose_jointly",
     "choose_threshold",
+    "curves_frame",
     "default_grid",
     "recommend",
+    "recourse_curves",
     "refused_grid",
     "sentences",
+    "single_step",
     "smallest_calibration_size",
     "smallest_group_size",
 ]
+
+_ON_FIRST_USE = {
+    "RecourseClassifier": "classifier",
+    "best_f1": "performance",
+    "curves_frame": "curves",
+    "recourse_curves": "curves",
+    "single_step": "curves",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is heavy to import on first use."""
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_ON_FIRST_USE[name]}"), name)

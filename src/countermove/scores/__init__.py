@@ -2,6 +2,7 @@
 
 from countermove.scores.base import Score
 from countermove.scores.linear import LinearScore
+from countermove.scores.mlp import MLPScore
 from countermove.scores.partly_linear import PartlyLinearScore
 
-__all__ = ["LinearScore", "PartlyLinearScore", "Score"]
+__all__ = ["LinearScore", "MLPScore", "PartlyLinearScore", "Score"]

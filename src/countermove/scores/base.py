@@ -44,9 +44,27 @@ class Score(nn.Module, ABC):
         affine in what can move.
         """
 
+    def gradient(self, X: Tensor) -> Tensor:
+        r"""Return :math:`\nabla_x s` at every row, shape (n, n_features), as a constant.
+
+        It is that of the score as it decides: training noise is off.
+        """
+        noisy = self.training
+        self.eval()
+        try:
+            with torch.enable_grad():
+                at = X.detach().requires_grad_()
+                (gradient,) = torch.autograd.grad(self(at).sum(), at)
+        finally:
+            self.train(noisy)
+        return gradient
+
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return the JSON-ready arguments that rebuild the score without its weights."""
+
+    def noise_from(self, generator: torch.Generator | None) -> None:
+        """Draw the noise of training (dropout) from ``generator``; most scores have none."""
 
     def at_threshold(self, probability: float, slope: float = 1.0) -> Self:
         r"""Return the rule "probability of at least ``probability``" as a score.

@@ -25,12 +25,15 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import ModelFileError, nearest
 from countermove.scores.base import Score
 from countermove.scores.linear import LinearScore
+from countermove.scores.mlp import MLPScore
 from countermove.scores.partly_linear import PartlyLinearScore
 
 FORMAT_VERSION = 1
 WEIGHTS = "score.safetensors"
 DESCRIPTION = "model.json"
-_KINDS: dict[str, type[Score]] = {kind.kind: kind for kind in (LinearScore, PartlyLinearScore)}
+_KINDS: dict[str, type[Score]] = {
+    kind.kind: kind for kind in (LinearScore, PartlyLinearScore, MLPScore)
+}
 
 
 @dataclass(frozen=True)

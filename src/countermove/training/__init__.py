@@ -2,6 +2,15 @@
 
 from countermove.training.history import EpochRecord, History
 from countermove.training.losses import Loss, balanced_weights
-from countermove.training.trainer import Objective, Sample, Trainer
+from countermove.training.trainer import Objective, Sample, Trainer, Verdict
 
-__all__ = ["EpochRecord", "History", "Loss", "Objective", "Sample", "Trainer", "balanced_weights"]
+__all__ = [
+    "EpochRecord",
+    "History",
+    "Loss",
+    "Objective",
+    "Sample",
+    "Trainer",
+    "Verdict",
+    "balanced_weights",
+]

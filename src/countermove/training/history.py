@@ -15,7 +15,8 @@ class EpochRecord:
     """One epoch; epoch 0 is the start, before any step.
 
     ``train_loss`` is the mean over the epoch's batches, each at the weights it
-    met; ``validation_accuracy`` is measured after people's response.
+    met; ``validation_accuracy`` is measured after people's response;
+    ``validation_merit`` is what the objective chooses epochs by, None: the accuracy.
     """
 
     epoch: int
@@ -23,11 +24,18 @@ class EpochRecord:
     validation_loss: float
     validation_accuracy: float
     seconds: float
+    validation_merit: float | None = None
+
+    @property
+    def merit(self) -> float:
+        """What epochs are chosen by; higher is better."""
+        given = self.validation_merit
+        return self.validation_accuracy if given is None else given
 
     def better_than(self, other: EpochRecord, by: str = "accuracy") -> bool:
-        """Tell whether validation prefers this epoch: accuracy, then loss; or by the loss alone."""
-        if by == "accuracy" and self.validation_accuracy != other.validation_accuracy:
-            return self.validation_accuracy > other.validation_accuracy
+        """Tell whether validation prefers this epoch: merit, then loss; or by the loss alone."""
+        if by == "accuracy" and self.merit != other.merit:
+            return self.merit > other.merit
         return self.validation_loss < other.validation_loss
 
 

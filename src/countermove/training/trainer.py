@@ -11,11 +11,11 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -38,14 +38,22 @@ OPTIMISERS = ("adam", "lbfgs")
 CRITERIA = ("accuracy", "loss")
 
 
+class Verdict(NamedTuple):
+    """Accuracy after response, loss and, where epochs are not chosen by accuracy, the merit."""
+
+    accuracy: float
+    loss: float
+    merit: float | None = None
+
+
 class Objective(Protocol):
     """What is minimised on the training rows and judged on the validation rows."""
 
     def loss(self, score: Score, X: Tensor, y: Tensor) -> Tensor:
         """Return the differentiable loss of a batch."""
 
-    def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float]:
-        """Return accuracy after response and loss, without gradients."""
+    def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float] | Verdict:
+        """Return accuracy after response and loss, and a merit if it decides; no gradients."""
 
     def for_epoch(self, epoch: int) -> Self:
         """Return the objective of an epoch counted from 0; most do not change."""
@@ -98,13 +106,14 @@ class Trainer:
         Upper bound on epochs; 0 only judges the start.
     patience
         Stop after so many epochs without a better one on validation (higher
-        accuracy after response, or the same at a lower loss).
+        accuracy after response, or whatever merit the objective has, or the same at
+        a lower loss).
     seed
-        Decides every shuffle.
+        Decides every shuffle and the noise of the score (dropout; L-BFGS has none).
     stop_by
-        What makes an epoch better on validation: ``"accuracy"`` (then the loss), or the
-        ``"loss"`` alone, for rules whose intercept is settled afterwards: until then their
-        accuracy says little about their direction.
+        What makes an epoch better on validation: ``"accuracy"`` (or the objective's merit;
+        then the loss), or the ``"loss"`` alone, for rules whose intercept is settled
+        afterwards: until then their accuracy says little about their direction.
     """
 
     optimiser: str = "adam"
@@ -246,12 +255,13 @@ class _Run:
         step, zero_grad = self.optimiser.step, self.optimiser.zero_grad
         of_rows, score = self.objective.of_rows, self.score
         total = torch.zeros((), dtype=torch.float64)
-        for X, y, rows in zip(X_batches, y_batches, people, strict=True):
-            loss = of_rows(rows).loss(score, X, y)
-            zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            step()
-            total.add_(loss.detach(), alpha=len(y))
+        with _noisy(score, torch_generator(self.trainer.seed, f"noise:{self.epoch}")):
+            for X, y, rows in zip(X_batches, y_batches, people, strict=True):
+                loss = of_rows(rows).loss(score, X, y)
+                zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                step()
+                total.add_(loss.detach(), alpha=len(y))
         return total
 
     def _full_batch(self) -> Tensor:
@@ -273,9 +283,10 @@ class _Run:
         sample = self.sample
         held = torch.arange(len(sample.y), len(sample.y) + len(sample.y_validation))
         with torch.no_grad():
-            accuracy, loss = self.objective.of_rows(held).judge(
+            verdict = self.objective.of_rows(held).judge(
                 self.score, sample.X_validation, sample.y_validation
             )
+            accuracy, loss, merit = Verdict(*verdict)
             if train_loss is None:
                 train_loss = float(self.of_training().loss(self.score, sample.X, sample.y))
         if not (math.isfinite(train_loss) and math.isfinite(loss)):
@@ -284,7 +295,7 @@ class _Run:
                 f"lower the learning rate ({self.trainer.learning_rate}) or check the features"
             )
         seconds = time.perf_counter() - started
-        record = EpochRecord(len(self.records), train_loss, loss, accuracy, seconds)
+        record = EpochRecord(len(self.records), train_loss, loss, accuracy, seconds, merit)
         self.records.append(record)
         if record.better_than(self.records[self.best], self.trainer.stop_by):
             self.best = record.epoch
@@ -325,6 +336,18 @@ class _Run:
                 for target, stored in zip(targets, checkpoint.state[name], strict=True):
                     target.copy_(stored)
         self.optimiser.load_state_dict(dict(checkpoint.state["optimiser"]))
+
+
+@contextmanager
+def _noisy(score: Score, generator: torch.Generator) -> Iterator[None]:
+    """Turn the score's training noise on for an epoch, drawn from ``generator`` only."""
+    score.noise_from(generator)
+    score.train()
+    try:
+        yield
+    finally:
+        score.eval()
+        score.noise_from(None)
 
 
 def _optimiser(trainer: Trainer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:

@@ -1,0 +1,264 @@
+"""What a rule's recourse is worth: rates, cost, groups, robustness, plausibility.
+
+The audit believes nobody: every claimed action is applied and judged again on
+the rule, and measured against the allowed actions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.errors import DataError
+from countermove.people import ActionSet, Cost, QuadraticCost
+from countermove.randomness import generator
+from countermove.recourse.audit_brittleness import Brittleness, brittleness
+from countermove.recourse.audit_distribution import TwoSampleTest, in_distribution
+from countermove.recourse.audit_groups import GroupRecourse, recourse_by_group
+from countermove.recourse.intervals import Share, share
+from countermove.recourse.models import score_of, slope_of
+from countermove.recourse.performance import Performance, approves, performance, scores_of
+from countermove.scores import Score
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class AdviceLike(Protocol):
+    """What the audit reads of advice: actions (NaN where none) and statuses, per person."""
+
+    @property
+    def action(self) -> Floats: ...  # noqa: D102
+    @property
+    def status(self) -> NDArray[Any]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class RecourseSummary:
+    """How many people have a way back, and what it asks of them.
+
+    Parameters
+    ----------
+    people, refused
+        How many were judged, and refused.
+    recourse_neg, recourse_all
+        Verified recourse among the refused; approved or verified among all.
+    statuses
+        People per status, as advised.
+    broken_claims
+        Rows advised FOUND whose action the rule does not approve.
+    outside
+        Rows whose action is not allowed; None when no actions were given.
+    mean_cost, median_cost
+        Over verified recourse, in units of the cost; None when there is none.
+    features_touched
+        Mean number of features a verified action changes, a one-hot group once if the
+        advice counts so; None when there is none.
+    touched
+        Share of verified actions that change each feature.
+    """
+
+    people: int
+    refused: int
+    recourse_neg: Share
+    recourse_all: Share
+    statuses: dict[str, int]
+    broken_claims: tuple[int, ...]
+    outside: tuple[int, ...] | None
+    mean_cost: float | None
+    median_cost: float | None
+    features_touched: float | None
+    touched: dict[str, float]
+
+
+@dataclass(frozen=True)
+class RecourseAudit:
+    """The audit of one rule and one set of advice.
+
+    ``robust_actions`` is the share of verified actions that still work when
+    :math:`N(0, sd^2)` is added to every actionable feature of the action, one draw each.
+    """
+
+    threshold: float
+    performance: Performance
+    recourse: RecourseSummary
+    groups: tuple[GroupRecourse, ...]
+    robust_actions: Share
+    noise_sd: float
+    brittleness: Brittleness
+    in_distribution: tuple[TwoSampleTest, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-ready description, as stored in ``recourse_audit.json``."""
+        return asdict(self)
+
+
+def audit(
+    model: Any,
+    X: Floats,
+    y: NDArray[Any],
+    advice: AdviceLike,
+    *,
+    threshold: float = 0.5,
+    groups: NDArray[Any] | None = None,
+    reference: str | None = None,
+    actions: ActionSet | None = None,
+    cost: Cost | None = None,
+    real: Floats | None = None,
+    features: tuple[str, ...] | None = None,
+    noise_sd: float = 0.1,
+    radius: float = 0.1,
+    level: float = 0.95,
+    seed: int = 0,
+) -> RecourseAudit:
+    """Audit advice given on a rule.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier or a `Score`.
+    X, y
+        Held-out people, shape (n, d), standardised units; labels of the classifier, or
+        positive for favourable.
+    advice
+        ``action`` of shape (n, d), NaN where none is known, and ``status`` of shape (n,).
+        Where there is an ``effect`` it is what changes in all, and where there is an
+        ``n_changed`` it counts the features touched.
+    threshold
+        Probability that is favourable.
+    groups, reference
+        Group of each person, and the one to compare with (None: the largest).
+    actions
+        What is allowed; None: the model's ``actions_``. Noise touches movable features.
+    cost
+        Prices the actions; None: their squared length.
+    real
+        Rows real people are taken from (training rows); None: ``X``.
+    features
+        Their names.
+    noise_sd, radius
+        Of the noise, and the longest DeepFool change that counts as small.
+    level
+        Of every interval on its own.
+    seed
+        Decides every draw.
+    """
+    X, real = np.asarray(X, np.float64), np.asarray(X if real is None else real, np.float64)
+    rule, allowed = _rule(model, threshold), actions or getattr(model, "actions_", None)
+    facts = _Facts(rule, X, advice)
+    columns = _movable(allowed, facts.action)
+    price = QuadraticCost() if cost is None else cost
+    paid = np.full(len(X), np.nan)
+    who = facts.verified
+    paid[who] = price.price(X[who], X[who] + facts.action[who])
+    by_group: tuple[GroupRecourse, ...] = ()
+    if groups is not None:
+        labels = np.asarray(groups)
+        by_group = recourse_by_group(
+            labels, facts.refused, facts.verified, paid, reference=reference, level=level
+        )
+    return RecourseAudit(
+        threshold=threshold,
+        performance=performance(scores_of(rule, X), _favourable(model, np.asarray(y))),
+        recourse=_summary(facts, paid, _outside(allowed, X, facts.action), features, level),
+        groups=by_group,
+        robust_actions=_robust(facts, columns, noise_sd, level, seed),
+        noise_sd=noise_sd,
+        brittleness=brittleness(
+            rule, X, columns, real, sd=noise_sd, radius=radius, level=level, seed=seed
+        ),
+        in_distribution=in_distribution(
+            facts.after[facts.verified], real[approves(rule, real)], level=level, seed=seed
+        ),
+    )
+
+
+class _Facts:
+    """What the rule says of people before and after the advice."""
+
+    def __init__(self, rule: Score, X: Floats, advice: AdviceLike) -> None:
+        self.rule, self.status = rule, np.asarray(advice.status).astype(str)
+        self.action = np.asarray(advice.action, np.float64)
+        if self.action.shape != X.shape or self.status.shape != X.shape[:1]:
+            raise DataError(
+                f"{X.shape[0]} people of {X.shape[1]} features need actions of that shape and one "
+                f"status each, got {self.action.shape} and {self.status.shape}"
+            )
+        effect = getattr(advice, "effect", None)
+        self.after: Floats = X + (self.action if effect is None else effect)
+        # A search that knows its one-hot groups counts each of them once.
+        count = getattr(advice, "n_changed", None)
+        self.n_changed = (self.action != 0.0).sum(axis=1) if count is None else np.asarray(count)
+        self.refused: Mask = ~approves(rule, X)
+        claimed = self.status == "FOUND"
+        works = claimed & np.all(np.isfinite(self.after), axis=1)
+        works[works] = approves(rule, self.after[works])
+        self.verified: Mask = works & self.refused
+        self.broken: Mask = claimed & ~works
+
+
+def _summary(
+    facts: _Facts,
+    paid: Floats,
+    outside: tuple[int, ...] | None,
+    features: tuple[str, ...] | None,
+    level: float,
+) -> RecourseSummary:
+    refused, verified = facts.refused, facts.verified
+    changed = facts.action[verified] != 0.0
+    names = features or tuple(f"x{j}" for j in range(changed.shape[1]))
+    if len(names) != changed.shape[1]:
+        raise DataError(f"{changed.shape[1]} features have {len(names)} names")
+    any_paid = bool(verified.any())
+    statuses, counts = np.unique(facts.status, return_counts=True)
+    return RecourseSummary(
+        people=len(refused),
+        refused=int(refused.sum()),
+        recourse_neg=share(verified[refused], level),
+        recourse_all=share(~refused | verified, level),
+        statuses=dict(zip(statuses.tolist(), counts.tolist(), strict=True)),
+        broken_claims=tuple(np.flatnonzero(facts.broken).tolist()),
+        outside=outside,
+        mean_cost=float(paid[verified].mean()) if any_paid else None,
+        median_cost=float(np.median(paid[verified])) if any_paid else None,
+        features_touched=float(facts.n_changed[verified].mean()) if any_paid else None,
+        touched=dict(zip(names, changed.mean(axis=0).tolist(), strict=True)) if any_paid else {},
+    )
+
+
+def _robust(facts: _Facts, columns: Mask, sd: float, level: float, seed: int) -> Share:
+    after = facts.after[facts.verified]
+    noise = generator(seed, "noisy actions").standard_normal(after.shape)
+    return share(approves(facts.rule, after + sd * noise * columns), level)
+
+
+def _rule(model: Any, threshold: float) -> Score:
+    return score_of(model).at_threshold(threshold, slope_of(model)).eval()
+
+
+def _outside(actions: ActionSet | None, X: Floats, action: Floats) -> tuple[int, ...] | None:
+    if actions is None:
+        return None
+    known: Mask = np.all(np.isfinite(action), axis=1)
+    # NaN is inside nothing; those without an action make no claim.
+    inside = actions.contains(X, np.where(known[:, None], action, 0.0))
+    return tuple(np.flatnonzero(known & ~inside).tolist())
+
+
+def _movable(actions: ActionSet | None, action: Floats) -> Mask:
+    if actions is None:
+        touched: Mask = np.any(np.nan_to_num(action) != 0.0, axis=0)
+        return touched
+    d = action.shape[1]
+    limits = actions.bounds(len(action), d)
+    free: Mask = actions.movable_among(d) & np.any(limits.lower < limits.upper, axis=0)
+    return free
+
+
+def _favourable(model: Any, y: NDArray[Any]) -> Mask:
+    wanted = getattr(model, "favourable_", None)
+    favourable: Mask = np.asarray(y > 0 if wanted is None else y == wanted, bool)
+    return favourable

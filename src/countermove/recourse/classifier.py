@@ -1,0 +1,230 @@
+"""A scikit-learn classifier trained so that those it refuses have a way back."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
+from countermove.people import ActionSet
+from countermove.randomness import torch_generator
+from countermove.recourse.limits import usual_actions, with_limits
+from countermove.recourse.objective import RecourseRisk
+from countermove.recourse.one_hot import movable_groups
+from countermove.response import Response
+from countermove.response.named import named_response
+from countermove.scores import MLPScore, Score
+from countermove.training import History, Loss, Sample, Trainer, balanced_weights
+from countermove.training import labels as labelling
+from countermove.training.estimator import Rows, ScoreClassifier
+
+ClassWeight = str | Mapping[Any, float] | None
+
+
+class RecourseClassifier(ScoreClassifier):
+    r"""Learn a rule that decides well and leaves the refused an action to take.
+
+    .. math:: \min_s \frac1n \sum_i \ell\bigl(s(x_i), y_i\bigr)
+              + \lambda \min_{\delta \in \Delta_i} \ell\bigl(s(x_i + \delta), 1\bigr)
+
+    This raises the share of people with recourse; it promises nothing (that is what
+    calibration is for). See `countermove.recourse.objective.RecourseRisk`.
+
+    Parameters
+    ----------
+    actions
+        :math:`\Delta`, in the units of ``X``; bounds of shape (n, d) are those of
+        the rows given to ``fit``. None: every feature by at most 0.75.
+    recourse_weight
+        :math:`\lambda \ge 0`; 0 is plain training.
+    hidden, activation, dropout
+        Of the network (`MLPScore`), unless ``score`` is given.
+    score
+        A `Score` to start from (copied) instead of the network.
+    response
+        People's answer inside the loss of the labels: a name (``"best"``, ``"smooth"``,
+        ``"none"``) or a `Response`; it needs a ``score`` with a slope. None: nobody moves.
+    class_weight
+        Of the labels' loss, never of the recourse term: None; ``"balanced"``, both
+        classes the same say and mean weight one; or a weight per label.
+    learning_rate, batch_size, max_epochs, patience
+        See `Trainer`; the defaults are the published ones, with all 15 epochs run.
+    validation_fraction
+        Share of the rows, per class, that chooses the epoch; 0: the training rows do.
+    selection
+        What epochs are chosen by: ``"f1"`` (highest over all thresholds, for a threshold
+        that is chosen afterwards), ``"loss"`` or ``"accuracy"`` (at one half).
+    favourable
+        Label people want; None: ``classes_[1]``.
+    random_state
+        Decides the split, the start, the shuffles and dropout.
+
+    Attributes
+    ----------
+    score_ : Score
+        The rule at threshold one half, dropout off.
+    actions_ : ActionSet
+        What was trained for.
+    history_ : History
+        Epoch by epoch.
+    classes_, favourable_
+        Both labels, and the one people want.
+    train_ids_ : array
+        Ids of every row that decided something here, if ids were given to ``fit``.
+    """
+
+    def __init__(
+        self,
+        actions: ActionSet | None = None,
+        recourse_weight: float = 0.8,
+        hidden: Sequence[int] = (100, 100, 100),
+        activation: str = "tanh",
+        dropout: float = 0.3,
+        score: Score | None = None,
+        response: Any = None,
+        class_weight: ClassWeight = None,
+        learning_rate: float = 0.002,
+        batch_size: int = 15,
+        max_epochs: int = 15,
+        patience: int = 15,
+        validation_fraction: float = 0.2,
+        selection: str = "f1",
+        favourable: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.actions = actions
+        self.recourse_weight = recourse_weight
+        self.hidden = hidden
+        self.activation = activation
+        self.dropout = dropout
+        self.score = score
+        self.response = response
+        self.class_weight = class_weight
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.selection = selection
+        self.favourable = favourable
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Rows,
+        y: Rows,
+        *,
+        ids: Rows | None = None,
+        validation: tuple[Rows, Rows] | None = None,
+        checkpoint: Path | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X, y
+            People, shape (n, d), and two labels.
+        ids
+            Row ids, kept as ``train_ids_`` so that calibration can tell overlap.
+        validation
+            Rows to choose the epoch by; by default a share of ``X, y`` is set aside.
+        checkpoint, progress
+            See `Trainer.fit`.
+        """
+        rows, signs = self._people(X, y, self.favourable)
+        n, d = rows.shape
+        seed = labelling.seed_from(self.random_state)
+        actions = usual_actions(d) if self.actions is None else self.actions
+        limited = with_limits(rows, actions)
+        if validation is None:
+            kept, held = self._parted(signs, self.validation_fraction, seed)
+            parts = (limited[kept], signs[kept], limited[held], signs[held])
+        else:
+            others, other_signs = self._checked(*validation)
+            parts = (limited, signs, with_limits(others, actions), other_signs)
+        sample = Sample(*map(torch.from_numpy, parts))
+        score = self._begin(d, seed)
+        objective = self._objective(d, actions, sample.y)
+        trainer = Trainer(
+            learning_rate=self.learning_rate,
+            batch_size=self.batch_size,
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+            seed=seed,
+        )
+        self.history_: History = trainer.fit(
+            score, objective, sample, checkpoint=checkpoint, progress=progress
+        )
+        self.score_, self.actions_ = score, actions
+        if ids is not None:
+            self.train_ids_: NDArray[Any] = _checked_ids(ids, n)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what scikit-learn may expect of decisions at one half."""
+        tags = super().__sklearn_tags__()
+        # The recourse term approves more than the labels say, and the best F1 is at another cut.
+        tags.classifier_tags.poor_score = self.recourse_weight != 0.0 or self.selection == "f1"
+        return tags
+
+    def _begin(self, n_features: int, seed: int) -> Score:
+        given = self._start(n_features)
+        if given is not None:
+            return copy.deepcopy(given)
+        if self.response is not None:
+            raise ParameterError(
+                "a response reads the slope of the score, which a network of all features lacks; "
+                "give score=LinearScore(d) or PartlyLinearScore(d, movable)"
+            )
+        draws = torch_generator(seed, "start")
+        return MLPScore(n_features, self.hidden, self.activation, self.dropout, draws)
+
+    def _objective(self, n_features: int, actions: ActionSet, y: Tensor) -> RecourseRisk:
+        response = self.response
+        if isinstance(response, str):
+            response = named_response(response, actions=actions)
+        elif response is not None and not isinstance(response, Response):
+            raise ParameterError(f"response is None, a name or a Response, got {response!r}")
+        return RecourseRisk(
+            n_features,
+            self.recourse_weight,
+            Loss("logistic", self._weights(y)),
+            response,
+            actions.A,
+            movable_groups(actions, n_features),
+            self.selection,
+        )
+
+    def _weights(self, y: Tensor) -> tuple[float, float] | None:
+        """Return the weights of the refused and the favoured class."""
+        given = self.class_weight
+        if given is None:
+            return None
+        if isinstance(given, str):
+            if given != "balanced":
+                hint = nearest(given, ("balanced",))
+                raise UnknownNameError(f"no class_weight is called {given!r}: {hint}, or None")
+            return balanced_weights(y)
+        labels = self.classes_.tolist()
+        if not isinstance(given, Mapping) or set(given) != set(labels):
+            raise ParameterError(
+                f"class_weight is None, 'balanced' or a weight for each of the labels "
+                f"{shown(labels)}, got {given!r}"
+            )
+        refused = next(label for label in labels if label != self.favourable_)
+        return float(given[refused]), float(given[self.favourable_])
+
+
+def _checked_ids(ids: Rows, n_rows: int) -> NDArray[Any]:
+    given = np.asarray(ids)
+    if given.shape != (n_rows,):
+        raise DataError(f"{n_rows} people need as many ids, got shape {given.shape}")
+    return given.copy()

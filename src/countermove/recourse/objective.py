@@ -1,0 +1,167 @@
+r"""Training for recourse: the loss where people stand, and where they could get to.
+
+.. math:: \min_s \frac1n \sum_i \ell\bigl(s(x_i), y_i\bigr)
+          + \lambda \min_{\delta \in \Delta_i} \ell\bigl(s(x_i + \delta), 1\bigr)
+
+One more objective of the one trainer; :math:`\lambda = 0` is plain training.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.recourse.limits import split_limits
+from countermove.recourse.one_hot import Group
+from countermove.recourse.performance import best_f1
+from countermove.response.base import Response
+from countermove.scores import Score
+from countermove.training import Loss, Verdict
+
+SELECTIONS = ("f1", "loss", "accuracy")
+
+
+@dataclass(frozen=True)
+class RecourseRisk:
+    r"""Mean loss plus ``recourse_weight`` times the mean loss after the best small action.
+
+    The inner minimum is that of the linearised problem (Eq. 2 of the recourse paper).
+    A loss of the favourable label falls in the score, so it reads
+
+    .. math:: \delta^*_i = \arg\max_{\delta \in \Delta_i} \nabla_x s(x_i) \cdot \delta ,
+
+    exact by signs in a box (by categories in a one-hot group) and by a linear program in
+    a polytope. It is the action
+    against the rule as published, hence taken with dropout *off* (the published code
+    takes it on one random thinning of the network); the loss at :math:`x + \delta^*`
+    sees the same dropout as the rest. No gradient passes through :math:`\delta^*`: it is
+    piecewise constant in the weights.
+
+    Rows are those of `countermove.recourse.limits.with_limits`.
+
+    Parameters
+    ----------
+    n_features
+        :math:`d`.
+    recourse_weight
+        :math:`\lambda \ge 0`.
+    loss_function
+        Of the labels, with its class weights; the recourse term has the same loss,
+        unweighted.
+    response
+        People's answer: the labels are then judged after it, recourse where people
+        stand. None: nobody moves.
+    constraints
+        :math:`A` of :math:`A\delta + b \ge 0`, shape (m, d); None for boxes.
+    groups
+        One-hot columns that move jointly (`countermove.recourse.one_hot.movable_groups`).
+    selection
+        What epochs are chosen by on validation: ``"f1"`` (the best over all
+        thresholds), ``"loss"`` (the whole objective) or ``"accuracy"``.
+    """
+
+    n_features: int
+    recourse_weight: float = 0.8
+    loss_function: Loss = field(default_factory=lambda: Loss("logistic"))
+    response: Response | None = None
+    constraints: NDArray[np.float64] | None = None
+    groups: tuple[Group, ...] = ()
+    selection: str = "f1"
+
+    def __post_init__(self) -> None:
+        if not (self.recourse_weight >= 0.0 and math.isfinite(self.recourse_weight)):
+            raise ParameterError(
+                f"recourse_weight is a finite number ≥ 0, got {self.recourse_weight!r}; "
+                "0 is training without recourse"
+            )
+        if self.selection not in SELECTIONS:
+            hint = nearest(str(self.selection), SELECTIONS)
+            raise UnknownNameError(f"no selection is called {self.selection!r}: {hint}")
+
+    def loss(self, score: Score, X: Tensor, y: Tensor) -> Tensor:
+        """Return the objective of a batch of rows with limits."""
+        return self._parts(score, X, y)[1]
+
+    def judge(self, score: Score, X: Tensor, y: Tensor) -> Verdict:
+        """Return accuracy (after response), the objective and the merit of an epoch."""
+        scores, loss = self._parts(score, X, y)
+        favourable = y > 0
+        accuracy = float(((scores >= 0.0) == favourable).sum()) / len(y)
+        merit = None
+        if self.selection == "loss":
+            merit = -float(loss.detach())
+        elif self.selection == "f1":
+            merit = best_f1(scores.detach().numpy(), favourable.numpy())[1]
+        return Verdict(accuracy, float(loss.detach()), merit)
+
+    def for_epoch(self, epoch: int) -> Self:
+        """Return the risk of an epoch: some responses are solved more closely as epochs pass."""
+        response = None if self.response is None else self.response.for_epoch(epoch)
+        return self if response is self.response else replace(self, response=response)
+
+    def of_rows(self, rows: Tensor) -> Self:
+        """Return the risk of some people of the sample; limits travel in the rows themselves."""
+        response = None if self.response is None else self.response.of_rows(rows)
+        return self if response is self.response else replace(self, response=response)
+
+    def parameters(self) -> Iterable[nn.Parameter]:
+        """Return nothing: only the score is learned."""
+        return ()
+
+    def action(self, score: Score, rows: Tensor) -> Tensor:
+        r"""Return :math:`\delta^*`, shape (n, d), without gradient."""
+        X, low, high, offsets = split_limits(rows, self.n_features)
+        gradient = score.gradient(X)
+        if self.constraints is None:
+            step = box_step(gradient, low, high)
+            for group in self.groups:
+                step[:, group.columns] = group.step(X, gradient, low, high)
+            return step
+        return _polytope_step(gradient, low, high, self.constraints, offsets)
+
+    def _parts(self, score: Score, rows: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the scores the labels are judged by, and the objective."""
+        X, n = rows[:, : self.n_features], len(y)
+        if self.recourse_weight == 0.0:
+            scores = self._answered(score, X)
+            return scores, self.loss_function(scores, y)
+        x_new = X + self.action(score, rows)
+        if self.response is None:
+            # One pass for both: for a few dozen rows calls are the price, not sums.
+            scores, reached = score(torch.cat((X, x_new))).split(n)
+        else:
+            scores, reached = self._answered(score, X), score(x_new)
+        return scores, self.loss_function(scores, y) + self.recourse_weight * self._wish(reached)
+
+    def _answered(self, score: Score, X: Tensor) -> Tensor:
+        return score(X) if self.response is None else self.response.scores_after(score, X)
+
+    def _wish(self, reached: Tensor) -> Tensor:
+        """Return the unweighted loss of being refused after the action."""
+        return Loss(self.loss_function.name)(reached, torch.ones_like(reached))
+
+
+def box_step(gradient: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    r"""Return :math:`\arg\max_{low \le \delta \le high} g \cdot \delta`, a vertex by signs.
+
+    A feature of no slope moves only as far as its bounds force it to.
+    """
+    still = torch.zeros((), dtype=gradient.dtype).clamp(low, high)
+    return torch.where(gradient > 0.0, high, torch.where(gradient < 0.0, low, still))
+
+
+def _polytope_step(
+    gradient: Tensor, low: Tensor, high: Tensor, A: NDArray[np.float64], b: Tensor
+) -> Tensor:
+    from countermove.recourse.linear_step import linear_step
+
+    step = linear_step(gradient.numpy(), low.numpy(), high.numpy(), A, b.numpy())
+    return torch.from_numpy(step)
