@@ -23,6 +23,8 @@ def test_chain_leaves_the_promised_files(finished):
     for name in ("metrics.json", "certificates.json", "report.html", "accuracy.json"):
         assert (data / "08_reporting" / "tiny" / name).stat().st_size > 0
     assert (data / "07_model_output" / "tiny" / "decisions.parquet").exists()
+    assert (data / "07_model_output" / "tiny" / "advice.csv").exists()
+    assert (data / "08_reporting" / "tiny" / "recourse_audit.json").exists()
     for stage in ("blind", "strategic", "recourse"):
         versions = list((data / "06_models" / "tiny" / stage).glob(f"*/{stage}/model.json"))
         assert len(versions) == 1

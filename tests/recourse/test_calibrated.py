@@ -15,7 +15,8 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import CalibrationError, DataError, UnknownNameError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import Terms
-from countermove.recourse.calibrated import calibrate_model, decisions
+from countermove.recourse.advised import advise
+from countermove.recourse.calibrated import calibrate_model
 from countermove.recourse.pare_reach import reach_of
 from countermove.response import BestResponse
 from countermove.scores import LinearScore
@@ -149,11 +150,40 @@ def test_too_few_rows_say_how_many_are_needed():
 @pytest.mark.parametrize("slope", [1.0, 3.0])
 def test_decisions_agree_with_probability_and_reach(slope):
     rule = calibrated(model=model_of(slope))
-    told = decisions(rule.model, rows(500, 2), SCHEMA, ACTIONS, 0.5)
-    favourable = told["decision"] == 1
-    assert (favourable == (told["probability"] >= rule.facts["threshold"])).all()
-    assert (told.loc[favourable, "status"] == "NOT_NEEDED").all()
+    told = told_of(rule, largest_action=0.5)
+    favourable = told.decisions["decision"] == 1
+    assert (favourable == (told.decisions["probability"] >= rule.facts["threshold"])).all()
+    assert (told.decisions.loc[favourable, "status"] == "NOT_NEEDED").all()
     X = rows_of(rows(500, 2), SCHEMA).X[~favourable.to_numpy()]
     reaches = reach_of(rule.model, ACTIONS, largest_action=0.5)(X) >= 0
-    assert (told.loc[~favourable, "status"].eq("FOUND") == reaches).all()
-    assert set(told["status"]) == {"NOT_NEEDED", "FOUND", "PROVEN_NONE"}
+    assert (told.decisions.loc[~favourable, "status"].eq("FOUND") == reaches).all()
+    assert set(told.decisions["status"]) == {"NOT_NEEDED", "FOUND", "PROVEN_NONE"}
+
+
+@pytest.mark.parametrize("slope", [1.0, 3.0])
+def test_advice_leads_over_the_bar_in_original_units(slope):
+    rule = calibrated(model=model_of(slope))
+    advice = told_of(rule).advice
+    found = advice[advice["status"] == "FOUND"]
+    people = rows(500, 2).set_index("row_id").loc[found["row_id"]]
+    # The toy's units are its own: mean 0, scale 1.
+    moved = people["a"].to_numpy() + found["change:a"].to_numpy()
+    score = moved + 2.0 * people["b"].to_numpy() - 0.5
+    chance = 1.0 / (1.0 + np.exp(-slope * score))
+    assert (chance >= rule.facts["threshold"] - 1e-12).all()
+    assert found["words"].str.startswith("Raise a from").all()
+
+
+def test_the_audit_counts_the_same_people_by_group():
+    rule = calibrated()
+    told = told_of(rule)
+    refused = int((told.decisions["decision"] == -1).sum())
+    assert told.audit["recourse"]["refused"] == refused
+    assert sum(group["refused"] for group in told.audit["groups"]["tribe"]) == refused
+    assert told.audit["recourse"]["broken_claims"] == ()
+    json.dumps(told.audit, allow_nan=False)
+
+
+def told_of(rule, largest_action=None):
+    terms = Terms(largest_action=largest_action)
+    return advise(rule.model, rows(500, 2), rows(400, 5, "t"), SCHEMA, RESPONSE, terms, seed=0)

@@ -150,10 +150,7 @@ def audit(
     rule, allowed = _rule(model, threshold), actions or getattr(model, "actions_", None)
     facts = _Facts(rule, X, advice)
     columns = _movable(allowed, facts.action)
-    price = QuadraticCost() if cost is None else cost
-    paid = np.full(len(X), np.nan)
-    who = facts.verified
-    paid[who] = price.price(X[who], X[who] + facts.action[who])
+    paid = facts.paid(X, cost)
     by_group: tuple[GroupRecourse, ...] = ()
     if groups is not None:
         labels = np.asarray(groups)
@@ -174,6 +171,19 @@ def audit(
             facts.after[facts.verified], real[approves(rule, real)], level=level, seed=seed
         ),
     )
+
+
+def audited_groups(
+    model: Any,
+    X: Floats,
+    advice: AdviceLike,
+    threshold: float,
+    cost: Cost | None,
+    groups: NDArray[Any],
+) -> tuple[GroupRecourse, ...]:
+    """Return the part of `audit` that goes by group, for one grouping."""
+    facts = _Facts(_rule(model, threshold), X, advice)
+    return recourse_by_group(groups, facts.refused, facts.verified, facts.paid(X, cost))
 
 
 class _Facts:
@@ -198,6 +208,14 @@ class _Facts:
         works[works] = approves(rule, self.after[works])
         self.verified: Mask = works & self.refused
         self.broken: Mask = claimed & ~works
+
+    def paid(self, X: Floats, cost: Cost | None) -> Floats:
+        """Return the price of every verified action, NaN where there is none."""
+        price = QuadraticCost() if cost is None else cost
+        paid = np.full(len(X), np.nan)
+        who = self.verified
+        paid[who] = price.price(X[who], X[who] + self.action[who])
+        return paid
 
 
 def _summary(

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy.special import logit
 
 from countermove.certificates import Certificate
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.errors import UnknownNameError, nearest
-from countermove.people import ActionSet
-from countermove.recourse.models import slope_of, values
+from countermove.recourse.models import slope_of
 from countermove.recourse.pare import PareCalibration, calibrate_pare
 from countermove.recourse.pare_checks import check_disjoint
 from countermove.recourse.pare_choice import measure_after_response
@@ -24,7 +21,6 @@ from countermove.recourse.pare_joint import JointChoice, People, Terms, choose_j
 from countermove.recourse.pare_reach import Floats, Reach, reach_of
 from countermove.recourse.pare_refused import certify_refused, refused_certificate, refused_grid
 from countermove.response import Response
-from countermove.scores.probability import probability
 from countermove.scores.storage import PublishedModel
 
 
@@ -187,32 +183,3 @@ def _compared(
             "approved": float(at.approved[0]),
         }
     return compared
-
-
-def decisions(
-    model: PublishedModel,
-    table: pd.DataFrame,
-    schema: Schema,
-    actions: ActionSet,
-    largest_action: float | None,
-    method: str = "linear_program",
-) -> pd.DataFrame:
-    """Return one row per person: row_id, decision, probability, status.
-
-    ``probability`` is on the scale of the threshold, to be read against it;
-    ``status`` says whether a refused person has a way back (FOUND, PROVEN_NONE) or
-    needs none (NOT_NEEDED).
-    """
-    people = rows_of(table, schema)
-    scores = values(model.score, people.X)
-    reached = reach_of(model, actions, method, largest_action)(people.X)
-    slope, threshold = slope_of(model), float(model.about["threshold"])
-    refused = np.where(reached >= 0.0, "FOUND", "PROVEN_NONE")
-    return pd.DataFrame(
-        {
-            "row_id": people.ids,
-            "decision": np.where(scores >= 0.0, 1, -1),
-            "probability": probability(scores + logit(threshold) / slope, slope),
-            "status": np.where(scores >= 0.0, "NOT_NEEDED", refused),
-        }
-    )

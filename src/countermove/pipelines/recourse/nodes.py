@@ -33,15 +33,18 @@ def calibrate(
     return rule.model, rule.facts, rule.frontier
 
 
-def decide(
+def advise(
     model: PublishedModel,
     rows: pd.DataFrame,
+    train: pd.DataFrame,
     schema: Schema,
     serm: SermParameters,
     recourse: RecourseParameters,
-) -> pd.DataFrame:
-    """Say for every test person: the decision, the probability, and whether a way back exists."""
-    from countermove.recourse.calibrated import decisions
+    seed: int,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    """Decide about every test person, look for a way back for the refused, and audit it."""
+    from countermove.recourse.advised import advise as advise_people
 
-    actions = serm.actions.build(schema, model.standardiser)
-    return decisions(model, rows, schema, actions, recourse.largest_action, recourse.method)
+    response = serm.build(schema, model.standardiser)
+    told = advise_people(model, rows, train, schema, response, recourse.build(), seed)
+    return told.decisions, told.advice, told.advice, told.audit

@@ -1,0 +1,96 @@
+"""A stored rule put to people: a decision for each, a way back for the refused, and its audit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from countermove.data.rows import rows_of
+from countermove.data.schema import Schema
+from countermove.people.narrowed import narrowed
+from countermove.recourse.audit import audit, audited_groups
+from countermove.recourse.models import slope_of
+from countermove.recourse.pare_joint import Terms
+from countermove.recourse.recommend import recommend
+from countermove.recourse.words import advice_table
+from countermove.response import Response
+from countermove.scores.storage import PublishedModel
+
+DECIDED = ["row_id", "decision", "probability", "status"]
+
+
+@dataclass(frozen=True)
+class Advised:
+    """What people are told, and what an auditor reads.
+
+    Attributes
+    ----------
+    decisions
+        ``row_id, decision, probability, status``, one row per person.
+    advice
+        The same people with the action in original units and in words, see `advice_table`.
+    audit
+        See `countermove.recourse.audit.RecourseAudit`; ``groups`` by sensitive column.
+    """
+
+    decisions: pd.DataFrame
+    advice: pd.DataFrame
+    audit: dict[str, Any]
+
+
+def advise(
+    model: PublishedModel,
+    table: pd.DataFrame,
+    real: pd.DataFrame,
+    schema: Schema,
+    response: Response,
+    terms: Terms,
+    seed: int,
+) -> Advised:
+    """Decide about people where they stand, and look for recourse for the refused.
+
+    Parameters
+    ----------
+    model
+        The rule with its threshold folded in.
+    table, real
+        Standardised rows of the people judged, and of those the rule was learned from.
+    schema
+        What the columns mean.
+    response
+        Its cost prices the actions, its actions are those recourse may use.
+    terms
+        How recourse is searched for.
+    seed
+        Decides every draw.
+    """
+    people, score, threshold = rows_of(table, schema), model.score, float(model.about["threshold"])
+    allowed = narrowed(response.actions, terms.largest_action, score.n_features)
+    # Without its threshold again, so that probabilities are read against it.
+    bare = replace(model, score=score.at_threshold(1.0 - threshold, slope_of(model)))
+    advice = recommend(bare, people.X, terms.method, threshold, allowed, response.cost, seed=seed)
+    told = advice_table(advice, people.X, schema, model.standardiser, people.ids)
+    judged = audit(
+        bare,
+        people.X,
+        people.y,
+        advice,
+        threshold=threshold,
+        actions=allowed,
+        cost=response.cost,
+        real=rows_of(real, schema).X,
+        features=schema.feature_names,
+        seed=seed,
+    )
+    groups = {
+        str(column): [
+            asdict(group)
+            for group in audited_groups(
+                bare, people.X, advice, threshold, response.cost, values.to_numpy(dtype=object)
+            )
+        ]
+        for column, values in people.groups.items()
+    }
+    return Advised(told[DECIDED], told, judged.to_json() | {"groups": groups})
