@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countermove.errors import DataError
+from countermove.recourse.models import values
 from countermove.scores import Score
 
 Floats = NDArray[np.float64]
@@ -47,11 +48,8 @@ class Performance:
 
 def scores_of(rule: Score, X: Floats) -> Floats:
     """Return the score of every row, 0 where it is within rounding of 0."""
-    import torch
-
-    with torch.no_grad():
-        values: Floats = rule(torch.from_numpy(np.ascontiguousarray(X))).numpy()
-    return np.where(np.abs(values) <= ROUNDING, 0.0, values)
+    found = values(rule, X)
+    return np.where(np.abs(found) <= ROUNDING, 0.0, found)
 
 
 def approves(rule: Score, X: Floats) -> Mask:
