@@ -62,7 +62,8 @@ class Recipe:
         Of the strategic objective, and of the blind warm-up alike.
     start
         ``"blind"``: train as if nobody moved, then move the intercept to where it is
-        best after response. ``"means"``: the line between the class means.
+        best after response (for several kinds of people, the line between the class means
+        if that is better). ``"means"``: that line.
         ``"random"``: as published.
         ``"given"``: the score as handed over. None suits the population: as
         published for ``published``, means for ``none``, else blind.
@@ -120,10 +121,10 @@ class Recipe:
         # Early stopping is over, so the validation rows may speak too.
         X = torch.cat([sample.X, sample.X_validation])
         y = torch.cat([sample.y, sample.y_validation])
-        settled = self._settled(trained, X, y)
+        settled = self._settled(trained, X, y)[0]
         if blind is None or self._has_other_aims():
             return Fit(settled, history, None)
-        simple = self._settled(blind, X, y)
+        simple = self._settled(blind, X, y)[0]
         choice = choose(settled, simple, self.judged_by, X.numpy(), y.numpy())
         return Fit(settled if choice.kept == "trained" else simple, history, choice)
 
@@ -149,7 +150,12 @@ class Recipe:
         blind = copy.deepcopy(means)
         nobody = StrategicRisk((NoResponse(),), self.loss, self.regulariser)
         self._trainer.fit(blind, nobody, sample)
-        return self._settled(blind, sample.X, sample.y), blind
+        first, accuracy = self._settled(blind, sample.X, sample.y)
+        if len(self.judged_by.members) > 1:
+            # No one intercept suits several kinds of people: a direction that spreads them may do.
+            spread, other = self._settled(means, sample.X, sample.y)
+            first = spread if other > accuracy else first
+        return first, blind
 
     @property
     def _settles(self) -> bool:
@@ -170,12 +176,15 @@ class Recipe:
             return "means" if score is None else "given"
         return "blind"
 
-    def _settled(self, score: Score, X: Tensor, y: Tensor) -> Score:
-        """Return the score with the best intercept after response."""
+    def _settled(self, score: Score, X: Tensor, y: Tensor) -> tuple[Score, float]:
+        """Return the score with the best intercept after response, and its accuracy."""
         # The sample lists the training rows first: these are its first people.
         people = self.judged_by.of_rows(range(len(y)))
-        cut = best_shift(score, people.members, X.numpy(), y.numpy(), people.weights)
-        return shift_intercept(score, cut.shift)
+        # The worst of several kinds turns on few people: judge a cut by its neighbours too, as far
+        # as its rank among n people is known, about half of 1/sqrt(n).
+        smoothing = 0.5 / len(y) ** 0.5 if len(people.members) > 1 else 0.0
+        cut = best_shift(score, people.members, X.numpy(), y.numpy(), people.weights, smoothing)
+        return shift_intercept(score, cut.shift), cut.accuracy
 
 
 def class_means(sample: Sample) -> LinearScore:
