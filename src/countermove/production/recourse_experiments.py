@@ -32,6 +32,8 @@ from countermove.recourse.performance import scores_of
 logger = logging.getLogger(__name__)
 
 Direction = Literal["up", "down", "both"]
+HELD_OUT = 0.2
+"""Share of the rows that test rows are drawn from, as published."""
 
 
 @dataclass(frozen=True)
@@ -196,25 +198,26 @@ def _causal(case: Case, parts: Parts) -> CausalModel | None:
 def make_parts(case: Case, table: Table, seed: int) -> Parts:
     """Return the four parts of a table, standardised by the training rows.
 
-    Rows are drawn as the published experiments draw theirs (a permutation of the row
-    numbers by the seed, the last two parts cut off first and then divided by the same
-    seed), so that on the same table the test rows are the same.
+    Test rows are drawn as the published experiments draw theirs (a fifth of the rows is
+    cut off by the seed, and divided by the same seed), so that on the same table they
+    are the same people; the other parts share what is left.
     """
     from sklearn.model_selection import train_test_split
 
     typed, schema = table
     people = design_matrix(typed, schema)
+    n = len(people.X)
     wanted = case.train + case.selection + case.calibration + case.test
-    if wanted > len(people.X):
+    if wanted > n or case.test >= HELD_OUT * n:
         raise NotEnoughRowsError(
-            f"the parts of {schema.name!r} ask for {wanted:,} rows of {len(people.X):,}; "
-            "make them smaller"
+            f"the parts of {schema.name!r} ask for {wanted:,} rows of {n:,}, {case.test:,} of them "
+            f"to test on, which has to be less than {HELD_OUT:.0%}; make them smaller"
         )
-    known, held = train_test_split(
-        np.arange(len(people.X)), test_size=case.calibration + case.test, random_state=seed
-    )
-    calibration, test = train_test_split(held, test_size=case.test, random_state=seed)
-    train, selection = known[: case.train], known[case.train : case.train + case.selection]
+    known, held = train_test_split(np.arange(n), test_size=HELD_OUT, random_state=seed)
+    rest, test = train_test_split(held, test_size=case.test, random_state=seed)
+    others = np.concatenate([rest, known])
+    ends = np.cumsum([case.calibration, case.train, case.selection])
+    calibration, train, selection = np.split(others[: ends[-1]], ends[:-1])
     unit = Standardiser.fit(people.X[train], schema.feature_names)
 
     def part(rows: NDArray[np.int64]) -> Part:
