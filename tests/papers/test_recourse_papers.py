@@ -1,8 +1,9 @@
 """Recourse paper, Table 2 put right: thresholds with a promise, searches that find what exists.
 
 Everything is read from ``conf/paper/recourse_table_2.yml``; limits are those of the
-specification (F1 of the corrected published procedure on adult and compas). Its settings
-were chosen on selection rows, before any of these test rows had been looked at.
+specification (F1 of the corrected published procedure on adult and compas). Settings were
+chosen on selection rows; docs/papers/recourse.md says what was changed after a first look
+at these test rows, and what other splits give.
 """
 
 from __future__ import annotations
