@@ -191,6 +191,20 @@ def test_weights_that_are_none_are_refused(weight):
         RecourseRisk(3, weight)
 
 
+def test_the_promised_f1_is_that_of_thresholds_most_people_reach():
+    score = LinearScore(3, torch.Generator().manual_seed(0))
+    verdict = RecourseRisk(3, selection="promised_f1").judge(score, ROWS, Y)
+    with torch.no_grad():
+        now = score(ROWS[:, :3]).numpy()
+        best = score(ROWS[:, :3] + RecourseRisk(3).action(score, ROWS)).numpy()
+    limit = np.sort(best)[1]  # one in twenty of 40 people: two stand at or below it
+    deserving = Y.numpy() > 0
+    cuts = np.append(now[now <= limit], limit)
+    f1 = [2 * (deserving & (now >= c)).sum() / ((now >= c).sum() + deserving.sum()) for c in cuts]
+    assert verdict.merit == pytest.approx(max(f1))
+    assert verdict.merit < best_f1(now, deserving)[1]
+
+
 def test_an_unknown_selection_names_the_nearest():
     with pytest.raises(UnknownNameError, match="did you mean 'accuracy'"):
         RecourseRisk(3, selection="acuracy")

@@ -318,5 +318,6 @@ class TestRefusals:
 
 def test_nobody_and_everybody_approved(town):
     assert recommend(town.linear, np.zeros((0, 7)), actions=ActionSet()).action.shape == (0, 7)
-    advice = recommend(linear(np.zeros(7), 5.0), town.X, actions=town.actions)
-    assert set(advice.status) == {"NOT_NEEDED"}
+    for method in ("linear_program", "gradient", "integer_program", "exhaustive"):
+        advice = recommend(linear(np.zeros(7), 5.0), town.X, method, actions=town.actions)
+        assert set(advice.status) == {"NOT_NEEDED"}

@@ -44,6 +44,10 @@ EMBEDDED = {
         "german.csv.gz",
         "ef39753fb48b705517a208dbd3104896b8da8b19df54a24dd488e072a2f5f3cd",
     ),
+    "german-recourse": (
+        "german.csv.gz",
+        "ef39753fb48b705517a208dbd3104896b8da8b19df54a24dd488e072a2f5f3cd",
+    ),
 }
 """File and SHA-256 of each table inside the package; docs/data says how they were made."""
 

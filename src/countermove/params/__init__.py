@@ -4,6 +4,7 @@ from countermove.params.base import Parameters
 from countermove.params.evaluation import EvaluationParameters
 from countermove.params.ingest import IngestParameters
 from countermove.params.recourse import RecourseParameters
+from countermove.params.recourse_experiments import RecourseExperimentsParameters
 from countermove.params.run_times import RunTimesParameters
 from countermove.params.serm import SermParameters
 from countermove.params.sweep import SweepParameters
@@ -15,6 +16,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "evaluation": EvaluationParameters,
     "sweep": SweepParameters,
     "run_times": RunTimesParameters,
+    "recourse_experiments": RecourseExperimentsParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
@@ -23,6 +25,7 @@ __all__ = [
     "EvaluationParameters",
     "IngestParameters",
     "Parameters",
+    "RecourseExperimentsParameters",
     "RecourseParameters",
     "RunTimesParameters",
     "SermParameters",

@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove.recourse.methods import Found, Method, Settings
+from countermove.recourse.methods import Found, Method, Settings, unproven
 from countermove.recourse.problem import Problem
 from countermove.recourse.room import Block, absent
 
@@ -40,7 +40,9 @@ class Wish:
 
 def wished(problem: Problem, method: Method, settings: Settings, wish: Wish) -> Found:
     """Return the cheapest recourse that the wish allows."""
-    if not wish.restricted or not len(problem.X):
+    if not len(problem.X):  # nobody was refused
+        return unproven(problem.X.copy())
+    if not wish.restricted:
         return method.search(problem, settings)
     blocks = problem.room.blocks
     most = len(blocks) if wish.max_features is None else min(wish.max_features, len(blocks))
