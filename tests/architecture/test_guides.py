@@ -56,10 +56,11 @@ def test_the_guide_s_schema_loads():
         Schema.from_mapping("guide", yaml.safe_load(text))
 
 
-def test_the_guide_walks_draft_check_and_run():
+def test_the_guide_walks_draft_check_run_and_parts():
     kedro = [command.split()[1:3] for command, _ in commands() if command.startswith("kedro")]
     assert kedro == [
         ["countermove", "schema"],
         ["countermove", "check"],
         ["run", "--pipeline=serm"],
+        ["run", "--pipeline=ingest_parts"],
     ]
