@@ -20,6 +20,12 @@ from countermove.data.published import PUBLISHED
 from .small_wheel import a_publication, make_wheel, pip_looks_in
 
 
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every project of these tests has its own, empty cache."""
+    monkeypatch.delenv("COUNTERMOVE_CACHE", raising=False)
+
+
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of a small wheel that publishes ``shop`` and ``market``."""
