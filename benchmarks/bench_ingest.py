@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.memory import high_water_mark
 from countermove.data import streaming
 from countermove.data.partitions import raw_partitions, read_parts, write_parts
 from countermove.data.schema import Schema
@@ -118,13 +119,7 @@ def grown(folder: str) -> None:
 
     before = high_water_mark()
     ingest(Path(folder))
-    print(high_water_mark() - before)
-
-
-def high_water_mark() -> float:
-    """Return the largest memory this process has held, in MB; a parent's does not count."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    print((high_water_mark() - before) / 1e6)
 
 
 if __name__ == "__main__":

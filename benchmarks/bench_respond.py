@@ -7,7 +7,6 @@ peak over its size before, relative to input plus output.
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from multiprocessing import get_context
@@ -15,6 +14,7 @@ from multiprocessing import get_context
 import numpy as np
 import torch
 
+from benchmarks.memory import high_water_mark
 from countermove.people import ActionSet, Cost, MixtureCost, QuadraticCost
 from countermove.response import BestResponse, Response, ScalarResponse
 from countermove.scores import LinearScore
@@ -64,9 +64,9 @@ def measure(name: str) -> tuple[float, float, float]:
     w = score.weight.detach().numpy()
     response.respond(score, crowd(1000))
     X = crowd()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = high_water_mark()
     found = response.respond(score, X)
-    rise = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    rise = high_water_mark() - before
     outputs = sum(part.nbytes for part in (found.x_new, found.cost, found.moved, found.converged))
     share = (X.nbytes + rise) / (X.nbytes + outputs)
     del found
