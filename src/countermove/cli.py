@@ -128,7 +128,7 @@ def check(context: click.Context, dataset: str, env: str | None) -> None:
 
     project = Path(context.obj.project_path)
     described = load_schema(dataset, schema_folder(project))
-    raw = read_raw(dataset, project / "data" / "01_raw", described)
+    raw = read_raw(dataset, project / RAW, described)
     report = report_on(raw, described, _split_plan(project, dataset, env))
     click.echo(report.text())
     context.exit(0 if report.sound else 1)

@@ -84,13 +84,7 @@ def advise(
         features=schema.feature_names,
         seed=seed,
     )
-    groups = {
-        str(column): [
-            asdict(group)
-            for group in audited_groups(
-                bare, people.X, advice, threshold, response.cost, values.to_numpy(dtype=object)
-            )
-        ]
-        for column, values in people.groups.items()
-    }
+    columns = {str(name): column.to_numpy(dtype=object) for name, column in people.groups.items()}
+    by_group = audited_groups(bare, people.X, advice, threshold, response.cost, columns)
+    groups = {name: [asdict(group) for group in found] for name, found in by_group.items()}
     return Advised(told[DECIDED], told, judged.to_json() | {"groups": groups})

@@ -6,6 +6,7 @@ the rule, and measured against the allowed actions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -179,11 +180,15 @@ def audited_groups(
     advice: AdviceLike,
     threshold: float,
     cost: Cost | None,
-    groups: NDArray[Any],
-) -> tuple[GroupRecourse, ...]:
-    """Return the part of `audit` that goes by group, for one grouping."""
+    groupings: Mapping[str, NDArray[Any]],
+) -> dict[str, tuple[GroupRecourse, ...]]:
+    """Return the part of `audit` that goes by group, for several groupings by name."""
     facts = _Facts(_rule(model, threshold), X, advice)
-    return recourse_by_group(groups, facts.refused, facts.verified, facts.paid(X, cost))
+    paid = facts.paid(X, cost)
+    return {
+        name: recourse_by_group(groups, facts.refused, facts.verified, paid)
+        for name, groups in groupings.items()
+    }
 
 
 class _Facts:
