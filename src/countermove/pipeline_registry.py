@@ -12,6 +12,7 @@ from countermove.pipelines import (
     recourse_experiments,
     reporting,
     run_times,
+    stylised,
     sweep,
     training,
 )
@@ -23,8 +24,8 @@ def register_pipelines() -> dict[str, Pipeline]:
     ``serm`` walks from the raw table to the report in one chain and is the default;
     its parts meet in the catalog only, so each also runs alone on what an earlier
     run left. ``ingest_parts`` reads a table a part at a time, ``sweep`` repeats training
-    over a grid, ``run_times`` times it, ``recourse_experiments`` trains for recourse over a
-    grid.
+    over a grid, ``run_times`` times it, ``stylised`` drops assumptions about costs, and
+    ``recourse_experiments`` trains for recourse over a grid.
     """
     parts = {
         "ingest": ingest.create_pipeline(),
@@ -38,6 +39,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "ingest_parts": ingest_parts.create_pipeline(),
         "sweep": sweep.create_pipeline(),
         "run_times": run_times.create_pipeline(),
+        "stylised": stylised.create_pipeline(),
         "recourse_experiments": recourse_experiments.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

@@ -7,6 +7,7 @@ from countermove.params.recourse import RecourseParameters
 from countermove.params.recourse_experiments import RecourseExperimentsParameters
 from countermove.params.run_times import RunTimesParameters
 from countermove.params.serm import SermParameters
+from countermove.params.stylised import StylisedParameters
 from countermove.params.sweep import SweepParameters
 
 GROUPS: dict[str, type[Parameters]] = {
@@ -16,6 +17,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "evaluation": EvaluationParameters,
     "sweep": SweepParameters,
     "run_times": RunTimesParameters,
+    "stylised": StylisedParameters,
     "recourse_experiments": RecourseExperimentsParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
@@ -29,5 +31,6 @@ __all__ = [
     "RecourseParameters",
     "RunTimesParameters",
     "SermParameters",
+    "StylisedParameters",
     "SweepParameters",
 ]
