@@ -77,7 +77,8 @@ def _directions(figure: Figure, picture: Mapping[str, Any]) -> None:
     names = {"naive": "v₀", "oracle": "v*", "serm": "v̂"}
     for rule, name in names.items():
         direction = np.array(picture["rules"][rule]["direction"])
-        _arrow(figure, (0.0, 0.0), direction / np.linalg.norm(direction), COLOURS[rule], name)
+        end = 0.7 * direction / np.linalg.norm(direction)
+        _arrow(figure, (0.0, 0.0), end, COLOURS[rule], name)
 
 
 def _rings(figure: Figure, picture: Mapping[str, Any]) -> None:
