@@ -72,11 +72,15 @@ def read_texts(
     if len(found) != 1:
         told = f"; get it with `kedro countermove fetch {name}`" if name in TEXTS else ""
         wrong = "two files for" if found else "missing file:"
-        raise DataError(f"{wrong} the texts {name!r}: expected {' or '.join(map(str, paths))}{told}")
+        raise DataError(
+            f"{wrong} the texts {name!r}: expected {' or '.join(map(str, paths))}{told}"
+        )
     table = read_file(found[0])
     for column in (text, label):
         if column not in table:
-            raise DataError(f"{found[0]} has no column {column!r}; {nearest(column, table.columns)}")
+            raise DataError(
+                f"{found[0]} has no column {column!r}; {nearest(column, table.columns)}"
+            )
     return checked_texts(table[text], table[label], favourable, str(found[0]))
 
 

@@ -11,15 +11,16 @@ from countermove.recourse.text.wordnet import PARTS_OF_SPEECH, PartOfSpeech, Wor
 _WORD = re.compile(r"[A-Za-z]+(?:[-'’][A-Za-z]+)*")
 _HISSING = ("s", "x", "z", "ch", "sh")
 
-FUNCTION_WORDS = frozenset(
-    "a about above after again against all am an and any are as at be because been before being "
-    "below between both but by can could did do does doing down during each few for from further "
-    "had has have having he her here hers him his how i if in into is it its just me might more "
-    "most must my no nor not of off on once only or other our out over own same shall she should "
-    "so some such than that the their them then there these they this those through to too under "
-    "until up very was we were what when where which while who whom why will with would you your "
-    "one two us much many any every either neither yet".split()
-)
+_GRAMMAR = """
+a about above after again against all am an and any are as at be because been before being below
+between both but by can could did do does doing down during each either every few for from further
+had has have having he her here hers him his how i if in into is it its just many me might more
+most much must my neither no nor not of off on once one only or other our out over own same shall
+she should so some such than that the their them then there these they this those through to too
+two under until up us very was we were what when where which while who whom why will with would yet
+you your
+"""
+FUNCTION_WORDS = frozenset(_GRAMMAR.split())
 """Words that carry grammar; WordNet lists some as nouns ("it", "a") that they hardly ever are."""
 
 

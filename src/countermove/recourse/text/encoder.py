@@ -84,7 +84,8 @@ class HashedWords:
                 place, sign = self._place(word)
                 counts[row, place] += sign
         norms = np.linalg.norm(counts, axis=1, keepdims=True)
-        return np.divide(counts, norms, out=counts, where=norms > 0).astype(np.float32)
+        scaled: Vectors = (counts / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+        return scaled
 
     def _place(self, word: str) -> tuple[int, float]:
         if word not in self._places:

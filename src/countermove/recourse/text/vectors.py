@@ -44,9 +44,14 @@ class VectorStore:
             self._remember(*_read(path, encoder.n_features))
 
     @property
-    def encoder(self) -> Encoder:
-        """Where vectors come from."""
-        return self._encoder
+    def n_features(self) -> int:
+        """Length of the vectors."""
+        return self._encoder.n_features
+
+    @property
+    def digest(self) -> str:
+        """That of the encoder: a store gives its vectors, and no others."""
+        return self._encoder.digest
 
     def encode(self, sentences: Sequence[str]) -> Vectors:
         """Return one vector per sentence, shape (n, n_features)."""
@@ -59,7 +64,7 @@ class VectorStore:
             self._add(part, self._encoder.encode([new[key] for key in part]))
             logger.info("%d of %d sentences encoded", start + len(part), len(fresh))
         if not self._vectors:
-            return np.zeros((0, self._encoder.n_features), np.float32)
+            return np.zeros((0, self.n_features), np.float32)
         if len(self._vectors) > 1:
             self._vectors = [np.concatenate(self._vectors)]
         return self._vectors[0][[self._place[key] for key in keys]]

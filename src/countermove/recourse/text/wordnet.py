@@ -203,12 +203,11 @@ def _parsed(line: str, offset: int) -> Synset:
     n_words = int(cells[3], 16)
     after = 4 + 2 * n_words
     words = tuple(_MARKER.sub("", word) for word in cells[4:after:2])
-    ends = (after + 1 + 4 * k for k in range(int(cells[after])))
-    pointers = tuple(
-        Pointer(cells[at], int(cells[at + 1]), int(cells[at + 3][:2], 16), int(cells[at + 3][2:], 16))
-        for at in ends
-    )
-    return Synset(words, pointers)
+    pointers = []
+    for at in range(after + 1, after + 1 + 4 * int(cells[after]), 4):
+        symbol, target, _, numbers = cells[at : at + 4]
+        pointers.append(Pointer(symbol, int(target), int(numbers[:2], 16), int(numbers[2:], 16)))
+    return Synset(words, tuple(pointers))
 
 
 def _read_index(path: Path) -> dict[str, tuple[int, ...]]:
