@@ -102,5 +102,5 @@ def checked_texts(
         raise DataError(
             f"{origin}: expected two labels, {favourable!r} and one other, found {shown(kinds)}"
         )
-    wanted = (said == favourable).to_numpy(np.bool_)
-    return Texts(words.to_numpy(object), wanted, np.arange(len(words), dtype=np.int64))
+    wanted = np.array(said == favourable, np.bool_)
+    return Texts(np.array(words, object), wanted, np.arange(len(words), dtype=np.int64))

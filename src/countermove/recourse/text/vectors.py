@@ -37,7 +37,7 @@ class VectorStore:
 
     def __init__(self, encoder: Encoder, folder: Path | None = None) -> None:
         self._encoder = encoder
-        self._folder = None if folder is None else Path(folder) / encoder.digest[:16]
+        self._folder = None if folder is None else Path(folder) / encoder.digest
         self._place: dict[bytes, int] = {}
         self._vectors: list[NDArray[np.float32]] = []
         for path in sorted(self._folder.glob("*.safetensors")) if self._folder else ():
