@@ -103,6 +103,14 @@ def test_too_few_texts_are_counted(wordnet, films) -> None:
         run_text_experiment(experiment(wordnet, train=300), films, VectorStore)
 
 
+def test_a_fixed_threshold_is_used_as_it_is(wordnet, films) -> None:
+    both = experiment(wordnet, thresholds=("highest_f1", 0.6), splits=(0,))
+    cells, _ = run_text_experiment(both, films, VectorStore)
+    assert cells["rule"].tolist() == ["highest_f1", "fixed_0.6"] * 2
+    assert (cells.loc[cells["rule"] == "fixed_0.6", "threshold"] == 0.6).all()
+    assert len(over_text_splits(cells)) == 4
+
+
 def test_table_5_is_a_configuration() -> None:
     path = ROOT / "conf" / "paper" / "recourse_table_5.yml"
     said = yaml.safe_load(path.read_text())["run"]["params"]["recourse_text"]

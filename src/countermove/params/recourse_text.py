@@ -9,6 +9,7 @@ from pydantic import Field
 
 from countermove.params.base import Parameters
 from countermove.params.people import Positive
+from countermove.params.recourse import Probability
 from countermove.params.sweep import Count
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class RecourseTextParameters(Parameters):
     candidates: Count = 10
     splits: list[Annotated[int, Field(ge=0)]] = Field([0, 21, 42], min_length=1)
     weights: list[Annotated[float, Field(ge=0)]] = Field([0.0, 0.25, 0.8], min_length=1)
+    thresholds: list[Literal["highest_f1"] | Probability] = Field(["highest_f1"], min_length=1)
     training: TextTrainingParameters = TextTrainingParameters()
 
     def build(self) -> TextExperiment:

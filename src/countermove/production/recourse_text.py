@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ from countermove.training import Trainer
 
 logger = logging.getLogger(__name__)
 
+HIGHEST_F1 = "highest_f1"
+
 Stores = Callable[[Encoder], VectorStore]
 """Gives the vectors kept for an encoder."""
 
@@ -60,6 +63,9 @@ class TextExperiment:
         Seeds, one split and one start each.
     weights
         :math:`\lambda` of the recourse term; 0 is plain training.
+    thresholds
+        Ways to set the threshold, each measured: ``"highest_f1"`` on selection sentences, or
+        a probability.
     hidden, dropout
         Of the network on the vectors; no hidden layer is a linear score.
     settings
@@ -75,6 +81,7 @@ class TextExperiment:
     candidates: int = 10
     splits: Sequence[int] = (0, 21, 42)
     weights: Sequence[float] = (0.0, 0.25, 0.8)
+    thresholds: Sequence[float | str] = (HIGHEST_F1,)
     hidden: tuple[int, ...] = ()
     dropout: float = 0.3
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -83,11 +90,11 @@ class TextExperiment:
 def run_text_experiment(
     experiment: TextExperiment, texts: Texts, stores: Stores
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return one row per split and weight, and the advice of the first split.
+    """Return one row per split, weight and threshold, and the advice of the first split.
 
     The sentences used are as many as the parts ask for, drawn the same way whatever the
-    splits. Columns of a row: dataset, split, recourse_weight, threshold; those of `Performance`;
-    refused; recourse_neg and recourse_all over ``candidates`` replacements (as published) and,
+    splits. Columns of a row: dataset, split, recourse_weight, rule, threshold; those of
+    `Performance`; refused; recourse_neg and recourse_all over ``candidates`` replacements (as published) and,
     named ``_every``, over all of them; the share of the refused for whom it is proven
     that no single replacement does.
     """
@@ -99,24 +106,27 @@ def run_text_experiment(
             f"the parts ask for {wanted:,} texts of {len(texts):,}; make them smaller"
         )
     pool = options_of(texts.drawn(wanted), antonyms, stores(encoder))
+    # Advised sentences are encoded anew from their words, once for all cells.
+    anew = VectorStore(encoder)
     cells, advised = [], []
-    for split in experiment.splits:
+    for split, weight in product(experiment.splits, experiment.weights):
         parts = _parts(experiment, pool, split)
-        for weight in experiment.weights:
-            score, threshold = _trained(experiment, parts, weight, split)
-            cell, advice = _cell(experiment, parts["test"], score, threshold, encoder)
-            cells.append(
-                {"dataset": experiment.dataset, "split": split, "recourse_weight": weight} | cell
-            )
-            logger.info("split %d, weight %g: measured", split, weight)
+        score, chosen = _trained(experiment, parts, weight, split)
+        at = {"dataset": experiment.dataset, "split": split, "recourse_weight": weight}
+        for rule in experiment.thresholds:
+            threshold = chosen if isinstance(rule, str) else rule
+            name = rule if isinstance(rule, str) else f"fixed_{rule:g}"
+            cell, advice = _cell(experiment, parts["test"], score, threshold, anew)
+            cells.append(at | {"rule": name} | cell)
             if split == experiment.splits[0]:
-                advised.append(advice.frame().assign(recourse_weight=weight))
+                advised.append(advice.frame().assign(recourse_weight=weight, rule=name))
+        logger.info("split %d, weight %g: measured", split, weight)
     return pd.DataFrame(cells), pd.concat(advised, ignore_index=True)
 
 
 def over_text_splits(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the mean of every measure over splits, with how many splits there were."""
-    grouped = cells.drop(columns="split").groupby(["dataset", "recourse_weight"], sort=False)
+    grouped = cells.drop(columns="split").groupby(["dataset", "rule", "recourse_weight"])
     means = grouped.mean()
     means.insert(0, "splits", grouped.size())
     return means.reset_index()

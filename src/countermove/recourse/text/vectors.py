@@ -62,7 +62,8 @@ class VectorStore:
         for start in range(0, len(fresh), PART):
             part = fresh[start : start + PART]
             self._add(part, self._encoder.encode([new[key] for key in part]))
-            logger.info("%d of %d sentences encoded", start + len(part), len(fresh))
+            if len(fresh) > PART:
+                logger.info("%d of %d sentences encoded", start + len(part), len(fresh))
         if not self._vectors:
             return np.zeros((0, self.n_features), np.float32)
         if len(self._vectors) > 1:
