@@ -94,9 +94,9 @@ def run_text_experiment(
 
     The sentences used are as many as the parts ask for, drawn the same way whatever the
     splits. Columns of a row: dataset, split, recourse_weight, rule, threshold; those of
-    `Performance`; refused; recourse_neg and recourse_all over ``candidates`` replacements (as published) and,
-    named ``_every``, over all of them; the share of the refused for whom it is proven
-    that no single replacement does.
+    `Performance`; refused; recourse_neg and recourse_all over ``candidates`` replacements
+    (as published) and, named ``_every``, over all of them; the share of the refused for whom
+    it is proven that no single replacement does.
     """
     antonyms = Antonyms(WordNet.load(experiment.wordnet))
     encoder = experiment.encoder()
