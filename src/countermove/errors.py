@@ -85,6 +85,10 @@ class CalibrationError(CountermoveError):
     """A guarantee cannot be given from the rows available."""
 
 
+class MissingPartError(CountermoveError):
+    """Something optional is needed and not installed: a package of an extra, or its data."""
+
+
 def shown(values: Iterable[object], cap: int = SHOWN) -> str:
     """Spell out the first ``cap`` values and count the rest.
 

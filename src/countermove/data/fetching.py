@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from countermove.data.published import PUBLISHED, WITHOUT_FETCHING, Member, Published
+from countermove.data.published import PUBLISHED, TEXTS, WITHOUT_FETCHING, Member, Published
 from countermove.data.raw_tables import raw_table
 from countermove.data.sources import SUFFIXES
 from countermove.data.wheels import (
@@ -48,9 +48,10 @@ def published(name: str) -> Published:
     """
     if name in WITHOUT_FETCHING:
         raise UnknownNameError(f"{name!r} comes with Countermove: there is nothing to fetch")
-    if name not in PUBLISHED:
-        raise UnknownNameError(f"no table {name!r} can be fetched; {nearest(name, PUBLISHED)}")
-    return PUBLISHED[name]
+    known = {**PUBLISHED, **TEXTS}
+    if name not in known:
+        raise UnknownNameError(f"no table {name!r} can be fetched; {nearest(name, known)}")
+    return known[name]
 
 
 def fetch(
@@ -66,7 +67,7 @@ def fetch(
     Parameters
     ----------
     name
-        One of :data:`countermove.data.published.PUBLISHED`.
+        One of ``PUBLISHED`` or ``TEXTS`` of :mod:`countermove.data.published`.
     raw_folder
         Where the table lands as ``<name>.csv`` or ``<name>.parquet``, usually ``data/01_raw``.
     cache

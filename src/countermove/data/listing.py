@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from countermove.data.fetching import was_fetched
 from countermove.data.names import known_datasets
-from countermove.data.published import PUBLISHED, WITHOUT_FETCHING, Facts
+from countermove.data.published import PUBLISHED, TEXTS, WITHOUT_FETCHING, Facts
 from countermove.data.schema import LABEL, Schema, load_schema
 from countermove.data.sources import SUFFIXES, read_file
 from countermove.errors import CountermoveError
@@ -39,12 +39,19 @@ HEADINGS = ("dataset", "state", "rows", "favourable", "terms", "what it is")
 
 
 def list_datasets(schemas: Path, raw_folder: Path) -> list[Listed]:
-    """Return every dataset that has a schema, by name.
+    """Return every dataset that has a schema, by name, then the texts that can be fetched.
 
     Tables that come with Countermove or were fetched are known in numbers; only
     a file of the user's own is read to count its rows.
     """
-    return [_listed(load_schema(name, schemas), raw_folder) for name in known_datasets(schemas)]
+    tables = [_listed(load_schema(name, schemas), raw_folder) for name in known_datasets(schemas)]
+    return tables + [_listed_text(name, raw_folder) for name in sorted(TEXTS)]
+
+
+def _listed_text(name: str, raw_folder: Path) -> Listed:
+    there = was_fetched(raw_folder / f"{name}{TEXTS[name].suffix}")
+    description = f"texts with labels (docs/data/{name}.md)"
+    return Listed(name, "fetched" if there else "fetchable", TEXTS[name].facts, description)
 
 
 def _listed(schema: Schema, raw_folder: Path) -> Listed:

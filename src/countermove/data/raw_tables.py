@@ -92,6 +92,15 @@ def _fraud(content: bytes) -> pd.DataFrame:
     return table
 
 
+def _film_reviews(content: bytes) -> pd.DataFrame:
+    """Keep the verdicts (not the plots), each text once; none has two verdicts."""
+    table = _as_published(content)
+    table = table[table["category"].isin(("fresh", "rotten"))]
+    words = table["text"].str.split().str.join(" ")
+    once = pd.DataFrame({"text": words, "label": table["category"], "film": table["movie_name"]})
+    return once.drop_duplicates("text", ignore_index=True)
+
+
 def _fico(distribution: bytes, performance: bytes) -> pd.DataFrame:
     r"""Draw people from the published aggregates.
 
@@ -118,6 +127,7 @@ _READERS: Mapping[str, Callable[..., pd.DataFrame]] = {
     "adult": _adult,
     "compas": _compas,
     "fico": _fico,
+    "film-reviews": _film_reviews,
     "fraud": _fraud,
     "give-me-some-credit": _give_me_some_credit,
     "mnist-5k": _mnist,

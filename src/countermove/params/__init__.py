@@ -5,6 +5,7 @@ from countermove.params.evaluation import EvaluationParameters
 from countermove.params.ingest import IngestParameters
 from countermove.params.recourse import RecourseParameters
 from countermove.params.recourse_experiments import RecourseExperimentsParameters
+from countermove.params.recourse_text import RecourseTextParameters
 from countermove.params.run_times import RunTimesParameters
 from countermove.params.serm import SermParameters
 from countermove.params.stylised import StylisedParameters
@@ -19,6 +20,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "run_times": RunTimesParameters,
     "stylised": StylisedParameters,
     "recourse_experiments": RecourseExperimentsParameters,
+    "recourse_text": RecourseTextParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
@@ -29,6 +31,7 @@ __all__ = [
     "Parameters",
     "RecourseExperimentsParameters",
     "RecourseParameters",
+    "RecourseTextParameters",
     "RunTimesParameters",
     "SermParameters",
     "StylisedParameters",

