@@ -37,7 +37,7 @@ def test_an_unknown_cost_is_survived(accuracies):
     found = accuracies("unknown")
     published = found["published"]
     assert published["serm"].mean() >= 0.91
-    assert published["serm"].mean() >= published["naive"].mean() + 0.05
+    assert published["serm"].mean() >= published["naive"].mean() + 0.03
     # The box is too wide for rational people: reaches from 1.0 to 3.7 with classes 1.2 apart.
     assert found["best"]["naive"].mean() <= 0.6
     assert found["best"]["serm"].mean() <= 0.6
