@@ -255,10 +255,8 @@ def _least_steps(
     if not enough.any():
         return None
     state = int(np.where(enough, cost + weights[j] * value**2, np.inf).argmin())
-    best = np.zeros(len(slope))
+    best = _of_state(len(slope), options, picks[state])
     best[j] = value[state]
-    for option, pick in zip(options, picks[state], strict=True):
-        best[option.columns] = option.action[pick]
     return best
 
 
@@ -273,7 +271,6 @@ def _finished(
 ) -> Floats | None:
     """Return the best state, its continuous features chosen for what it still lacks."""
     gain, cost, picks = states
-    best = np.zeros(len(slope))
     if numbers.size:
         k = len(gain)
         wide = [
@@ -287,8 +284,15 @@ def _finished(
     if not enough.any():
         return None
     state = int(np.where(enough, cost, np.inf).argmin())
+    best = _of_state(len(slope), options, picks[state])
     if numbers.size:
         best[numbers] = filled[state]
-    for option, pick in zip(options, picks[state], strict=True):
-        best[option.columns] = option.action[pick]
     return best
+
+
+def _of_state(n_features: int, options: list[Option], picks: Index) -> Floats:
+    """Return the action of one state: each block's value picked."""
+    action = np.zeros(n_features)
+    for option, pick in zip(options, picks, strict=True):
+        action[option.columns] = option.action[pick]
+    return action
