@@ -119,7 +119,7 @@ def test_examples_are_in_original_units(outcome, tables):
 
 def test_the_page_holds_means_and_examples(outcome):
     means = over_splits(outcome.cells)
-    figure = recourse_figure(means, "recourse_weight", "a <title>")
+    figure = recourse_figure(outcome.cells, "recourse_weight", "a <title>")
     page = recourse_page(figure, means, outcome.examples)
     assert "a &lt;title&gt;" in page
     assert "recourse neg linear program" in page
@@ -132,8 +132,21 @@ def test_means_are_over_splits(cells):
     assert means["splits"].tolist() == [2, 2, 2]
     first = cells[cells["rule"] == "highest_f1"]["f1"].mean()
     assert means.loc[means["rule"] == "highest_f1", "f1"].item() == pytest.approx(first)
-    figure = recourse_figure(means, "recourse_weight", "t")
-    assert len(figure.data) == 3 * 6
+
+
+def test_every_line_is_drawn_by_itself_with_its_errors(cells):
+    both = pd.concat([cells, cells.assign(recourse_weight=0.0, f1=cells["f1"] / 2)])
+    rules = recourse_figure(both, "recourse_weight", "t")
+    assert len(rules.data) == 3 * 6
+    # Against the threshold rules are points: the lines are the two weights.
+    curves = recourse_figure(both, "threshold", "t")
+    assert len(curves.data) == 2 * 6
+    f1 = [trace for trace in curves.data if trace.name.startswith("F1")]
+    assert [trace.name for trace in f1] == ["F1, λ = 0.8", "F1, λ = 0.0"]
+    assert np.allclose(np.array(f1[0].y), 2.0 * np.array(f1[1].y))
+    fixed = cells[cells["rule"] == "fixed_0.9"]["f1"]
+    assert f1[0].y[-1] == pytest.approx(fixed.mean())
+    assert f1[0].error_y.array[-1] == pytest.approx(fixed.sem())
 
 
 def test_the_same_experiment_gives_the_same_cells(tables, cells):

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from countermove.reporting.page import STYLE, table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
-    from plotly.graph_objects import Figure
+    from plotly.graph_objects import Figure, Scatter
 
 LINES = {
     "f1": ("F1", "#2b6cb0"),
@@ -22,36 +24,77 @@ LINES = {
 """What is drawn where it was measured: column, how it is called, colour."""
 
 
-def recourse_figure(means: pd.DataFrame, axis: str, title: str) -> Figure:
-    """Draw every measure against ``axis``, one panel per table, one dash per rule."""
-    from plotly.graph_objects import Scatter
+BROAD = {"recourse_all_linear_program": 5}
+DASHES = ("solid", "dash", "dot", "dashdot")
+AXES = {
+    "recourse_weight": "weight of the recourse term, λ",
+    "largest_action": "largest action, standard deviations",
+    "threshold": "threshold",
+}
+PER_ROW = 2
+"""Panels side by side."""
+
+
+def recourse_figure(cells: pd.DataFrame, axis: str, title: str) -> Figure:
+    """Draw the mean over splits of every measure against ``axis``, with standard errors.
+
+    One panel per table; what else varies (rule, weight, size of actions) has a dash each.
+    """
     from plotly.subplots import make_subplots
 
-    names = list(dict.fromkeys(means["dataset"]))
-    rules = list(dict.fromkeys(means["rule"]))
-    dashes = ("solid", "dash", "dot", "dashdot")
-    figure = make_subplots(rows=1, cols=len(names), subplot_titles=names)
-    # Against the threshold the rules are the points of one line, not lines of their own.
-    groups = [rules] if axis == "threshold" else [[rule] for rule in rules]
-    for column, name in enumerate(names, start=1):
-        for position, group in enumerate(groups):
-            part = means[(means["dataset"] == name) & means["rule"].isin(group)].sort_values(axis)
-            for measure, (label, colour) in LINES.items():
-                if measure not in part:
-                    continue
-                trace = Scatter(
-                    x=part[axis].tolist(),
-                    y=part[measure].tolist(),
-                    name=label if len(groups) == 1 else f"{label}, {group[0]}",
-                    legendgroup=f"{measure}{position}",
-                    showlegend=column == 1,
-                    line={"color": colour, "dash": dashes[position % len(dashes)]},
-                )
-                figure.add_trace(trace, row=1, col=column)
-        figure.update_xaxes(title=axis.replace("_", " "), row=1, col=column)
-    return figure.update_layout(
-        title=title, template="plotly_white", legend={"orientation": "h", "y": -0.2}
+    names = list(dict.fromkeys(cells["dataset"]))
+    rows = -(-len(names) // PER_ROW)
+    columns = min(len(names), PER_ROW)
+    figure = make_subplots(
+        rows=rows, cols=columns, subplot_titles=names, vertical_spacing=0.3 / rows
     )
+    lines = _lines(cells, axis)
+    for panel, name in enumerate(names):
+        place = {"row": panel // PER_ROW + 1, "col": panel % PER_ROW + 1}
+        for position, (said, line) in enumerate(lines):
+            part = line[line["dataset"] == name]
+            for trace in _traces(part, axis, said, DASHES[position % len(DASHES)], panel == 0):
+                figure.add_trace(trace, **place)
+        figure.update_xaxes(title=AXES[axis], **place)
+    below = 80 + 8 * (len(figure.data) // len(names))
+    return figure.update_layout(
+        title=title,
+        template="plotly_white",
+        height=300 * rows + 80 + below,
+        margin={"b": below},
+        legend={"orientation": "h", "yref": "container", "y": 0.0, "yanchor": "bottom"},
+    )
+
+
+def _lines(cells: pd.DataFrame, axis: str) -> list[tuple[str, pd.DataFrame]]:
+    """Return the cells of each line and what tells it from the others, in words."""
+    # Against the threshold the rules are the points of one line, not lines of their own.
+    rest = [one for one in CELL[1:] if one != axis and (axis, one) != ("threshold", "rule")]
+    differ = [one for one in rest if len(set(cells[one])) > 1]
+    if not differ:
+        return [("", cells)]
+    return [(_cell(part.iloc[0], differ), part) for _, part in cells.groupby(differ, sort=False)]
+
+
+def _traces(part: pd.DataFrame, axis: str, said: str, dash: str, first: bool) -> Iterator[Scatter]:
+    """Yield the lines of one panel, one per measure that was taken."""
+    from plotly.graph_objects import Scatter
+
+    grouped = part.groupby(axis)
+    for measure, (label, colour) in LINES.items():
+        if measure not in part or part[measure].isna().all():
+            continue
+        mean = grouped[measure].mean()
+        yield Scatter(
+            x=mean.index.tolist(),
+            y=mean.tolist(),
+            error_y={"array": grouped[measure].sem().fillna(0.0).tolist(), "thickness": 1},
+            name=f"{label}, {said}" if said else label,
+            legendgroup=f"{measure} {said}",
+            showlegend=first,
+            # Searches that find the same lie on each other: the first is drawn broad.
+            line={"color": colour, "dash": dash, "width": BROAD.get(measure, 2)},
+        )
 
 
 CELL = ("dataset", "recourse_weight", "largest_action", "rule")

@@ -33,11 +33,11 @@ def average(cells: pd.DataFrame) -> pd.DataFrame:
     return over_splits(cells)
 
 
-def draw(means: pd.DataFrame, recourse_experiments: RecourseExperimentsParameters) -> Figure:
+def draw(cells: pd.DataFrame, recourse_experiments: RecourseExperimentsParameters) -> Figure:
     """Draw performance and recourse against what varies."""
     from countermove.reporting.recourse_experiments import recourse_figure
 
-    return recourse_figure(means, recourse_experiments.axis, recourse_experiments.name)
+    return recourse_figure(cells, recourse_experiments.axis, recourse_experiments.name)
 
 
 def write_page(figure: Figure, means: pd.DataFrame, examples: pd.DataFrame) -> str:

@@ -18,7 +18,7 @@ def create_pipeline(**_: object) -> Pipeline:
         [
             Node(nodes.train_and_measure, ["tables", said], measured, name="train_and_measure"),
             Node(nodes.average, cells, means, name="average_over_splits"),
-            Node(nodes.draw, [means, said], figure, name="draw_recourse_experiment"),
+            Node(nodes.draw, [cells, said], figure, name="draw_recourse_experiment"),
             Node(nodes.write_page, shown, page, name="write_recourse_experiment_page"),
         ],
         namespace="recourse_experiments",
