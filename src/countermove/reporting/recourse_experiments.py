@@ -104,7 +104,7 @@ HIDDEN = ("splits", "seconds", "n", "balanced_accuracy")
 
 
 def recourse_page(figure: Figure, means: pd.DataFrame, examples: pd.DataFrame) -> str:
-    """Return the page: the figure, every mean, and examples of advice if there are any."""
+    """Return the page: examples of advice if there are any, the figure, and every mean."""
     title = escape(str(figure.layout.title.text))
     drawing = figure.to_html(full_html=False, include_plotlyjs=True)
     splits = int(means["splits"].max())
@@ -112,8 +112,8 @@ def recourse_page(figure: Figure, means: pd.DataFrame, examples: pd.DataFrame) -
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <style>{STYLE}{SPREAD}</style></head><body><h1>{title}</h1>
-<p>Test rows, averaged over {splits} split{"s" if splits > 1 else ""}.</p>
-{drawing}{_means(means)}{shown}
+<p>Test rows, {f"averaged over {splits} splits" if splits > 1 else "one split"}.</p>
+{shown}{drawing}{_means(means)}
 </body></html>
 """
 
