@@ -166,7 +166,7 @@ def _within(
     options, numbers = options_within(room, pull, weights, 1.0, gap)
     options.sort(key=lambda option: len(option.gain))
     alone = [option for option in options if option.columns.size == 1]
-    if len(numbers) > 1 or (options and len(options[-1].gain) > MOST_STATES and not alone):
+    if len(numbers) > 1:
         return None
     last = int(numbers[0]) if numbers.size else None
     if last is None and alone:
