@@ -52,7 +52,7 @@ def cells_of(raw_folder):
         said = yaml.safe_load(CONFIGURATION.read_text())["run"]["params"]["recourse_experiments"]
         said |= {"cases": {name: said["cases"][name]}, "weights": [0.8]}
         experiment = RecourseExperimentsParameters.model_validate(said).build()
-        return run_recourse_experiment(experiment, {name: table}.__getitem__)
+        return run_recourse_experiment(experiment, {name: table}.__getitem__).cells
 
     return cells
 

@@ -76,6 +76,28 @@ def test_contradictory_bounds_are_refused_at_once():
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ({"lower": np.zeros((4, 3))}, {"upper": np.ones((2, 3))}, "number of people"),
+        ({"lower": np.zeros((4, 3))}, {"min_value": np.zeros((5, 3))}, "number of people"),
+        ({"lower": np.zeros((4, 3))}, {"upper": np.ones(2)}, "number of features"),
+        ({"max_value": np.ones(3)}, {"A": np.ones((1, 2))}, "number of features"),
+    ],
+)
+def test_bounds_of_different_shapes_are_named_with_both(first, second, said):
+    with pytest.raises(ParameterError, match=said) as caught:
+        ActionSet(**first, **second)
+    for name, array in (first | second).items():
+        assert f"{name} has shape {array.shape}" in str(caught.value)
+
+
+def test_bounds_for_everybody_and_per_person_go_together():
+    actions = ActionSet(lower=np.zeros((4, 3)), upper=np.ones(3), min_value=np.zeros((1, 3)))
+    low, high = actions.box(np.full((4, 3), 0.5))
+    assert low.shape == high.shape == (4, 3)
+
+
+@pytest.mark.parametrize(
     "make",
     [
         lambda: ActionSet(lower=[np.nan]),

@@ -39,6 +39,6 @@ def test_strangers_are_refused():
     with pytest.raises(ParameterError, match=r"4 people but the people are 3 rows.*of_rows"):
         check_people(actions, 3, "the people")
     with pytest.raises(ParameterError, match="same people"):
-        people_listed(ActionSet(lower=-OWN, max_value=np.ones((2, 3))))
+        people_listed(ActionSet(lower=-OWN, A=np.ones((1, 3)), b=np.ones((2, 1))))
     with pytest.raises(ParameterError, match=r"4 people but 3 were given.*of_rows"):
         actions.bounds(3, 3)

@@ -15,6 +15,7 @@ from countermove.data.sources import read_raw
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.production.recourse_experiments import (
     Case,
+    Outcome,
     RecourseExperiment,
     make_parts,
     over_splits,
@@ -28,7 +29,7 @@ from countermove.production.recourse_rules import (
     Promise,
     Seen,
 )
-from countermove.reporting.recourse_experiments import recourse_figure
+from countermove.reporting.recourse_experiments import recourse_figure, recourse_page
 
 SMALL = {"hidden": (8,), "max_epochs": 2, "patience": 2, "batch_size": 32}
 
@@ -51,7 +52,7 @@ def german(**changes) -> Case:
 
 
 @pytest.fixture(scope="module")
-def cells(tables) -> pd.DataFrame:
+def outcome(tables) -> Outcome:
     causes = {"duration_months": {"causes": ["credit_amount"]}}
     experiment = RecourseExperiment(
         cases={"german-recourse": german(group="sex", reference="male", causal=causes)},
@@ -60,9 +61,16 @@ def cells(tables) -> pd.DataFrame:
         rules=(HighestF1(), Promise(), Fixed(0.9)),
         methods=("linear_program", "gradient", "causal", "exhaustive"),
         audited="gradient",
+        margins=(0.05,),
+        examples=2,
         settings=SMALL,
     )
     return run_recourse_experiment(experiment, tables)
+
+
+@pytest.fixture(scope="module")
+def cells(outcome) -> pd.DataFrame:
+    return outcome.cells
 
 
 def test_one_row_per_split_and_rule(cells):
@@ -88,20 +96,64 @@ def test_a_rule_that_refuses_many_is_audited(cells):
     )
 
 
+def test_a_margin_and_the_furthest_action_cost_more_than_the_cheapest(cells):
+    some = cells.dropna(subset=["cost_gradient"])
+    assert len(some)
+    ways = ("gradient", "margin_0.05", "furthest")
+    cheapest, margin, furthest = (some[f"cost_{way}"] for way in ways)
+    assert (cheapest <= margin + 1e-12).all()
+    assert (margin < furthest).all()
+    assert (some["robust_actions_gradient"] <= some["robust_actions_furthest"]).all()
+
+
+def test_examples_are_in_original_units(outcome, tables):
+    examples = outcome.examples
+    assert examples.groupby(["split", "rule"])["person"].nunique().max() == 2
+    assert set(examples["feature"]) <= {"credit_amount", "age_years"}
+    assert np.allclose(examples["after"] - examples["before"], examples["change"])
+    typed, _ = tables("german-recourse")
+    for feature, part in examples.groupby("feature"):
+        assert part["before"].round().astype(int).isin(typed[feature].astype(int)).all()
+    assert (examples["change"][examples["feature"] == "age_years"] > 0.0).all()
+
+
+def test_the_page_holds_means_and_examples(outcome):
+    means = over_splits(outcome.cells)
+    figure = recourse_figure(outcome.cells, "recourse_weight", "a <title>")
+    page = recourse_page(figure, means, outcome.examples)
+    assert "a &lt;title&gt;" in page
+    assert "recourse neg linear program" in page
+    assert "Examples of advice" in page
+    assert "Examples of advice" not in recourse_page(figure, means, outcome.examples.iloc[:0])
+
+
 def test_means_are_over_splits(cells):
     means = over_splits(cells)
     assert means["splits"].tolist() == [2, 2, 2]
     first = cells[cells["rule"] == "highest_f1"]["f1"].mean()
     assert means.loc[means["rule"] == "highest_f1", "f1"].item() == pytest.approx(first)
-    figure = recourse_figure(means, "recourse_weight", "t")
-    assert len(figure.data) == 3 * 6
+
+
+def test_every_line_is_drawn_by_itself_with_its_errors(cells):
+    both = pd.concat([cells, cells.assign(recourse_weight=0.0, f1=cells["f1"] / 2)])
+    rules = recourse_figure(both, "recourse_weight", "t")
+    assert len(rules.data) == 3 * 6
+    # Against the threshold rules are points: the lines are the two weights.
+    curves = recourse_figure(both, "threshold", "t")
+    assert len(curves.data) == 2 * 6
+    f1 = [trace for trace in curves.data if trace.name.startswith("F1")]
+    assert [trace.name for trace in f1] == ["F1, λ = 0.8", "F1, λ = 0.0"]
+    assert np.allclose(np.array(f1[0].y), 2.0 * np.array(f1[1].y))
+    fixed = cells[cells["rule"] == "fixed_0.9"]["f1"]
+    assert f1[0].y[-1] == pytest.approx(fixed.mean())
+    assert f1[0].error_y.array[-1] == pytest.approx(fixed.sem())
 
 
 def test_the_same_experiment_gives_the_same_cells(tables, cells):
     again = RecourseExperiment(
         cases={"german-recourse": german()}, splits=(1,), weights=(0.8,), settings=SMALL
     )
-    found = run_recourse_experiment(again, tables)
+    found = run_recourse_experiment(again, tables).cells
     before = cells[(cells["split"] == 1) & (cells["rule"] == "highest_f1")]
     assert found["f1"].item() == before["f1"].item()
     assert found["threshold"].item() == before["threshold"].item()

@@ -184,6 +184,18 @@ def test_the_audit_counts_the_same_people_by_group():
     json.dumps(told.audit, allow_nan=False)
 
 
-def told_of(rule, largest_action=None):
-    terms = Terms(largest_action=largest_action)
+def test_a_margin_takes_advice_further_and_never_beyond_certainty():
+    rule = calibrated()
+    threshold = rule.facts["threshold"]
+    plain, wider, most = (told_of(rule, margin=margin).advice for margin in (0.0, 0.1, 0.99))
+    found = (plain["status"] == "FOUND").to_numpy()
+    assert found.any()
+    for told, margin in ((plain, 0.0), (wider, 0.1), (most, 0.5 * (1.0 - threshold))):
+        assert (told["status"] == plain["status"]).all()
+        after = told["probability_after"].to_numpy()[found]
+        assert after == pytest.approx(np.full(found.sum(), threshold + margin), abs=1e-6)
+
+
+def told_of(rule, largest_action=None, margin=0.0):
+    terms = Terms(largest_action=largest_action, margin=margin)
     return advise(rule.model, rows(500, 2), rows(400, 5, "t"), SCHEMA, RESPONSE, terms, seed=0)

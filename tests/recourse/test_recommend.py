@@ -61,6 +61,37 @@ def test_what_is_found_is_allowed_and_approved(town, method, kind, threshold):
     assert np.allclose(advice.cost[found], (advice.action[found] ** 2).sum(axis=1))
 
 
+@pytest.mark.parametrize("kind", ["linear", "bent"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_margin_is_kept_where_there_is_room_for_it(town, method, kind):
+    said = {"actions": town.actions, "settings": QUICK, **causal_of(method)}
+    plain = recommend(town.score(kind), town.X, method, 0.5, **said)
+    safe = recommend(town.score(kind), town.X, method, 0.5, margin=0.2, **said)
+    higher = recommend(town.score(kind), town.X, method, 0.7, **said)
+    found = plain.status == "FOUND"
+    # Nobody is lost or newly refused for the margin; whoever can get to .7 is taken there.
+    assert np.array_equal(safe.status == "NOT_NEEDED", plain.status == "NOT_NEEDED")
+    assert (safe.status[found] == "FOUND").all()
+    can = found & (higher.status == "FOUND")
+    assert can.sum() >= 10
+    assert (safe.probability_after[can] >= 0.7 - 1e-9).all()
+    assert (safe.cost[can] >= plain.cost[can] * (1.0 - 1e-6)).mean() > 0.95
+    assert (safe.probability_after[found] >= 0.5).all()
+
+
+def test_proofs_are_about_the_threshold_not_the_margin():
+    actions = ActionSet(lower=[-1.0], upper=[1.0])
+    X = np.array([[-0.5], [-2.0]])
+    advice = recommend(linear([1.0]), X, "integer_program", 0.5, actions, margin=0.3)
+    assert advice.status.tolist() == ["FOUND", "PROVEN_NONE"]
+
+
+def test_a_margin_beyond_certainty_is_refused(town):
+    for margin in (-0.1, 0.5, np.nan):
+        with pytest.raises(ParameterError, match="margin lies between 0 and"):
+            recommend(town.linear, town.X, actions=town.actions, margin=margin)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["linear", "bent"])
 def test_linear_constraints_hold(town, method, kind):

@@ -69,6 +69,9 @@ def test_gradients_of_every_activation(activation):
     assert torch.autograd.gradcheck(score, X)
     (wanted,) = torch.autograd.grad(score(X).sum(), X)
     torch.testing.assert_close(score.gradient(X.detach()), wanted, rtol=1e-12, atol=1e-14)
+    value, gradient = score.value_and_gradient(X.detach())
+    torch.testing.assert_close(value, score(X).detach(), rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(gradient, wanted, rtol=1e-12, atol=1e-14)
 
 
 def test_everything_is_in_double_precision_and_copies_are_whole():

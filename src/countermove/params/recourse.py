@@ -32,6 +32,9 @@ class RecourseParameters(Parameters):
     what ``utility`` takes off for a wrong approval. If the promise would cost more than
     ``largest_loss`` of the measure, less is promised and the certificate says how much;
     None keeps the promise whatever it costs.
+
+    ``margin`` is how far beyond the threshold, in probability, advice goes where it can
+    (at most half way to certainty), so that it still works when carried out roughly.
     """
 
     threshold: Probability = 0.5
@@ -45,6 +48,7 @@ class RecourseParameters(Parameters):
     loss: Annotated[float, Field(ge=0)] = 1.0
     largest_loss: Probability | None = 0.02
     grid: Annotated[tuple[Probability, ...], Field(min_length=1)] | None = None
+    margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
     def build(self) -> Terms:
         """Return the terms of the promise."""

@@ -142,7 +142,9 @@ GERMAN = CaseParameters(
 class RecourseExperimentsParameters(Parameters):
     """Tables × splits × weights × sizes of actions, every rule and search in each cell.
 
-    ``name`` is the folder of the results, ``axis`` what they are drawn against.
+    ``name`` is the folder of the results, ``axis`` what they are drawn against. With
+    ``audited`` that search's actions are also tested, with noise and once more with each
+    of the ``margins``; ``examples`` people per cell are shown with their advice.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] = "recourse_experiments"
@@ -152,9 +154,11 @@ class RecourseExperimentsParameters(Parameters):
     weights: list[Weight] = Field([0.0, 0.8], min_length=1)
     largest_actions: list[Positive] = Field([0.75], min_length=1)
     rules: list[RuleParameters] = Field([HighestF1Parameters(kind="highest_f1")], min_length=1)
-    methods: list[Method] = Field(["linear_program", "gradient", "exhaustive"])
+    methods: list[Method] = Field(["linear_program", "gradient", "exhaustive"], min_length=1)
     promised_by: Method = "linear_program"
     audited: Method | None = None
+    margins: list[Probability] = Field([])
+    examples: Annotated[int, Field(ge=0)] = 0
     training: RecourseTrainingParameters = RecourseTrainingParameters()
     skip_missing: bool = False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,24 @@ def bound(value: ArrayLike | None, name: str) -> Floats | None:
     if np.isnan(array).any():
         raise ParameterError(f"{name} holds NaN; use an infinite value where there is no bound")
     return array
+
+
+def check_shapes(**arrays: Floats | None) -> None:
+    """Refuse bounds and constraints that speak of different people or features."""
+    given = [(name, array) for name, array in arrays.items() if array is not None]
+    for (first, one), (second, other) in combinations(given, 2):
+        if one.shape[-1] != other.shape[-1]:
+            raise ParameterError(
+                f"{first} has shape {one.shape} and {second} has shape {other.shape}: the last "
+                "number is the number of features, and has to be the same"
+            )
+        people = {len(array) for array in (one, other) if array.ndim == 2} - {1}
+        if len(people) > 1 and "A" not in (first, second):
+            raise ParameterError(
+                f"{first} has shape {one.shape} and {second} has shape {other.shape}: both are "
+                "per person, so the number of people has to be the same; give one bound for "
+                "everybody as shape (d,)"
+            )
 
 
 def positions(values: Iterable[int], name: str) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from countermove.errors import InfeasibleActionsError, ParameterError, shown
 from countermove.people.action_entries import (
     bound,
+    check_shapes,
     constraints,
     json_numbers,
     positions,
@@ -102,6 +103,13 @@ class ActionSet:
         self.steps = dict(step_sizes(steps, self.integer))
         self.unit: Floats | None = None
         self.offset: Floats | None = None
+        check_shapes(
+            lower=self.lower,
+            upper=self.upper,
+            min_value=self.min_value,
+            max_value=self.max_value,
+            A=self.A,
+        )
         self._check_order(self.lower, self.upper, "lower", "upper")
         self._check_order(self.min_value, self.max_value, "min_value", "max_value")
 

@@ -21,7 +21,8 @@ from countermove.data.design_matrix import design_matrix
 from countermove.data.standardise import Standardiser
 from countermove.errors import NotEnoughRowsError, ParameterError, nearest
 from countermove.people import ActionSet
-from countermove.production.recourse_measures import Part, Parts, measures
+from countermove.production.recourse_examples import COLUMNS, examples_of
+from countermove.production.recourse_measures import Part, Parts, advised_by, measures
 from countermove.production.recourse_rules import HighestF1, Rule, Seen
 from countermove.production.sweep import Sampling, Table, Tables, present
 from countermove.recourse.causal import CausalModel
@@ -32,6 +33,11 @@ from countermove.recourse.performance import scores_of
 logger = logging.getLogger(__name__)
 
 Direction = Literal["up", "down", "both"]
+PLACE = ("dataset", "split", "recourse_weight", "largest_action", "rule")
+"""Columns that name a cell."""
+Row = dict[str, Any]
+Cell = tuple[Row, Row, list[Row]]
+"""Which cell, its figures and its examples."""
 HELD_OUT = 0.2
 """Share of the rows that test rows are drawn from, as published."""
 
@@ -85,8 +91,11 @@ class RecourseExperiment:
         Searches for recourse, each measured.
     promised_by
         The search that promises are calibrated with.
-    audited
-        A search whose actions are also tested against noise and for plausibility.
+    audited, margins
+        A search whose actions are also tested against noise and for plausibility, and
+        margins of probability with which they are tested once more.
+    examples
+        How many people per cell are shown with what the first search advises them.
     settings
         Arguments of `RecourseClassifier`.
     skip_missing
@@ -101,6 +110,8 @@ class RecourseExperiment:
     methods: Sequence[str] = ("linear_program", "gradient", "exhaustive")
     promised_by: str = "linear_program"
     audited: str | None = None
+    margins: Sequence[float] = ()
+    examples: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     skip_missing: bool = False
 
@@ -110,33 +121,43 @@ class RecourseExperiment:
         return list(self.cases)
 
 
-def run_recourse_experiment(experiment: RecourseExperiment, tables: Tables) -> pd.DataFrame:
-    """Return one row per table, split, weight, size of actions and rule.
+@dataclass(frozen=True)
+class Outcome:
+    """What was measured, one row per cell, and examples of advice, one row per change."""
 
-    Columns: dataset, split, recourse_weight, largest_action, rule, threshold; n, f1,
+    cells: pd.DataFrame
+    examples: pd.DataFrame
+
+
+def run_recourse_experiment(experiment: RecourseExperiment, tables: Tables) -> Outcome:
+    """Train every model and measure it: a cell per table, split, weight, size of actions and rule.
+
+    Columns of the cells: dataset, split, recourse_weight, largest_action, rule, threshold; n, f1,
     accuracy, auc and more of `Performance`; always_positive_f1; refused; per method its
     recourse_neg and recourse_all; where ``exhaustive`` is among the methods, the share of
     the recourse it finds that another method finds too; of an audit or of groups,
     what they measure; seconds of training.
     """
     sampling = Sampling(datasets=experiment.datasets, skip_missing=experiment.skip_missing)
-    rows = [
-        row
+    found = [
+        cell
         for name, table in present(sampling, tables)
         for seed in experiment.splits
-        for row in _cells(experiment, name, table, seed)
+        for cell in _cells(experiment, name, table, seed)
     ]
-    if not rows:
+    if not found:
         raise ParameterError(
             f"none of the tables of this experiment is there ({', '.join(experiment.cases)}); "
             "fetch them or name other datasets"
         )
-    return pd.DataFrame(rows)
+    shown = [place | example for place, _, examples in found for example in examples]
+    return Outcome(
+        pd.DataFrame([place | figures for place, figures, _ in found]),
+        pd.DataFrame(shown, columns=[*PLACE, *COLUMNS]),
+    )
 
 
-def _cells(
-    experiment: RecourseExperiment, name: str, table: Table, seed: int
-) -> Iterator[dict[str, Any]]:
+def _cells(experiment: RecourseExperiment, name: str, table: Table, seed: int) -> Iterator[Cell]:
     case = experiment.cases[name]
     parts = make_parts(case, table, seed)
     for largest in experiment.largest_actions:
@@ -147,16 +168,11 @@ def _cells(
             model = RecourseClassifier(
                 actions=actions, recourse_weight=weight, random_state=seed, **settings
             ).fit(parts.train.X, parts.train.y, validation=(parts.selection.X, parts.selection.y))
-            cell = {
-                "dataset": name,
-                "split": seed,
-                "recourse_weight": weight,
-                "largest_action": largest,
-                "seconds": time.perf_counter() - started,
-            }
+            spent = time.perf_counter() - started
             logger.info("%s, split %d, weight %g: trained", name, seed, weight)
-            for found in _judged(experiment, case, model, parts, seed):
-                yield cell | found
+            for rule, figures, examples in _judged(experiment, case, model, parts, seed):
+                place = dict(zip(PLACE, (name, seed, weight, largest, rule), strict=True))
+                yield place, {"seconds": spent} | figures, examples
 
 
 def _judged(
@@ -165,8 +181,8 @@ def _judged(
     model: RecourseClassifier,
     parts: Parts,
     seed: int,
-) -> Iterator[dict[str, Any]]:
-    """Yield what one model is worth under every rule."""
+) -> Iterator[tuple[str, Row, list[Row]]]:
+    """Yield what one model is worth under every rule, and examples of its advice."""
     seen = Seen(
         scores=scores_of(model.score_, parts.selection.X),
         favourable=parts.selection.y > 0,
@@ -174,18 +190,28 @@ def _judged(
     )
     for rule in experiment.rules:
         threshold = rule.threshold(seen)
-        found = measures(
+        advised = advised_by(
             model,
-            parts,
+            parts.test.X,
             threshold,
             experiment.methods,
-            audited=experiment.audited,
-            group=case.group,
-            reference=case.reference,
             causal=_causal(case, parts),
             seed=seed,
         )
-        yield {"rule": rule.name, "threshold": threshold} | found
+        figures = measures(
+            model,
+            parts,
+            threshold,
+            advised,
+            audited=experiment.audited,
+            margins=experiment.margins,
+            group=case.group,
+            reference=case.reference,
+            seed=seed,
+        )
+        first = advised[experiment.methods[0]]
+        examples = examples_of(first, parts.test.X, parts, experiment.examples)
+        yield rule.name, {"threshold": threshold} | figures, examples
 
 
 def _causal(case: Case, parts: Parts) -> CausalModel | None:
@@ -229,7 +255,7 @@ def make_parts(case: Case, table: Table, seed: int) -> Parts:
         selection=part(selection),
         calibration=part(calibration),
         test=part(test),
-        names=schema.feature_names,
+        schema=schema,
         standardiser=unit,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.recourse.advice import FOUND, NOT_NEEDED, Advice
-from countermove.recourse.audit import audit
+from countermove.recourse.audit import audit, robust_actions
+from countermove.recourse.audit_distribution import in_distribution
 from countermove.recourse.causal import CausalModel
 from countermove.recourse.classifier import RecourseClassifier
 from countermove.recourse.performance import performance, scores_of
-from countermove.recourse.recommend import recommend
+from countermove.recourse.recommend import best_reachable, recommend
 
 Floats = NDArray[np.float64]
 
@@ -40,20 +42,48 @@ class Parts:
     selection: Part
     calibration: Part
     test: Part
-    names: tuple[str, ...]
+    schema: Schema
     standardiser: Standardiser
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features, in the order of the columns."""
+        return self.schema.feature_names
+
+
+def advised_by(
+    model: RecourseClassifier,
+    X: Floats,
+    threshold: float,
+    methods: Sequence[str],
+    *,
+    causal: CausalModel | None = None,
+    seed: int = 0,
+) -> dict[str, Advice]:
+    """Return what each search advises; ``causal`` is for the method of that name."""
+    return {
+        method: recommend(
+            model,
+            X,
+            method,
+            threshold,
+            causal=causal if method == "causal" else None,
+            seed=seed,
+        )
+        for method in methods
+    }
 
 
 def measures(
     model: RecourseClassifier,
     parts: Parts,
     threshold: float,
-    methods: Sequence[str],
+    advised: Mapping[str, Advice],
     *,
     audited: str | None = None,
+    margins: Sequence[float] = (),
     group: str | None = None,
     reference: str | None = None,
-    causal: CausalModel | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Return the figures of one rule on its test rows, by name.
@@ -64,35 +94,26 @@ def measures(
         The rule.
     parts
         The people; only test rows are measured on.
-    methods
-        Searches for recourse.
-    audited
-        The search whose actions are audited.
+    advised
+        What each search advises them.
+    audited, margins
+        The search whose actions are audited, and margins with which its actions are
+        tested against noise once more.
     group, reference
         Sensitive column to compare recourse by, and the group compared with.
-    causal
-        For the method of that name.
     """
     test = parts.test
     rule = model.score_.at_threshold(threshold)
     found: dict[str, Any] = performance(scores_of(rule, test.X), test.y > 0).to_json()
-    advised: dict[str, Advice] = {}
-    for method in methods:
-        advised[method] = recommend(
-            model,
-            test.X,
-            method,
-            threshold,
-            causal=causal if method == "causal" else None,
-            seed=seed,
-        )
-        found |= _shares(method, advised[method])
+    for method, advice in advised.items():
+        found |= _shares(method, advice)
     if REFEREE in advised:
         found |= _against(advised)
     if group is not None:
         found |= _disparities(advised, test.groups[group].to_numpy() == reference)
     if audited is not None:
         found |= _audited(model, parts, advised[audited], threshold, seed)
+        found |= robustness(model, test.X, threshold, audited, margins, advised, seed)
     return found
 
 
@@ -105,7 +126,7 @@ def _shares(method: str, advice: Advice) -> dict[str, float]:
     }
 
 
-def _against(advised: dict[str, Advice]) -> dict[str, float]:
+def _against(advised: Mapping[str, Advice]) -> dict[str, float]:
     """Return the share of the recourse known to exist that each search finds."""
     exists = advised[REFEREE].status == FOUND
     return {
@@ -117,7 +138,9 @@ def _against(advised: dict[str, Advice]) -> dict[str, float]:
     }
 
 
-def _disparities(advised: dict[str, Advice], is_reference: NDArray[np.bool_]) -> dict[str, float]:
+def _disparities(
+    advised: Mapping[str, Advice], is_reference: NDArray[np.bool_]
+) -> dict[str, float]:
     """Return recourse-all of the reference group minus that of everybody else."""
     found: dict[str, float] = {}
     for method, advice in advised.items():
@@ -140,12 +163,41 @@ def _audited(
         model, test.X, test.y, advice, threshold=threshold, real=parts.train.X, seed=seed
     )
     found: dict[str, Any] = {
-        "robust_actions": report.robust_actions.value,
         "robust_decisions_gaussian": report.brittleness.gaussian.value,
         "robust_decisions_deepfool": report.brittleness.deepfool.value,
         "robust_decisions_on_manifold": report.brittleness.on_manifold.value,
     }
-    for test_ in report.in_distribution:
-        found[f"told_apart_{test_.discriminator}"] = test_.accuracy.value
-        found[f"told_apart_p_{test_.discriminator}"] = test_.p_accuracy
+    # The paper compares with everybody; approved people are whom the moved ones want to be like.
+    moved = test.X[advice.status == FOUND] + advice.action[advice.status == FOUND]
+    everybody = in_distribution(moved, parts.train.X, seed=seed)
+    for whom, tests in (("approved", report.in_distribution), ("everybody", everybody)):
+        for test_ in tests:
+            found[f"told_from_{whom}_{test_.discriminator}"] = test_.accuracy.value
+            found[f"told_from_{whom}_p_{test_.discriminator}"] = test_.p_accuracy
+    return found
+
+
+def robustness(
+    model: RecourseClassifier,
+    X: Floats,
+    threshold: float,
+    method: str,
+    margins: Sequence[float],
+    advised: Mapping[str, Advice],
+    seed: int,
+) -> dict[str, float | None]:
+    """Return how many actions still work under noise: the cheapest, with margins, the furthest."""
+    ways = {name: advice.action for name, advice in advised.items() if name != REFEREE}
+    for margin in margins:
+        advice = recommend(model, X, method, threshold, margin=margin, seed=seed)
+        ways[f"margin_{margin:g}"] = advice.action
+    ways["furthest"] = best_reachable(model, X, method, seed=seed).action
+    found: dict[str, float | None] = {}
+    who = advised[method].status == FOUND
+    for name, action in ways.items():
+        noisy = robust_actions(model, X[who], action[who], threshold=threshold, seed=seed)
+        found[f"robust_actions_{name}"] = noisy.value
+        found[f"cost_{name}"] = (
+            float((action[who] ** 2).sum(axis=1).mean()) if who.any() else np.nan
+        )
     return found

@@ -70,7 +70,17 @@ def advise(
     allowed = narrowed(response.actions, terms.largest_action, score.n_features)
     # Without its threshold again, so that probabilities are read against it.
     bare = replace(model, score=score.at_threshold(1.0 - threshold, slope_of(model)))
-    advice = recommend(bare, people.X, terms.method, threshold, allowed, response.cost, seed=seed)
+    margin = min(terms.margin, 0.5 * (1.0 - threshold))
+    advice = recommend(
+        bare,
+        people.X,
+        terms.method,
+        threshold,
+        allowed,
+        response.cost,
+        margin=margin,
+        seed=seed,
+    )
     told = advice_table(advice, people.X, schema, model.standardiser, people.ids)
     judged = audit(
         bare,

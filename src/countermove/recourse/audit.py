@@ -163,7 +163,7 @@ def audit(
         performance=performance(scores_of(rule, X), _favourable(model, np.asarray(y))),
         recourse=_summary(facts, paid, _outside(allowed, X, facts.action), features, level),
         groups=by_group,
-        robust_actions=_robust(facts, columns, noise_sd, level, seed),
+        robust_actions=_robust(rule, facts.after[facts.verified], columns, noise_sd, level, seed),
         noise_sd=noise_sd,
         brittleness=brittleness(
             rule, X, columns, real, sd=noise_sd, radius=radius, level=level, seed=seed
@@ -189,6 +189,32 @@ def audited_groups(
         name: recourse_by_group(groups, facts.refused, facts.verified, paid)
         for name, groups in groupings.items()
     }
+
+
+def robust_actions(
+    model: Any,
+    X: Floats,
+    action: Floats,
+    *,
+    threshold: float = 0.5,
+    noise_sd: float = 0.1,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Share:
+    """Return the share of the actions that still lead to approval with noise on them.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier with ``actions_``: noise touches what they can move.
+    X, action
+        People and what they do, shape (n, d), standardised units; NaN (no action) fails.
+    threshold, noise_sd, level, seed
+        As in `audit`.
+    """
+    columns = _movable(model.actions_, action)
+    after = np.where(np.isfinite(action), X + action, X)
+    return _robust(_rule(model, threshold), after, columns, noise_sd, level, seed)
 
 
 class _Facts:
@@ -252,10 +278,9 @@ def _summary(
     )
 
 
-def _robust(facts: _Facts, columns: Mask, sd: float, level: float, seed: int) -> Share:
-    after = facts.after[facts.verified]
+def _robust(rule: Score, after: Floats, columns: Mask, sd: float, level: float, seed: int) -> Share:
     noise = generator(seed, "noisy actions").standard_normal(after.shape)
-    return share(approves(facts.rule, after + sd * noise * columns), level)
+    return share(approves(rule, after + sd * noise * columns), level)
 
 
 def _rule(model: Any, threshold: float) -> Score:

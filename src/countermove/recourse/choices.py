@@ -1,4 +1,4 @@
-"""Fewer features and different ways: any method, run in narrower rooms.
+"""Fewer features, different ways, a margin: any method, run in narrower rooms or higher up.
 
 A method knows how to find recourse in a room. Leaving out features narrows the
 room person by person, so "at most m features", "the fewest" and "another way"
@@ -7,7 +7,7 @@ need no method of their own, and an exact method stays exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
@@ -27,10 +27,14 @@ MOST_SUBSETS = 150
 
 @dataclass(frozen=True)
 class Wish:
-    """Whether the fewest features come first, and how many may change at most."""
+    """Whether the fewest features come first, and how many may change at most.
+
+    ``beyond`` is how far above the target, in score, actions go where they can.
+    """
 
     sparsest: bool = False
     max_features: int | None = None
+    beyond: float = 0.0
 
     @property
     def restricted(self) -> bool:
@@ -39,9 +43,24 @@ class Wish:
 
 
 def wished(problem: Problem, method: Method, settings: Settings, wish: Wish) -> Found:
-    """Return the cheapest recourse that the wish allows."""
+    """Return the cheapest recourse that the wish allows, with its margin where there is one."""
     if not len(problem.X):  # nobody was refused
         return unproven(problem.X.copy())
+    if not wish.beyond:
+        return _few(problem, method, settings, wish)
+    further = replace(problem, target=problem.target + wish.beyond)
+    action = _few(further, method, settings, wish).action
+    proven = np.zeros(len(action), bool)
+    rest = np.flatnonzero(absent(action))
+    if rest.size:
+        # Without room for the margin the target itself still counts, and only it is proven about.
+        nearer = _few(problem.rows(rest), method, settings, wish)
+        action[rest], proven[rest] = nearer.action, nearer.proven_none
+    return Found(action, proven)
+
+
+def _few(problem: Problem, method: Method, settings: Settings, wish: Wish) -> Found:
+    """Return the cheapest recourse of no more features than the wish allows."""
     if not wish.restricted:
         return method.search(problem, settings)
     blocks = problem.room.blocks

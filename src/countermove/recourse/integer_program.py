@@ -1,7 +1,7 @@
 """Recourse by integer programming (Ustun et al.): exact on linear scores, with certificates.
 
-Where features only meet in the score the cheapest action has a method of its own;
-linear constraints and other costs go to HiGHS. A score that bends is replaced by
+Costs that are a sum over features have methods of their own; other costs, and people
+those methods leave unsolved, go to HiGHS. A score that bends is replaced by
 linear models near the person, and every answer is checked on the score itself.
 """
 
@@ -14,6 +14,7 @@ from countermove.people import Cost
 from countermove.randomness import generator
 from countermove.recourse import linear_program
 from countermove.recourse.cheaper import cheaper
+from countermove.recourse.constrained import cheapest_constrained
 from countermove.recourse.methods import Found, Settings, fall_back, unproven
 from countermove.recourse.mixed_integer import SLACK, cheapest_action
 from countermove.recourse.problem import Problem
@@ -64,8 +65,9 @@ def cheapest(problem: Problem, slope: Floats, need: Floats) -> Found:
     n = len(problem.X)
     action, none = np.full_like(problem.X, np.nan), np.zeros(n, bool)
     left = np.arange(n)
-    if weights is not None and problem.room.A is None:
-        solved = cheapest_separable(problem.room, slope, need, weights)
+    if weights is not None:
+        solve = cheapest_separable if problem.room.A is None else cheapest_constrained
+        solved = solve(problem.room, slope, need, weights)
         action, none = solved.action, solved.proven_none
         left = np.flatnonzero(solved.unsolved)
     for i in left.tolist():

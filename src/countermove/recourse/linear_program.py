@@ -66,7 +66,9 @@ def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
 
 def _best_start(problem: Problem) -> Floats:
     """Return the start of the highest score; doing nothing is one of them."""
-    points = np.concatenate([problem.home[:, None], starts_of(problem)], axis=1)
+    points = starts_of(problem)
+    if (points[:, -1] != problem.home).any():  # In a symmetric box the centre is doing nothing.
+        points = np.concatenate([problem.home[:, None], points], axis=1)
     n, k, d = points.shape
     meets = problem.room.repeated(k).meets(points.reshape(-1, d)).reshape(n, k)
     worth = np.where(meets, problem.values_of_each(points), -np.inf)
@@ -113,10 +115,13 @@ def climb(problem: Problem, start: Floats, shares: Floats = FRACTIONS) -> tuple[
         here, gradient = part.slopes(action[left])
         scores[left] = here
         corner = uphill(part.room, gradient)
-        trial, best = _along(part, action[left], corner, shares)
-        rises = best > here + WORTH * (1.0 + np.abs(here))
-        action[left[rises]], scores[left[rises]] = trial[rises], best[rises]
+        # Whoever stands in that corner already has nowhere to go.
+        away = np.flatnonzero((corner != action[left]).any(axis=1))
+        left = left[away]
+        trial, best = _along(part.rows(away), action[left], corner[away], shares)
+        rises = best > scores[left] + WORTH * (1.0 + np.abs(scores[left]))
         left = left[rises]
+        action[left], scores[left] = trial[rises], best[rises]
         if not left.size or (problem.slope is not None and not problem.room.discrete):
             break
     return action, scores

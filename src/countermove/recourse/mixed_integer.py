@@ -60,6 +60,11 @@ class Squares:
         """Return what an action costs."""
         return float(((self.rows @ action) ** 2).sum() + max(0.0, float(self.kink @ action)))
 
+    def only(self, columns: NDArray[np.intp]) -> Squares:
+        """Return the cost of actions that leave the other columns alone."""
+        rows = self.rows[:, columns]
+        return Squares(rows[(rows != 0.0).any(axis=1)], self.kink[columns])
+
 
 def squares_of(cost: Cost, n_features: int) -> Squares:
     """Return the squares and the kink of a closed-form cost."""
@@ -119,10 +124,12 @@ def cheapest_action(
     NotConvergedError
         When the tangents did not close the gap.
     """
-    program = program_of(room, slope, need, margin)
-    squares = squares_of(cost, len(slope))
-    tangents = _first_tangents(squares, room)
+    columns = room.used
+    squares = squares_of(cost, len(slope)).only(columns)
     best, price = np.zeros(len(slope)), np.inf
+    room, slope = room.only(columns), slope[columns]
+    program = program_of(room, slope, need, margin)
+    tangents = _first_tangents(squares, room)
     for _ in range(MOST_PROGRAMS):
         answer = _solve(program, squares, tangents)
         if answer is None:
@@ -130,7 +137,7 @@ def cheapest_action(
         action, bound = program.action(answer[0]), answer[1]
         spent = squares.price(action)
         if spent < price:
-            best, price = action, spent
+            best[columns], price = action, spent
         if price - bound <= GAP * price + SLACK * (1 + len(squares.rows)):
             return best
         for touched, value in zip(tangents, squares.rows @ action, strict=True):

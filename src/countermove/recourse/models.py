@@ -26,8 +26,8 @@ Mask = NDArray[np.bool_]
 MARGIN = 1e-9
 """Searches aim this share beyond the threshold, so that rounding cannot take it back."""
 
-SLICE = 16_384
-"""Rows per evaluation: the activations of a 100-wide network then stay near the cache."""
+SLICE = 2_048
+"""Rows per evaluation: the activations of a 100-wide network then stay in the cache."""
 
 
 def score_of(model: Any) -> Score:

@@ -57,6 +57,9 @@ class Terms:
         None: whatever it costs.
     grid
         Thresholds in the order of the test; None: `default_grid` of the selection rows.
+    margin
+        How far beyond the threshold advice goes where it can, see `recommend`; at most
+        half way to certainty.
     """
 
     threshold: float = 0.5
@@ -70,6 +73,7 @@ class Terms:
     loss: float = 1.0
     largest_loss: float | None = None
     grid: tuple[float, ...] | None = None
+    margin: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("threshold", "miss_rate", "failure_probability"):

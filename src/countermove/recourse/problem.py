@@ -100,17 +100,17 @@ class Problem:
         with deciding(self.score):
             for start in range(0, len(action), SLICE):
                 part = slice(start, start + SLICE)
-                delta = torch.from_numpy(np.array(action[part])).requires_grad_()
-                people = torch.from_numpy(np.array(self.X[part]))
-                after = (
-                    people + delta
-                    if self.consequences is None
-                    else self.consequences(people, delta)
-                )
-                scores = self.score(after)
-                (slope,) = torch.autograd.grad(scores.sum(), delta)
-                found[part], gradient[part] = scores.detach().numpy(), slope.numpy()
+                scores, slope = self._slopes_of(self.X[part], action[part])
+                found[part], gradient[part] = scores.numpy(), slope.numpy()
         return found, gradient
+
+    def _slopes_of(self, X: Floats, action: Floats) -> tuple[Tensor, Tensor]:
+        if self.consequences is None:
+            return self.score.value_and_gradient(torch.from_numpy(X + action))
+        delta = torch.from_numpy(np.array(action)).requires_grad_()
+        scores = self.score(self.consequences(torch.from_numpy(np.array(X)), delta))
+        (slope,) = torch.autograd.grad(scores.sum(), delta)
+        return scores.detach(), slope
 
     def price(self, action: Floats) -> Floats:
         """Return what the action costs."""

@@ -7,6 +7,7 @@ exceeds no bound on the score that any allowed action can reach.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,7 @@ def recommend(
     objective: str = "cheapest",
     max_features: int | None = None,
     options: int = 1,
+    margin: float = 0.0,
     causal: CausalModel | None = None,
     settings: Settings | None = None,
     seed: int = 0,
@@ -89,6 +91,10 @@ def recommend(
     options
         How many different ways to look for; the further ones are the advice's
         ``alternatives``, each without the weightiest features of those before.
+    margin
+        Go on to the probability ``threshold + margin`` where that is possible, so that an
+        action carried out not quite as advised still works; the cheapest action
+        ends on the threshold. Who is refused, and what counts as found, does not change.
     causal
         The structural causal model of ``method="causal"``.
     settings, seed
@@ -101,16 +107,19 @@ def recommend(
         `best_reachable` takes over the threshold is found (unless
         ``max_features`` or ``sparsest`` forbids).
     """
-    wish = _checked_wish(objective, max_features, options)
     search = method_of(method)
     settings = Settings() if settings is None else settings
     score, rows = _people(model, X)
     allowed = actions_of_model(model, actions)
     cost = QuadraticCost() if cost is None else cost
     bar = Bar(threshold, slope_of(model))
+    beyond = _above(bar, margin).aim - bar.aim
+    wish = _checked_wish(objective, max_features, options, beyond)
     now = values(score, rows)
     causes = _causes(method, causal, rows.shape[1])
-    problem = make_problem(score, rows, allowed, cost, bar.aim + bar.slack, seed=seed, **causes)
+    target = bar.aim + bar.slack
+    problem = make_problem(score, rows, allowed, cost, target + beyond, seed=seed, **causes)
+    problem = replace(problem, target=target)
     refused = np.flatnonzero(~bar.approved(now))
     found = wished(problem.rows(refused), search, settings, wish)
     first = _verified(problem, allowed, now, bar, refused, found, wish)
@@ -239,10 +248,19 @@ def _causes(method: str, causal: CausalModel | None, n_features: int) -> dict[st
     return {"consequences": causal.consequences, "effect": causal.effect}
 
 
-def _checked_wish(objective: str, max_features: int | None, options: int) -> Wish:
+def _above(bar: Bar, margin: float) -> Bar:
+    """Return the bar raised by a margin of probability."""
+    if not 0.0 <= margin < 1.0 - bar.threshold:
+        raise ParameterError(
+            f"a margin lies between 0 and 1 - threshold = {1.0 - bar.threshold:.6g}, got {margin!r}"
+        )
+    return bar if margin == 0.0 else replace(bar, threshold=bar.threshold + margin)
+
+
+def _checked_wish(objective: str, max_features: int | None, options: int, beyond: float) -> Wish:
     if objective not in OBJECTIVES:
         raise UnknownNameError(f"no objective {objective!r}; {nearest(str(objective), OBJECTIVES)}")
     for name, value in (("max_features", max_features), ("options", options)):
         if value is not None and (int(value) != value or value < 1):
             raise ParameterError(f"{name} is a whole number of at least 1, got {value!r}")
-    return Wish(objective == "sparsest", max_features)
+    return Wish(objective == "sparsest", max_features, beyond)

@@ -99,6 +99,14 @@ class Room:
         return mask
 
     @property
+    def used(self) -> Index:
+        """Positions of the columns that someone can move or has to, with their groups whole."""
+        mask = self.movable
+        for group in self.groups:
+            mask[group] = mask[group].any()
+        return np.flatnonzero(mask)
+
+    @property
     def discrete(self) -> bool:
         """Whether a block is a whole number or a group."""
         return any(block.kind != "number" for block in self.blocks)
@@ -114,6 +122,24 @@ class Room:
             b=None if self.b is None else self.b[who],
             open_low=self.open_low[who],
             open_high=self.open_high[who],
+        )
+
+    def only(self, columns: Index) -> Room:
+        """Return the room of some columns; nobody moves the others (see `used`)."""
+        place = {int(j): k for k, j in enumerate(columns)}
+        kept = [g for g, group in enumerate(self.groups) if int(group[0]) in place]
+        return replace(
+            self,
+            low=self.low[:, columns],
+            high=self.high[:, columns],
+            step=self.step[columns],
+            unit=self.unit[columns],
+            groups=tuple(np.array([place[int(j)] for j in self.groups[g]]) for g in kept),
+            chosen=tuple(self.chosen[g] for g in kept),
+            choices=tuple(self.choices[g] for g in kept),
+            A=None if self.A is None else self.A[:, columns],
+            open_low=self.open_low[:, columns],
+            open_high=self.open_high[:, columns],
         )
 
     def repeated(self, times: int) -> Room:

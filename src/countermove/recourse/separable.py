@@ -61,7 +61,7 @@ def cheapest_separable(room: Room, slope: Floats, need: Floats, weights: Floats)
     """
     n = len(need)
     slope = np.broadcast_to(slope, (n, room.low.shape[1]))
-    most = _at_price(room, slope, weights, np.full(n, np.inf))
+    most = at_price(room, slope, weights, np.full(n, np.inf))
     slack = ROUNDING * (1.0 + np.abs(need))
     none: Mask = (most * slope).sum(axis=1) < need - slack
     action = np.full(slope.shape, np.nan)
@@ -83,7 +83,7 @@ def cheapest_separable(room: Room, slope: Floats, need: Floats, weights: Floats)
     return Cheapest(action, none, unsolved)
 
 
-def _at_price(room: Room, slope: Floats, weights: Floats, price: Floats) -> Floats:
+def at_price(room: Room, slope: Floats, weights: Floats, price: Floats) -> Floats:
     r"""Return the allowed :math:`\arg\min \sum q_j\delta_j^2 - price\, w\cdot\delta`.
 
     An infinite price asks for the most gain.
@@ -118,15 +118,15 @@ def _price(
     """Return the least price of score whose answer meets the need, and that answer."""
     low, high = np.zeros(len(need)), np.ones(len(need))
     for _ in range(DOUBLINGS):
-        short = (_at_price(room, slope, weights, high) * slope).sum(axis=1) < need
+        short = (at_price(room, slope, weights, high) * slope).sum(axis=1) < need
         if not short.any():
             break
         low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        enough = (_at_price(room, slope, weights, middle) * slope).sum(axis=1) >= need
+        enough = (at_price(room, slope, weights, middle) * slope).sum(axis=1) >= need
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    answer = _at_price(room, slope, weights, high)
+    answer = at_price(room, slope, weights, high)
     short = (answer * slope).sum(axis=1) < need
     answer[short] = most[short]
     return low, answer
@@ -134,7 +134,7 @@ def _price(
 
 def _bound(room: Room, slope: Floats, weights: Floats, price: Floats, need: Floats) -> Floats:
     """Return the Lagrangian lower bound of the optimum at a price."""
-    action = _at_price(room, slope, weights, price)
+    action = at_price(room, slope, weights, price)
     spent: Floats = (weights * action**2).sum(axis=1)
     spent += price * (need - (action * slope).sum(axis=1))
     return spent
@@ -144,7 +144,7 @@ def _repaired(
     room: Room, slope: Floats, weights: Floats, price: Floats, need: Floats, answer: Floats
 ) -> Floats:
     """Return the cheaper of an answer and the short one with a single feature pushed further."""
-    short = _at_price(room, slope, weights, price)
+    short = at_price(room, slope, weights, price)
     missing = need - (short * slope).sum(axis=1)
     best, cost = answer.copy(), (weights * answer**2).sum(axis=1)
     grouped = {int(j) for group in room.groups for j in group}
@@ -168,7 +168,7 @@ def _combined(
     room: Room, slope: Floats, weights: Floats, price: float, need: float, gap: float
 ) -> Floats | None:
     """Return one person's optimum among the values whose reduced cost fits into the gap."""
-    options, numbers = _options(room, slope, weights, price, max(gap, 0.0))
+    options, numbers = options_within(room, slope, weights, price, max(gap, 0.0))
     options.sort(key=lambda option: len(option.gain))
     # Given all the others, the finest whole number is the least that meets the need.
     last = None if numbers.size or not options or options[-1].columns.size > 1 else options.pop()
@@ -193,7 +193,7 @@ def _combined(
     return _finished(room, slope, weights, need, states, options, numbers)
 
 
-def _options(
+def options_within(
     room: Room, slope: Floats, weights: Floats, price: float, gap: float
 ) -> tuple[list[Option], Index]:
     """Return the discrete blocks' values that can be optimal, and the continuous columns."""
@@ -255,10 +255,8 @@ def _least_steps(
     if not enough.any():
         return None
     state = int(np.where(enough, cost + weights[j] * value**2, np.inf).argmin())
-    best = np.zeros(len(slope))
+    best = action_of(len(slope), options, picks[state])
     best[j] = value[state]
-    for option, pick in zip(options, picks[state], strict=True):
-        best[option.columns] = option.action[pick]
     return best
 
 
@@ -273,7 +271,6 @@ def _finished(
 ) -> Floats | None:
     """Return the best state, its continuous features chosen for what it still lacks."""
     gain, cost, picks = states
-    best = np.zeros(len(slope))
     if numbers.size:
         k = len(gain)
         wide = [
@@ -287,8 +284,15 @@ def _finished(
     if not enough.any():
         return None
     state = int(np.where(enough, cost, np.inf).argmin())
+    best = action_of(len(slope), options, picks[state])
     if numbers.size:
         best[numbers] = filled[state]
-    for option, pick in zip(options, picks[state], strict=True):
-        best[option.columns] = option.action[pick]
     return best
+
+
+def action_of(n_features: int, options: list[Option], picks: Index) -> Floats:
+    """Return the action of one state: each block's value picked."""
+    action = np.zeros(n_features)
+    for option, pick in zip(options, picks, strict=True):
+        action[option.columns] = option.action[pick]
+    return action

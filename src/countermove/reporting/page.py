@@ -42,18 +42,18 @@ def report_page(
 ) -> str:
     """Return the page: accuracy, what the rule asks of people, certificates, provenance."""
     title = f"Countermove: {escape(metrics['dataset'])}"
-    accuracy = _table(
+    accuracy = table(
         ("how people answer", "blind", "strategic"),
         [
             (name, f"{blind:.3f}", f"{strategic:.3f}")
             for name, blind, strategic in accuracy_rows(metrics)
         ],
     )
-    social = _table(
+    social = table(
         ("once people have moved", "strategic rule"),
         [(SOCIAL[name], _number(value)) for name, value in metrics["social"].items()],
     )
-    claims = _table(
+    claims = table(
         ("claim", "bound", "holds with probability", "rows"),
         [_claim(claim) for claim in certificates],
     )
@@ -95,7 +95,8 @@ def _number(value: float | None) -> str:
     return "nobody" if value is None else f"{value:.3f}"
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return an HTML table; every column but the first holds numbers."""
     header = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(
         "<tr>"

@@ -49,15 +49,20 @@ class Score(nn.Module, ABC):
 
         It is that of the score as it decides: training noise is off.
         """
+        return self.value_and_gradient(X)[1]
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return score and gradient at every row, shapes (n,) and (n, d), both as constants."""
         noisy = self.training
         self.eval()
         try:
             with torch.enable_grad():
                 at = X.detach().requires_grad_()
-                (gradient,) = torch.autograd.grad(self(at).sum(), at)
+                value = self(at)
+                (gradient,) = torch.autograd.grad(value.sum(), at)
         finally:
             self.train(noisy)
-        return gradient
+        return value.detach(), gradient
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

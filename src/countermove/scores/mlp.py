@@ -93,18 +93,19 @@ class MLPScore(Score):
                 h = h * masks[layer]
         return h @ self.weight + self.bias
 
-    def gradient(self, X: Tensor) -> Tensor:
-        """Return the gradient by the chain rule, layer by layer, dropout off."""
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return score and gradient by the chain rule, layer by layer, dropout off."""
         act, slope = ACTIVATIONS[self.activation]
         weights, values = list(self.weights), [X]
         with torch.no_grad():
             for weight, offset in zip(weights, self.offsets, strict=True):
                 values.append(act(linear(values[-1], weight, offset)))
+            value: Tensor = values[-1] @ self.weight + self.bias
             back: Tensor = slope(values.pop()) * self.weight
             while len(weights) > 1:
                 back = (back @ weights.pop()) * slope(values.pop())
             gradient: Tensor = back @ weights[0]
-        return gradient
+        return value, gradient
 
     def slope(self) -> None:
         """Return None: the score is affine in nothing."""

@@ -1,4 +1,4 @@
-"""An experiment of the recourse paper, as a table of cells, their means and a figure."""
+"""An experiment of the recourse paper: cells, their means, examples of advice, a figure, a page."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ else:  # Kedro resolves annotations at start-up, and these are slow to import.
 
 def train_and_measure(
     tables: Tables, recourse_experiments: RecourseExperimentsParameters
-) -> pd.DataFrame:
-    """Train every model and measure it under every rule."""
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Train every model and measure it under every rule; return cells and examples."""
     from countermove.production.recourse_experiments import run_recourse_experiment
 
-    return run_recourse_experiment(recourse_experiments.build(), tables)
+    outcome = run_recourse_experiment(recourse_experiments.build(), tables)
+    return outcome.cells, outcome.examples
 
 
 def average(cells: pd.DataFrame) -> pd.DataFrame:
@@ -32,8 +33,15 @@ def average(cells: pd.DataFrame) -> pd.DataFrame:
     return over_splits(cells)
 
 
-def draw(means: pd.DataFrame, recourse_experiments: RecourseExperimentsParameters) -> Figure:
+def draw(cells: pd.DataFrame, recourse_experiments: RecourseExperimentsParameters) -> Figure:
     """Draw performance and recourse against what varies."""
     from countermove.reporting.recourse_experiments import recourse_figure
 
-    return recourse_figure(means, recourse_experiments.axis, recourse_experiments.name)
+    return recourse_figure(cells, recourse_experiments.axis, recourse_experiments.name)
+
+
+def write_page(figure: Figure, means: pd.DataFrame, examples: pd.DataFrame) -> str:
+    """Write figure, means and examples as a page that needs nothing but itself."""
+    from countermove.reporting.recourse_experiments import recourse_page
+
+    return recourse_page(figure, means, examples)
