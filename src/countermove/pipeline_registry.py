@@ -13,6 +13,7 @@ from countermove.pipelines import (
     recourse_text,
     reporting,
     run_times,
+    stylised,
     sweep,
     training,
 )
@@ -23,9 +24,7 @@ def register_pipelines() -> dict[str, Pipeline]:
 
     ``serm`` walks from the raw table to the report in one chain and is the default;
     its parts meet in the catalog only, so each also runs alone on what an earlier
-    run left. ``ingest_parts`` reads a table a part at a time, ``sweep`` repeats training
-    over a grid, ``run_times`` times it, ``recourse_experiments`` trains for recourse over a
-    grid, ``recourse_text`` does so on sentences.
+    run left. The others stand beside the chain: each says in its module what it does.
     """
     parts = {
         "ingest": ingest.create_pipeline(),
@@ -39,6 +38,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "ingest_parts": ingest_parts.create_pipeline(),
         "sweep": sweep.create_pipeline(),
         "run_times": run_times.create_pipeline(),
+        "stylised": stylised.create_pipeline(),
         "recourse_experiments": recourse_experiments.create_pipeline(),
         "recourse_text": recourse_text.create_pipeline(),
     }

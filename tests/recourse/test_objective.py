@@ -127,6 +127,9 @@ class Plain:
     def parameters(self):
         return ()
 
+    def settle(self):
+        """Nothing besides the score is learned."""
+
 
 def test_no_weight_is_plain_training_to_the_last_bit():
     trainer = Trainer(learning_rate=0.01, batch_size=8, max_epochs=4, patience=4)

@@ -40,6 +40,9 @@ class BlindRisk:
     def parameters(self) -> Iterable[nn.Parameter]:
         return ()
 
+    def settle(self) -> None:
+        """Nothing besides the score is learned."""
+
 
 @pytest.fixture
 def risk() -> BlindRisk:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from countermove.learning.choice import Choice
+from countermove.learning.chosen_costs import AnyCost, costs_to_judge_by, costs_to_train_at
 from countermove.learning.evaluation import accuracy_after
 from countermove.learning.fitting import Recipe
-from countermove.learning.populations import Population, population
+from countermove.learning.populations import Population, population_at
 from countermove.learning.regularisers import Regulariser
-from countermove.people import ActionSet, Cost
+from countermove.people import ActionSet
 from countermove.people.per_person import check_people
 from countermove.response.base import Responses
 from countermove.scores import Score
@@ -40,7 +41,8 @@ class StrategicClassifier(ScoreClassifier):
         A `Score` to start from (copied); None: linear.
     cost, actions
         What a move costs and which are allowed, in the units of ``X``; None:
-        ``QuadraticCost(1.0)``, everything may move. Bounds of shape (n, d) belong to
+        ``QuadraticCost(1.0)``, everything may move. A `FlexibleCost` is learned with the
+        rule, of an `UnknownCost` the worst counts. Bounds of shape (n, d) belong to
         the n rows given to ``fit`` (followed by those of ``validation``, if given).
     response
         ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` (blind training), a
@@ -65,6 +67,9 @@ class StrategicClassifier(ScoreClassifier):
     calibrate
         Whether the intercept is settled after training by the accuracy after
         response on training and validation rows. See `Recipe` for both.
+    stop_by
+        Which epoch is kept, as `Trainer` has it; ``"accuracy"`` gives way to ``"loss"``
+        where the intercept is settled afterwards.
 
     Attributes
     ----------
@@ -80,6 +85,8 @@ class StrategicClassifier(ScoreClassifier):
     choice_ : Choice or None
         Whether ``score_`` is the trained rule or the blind direction with the best
         intercept, and on what evidence; None where there was nothing to choose.
+    cost_ : Cost, UnknownCost or None
+        What a move costs: as given, or as learned where it was flexible.
     classes_ : array
         Both labels, sorted.
     favourable_ : label
@@ -89,7 +96,7 @@ class StrategicClassifier(ScoreClassifier):
     def __init__(
         self,
         score: Score | None = None,
-        cost: Cost | None = None,
+        cost: AnyCost | None = None,
         actions: ActionSet | None = None,
         response: Any = "best",
         temperature: float = 0.5,
@@ -106,6 +113,7 @@ class StrategicClassifier(ScoreClassifier):
         random_state: Any = 0,
         start: str | None = None,
         calibrate: bool | None = None,
+        stop_by: str = "accuracy",
     ) -> None:
         self.score = score
         self.cost = cost
@@ -125,6 +133,7 @@ class StrategicClassifier(ScoreClassifier):
         self.random_state = random_state
         self.start = start
         self.calibrate = calibrate
+        self.stop_by = stop_by
 
     def fit(
         self,
@@ -166,6 +175,7 @@ class StrategicClassifier(ScoreClassifier):
         self.score_: Score = fit.score
         self.history_: History = fit.history
         self.choice_: Choice | None = fit.choice
+        self.cost_: AnyCost | None = self.cost if fit.cost is None else fit.cost
         self.probability_slope_: float = self._slope(*valid, order[len(train[1]) :])
         return self
 
@@ -213,16 +223,21 @@ class StrategicClassifier(ScoreClassifier):
             max_epochs=self.max_epochs,
             patience=self.patience,
             seed=seed,
+            stop_by=self.stop_by,
         )
-        people = self._population(self.response, self.temperature)
+        trained, judging = costs_to_train_at(self.cost), costs_to_judge_by(self.cost)
+        people = population_at(trained, self.response, self.actions, self.temperature)
+        same = self.eval_temperature is None and trained == judging
+        judges = population_at(judging, self.response, self.actions, self._judging_temperature())
         return Recipe(
             trained_against=people,
-            judged_by=people if self.eval_temperature is None else self._judging(None),
+            judged_by=people if same else judges,
             trainer=trainer,
             loss=Loss(self.loss),
             regulariser=self.regulariser,
             start=self.start,
             calibrate=self.calibrate,
+            cost=self.cost,
         )
 
     def _recipe_of(self, seed: int, order: NDArray[np.intp], listed: int) -> Recipe:
@@ -241,12 +256,10 @@ class StrategicClassifier(ScoreClassifier):
             after = [m.scores_after(self.score_, torch.from_numpy(X)).numpy() for m in members]
         return fit_slope(np.concatenate(after), np.tile(y, len(members)))
 
-    def _population(self, response: Any, temperature: float) -> Population:
-        return population(response, self.cost, self.actions, temperature)
-
     def _judging(self, response: Any) -> Population:
         chosen = self.response if response is None else response
-        return self._population(chosen, self._judging_temperature())
+        costs = costs_to_judge_by(self.cost_)
+        return population_at(costs, chosen, self.actions, self._judging_temperature())
 
     def _judging_temperature(self) -> float:
         return self.temperature if self.eval_temperature is None else self.eval_temperature

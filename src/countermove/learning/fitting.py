@@ -18,10 +18,12 @@ from torch import Tensor
 
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.learning.choice import Choice, choose
+from countermove.learning.chosen_costs import AnyCost, FlexibleRisk, risk_of
 from countermove.learning.intercept import best_shift, shift_intercept
 from countermove.learning.objectives import StrategicRisk
 from countermove.learning.populations import Population
 from countermove.learning.regularisers import Regulariser
+from countermove.people import Cost
 from countermove.randomness import torch_generator
 from countermove.response.base import NoResponse
 from countermove.scores import LinearScore, Score
@@ -43,11 +45,14 @@ class Fit:
     choice
         How the trained rule compared with the simple one; None where there was
         nothing to choose.
+    cost
+        What a move costs, where that was learned; else None.
     """
 
     score: Score
     history: History
     choice: Choice | None
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,9 @@ class Recipe:
     calibrate
         Whether hard decisions settle the intercept after training; None: yes,
         except for ``published``.
+    cost
+        Set where the cost is not given: a flexible one is learned with the score,
+        an unknown box is searched for its worst cost.
 
     Notes
     -----
@@ -86,6 +94,7 @@ class Recipe:
     regulariser: Regulariser | None = None
     start: str | None = None
     calibrate: bool | None = None
+    cost: AnyCost | None = None
 
     def __post_init__(self) -> None:
         if self.start is not None and self.start not in STARTS:
@@ -105,7 +114,7 @@ class Recipe:
         start, blind = self.begin(score, sample)
         trained = copy.deepcopy(start)
         judges = () if self.judged_by is self.trained_against else self.judged_by.members
-        objective = StrategicRisk(
+        risk = StrategicRisk(
             self.trained_against.members,
             self.loss,
             self.regulariser,
@@ -113,20 +122,34 @@ class Recipe:
             weights=self.trained_against.weights,
             softness=self.trained_against.softness,
         )
+        objective = risk_of(risk, self.cost)
         history = self._trainer.fit(
             trained, objective, sample, checkpoint=checkpoint, progress=progress
         )
+        if isinstance(objective, FlexibleRisk):
+            return self._at(objective.cost).finished(trained, None, history, sample)
+        return self.finished(trained, blind, history, sample)
+
+    def finished(
+        self, trained: Score, blind: Score | None, history: History, sample: Sample
+    ) -> Fit:
+        """Settle the intercept and keep the blind direction where training did not pay."""
+        cost = self.cost if isinstance(self.cost, Cost) else None
         if not self._settles:
-            return Fit(trained, history, None)
+            return Fit(trained, history, None, cost)
         # Early stopping is over, so the validation rows may speak too.
         X = torch.cat([sample.X, sample.X_validation])
         y = torch.cat([sample.y, sample.y_validation])
         settled = self._settled(trained, X, y)[0]
         if blind is None or self._has_other_aims():
-            return Fit(settled, history, None)
+            return Fit(settled, history, None, cost)
         simple = self._settled(blind, X, y)[0]
         choice = choose(settled, simple, self.judged_by, X.numpy(), y.numpy())
         return Fit(settled if choice.kept == "trained" else simple, history, choice)
+
+    def _at(self, cost: Cost) -> Recipe:
+        """Return the recipe of people who answer at one cost."""
+        return replace(self, judged_by=self.judged_by.with_cost(cost), cost=cost)
 
     def of_rows(self, rows: NDArray[np.intp]) -> Recipe:
         """Return the recipe whose per-person bounds follow ``rows``: training, then validation."""
@@ -164,7 +187,8 @@ class Recipe:
     @property
     def _trainer(self) -> Trainer:
         """The trainer; by its loss where the accuracy still waits for the intercept."""
-        return replace(self.trainer, stop_by="loss") if self._settles else self.trainer
+        waits = self._settles and self.trainer.stop_by == "accuracy"
+        return replace(self.trainer, stop_by="loss") if waits else self.trainer
 
     def _has_other_aims(self) -> bool:
         return self.regulariser is not None and self.regulariser.strength != 0.0

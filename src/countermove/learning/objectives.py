@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from countermove.errors import ParameterError
 from countermove.learning.regularisers import Regulariser, total_penalty
+from countermove.people import Cost
 from countermove.response.base import Response
 from countermove.scores import Score
 from countermove.training import Loss
@@ -111,9 +112,20 @@ class StrategicRisk:
             return self
         return replace(self, responses=responses, judged_by=judges)
 
+    def with_cost(self, cost: Cost) -> Self:
+        """Return the risk of the same behaviour at another cost."""
+        return replace(
+            self,
+            responses=tuple(response.with_cost(cost) for response in self.responses),
+            judged_by=tuple(response.with_cost(cost) for response in self.judged_by),
+        )
+
     def parameters(self) -> Iterable[nn.Parameter]:
         """Return nothing: only the score is learned."""
         return ()
+
+    def settle(self) -> None:
+        """Leave everything as it is: only the score is learned."""
 
     def _joined(self, losses: Tensor) -> Tensor:
         """Return the worst, smoothly worst or weighted loss of the members."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from countermove.errors import ParameterError, UnknownNameError, nearest
@@ -46,11 +47,15 @@ class Population:
     @property
     def published(self) -> bool:
         """Whether this is the SERM paper's population, trained by the paper's protocol."""
-        return [member.name for member in self.members] == ["published"]
+        return {member.name for member in self.members} == {"published"}
 
     def of_rows(self, rows: Any) -> Population:
         """Return the population of some people only: per-person bounds follow them."""
         return replace(self, members=tuple(member.of_rows(rows) for member in self.members))
+
+    def with_cost(self, cost: Cost) -> Population:
+        """Return the same behaviour at another cost."""
+        return replace(self, members=tuple(member.with_cost(cost) for member in self.members))
 
     @property
     def only(self) -> Response:
@@ -100,6 +105,22 @@ def population(
         f"a response is a name ({', '.join(NAMES)}), a Response, a mapping or a list of these, "
         f"got {response!r}"
     )
+
+
+def population_at(
+    costs: Sequence[Cost | None],
+    response: Any,
+    actions: ActionSet | None = None,
+    temperature: float = 0.5,
+) -> Population:
+    """Build the population that answers at any of several costs: every member at every cost."""
+    people = population(response, costs[0], actions, temperature)
+    if len(costs) == 1:
+        return people
+    if people.weights is not None:
+        raise ParameterError("weights of the members do not go with an unknown cost: drop them")
+    members = [people.with_cost(cost).members for cost in costs if cost is not None]
+    return replace(people, members=tuple(chain.from_iterable(members)))
 
 
 def _from_mapping(

@@ -8,6 +8,7 @@ from countermove.params.recourse_experiments import RecourseExperimentsParameter
 from countermove.params.recourse_text import RecourseTextParameters
 from countermove.params.run_times import RunTimesParameters
 from countermove.params.serm import SermParameters
+from countermove.params.stylised import StylisedParameters
 from countermove.params.sweep import SweepParameters
 
 GROUPS: dict[str, type[Parameters]] = {
@@ -17,6 +18,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "evaluation": EvaluationParameters,
     "sweep": SweepParameters,
     "run_times": RunTimesParameters,
+    "stylised": StylisedParameters,
     "recourse_experiments": RecourseExperimentsParameters,
     "recourse_text": RecourseTextParameters,
 }
@@ -32,5 +34,6 @@ __all__ = [
     "RecourseTextParameters",
     "RunTimesParameters",
     "SermParameters",
+    "StylisedParameters",
     "SweepParameters",
 ]

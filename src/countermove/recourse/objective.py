@@ -123,6 +123,9 @@ class RecourseRisk:
         """Return nothing: only the score is learned."""
         return ()
 
+    def settle(self) -> None:
+        """Leave everything as it is: only the score is learned."""
+
     def action(self, score: Score, rows: Tensor) -> Tensor:
         r"""Return :math:`\delta^*`, shape (n, d), without gradient."""
         X, low, high, offsets = split_limits(rows, self.n_features)

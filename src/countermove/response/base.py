@@ -118,6 +118,12 @@ class Response(ABC):
         other.actions, other._plans = actions, {}
         return other
 
+    def with_cost(self, cost: Cost) -> Self:
+        """Return the same behaviour of people for whom a move costs ``cost``."""
+        other = copy.copy(self)
+        other.cost = cost
+        return other
+
     def describe(self) -> dict[str, Any]:
         """Return the name, cost and actions, JSON-ready."""
         return {

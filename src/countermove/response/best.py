@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from countermove.people import QuadraticCost
+from countermove.people import Cost, QuadraticCost
 from countermove.people.actions import SLACK
 from countermove.response.answer import Answer
 from countermove.response.base import (
@@ -121,6 +121,12 @@ class BestResponse(Response):
         other = super().of_rows(rows)
         if other is not self:
             other._solver = None
+        return other
+
+    def with_cost(self, cost: Cost) -> Self:
+        """Return rational people with another cost, and a solver of their own."""
+        other = super().with_cost(cost)
+        other._solver = None
         return other
 
     def _is_conic(self, score: Score) -> bool:

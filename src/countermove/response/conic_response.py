@@ -8,7 +8,7 @@ beyond convexity; where both apply it is the referee.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -137,6 +137,12 @@ class ConicResponse(SmoothedResponse):
         wanted = pull_at(a, after)
         share = 1.0 - pull_slope(a, after.detach()) * rate
         return pull + (wanted - wanted.detach()) / share.detach()
+
+    def with_cost(self, cost: Cost) -> Self:
+        """Return the same behaviour at another cost; its proxies are compiled anew."""
+        other = super().with_cost(cost)
+        other._layers = {}
+        return other
 
     def layer(self, shape: Shape) -> Layer:
         """Return the compiled proxy for a shape; made once."""

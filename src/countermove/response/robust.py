@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Self
 from torch import Tensor
 
 from countermove.errors import ParameterError
+from countermove.people import Cost
 from countermove.response.base import Mask, OnFailure, Response, Responses
 from countermove.scores import Score
 
@@ -56,6 +57,10 @@ class RobustResponse(Response):
         if all(new is old for new, old in zip(members, self.members, strict=True)):
             return self
         return type(self)(members, self.weights)
+
+    def with_cost(self, cost: Cost) -> Self:
+        """Return the same members, all of them with another cost."""
+        return type(self)([member.with_cost(cost) for member in self.members], self.weights)
 
     def describe(self) -> dict[str, Any]:
         """Return the members' descriptions."""

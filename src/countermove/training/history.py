@@ -33,8 +33,8 @@ class EpochRecord:
         return self.validation_accuracy if given is None else given
 
     def better_than(self, other: EpochRecord, by: str = "accuracy") -> bool:
-        """Tell whether validation prefers this epoch: merit, then loss; or by the loss alone."""
-        if by == "accuracy" and self.merit != other.merit:
+        """Tell whether validation prefers this epoch: merit, then loss; or by either alone."""
+        if by == "merit" or (by == "accuracy" and self.merit != other.merit):
             return self.merit > other.merit
         return self.validation_loss < other.validation_loss
 

@@ -35,7 +35,7 @@ from countermove.training.history import EpochRecord, History
 from countermove.training.progress import epoch_bar
 
 OPTIMISERS = ("adam", "lbfgs")
-CRITERIA = ("accuracy", "loss")
+CRITERIA = ("accuracy", "loss", "merit")
 
 
 class Verdict(NamedTuple):
@@ -66,6 +66,9 @@ class Objective(Protocol):
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """Return what is learned besides the score."""
+
+    def settle(self) -> None:
+        """Bring what is learned besides the score back to where it may be; after every step."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,8 @@ class Trainer:
     stop_by
         What makes an epoch better on validation: ``"accuracy"`` (or the objective's merit;
         then the loss), or the ``"loss"`` alone, for rules whose intercept is settled
-        afterwards: until then their accuracy says little about their direction.
+        afterwards: until then their accuracy says little about their direction; or the
+        ``"merit"`` (accuracy) alone, ties to the earlier epoch, as the SERM experiments have it.
     """
 
     optimiser: str = "adam"
@@ -253,7 +257,7 @@ class _Run:
             torch.split(order, size),
         )
         step, zero_grad = self.optimiser.step, self.optimiser.zero_grad
-        of_rows, score = self.objective.of_rows, self.score
+        of_rows, settle, score = self.objective.of_rows, self.objective.settle, self.score
         total = torch.zeros((), dtype=torch.float64)
         with _noisy(score, torch_generator(self.trainer.seed, f"noise:{self.epoch}")):
             for X, y, rows in zip(X_batches, y_batches, people, strict=True):
@@ -261,6 +265,7 @@ class _Run:
                 zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 step()
+                settle()
                 total.add_(loss.detach(), alpha=len(y))
         return total
 
@@ -275,6 +280,7 @@ class _Run:
             return float(loss.detach())
 
         self.optimiser.step(closure)
+        self.objective.settle()
         with torch.no_grad():
             return objective.loss(self.score, sample.X, sample.y) * len(sample.y)
 

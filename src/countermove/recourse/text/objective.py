@@ -79,6 +79,9 @@ class ReplacementRisk:
         """Return nothing: only the score is learned."""
         return ()
 
+    def settle(self) -> None:
+        """Leave everything as it is: only the score is learned."""
+
     def best(self, score: Score) -> Tensor:
         """Return the alternative of the highest score for each sentence, shape (n, d)."""
         held = self.alternatives if self.rows is None else self.alternatives[self.rows]

@@ -1,0 +1,5 @@
+"""The stylised pipeline."""
+
+from countermove.pipelines.stylised.pipeline import create_pipeline
+
+__all__ = ["create_pipeline"]

@@ -1,0 +1,28 @@
+"""Costs chosen, costs unknown, moves on a surface: a table and a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from countermove.params import StylisedParameters
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+else:  # Kedro resolves annotations at start-up, and plotly is slow to import.
+    Figure = Any
+
+
+def run(stylised: StylisedParameters, seed: int) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Train every rule on every made-up table."""
+    from countermove.production.stylised import run_stylised
+
+    return run_stylised(stylised.build(), seed)
+
+
+def draw(picture: dict[str, Any], stylised: StylisedParameters) -> Figure:
+    """Draw the first table."""
+    from countermove.reporting.stylised import stylised_figure
+
+    return stylised_figure(picture, stylised.name)

@@ -1,0 +1,166 @@
+r"""People who can only move along a surface, to first order: within their tangent space.
+
+With :math:`x' = x + T u` and a quadratic cost, what matters is again the score gained:
+a gain :math:`g` costs at least :math:`g^2/\rho^2` with :math:`\rho^2 = a^\top M^{-1} a`,
+:math:`a = T^\top w`, :math:`M = T^\top H T`. Each person has a :math:`\rho` of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from countermove.errors import CostError, ParameterError
+from countermove.people import Cost
+from countermove.people.manifold import Tangents
+from countermove.response.base import GAIN, OnFailure, Response, Responses, people
+from countermove.response.smoothed import Start, check_choice, check_positive
+from countermove.response.tangent_rows import climbed_rows
+from countermove.response.trade import slope_of
+from countermove.scores import Score
+
+Behaviour = Literal["best", "smooth"]
+
+
+@dataclass(frozen=True)
+class _Open:
+    """What a surface leaves open: score now, gain per unit of root cost, and its direction."""
+
+    now: Tensor
+    reach: Tensor
+    direction: Tensor
+    unit: Tensor
+
+
+class TangentResponse(Response):
+    r"""The response confined to each person's tangent space.
+
+    .. math:: \Delta(x) = \arg\max_{x' \in x + T(x)} \mathrm{step}(s(x')) - c(x, x')
+
+    Exact for the tangent plane; a surface that bends within a person's reach is met only to
+    first order (compare with `PointsResponse` where the surface is known).
+
+    Parameters
+    ----------
+    tangents
+        Knows the directions open to people.
+    cost
+        Any quadratic cost; ``QuadraticCost(1.0)`` by default.
+    behaviour
+        ``"best"``: the hard step; ``"smooth"``: the smoothed one.
+    temperature, start, normalised
+        Of the smoothed step, as in `ScalarResponse`; the unit is the length of the slope
+        within the tangent space, each person's own.
+    """
+
+    def __init__(
+        self,
+        tangents: Tangents,
+        cost: Cost | None = None,
+        behaviour: Behaviour = "best",
+        temperature: float = 0.5,
+        start: Start = "global",
+        normalised: bool = True,
+    ) -> None:
+        super().__init__(cost)
+        check_choice("behaviour", behaviour, Behaviour)
+        check_choice("start", start, Start)
+        check_positive(temperature=temperature)
+        self.tangents, self.behaviour = tangents, behaviour
+        self.temperature, self.start = float(temperature), start
+        self.normalised = bool(normalised)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """``"tangent best"`` or ``"tangent smooth"``."""
+        return f"tangent {self.behaviour}"
+
+    def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Return where people move to; tensors carry gradients to the score and the cost."""
+        given = X if isinstance(X, Tensor) else torch.from_numpy(people(X, score))
+        with torch.set_grad_enabled(isinstance(X, Tensor) and torch.is_grad_enabled()):
+            open_ = self._open(score, given)
+            gain = self._crossing(open_) if self.behaviour == "best" else self._climbed(open_)
+            x_new = given + gain[:, None] * open_.direction
+            cost = (gain / open_.reach.clamp_min(1e-300)) ** 2
+        moved, done = gain.detach() > 0.0, torch.ones(len(given), dtype=torch.bool)
+        if isinstance(X, Tensor):
+            return Responses(x_new, cost, moved, done)
+        return Responses(x_new.numpy(), cost.numpy(), moved.numpy(), done.numpy())
+
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        """Return score plus reach for rational people, else the score at the response."""
+        open_ = self._open(score, X)
+        if self.behaviour == "best":
+            return torch.add(open_.now, open_.reach, alpha=GAIN**0.5)
+        return open_.now + self._climbed(open_)
+
+    def describe(self) -> dict[str, Any]:
+        """Return every argument but the surface, JSON-ready."""
+        names = ("behaviour", "temperature", "start", "normalised")
+        return super().describe() | {name: getattr(self, name) for name in names}
+
+    def _open(self, score: Score, X: Tensor) -> _Open:
+        basis = torch.from_numpy(self.tangents.tangents(people(X, score)))
+        if basis.shape[:2] != X.shape or basis.shape[2] < 1:
+            raise ParameterError(
+                f"tangents are directions as columns, shape (n, d, r) with r of at least 1; for "
+                f"people of shape {tuple(X.shape)} got {tuple(basis.shape)}"
+            )
+        slope = torch.einsum("ndr,d->nr", basis, slope_of(score))
+        prices = _priced(self.cost, basis)
+        best = torch.linalg.solve(prices, slope[:, :, None])[:, :, 0]
+        squared = (slope * best).sum(dim=1)
+        # Where the score does not grow along the surface nobody gains by moving.
+        reach = torch.where(squared > 0.0, squared, 1.0).sqrt() * (squared > 0.0)
+        direction = torch.einsum("ndr,nr->nd", basis, best) / squared.clamp_min(1e-300)[:, None]
+        unit = torch.where(reach > 0.0, torch.linalg.vector_norm(slope, dim=1), 1.0)
+        return _Open(score(X), reach, direction, unit if self.normalised else torch.ones_like(unit))
+
+    def _crossing(self, open_: _Open) -> Tensor:
+        """Return the gain of whoever can afford to cross, else zero."""
+        affordable = (open_.now < 0.0) & (open_.now + GAIN**0.5 * open_.reach > 0.0)
+        # A hair beyond, so that the score of x_new is favourable in floating point too.
+        needed = -open_.now + 1e-12 * (1.0 + open_.now.detach().abs())
+        return torch.where(affordable, needed, 0.0)
+
+    def _climbed(self, open_: _Open) -> Tensor:
+        """Return the gain at the smoothed response, with the gradient of its stationarity."""
+        sharpness = 1.0 / (self.temperature * open_.unit)
+        now, reach, sharp = (part.detach().numpy() for part in (open_.now, open_.reach, sharpness))
+        gain = torch.from_numpy(climbed_rows(now, reach, sharp, self.start == "stay"))
+        if not torch.is_grad_enabled():
+            return gain
+        # One Newton step on the stationarity: zero in value, the implicit derivative in gradient.
+        at = gain.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(_uphill(at, *_held(open_, sharpness)).sum(), at)
+        steps = _uphill(gain, open_.now, open_.reach, sharpness) / slope
+        return gain - torch.where(open_.reach.detach() > 0.0, steps - steps.detach(), 0.0)
+
+
+def _held(open_: _Open, sharpness: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return open_.now.detach(), open_.reach.detach(), sharpness.detach()
+
+
+def _uphill(gain: Tensor, now: Tensor, reach: Tensor, sharpness: Tensor) -> Tensor:
+    """Return the marginal utility of gain times the squared reach: zero where people stop."""
+    y = sharpness * (now + gain)
+    up, down = y + 1.0, y - 1.0
+    rise = 0.5 * up / torch.sqrt(up * up + 1.0) - 0.5 * down / torch.sqrt(down * down + 1.0)
+    return reach.square() * sharpness * rise - 2.0 * gain
+
+
+def _priced(cost: Cost, basis: Tensor) -> Tensor:
+    """Return the quadratic cost within every tangent space, shape (n, r, r)."""
+    shape = cost.canonical(basis.shape[1])
+    if shape is None or shape.kink is not None:
+        raise CostError(
+            f"moves within a tangent space have quadratic costs, got a {cost.kind} cost"
+        )
+    if shape.matrix is not None:
+        return torch.einsum("ndr,de,nes->nrs", basis, shape.matrix, basis)
+    assert shape.weights is not None
+    return torch.einsum("ndr,d,nds->nrs", basis, shape.weights, basis)
