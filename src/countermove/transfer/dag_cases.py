@@ -77,6 +77,9 @@ class TargetCase:
         Share of label +1 before.
     transition
         Chances to have label +1 after.
+    matched
+        False: as released, the first p(h)·n rows get :math:`X_1` of label −1 and the rest that
+        of label +1 (the counts swapped), whatever their new label is; P(X | Y) then changes.
     """
 
     means: tuple[float, float]
@@ -85,10 +88,11 @@ class TargetCase:
     label_zero: float = -1.0
     favourable: float = 0.5
     transition: Transition = STAY_OR_CHANGE
+    matched: bool = True
 
     def source(self, n: int, rng: np.random.Generator) -> Drawn:
-        """Return n people before."""
-        y = np.where(rng.random(n) < self.favourable, 1.0, -1.0)
+        """Return n people before, those of label −1 first."""
+        y = np.sort(np.where(rng.random(n) < self.favourable, 1.0, -1.0))
         return self.features(y, rng), y
 
     def induced(self, X: Floats, y: Floats, decision: Floats, rng: np.random.Generator) -> Drawn:
@@ -99,8 +103,11 @@ class TargetCase:
         return self.features(after, rng), after
 
     def features(self, y: Floats, rng: np.random.Generator) -> Floats:
-        """Return features that match labels, shape (n, 3)."""
-        x1 = truncated_normal(np.where(y > 0, self.means[1], self.means[0]), self.spread, rng)
+        """Return features for labels, shape (n, 3)."""
+        looks = y > 0
+        if not self.matched:
+            looks = np.arange(len(y)) >= int(np.sum(y > 0))
+        x1 = truncated_normal(np.where(looks, self.means[1], self.means[0]), self.spread, rng)
         counted = np.where(y > 0, 1.0, self.label_zero)
         x2 = -0.8 * x1 + rng.normal(0.0, 0.15, len(y))
         return np.column_stack([x1, x2, 0.2 * counted + rng.normal(0.0, 0.2, len(y))])
