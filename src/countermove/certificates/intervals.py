@@ -46,7 +46,7 @@ def share_interval(count: Counts, n: Counts, failure_probability: float) -> tupl
     return lower_share(count, n, half), upper_share(count, n, half)
 
 
-def distribution_function_radius(n: int, failure_probability: float) -> float:
+def distribution_function_radius(n: float, failure_probability: float) -> float:
     r"""Return how far an empirical distribution function strays at most, anywhere.
 
     .. math:: \epsilon = \sqrt{\log(2/\alpha) / 2n}
@@ -105,6 +105,6 @@ def _check(failure_probability: float) -> None:
         )
 
 
-def _need(n: int, least: int) -> None:
+def _need(n: float, least: int) -> None:
     if n < least:
-        raise NotEnoughRowsError(f"an interval needs at least {least} rows, got {n}")
+        raise NotEnoughRowsError(f"an interval needs at least {least} rows, got {n:g}")

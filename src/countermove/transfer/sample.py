@@ -62,6 +62,19 @@ class Sample:
         return len(self.score)
 
     @property
+    def mass(self) -> Floats:
+        """What each row counts, adding up to 1, shape (n,)."""
+        if self.weight is None:
+            return np.full(self.n, 1.0 / self.n)
+        mass: Floats = self.weight / self.weight.sum()
+        return mass
+
+    @property
+    def effective_n(self) -> float:
+        """Number of equal draws with as much noise (Kish); the number of rows without weights."""
+        return float(1.0 / np.sum(self.mass**2))
+
+    @property
     def favourable(self) -> Mask:
         """Whose label is +1, shape (n,)."""
         return self.label > 0.0
