@@ -25,7 +25,8 @@ from countermove.production.transfer_published import (
 )
 from countermove.randomness import generator
 from countermove.transfer import formulas
-from countermove.transfer.optimal import suboptimality
+from countermove.transfer.optimal import Deploy, suboptimality
+from countermove.transfer.sample import Pair
 from countermove.transfer.score_dynamics import Floats, Luck, Mask, ScoreDynamics, realities
 
 GROUPS = {"black": 0, "asian": 1, "hispanic": 2, "white": 3}
@@ -152,26 +153,38 @@ class FicoExperiment:
         return found | cell_bounds(pair_of, (t, float(grid[best])))
 
     def _held_out(self, score: Floats, rng: np.random.Generator) -> dict[str, Any]:
-        """Return the difference of rules chosen on one half and judged on the other."""
+        """Return differences of rules chosen on one half and judged on the other.
+
+        ``held_out``: chosen with labels averaged out; ``drawn``: chosen on drawn labels, as one
+        who sees outcomes only. The second compares the two rules that were found, which may
+        differ truly although the best ones do not.
+        """
         luck, chosen = Luck.draw(len(score), rng), rng.random(len(score)) < 0.5
-        grid = np.quantile(score, (np.arange(self.candidates) + 0.5) / self.candidates)
-        found = suboptimality(
-            lambda t: self.dynamics.pair(score[chosen], t, luck.of_rows(chosen)),
-            lambda t: self.dynamics.pair(score[~chosen], t, luck.of_rows(~chosen)),
-            grid.tolist(),
-            self.failure_probability,
-        )
-        return {
-            "held_out": found.loss.value,
-            "held_out_low": found.loss.low,
-            "held_out_high": found.loss.high,
-            "detectable": found.loss.detectable,
-            "words": found.loss.words,
+        grid = np.quantile(score, (np.arange(self.candidates) + 0.5) / self.candidates).tolist()
+        known, unseen = score[chosen], score[~chosen]
+
+        def judge(threshold: float) -> Pair:
+            return self.dynamics.pair(unseen, threshold, luck.of_rows(~chosen))
+
+        ways: dict[str, Deploy] = {
+            "held_out": lambda t: self.dynamics.expected_pair(known, t),
+            "drawn": lambda t: self.dynamics.pair(known, t, luck.of_rows(chosen)),
         }
+        found: dict[str, Any] = {}
+        for name, choose in ways.items():
+            loss = suboptimality(choose, judge, grid, self.failure_probability).loss
+            found |= {
+                name: loss.value,
+                f"{name}_low": loss.low,
+                f"{name}_high": loss.high,
+                f"{name}_detectable": loss.detectable,
+                f"{name}_words": loss.words,
+            }
+        return found
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
-        """Return averages over seeds per lender and step; ``detectable`` is a share."""
-        measured = cells.drop(columns=["seed", "words"])
+        """Return averages over seeds per lender and step; ``…_detectable`` are shares."""
+        measured = cells.drop(columns=["seed", "held_out_words", "drawn_words"])
         return measured.groupby(["lender", "step"], sort=False).mean().reset_index()
 
 
