@@ -11,13 +11,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from tests.papers.test_recourse_papers import folder_of
 
 from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.params import TransferExperimentsParameters
 from countermove.production.transfer_experiments import TransferExperiment
+
+from .test_recourse_papers import folder_of
 
 ROOT = Path(__file__).parents[2]
 

@@ -56,7 +56,7 @@ def test_every_kind_is_measured_summed_up_and_drawn(kind, tmp_path):
     means = experiment.means(read)
     assert 0 < len(means) <= len(cells)
     page = experiment_page(transfer_figure(kind, read, means, "small_run"), means)
-    assert "small run" in page
+    assert "Small run" in page
     assert str(means.columns[0]) in page
 
 

@@ -20,7 +20,7 @@ def transfer_figure(kind: str, cells: pd.DataFrame, means: pd.DataFrame, title: 
     """Draw an experiment by its kind."""
     figure = _DRAWN[kind](cells, means)
     return figure.update_layout(
-        title=title.replace("_", " "),
+        title=title.replace("_", " ").capitalize(),
         template="plotly_white",
         legend={"orientation": "h", "y": -0.15},
     )
@@ -119,12 +119,16 @@ def _fico(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     from plotly.subplots import make_subplots
 
     lenders = list(dict.fromkeys(means["lender"]))
-    figure = make_subplots(rows=2, cols=len(lenders), subplot_titles=lenders, shared_xaxes=True)
+    figure = make_subplots(
+        rows=2, cols=len(lenders), subplot_titles=lenders, shared_xaxes=True, vertical_spacing=0.08
+    )
     for column, lender in enumerate(lenders, start=1):
         part = means[means["lender"] == lender]
         for row, lines in enumerate((_DIFFERENCES, _BOUNDS), start=1):
             for name, label, colour in lines:
                 line = _line(part["step"], part[name], label, colour, column == 1)
+                if name == "expected":
+                    line.line.dash = "dot"
                 if name == "held_out":
                     width = ((part["held_out_high"] - part["held_out_low"]) / 2).tolist()
                     line.error_y = {"array": width}
@@ -137,13 +141,13 @@ def _fico(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
 
 
 _DIFFERENCES = (
-    ("published", "difference as published (least of 100 noisy errors)", PUBLISHED),
+    ("published", "above: difference as published (least of 100 noisy errors)", PUBLISHED),
     ("published_again", "the same rules on fresh draws", AGAIN),
     ("expected", "labels averaged out", DARK),
     ("held_out", "judged on other people, with interval", RIGHT),
 )
 _BOUNDS = (
-    ("larger_error", "larger error of h_S", DARK),
+    ("larger_error", "below: larger error of h_S", DARK),
     ("published_upper", "upper bound as coded", PUBLISHED),
     ("upper_tighter", "Theorem 4.2 on cells, tighter form", RIGHT),
     ("published_lower", "lower bound as coded", AGAIN),
@@ -216,7 +220,7 @@ def _tightness(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
         ],
     )
     figure = Figure([bars]).add_vline(x=1.0, line_dash="dot")
-    figure.update_yaxes(autorange="reversed")
+    figure.update_yaxes(autorange="reversed").update_layout(height=600)
     return figure.update_xaxes(title="largest share of the bound that the truth reached (cut at 3)")
 
 
