@@ -149,7 +149,8 @@ def test_fico_as_published_and_as_it_is(fico_tables):
     assert abs(cells["published_again"].mean()) < 0.005
     assert cells["expected"].abs().max() < 1e-12
     assert cells["published_lower"].mean() == pytest.approx(0.0115, abs=0.004)
-    assert cells["published_larger_error"].between(0.2, 0.3).all()
+    larger = cells.groupby("step")["published_larger_error"].mean()
+    assert larger.between(0.22, 0.28).all()  # reference: .23 to .26
     assert not cells["held_out_detectable"].any()
     assert cells["held_out_words"].str.startswith("no detectable difference").all()
 

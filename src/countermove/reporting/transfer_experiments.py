@@ -33,7 +33,8 @@ def experiment_page(figure: Figure, means: pd.DataFrame) -> str:
     drawing = figure.to_html(full_html=False, include_plotlyjs=True)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}
-body {{ max-width: 90rem; }} table {{ font-size: 13px; display: block; overflow-x: auto; }}
+body {{ max-width: 90rem; }} table {{ font-size: 13px; display: block; overflow-x: auto;
+        white-space: nowrap; }}
 </style></head><body>{drawing}{table}</body></html>
 """
 
