@@ -59,7 +59,7 @@ def test_lines_name_the_response_trained_for_and_leave_out_nobody_moves():
     assert line_names(REPORT) == [
         "any of these, or nobody moves",
         "after: smoothed step, temperature 0.5",
-        "after: best response (trained for)",
+        "after: best response (assumed)",
         "before deployment",
     ]
 

@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting.figures import BLIND, STRATEGIC
 from countermove.reporting.tables import called
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-COLOURS = {"blind": BLIND, "strategic": STRATEGIC}
 READINGS = {
-    "kept": ("moving changes no label", "circle", 0.13),
-    "follow": ("labels follow the features", "diamond-open", -0.13),
+    "kept": ("moving changes no label", "circle", "#2b6cb0", 0.13),
+    "follow": ("labels follow the features", "diamond-open", "#b7791f", -0.13),
 }
-"""How a reading of labels is called and drawn, and how far it is moved off its line."""
+"""How a reading of labels is called, drawn and coloured, and how far it is off its line."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ def line_names(report: Mapping[str, Any]) -> list[str]:
     """Return the lines of the figure from bottom to top."""
     stated = report["stated"]
     after = [
-        f"after: {called(name)}{' (trained for)' if name in stated else ''}"
+        f"after: {called(name)}{' (assumed)' if name in stated else ''}"
         for name in report["responses"]
         if name != "none"
     ]
@@ -58,7 +56,7 @@ def lines(report: Mapping[str, Any], model: str, labels: str) -> Iterator[Line]:
     """Return a model's intervals under one reading of labels."""
     facts = report["models"][model]
     predicted = facts[labels]["predicted"]
-    shift = READINGS[labels][2] if len(report["terms"]["labels"]) > 1 else 0.0
+    shift = READINGS[labels][3] if len(report["terms"]["labels"]) > 1 else 0.0
     shown = [name for name in report["responses"] if name != "none"]
     for place, name in enumerate(reversed(shown), start=1):
         found = predicted[name]
@@ -96,15 +94,15 @@ def _draw_model(
     """Add a model's panel: a line at the error before, and intervals for every reading."""
     before = report["models"][model]["source"]
     first = Line(top, before["value"], before["low"], before["high"])
-    figure.add_vline(
-        before["value"], line={"color": "#7b8794", "dash": "dot", "width": 1}, row=1, col=column
-    )
-    figure.add_trace(_interval("before", "square", "#1f2933", [first], column == 1), 1, column)
+    legend = column == 1
+    figure.add_trace(_interval("before", "square", "#1f2933", [first], legend), 1, column)
     for labels in report["terms"]["labels"]:
-        words, symbol, _ = READINGS[labels]
-        colour = COLOURS.get(model, STRATEGIC) if labels == "kept" else "#b7791f"
+        words, symbol, colour, _ = READINGS[labels]
         found = list(lines(report, model, labels))
-        figure.add_trace(_interval(f"{words} ({model})", symbol, colour, found, True), 1, column)
+        figure.add_trace(_interval(words, symbol, colour, found, legend), 1, column)
+    # After the traces: plotly draws such a line only in a panel that holds something.
+    dotted = {"color": "#7b8794", "dash": "dot"}
+    figure.add_vline(before["value"], line=dotted, layer="below", row=1, col=column)
 
 
 def _interval(name: str, symbol: str, colour: str, found: list[Line], legend: bool) -> Any:
