@@ -38,22 +38,28 @@ CLAIMS = {
 
 
 def report_page(
-    metrics: Mapping[str, Any], certificates: Iterable[Mapping[str, Any]], figure: Figure
+    metrics: Mapping[str, Any],
+    certificates: Iterable[Mapping[str, Any]],
+    figure: Figure,
+    sections: Iterable[str] = (),
 ) -> str:
-    """Return the page: accuracy, what the rule asks of people, certificates, provenance."""
+    """Return the page: accuracy, what the rule asks of people, certificates, provenance.
+
+    ``sections`` are further parts in HTML; their figures use the library of the first.
+    """
     title = f"Countermove: {escape(metrics['dataset'])}"
-    accuracy = _table(
+    accuracy = table(
         ("how people answer", "blind", "strategic"),
         [
             (name, f"{blind:.3f}", f"{strategic:.3f}")
             for name, blind, strategic in accuracy_rows(metrics)
         ],
     )
-    social = _table(
+    social = table(
         ("once people have moved", "strategic rule"),
         [(SOCIAL[name], _number(value)) for name, value in metrics["social"].items()],
     )
-    claims = _table(
+    claims = table(
         ("claim", "bound", "holds with probability", "rows"),
         [_claim(claim) for claim in certificates],
     )
@@ -68,6 +74,7 @@ strategic rule would have been right for {alone:.3f} of the people once they had
 {accuracy}{drawing}
 <h2>What the rule asks of people</h2>{social}
 <h2>What is promised</h2>{claims}
+{"".join(sections)}
 <p class="note">Seed {metrics["seed"]}, data {metrics["data_hash"][:12]}, Countermove
 {escape(metrics["versions"]["countermove"])}.</p>
 </body></html>
@@ -95,7 +102,8 @@ def _number(value: float | None) -> str:
     return "nobody" if value is None else f"{value:.3f}"
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return an HTML table; every cell is escaped, all but the first are numbers."""
     header = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(
         "<tr>"

@@ -66,9 +66,9 @@ def calibration(chances: Chances, X: Floats, y: Floats, level: float = 0.01) -> 
         total += (float(np.sum(y[group] > 0)) - float(p[group].sum())) ** 2 / max(spread, 1e-12)
     value = float(chi2.sf(total, min(GROUPS, len(p))))
     return Assumption(
-        "the model of P(Y | X) gives the true chances, also where people move to",
+        "the model of P(Y | X) gives the true chances",
         supported=value >= level,
-        evidence=f"calibration test on {len(p):,} rows: p = {value:.3g}",
+        evidence=f"calibration of {len(p):,} people before they move: p = {value:.3g}",
     )
 
 

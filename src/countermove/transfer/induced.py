@@ -81,10 +81,16 @@ def induce(
 def answered(
     score: Score, X: Floats, response: Response, threshold: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """Return where people move to once the rule at a threshold is deployed, and their scores."""
+    """Return where people move to once the rule at a threshold is deployed, and their scores.
+
+    Whom the deployed rule accepts has a score of at least the threshold, rounding aside.
+    """
     deployed = at(score, threshold)
     x_new: Floats = response.respond(deployed, X).x_new
-    return x_new, values_of(deployed, x_new) + threshold
+    scores = values_of(score, x_new)
+    below = np.minimum(scores, np.nextafter(threshold, -np.inf))
+    accepted = values_of(deployed, x_new) >= 0.0
+    return x_new, np.where(accepted, np.maximum(scores, threshold), below)
 
 
 def _both_labels(scores: Floats, x_new: Floats, p: Floats) -> Sample:
