@@ -162,9 +162,14 @@ class UniformResponse:
         return np.where(succeeds, landed, x)
 
     def pair(
-        self, x: Floats, chances: Chances, rng: np.random.Generator, labels: Labels = "follow"
+        self,
+        x: Floats,
+        chances: Chances,
+        rng: np.random.Generator,
+        labels: Labels = "follow",
+        zero: float | None = None,
     ) -> Pair:
-        """Return draws before and after response, scored by x minus the threshold.
+        """Return draws before and after response.
 
         Parameters
         ----------
@@ -174,14 +179,18 @@ class UniformResponse:
             P(Y = +1 | x).
         labels
             ``follow``: movers take the chances of the new place; ``kept``: they do not.
+        zero
+            The score is x minus this; None: minus the threshold, so that 0 is where it
+            accepts. Two rules are compared on one score.
         """
         x = np.asarray(x, np.float64)
         after = self.respond(x, rng)
         luck = rng.random(len(x))  # one luck per person: whoever stays keeps the label
         before = _labels(luck, chances(x))
         then = before if labels == "kept" else _labels(luck, chances(after))
-        source = Sample(x - self.threshold, before, x[:, None])
-        induced = Sample(after - self.threshold, then, after[:, None])
+        zero = self.threshold if zero is None else zero
+        source = Sample(x - zero, before, x[:, None])
+        induced = Sample(after - zero, then, after[:, None])
         return Pair(source, induced, labels, paired=True)
 
     def induced_error(self, chances: Chances, cells: int = 20_000) -> float:
