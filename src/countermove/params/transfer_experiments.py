@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NotNegative = Annotated[float, Field(ge=0)]
 Row = tuple[NotNegative, NotNegative]
+BanditMethod = Literal["one_point", "one_point_baseline", "two_point"]
 Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 
 
@@ -120,7 +121,7 @@ class BanditParameters(Parameters):
     """App. E.2: descents that only see the losses of deployed rules."""
 
     kind: Literal["bandit"]
-    steps: dict[Literal["one_point", "one_point_baseline", "two_point"], Positive] | None = None
+    steps: dict[BanditMethod, Annotated[list[Positive], Field(min_length=1)]] | None = None
     deployments: Annotated[int, Field(ge=2)] = 20_000
     probe: Probability = 0.3
     radius: Positive = 5.0

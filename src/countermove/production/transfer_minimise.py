@@ -105,7 +105,7 @@ class BanditExperiment:
     population
         With a known optimum.
     steps
-        Step length per method.
+        Step lengths per method.
     deployments, probe, radius
         See `bandit_descent`.
     runs
@@ -113,11 +113,11 @@ class BanditExperiment:
     """
 
     population: MeanEstimation = field(default_factory=MeanEstimation)
-    steps: Mapping[Method, float] = field(
+    steps: Mapping[Method, Sequence[float]] = field(
         default_factory=lambda: {
-            "one_point": 5e-4,
-            "one_point_baseline": 1.5e-3,
-            "two_point": 3e-3,
+            "one_point": (5e-4,),
+            "one_point_baseline": (5e-4, 1.5e-3),
+            "two_point": (3e-3,),
         }
     )
     deployments: int = 20_000
@@ -131,12 +131,12 @@ class BanditExperiment:
 
     def _cells(self, seed: int) -> Iterator[dict[str, Any]]:
         start = np.zeros(len(self.population.optimum))
-        for method, step in self.steps.items():
+        for method, step in ((name, step) for name in self.steps for step in self.steps[name]):
             for run in range(self.runs):
                 end = bandit_descent(
                     self.population.watch,
                     start,
-                    generator(seed, f"{method} {run}"),
+                    generator(seed, f"{method} {step} {run}"),
                     method=method,
                     deployments=self.deployments,
                     step=step,
@@ -152,6 +152,6 @@ class BanditExperiment:
                 }
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
-        """Return mean and standard deviation of the distance per method."""
+        """Return mean and standard deviation of the distance per method and step."""
         grouped = cells.groupby(["method", "step"], sort=False)["distance"]
         return grouped.agg(mean="mean", spread="std", runs="size").reset_index()

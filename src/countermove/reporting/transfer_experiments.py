@@ -198,8 +198,12 @@ def _bandit(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     from plotly.graph_objects import Box, Figure
 
     boxes = [
-        Box(y=part["distance"].tolist(), name=str(method).replace("_", " "), boxpoints="all")
-        for method, part in cells.groupby("method", sort=False)
+        Box(
+            y=part["distance"].tolist(),
+            name=f"{part['method'].iloc[0].replace('_', ' ')}, step {part['step'].iloc[0]:g}",
+            boxpoints="all",
+        )
+        for _, part in cells.groupby(["method", "step"], sort=False)
     ]
     return Figure(boxes).update_yaxes(title="distance to the optimum", rangemode="tozero")
 
