@@ -75,37 +75,34 @@ def strategic_bounds(chances: Floats, budget: float) -> list[Held]:
     wrong = np.where(accepts, 1.0 - chances, chances)
     source, induced = wrong.mean(axis=1), (weights * wrong).mean(axis=1)
     own, best = int(np.argmin(source)), int(np.argmin(induced))
-    loss = float(induced[own] - induced[best])
     variance = 2.0 * budget / 3.0
     label = float(chances.mean()), float((weights[own] * chances).mean())
     accepted = float(accepts[own].mean()), float((weights[own] * accepts[own]).mean())
-    larger = float(max(source[own], induced[own]))
+    across = float((weights[best] * wrong[own]).mean())
+    between = _between(wrong, weights[own], weights[best])
+    loss, after = float(induced[own] - induced[best]), float(induced[own])
+    larger = float(max(source[own], after))
+    from_source = _between(wrong, np.ones(GRID), weights[own])
+    variation = 0.5 * float(np.abs(weights[own] - 1.0).mean())
     upper = {
-        "4.2": formulas.theorem_4_2(source[best], variance, variance),
-        "4.2 tighter": formulas.theorem_4_2_tighter(source[own], source[best], variance, variance),
-        "4.7": formulas.proposition_4_7(source[best], budget),
-    }
-    pair_terms = _between(wrong, weights[own], weights[best])
-    return [
-        *(Held(name, float(value), loss, upper=True) for name, value in upper.items()),
-        Held("4.7 as printed", variance * float(source[best]), loss, True, printed_false=True),
-        Held(
-            "3.1",
-            float(formulas.theorem_3_1(source[own], *_between(wrong, np.ones(GRID), weights[own]))),
-            float(induced[own]),
-            upper=True,
-        ),
-        Held(
-            "3.2",
-            float(
-                formulas.theorem_3_2(
-                    induced[own], float((weights[best] * wrong[own]).mean()), *pair_terms
-                )
-            ),
+        "3.1": (formulas.theorem_3_1(source[own], *from_source), after),
+        "3.2": (formulas.theorem_3_2(after, across, *between), loss),
+        "3.2 solved": (formulas.theorem_3_2_solved(induced[best], across, *between), after),
+        "4.2": (formulas.theorem_4_2(source[best], variance, variance), loss),
+        "4.2 tighter": (
+            formulas.theorem_4_2_tighter(source[own], source[best], variance, variance),
             loss,
-            upper=True,
         ),
-        Held("3.3", float(formulas.theorem_3_3(*label, *accepted)), larger, upper=False),
+        "4.7": (formulas.proposition_4_7(source[best], budget), loss),
+    }
+    lower = {
+        "3.3": formulas.theorem_3_3(*label, *accepted),
+        "3.4": formulas.corollary_3_4(*label, variation),
+    }
+    return [
+        *(Held(name, float(bound), truth, upper=True) for name, (bound, truth) in upper.items()),
+        Held("4.7 as printed", variance * float(source[best]), loss, True, printed_false=True),
+        *(Held(name, float(bound), larger, upper=False) for name, bound in lower.items()),
     ]
 
 
