@@ -126,6 +126,19 @@ def test_a_lender_needs_both_outcomes():
         Lender().fit(np.zeros((4, 1)), np.ones(4, dtype=bool))
 
 
+@pytest.mark.parametrize(
+    ("table", "says", "rows"),
+    [
+        (pd.DataFrame({"score": [1.0]}), "no column race", ()),
+        (pd.DataFrame({"score": [1.0, 2.0], "race": ["white", "green"]}), r"1 row\(s\): 1", (1,)),
+    ],
+)
+def test_tables_without_scores_or_known_groups_are_refused(table, says, rows):
+    with pytest.raises(DataError, match=says) as error:
+        FicoExperiment(dataset="mine").cells(lambda name: (table, None), 0)
+    assert error.value.rows == rows
+
+
 def test_strong_penalties_may_leave_one_score_for_all():
     experiment = FicoExperiment(
         lenders={"blunt": Lender("l1", 1e-4)}, seeds=(0,), steps=2, candidates=5

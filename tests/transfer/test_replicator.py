@@ -61,6 +61,13 @@ def test_transition_mixes_the_four_chances():
     assert table.share(0.5, 1.0, 0.0) == pytest.approx(0.5 * 1.0 + 0.5 * 0.15)
 
 
+def test_the_rate_at_which_a_class_vanishes_is_named():
+    with pytest.raises(ParameterError, match="at a true positive rate of 0"):
+        Replicator().share(0.4, np.array([0.7, 0.0]), 0.2)
+    with pytest.raises(ParameterError, match="false positive rate must lie"):
+        Transition(((0.1, 0.2), (0.3, 0.4))).share(0.5, 0.5, 1.5)
+
+
 def two_classes(n: int = 4_000) -> Sample:
     rng = np.random.default_rng(0)
     y = np.where(rng.random(n) < 0.4, 1.0, -1.0)

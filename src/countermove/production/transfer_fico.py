@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove.errors import DataError
+from countermove.errors import DataError, shown
 from countermove.production.sweep import Tables
 from countermove.production.transfer_cells import cell_bounds
 from countermove.production.transfer_published import (
@@ -189,6 +189,20 @@ class FicoExperiment:
 
 
 def _people(tables: Tables, name: str) -> tuple[Floats, NDArray[np.int64]]:
+    """Return scores in [0, 1] and group numbers of a table."""
     table, _ = tables(name)
+    missing = [column for column in ("score", "race") if column not in table]
+    if missing:
+        raise DataError(
+            f"table {name!r} has no column {shown(missing)}; the experiment needs a score from "
+            f"0 to 100 and a race among {', '.join(GROUPS)}"
+        )
+    unknown = np.flatnonzero(~table["race"].isin(list(GROUPS)))
+    if unknown.size:
+        raise DataError(
+            f"table {name!r}: race is none of {', '.join(GROUPS)} in {unknown.size} row(s): "
+            f"{shown(unknown)}",
+            rows=unknown,
+        )
     score = table["score"].to_numpy(np.float64) / 100.0
     return score, np.asarray(table["race"].map(GROUPS), np.int64)

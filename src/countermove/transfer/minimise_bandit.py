@@ -70,13 +70,7 @@ def bandit_descent(
     ParameterError
         For an unknown method or a step, probe or radius that makes no sense.
     """
-    if method not in get_args(Method):
-        raise ParameterError(f"method is one of {', '.join(get_args(Method))}; got {method!r}")
-    if not (step > 0.0 and 0.0 < probe < 1.0 and radius > 0.0 and deployments >= 2):
-        raise ParameterError(
-            "expected step > 0, probe in (0, 1), radius > 0 and at least 2 deployments, got "
-            f"{step}, {probe}, {radius} and {deployments}"
-        )
+    _check(method, deployments, step, probe, radius)
     rule = np.asarray(start, np.float64).copy()
     inner = (1.0 - probe) * radius
     per_step = 2 if method == "two_point" else 1
@@ -94,6 +88,16 @@ def bandit_descent(
         if length > inner:
             rule *= inner / length
     return BanditRun(rule, deployments // per_step * per_step)
+
+
+def _check(method: str, deployments: int, step: float, probe: float, radius: float) -> None:
+    if method not in get_args(Method):
+        raise ParameterError(f"method is one of {', '.join(get_args(Method))}; got {method!r}")
+    if not (step > 0.0 and 0.0 < probe < 1.0 and radius > 0.0 and deployments >= 2):
+        raise ParameterError(
+            "expected step > 0, probe in (0, 1), radius > 0 and at least 2 deployments, got "
+            f"{step}, {probe}, {radius} and {deployments}"
+        )
 
 
 class Baseline:

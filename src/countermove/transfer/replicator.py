@@ -67,18 +67,19 @@ class Replicator:
             vanish, and no bound on target shift says anything about a class that is gone.
         """
         check_share(favourable)
-        for name, rate in (("true", true_positive), ("false", false_positive)):
-            values = np.asarray(rate, np.float64)
-            if not np.all((values >= 0.0) & (values <= 1.0)):
-                raise ParameterError(f"the {name} positive rate must lie in [0, 1], got {rate!r}")
+        _check_rates(true_positive, false_positive)
         bad, good = self.fitness(true_positive, false_positive)
-        for label, fitness in (("-1", bad), ("+1", good)):
-            if np.any(np.asarray(fitness) <= 0.0):
+        for label, fitness, name, rate in (
+            ("-1", bad, "false", false_positive),
+            ("+1", good, "true", true_positive),
+        ):
+            gone = np.asarray(fitness) <= 0.0
+            if gone.any():
+                at = np.broadcast_to(np.asarray(rate, np.float64), gone.shape)[gone][0]
                 raise ParameterError(
-                    f"the fitness of label {label} is 0, so that class vanishes (true positive "
-                    f"rate {np.max(true_positive):g}, false positive rate "
-                    f"{np.min(false_positive):g}); give every class some utility, or bound the "
-                    "rule away from refusing or accepting everybody"
+                    f"the fitness of label {label} is 0, so that class vanishes (at a {name} "
+                    f"positive rate of {at:g}); give every class some utility, or bound the rule "
+                    "away from refusing or accepting everybody"
                 )
         return favourable * good / (favourable * good + (1.0 - favourable) * bad)
 
@@ -106,6 +107,7 @@ class Transition:
     def share(self, favourable: Value, true_positive: Value, false_positive: Value) -> Value:
         r""":math:`p(h) = \sum_{y, \hat y} P_S(y, \hat y)\, c_{y \hat y}`."""
         check_share(favourable)
+        _check_rates(true_positive, false_positive)
         (refused_bad, accepted_bad), (refused_good, accepted_good) = self.chances
         bad = refused_bad * (1.0 - false_positive) + accepted_bad * false_positive
         good = refused_good * (1.0 - true_positive) + accepted_good * true_positive
@@ -139,3 +141,10 @@ def check_share(share: Value) -> None:
         raise ParameterError(
             f"the share of label +1 must lie strictly between 0 and 1, got {share!r}"
         )
+
+
+def _check_rates(true_positive: Value, false_positive: Value) -> None:
+    for name, rate in (("true", true_positive), ("false", false_positive)):
+        values = np.asarray(rate, np.float64)
+        if not np.all((values >= 0.0) & (values <= 1.0)):
+            raise ParameterError(f"the {name} positive rate must lie in [0, 1], got {rate!r}")
