@@ -128,7 +128,7 @@ def test_what_cannot_be_induced_says_why(people, score):
     assert len(caught.value.rows) == len(X)
     with pytest.raises(DataError, match="one per person"):
         induce(score, X, y, "best", "follow", chances=lambda X: np.zeros((len(X), 2)))
-    with pytest.raises(ParameterError, match="expected a score"):
+    with pytest.raises(ParameterError, match="holds no score"):
         induce("blind", X, y, "best")
     with pytest.raises(ParameterError, match="'kept' or 'follow'"):
         induce(score, X, y, "best", "changed")
