@@ -41,11 +41,11 @@ def transfer_section(report: Mapping[str, Any], figure: Figure) -> str:
 bins were chosen on {rows["chosen_on"]:,} validation rows. Every interval holds on its own
 with probability {1 - report["terms"]["failure_probability"]:.0%}, if people answer as said.</p>
 {_predictions(report)}{drawing}
-<h3>Theorems</h3>
+<details><summary>What the theorems allow</summary>
 <p class="note">What the theorems of the transferability paper allow, from the same rows. They are
 wider than the intervals above, which count mistakes; those whose assumptions the data refute
 give no number.</p>
-{_theorems(report)}{_refused(report)}"""
+{_theorems(report)}</details>{_refused(report)}"""
 
 
 def _predictions(report: Mapping[str, Any]) -> str:
