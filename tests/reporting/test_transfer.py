@@ -91,6 +91,15 @@ def test_section_shows_numbers_and_reasons_and_escapes():
     assert "cdn.plot.ly" not in page
 
 
+def test_several_assumed_responses_are_named():
+    several = copy.deepcopy(REPORT) | {"stated": ["best", "smooth_0.5"]}
+    for labels in ("kept", "follow"):
+        best = several["models"]["blind"][labels]["best_threshold"]
+        best["smooth_0.5"] = best["best"]
+    page = transfer_section(several, transfer_figure(several))
+    assert "blind, smoothed step, temperature 0.5, moving changes no label" in page
+
+
 def test_every_theorem_has_words():
     from countermove.transfer.bounds import all_bounds
     from countermove.transfer.sample import Pair, Sample

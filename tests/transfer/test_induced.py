@@ -128,7 +128,7 @@ def test_what_cannot_be_induced_says_why(people, score):
     assert len(caught.value.rows) == len(X)
     with pytest.raises(DataError, match="one per person"):
         induce(score, X, y, "best", "follow", chances=lambda X: np.zeros((len(X), 2)))
-    with pytest.raises(ParameterError, match="expected a score"):
+    with pytest.raises(ParameterError, match="holds no score"):
         induce("blind", X, y, "best")
     with pytest.raises(ParameterError, match="'kept' or 'follow'"):
         induce(score, X, y, "best", "changed")
@@ -138,3 +138,16 @@ def test_what_cannot_be_induced_says_why(people, score):
         induce(score, X, (y > 0).astype(float), "best")
     with pytest.raises(DataError, match="shape"):
         induce(score, X[:, :1], y, "best")
+
+
+@pytest.mark.validity
+@pytest.mark.quick_validity
+def test_true_chances_are_refuted_as_rarely_as_said():
+    rng, draws, level = np.random.default_rng(7), 1000, 0.05
+    X = rng.normal(size=(draws, 400, 2))
+    luck = rng.random((draws, 400))
+    refuted = sum(
+        not calibration(true_chance, x, np.where(u < true_chance(x), 1.0, -1.0), level).supported
+        for x, u in zip(X, luck, strict=True)
+    )
+    assert refuted <= draws * level + 3 * np.sqrt(draws * level * (1 - level))

@@ -106,3 +106,16 @@ def test_judging_on_other_rows_removes_the_winners_curse(rng):
 def test_no_thresholds_no_choice():
     with pytest.raises(ParameterError, match="at least one"):
         best_deployed(lambda t: None, [])
+
+
+@pytest.mark.validity
+@pytest.mark.quick_validity
+@pytest.mark.parametrize("chances", [(0.02, 0.02), (0.3, 0.15)])
+def test_intervals_of_a_difference_cover_it(rng, chances):
+    """One rule alone wrong with the first chance, the other alone with the second."""
+    first, second = chances
+    draws, level, missed = 1000, 0.1, 0
+    for kind in rng.random((draws, 150)):
+        told = difference(kind < first, kind > 1 - second, level)
+        missed += not told.low <= first - second <= told.high
+    assert missed <= draws * level + 3 * np.sqrt(draws * level * (1 - level))

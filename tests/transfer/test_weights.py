@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from countermove.errors import ParameterError
+from countermove.errors import DataError, ParameterError
 from countermove.transfer.sample import Pair, Sample
 from countermove.transfer.weights import cell_weights, score_edges, variance_upper
 
@@ -47,6 +47,8 @@ def test_mass_outside_the_source_is_told_and_leaves_no_variance(pair):
     outside = cell_weights(Pair(pair.source, away, "kept", False), np.array([0.0, 8.0]))
     assert outside.outside == pytest.approx(1 / 3000)
     assert outside.variance is None
+    with pytest.raises(DataError, match=r"0.03% of the induced people .*Theorem 4.2\) drop out"):
+        outside.ratio  # noqa: B018
     left = Pair(pair.source, away, "kept", False)
     assert variance_upper(left, np.array([0.0, 8.0]), 0.05) == np.inf
 

@@ -12,8 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import torch
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import norm
 
-from countermove.transfer import formulas
+from countermove.certificates.intervals import lower_share, upper_share
+from countermove.data.synthetic import GaussianPopulation
+from countermove.people import QuadraticCost
+from countermove.response import BestResponse
+from countermove.scores import LinearScore
+from countermove.transfer import formulas, induce
 from countermove.transfer.bounds_covariate import proposition_4_7, theorem_4_2, theorem_4_6
 from countermove.transfer.bounds_general import (
     corollary_3_4,
@@ -336,3 +345,42 @@ def test_proposition_5_3(draws):
         draws,
         seed=9,
     )
+
+
+@DRAWS
+@pytest.mark.parametrize("labels", ["kept", "follow"])
+def test_people_who_best_respond_to_a_linear_rule(draws, labels):
+    """From a rule and a response to the bound: the score is a mixture of two normals.
+
+    The best rule of two Gaussian clouds is the log-odds; whoever is less than ``reach``
+    below 0 moves to 0, where a label that follows is a coin toss.
+    """
+    n, population = 300, GaussianPopulation(centre=(1.0, 0.5))
+    weights, bias = population.best_rule()
+    score, size = LinearScore(2), float(np.linalg.norm(weights))
+    with torch.no_grad():
+        score.weight.copy_(torch.from_numpy(weights))
+        score.bias.fill_(bias)
+    reach = size  # cost 2: crossing is worth a distance of 1
+    along = float(weights @ np.array(population.centre))
+
+    def density(s):
+        return 0.5 * (norm.pdf(s, along, size) + norm.pdf(s, -along, size))
+
+    stayed = quad(lambda s: density(s) * expit(s), -40, -reach)[0]
+    beyond = quad(lambda s: density(s) * expit(-s), 0, 40)[0]
+    moved_mass = quad(density, -reach, 0)[0]
+    truth = {
+        "kept": 1 - population.accuracy(weights, bias + reach),
+        "follow": stayed + beyond + 0.5 * moved_mass,
+    }[labels]
+    X, y = population.sample(draws * n, seed=11)
+    pairs = induce(
+        score, X, y, BestResponse(QuadraticCost(2.0)), labels,
+        chances=lambda rows: expit(rows @ weights + bias), seed=12,
+    )  # fmt: skip
+    wrong = pairs.induced.wrong().reshape(draws, n).sum(axis=1)
+    assert np.sum(upper_share(wrong, n, ALPHA) < truth) <= most_failures(draws)
+    assert np.sum(lower_share(wrong, n, ALPHA) > truth) <= most_failures(draws)
+    # And the level is not wasted.
+    assert np.sum(upper_share(wrong, n, ALPHA) < truth) > 0.3 * draws * ALPHA

@@ -41,11 +41,11 @@ def transfer_section(report: Mapping[str, Any], figure: Figure) -> str:
 bins were chosen on {rows["chosen_on"]:,} validation rows. Every interval holds on its own
 with probability {1 - report["terms"]["failure_probability"]:.0%}, if people answer as said.</p>
 {_predictions(report)}{drawing}
-<h3>Theorems</h3>
+<details><summary>What the theorems allow</summary>
 <p class="note">What the theorems of the transferability paper allow, from the same rows. They are
 wider than the intervals above, which count mistakes; those whose assumptions the data refute
 give no number.</p>
-{_theorems(report)}{_refused(report)}"""
+{_theorems(report)}</details>{_refused(report)}"""
 
 
 def _predictions(report: Mapping[str, Any]) -> str:
@@ -58,7 +58,7 @@ def _predictions(report: Mapping[str, Any]) -> str:
                 loss = facts[labels]["best_threshold"][name]["loss"]["words"]
                 found.append(
                     (
-                        f"{model}, {READINGS[labels][0]}",
+                        f"{_rule(report, model, name)}, {READINGS[labels][0]}",
                         f"{facts['source']['value']:.3f}",
                         f"{after['value']:.3f} ({after['low']:.3f} to {after['high']:.3f})",
                         f"{worst_bounds(report, model, labels)[1]:.3f} "
@@ -75,7 +75,8 @@ def _theorems(report: Mapping[str, Any]) -> str:
     found: dict[tuple[str, ...], dict[str, float]] = {}
     for entry in report["bounds"]:
         if entry["name"] in QUANTITIES and entry["applicable"]:
-            key = (entry["name"], entry["reference"], entry["model"], entry["labels"])
+            rule = _rule(report, entry["model"], entry["response"])
+            key = (entry["name"], entry["reference"], rule, entry["labels"])
             side = "at most" if entry["direction"] == "upper" else "at least"
             found.setdefault((*key, side), {})[entry["kind"]] = entry["value"]
     return table(
@@ -84,12 +85,12 @@ def _theorems(report: Mapping[str, Any]) -> str:
             (
                 reference,
                 f"{QUANTITIES[name]}, {side}",
-                model,
+                rule,
                 labels,
                 _number(values.get("estimate"), side),
                 _number(values.get("certificate"), side),
             )
-            for (name, reference, model, labels, side), values in found.items()
+            for (name, reference, rule, labels, side), values in found.items()
         ],
     )
 
@@ -99,13 +100,19 @@ def _refused(report: Mapping[str, Any]) -> str:
     reasons: dict[str, set[str]] = {}
     for entry in report["bounds"]:
         if entry["name"] in QUANTITIES and not entry["applicable"]:
-            line = f"{entry['model']}, labels {entry['labels']}: {entry['reason']}"
+            rule = _rule(report, entry["model"], entry["response"])
+            line = f"{rule}, labels {entry['labels']}: {entry['reason']}"
             reasons.setdefault(line, set()).add(entry["reference"])
     items = "".join(
         f"<li>{escape(', '.join(sorted(names)))}: {escape(line)}</li>"
         for line, names in reasons.items()
     )
     return f"<details><summary>Theorems that do not apply</summary><ul>{items}</ul></details>"
+
+
+def _rule(report: Mapping[str, Any], model: str, response: str) -> str:
+    """Return a rule's name, with the response where several are assumed."""
+    return model if len(report["stated"]) == 1 else f"{model}, {called(response)}"
 
 
 def _number(value: float | None, side: str) -> str:

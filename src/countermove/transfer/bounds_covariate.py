@@ -62,9 +62,9 @@ def theorem_4_6(setting: Setting) -> list[Certificate]:
     labels, accepted = changes(setting, setting.part(2))
     more = labels.minus(accepted)
     met = [
-        _sign("Assumption 4.3: the share of label +1 does not fall", labels.value >= 0.0, labels),
-        _sign("Assumption 4.4: the share accepted does not fall", accepted.value >= 0.0, accepted),
-        _sign("Assumption 4.5: the first rises by more than the second", more.value > 0.0, more),
+        _sign("Assumption 4.3: labels +1 do not become rarer", labels.value >= 0.0, labels),
+        _sign("Assumption 4.4: acceptances do not become rarer", accepted.value >= 0.0, accepted),
+        _sign("Assumption 4.5: labels +1 rise by more than acceptances", more.value > 0.0, more),
     ]
     refuted = broken(met)
     if refuted:
@@ -144,7 +144,9 @@ def source_optimal(setting: Setting) -> Assumption:
     found = difference(
         source.wrong(), source.wrong(setting.chosen.source), setting.failure_probability
     )
-    return Assumption(statement, found.low <= 0.0, f"it errs more than another: {found.words}")
+    if found.low > 0.0:
+        return Assumption(statement, False, f"another threshold errs less, by {found.words}")
+    return Assumption(statement, True, f"against the best threshold of other rows: {found.words}")
 
 
 def _shift_reason(setting: Setting, more: list[Assumption]) -> str:
@@ -206,5 +208,5 @@ def _tighter(setting: Setting, own: float, best: float, met: list[Assumption]) -
 
 
 def _sign(statement: str, holds: bool, margin: Range) -> Assumption:
-    found = f"it changes by {margin.value:+.4f} ({margin.low:+.4f} to {margin.high:+.4f})"
+    found = f"the change is {margin.value:+.4f} ({margin.low:+.4f} to {margin.high:+.4f})"
     return Assumption(statement, holds, found)

@@ -9,8 +9,10 @@ import numpy as np
 
 from countermove.errors import ParameterError
 from countermove.response import Response
+from countermove.response.base import people
+from countermove.scores.deciding import score_of, values
 from countermove.transfer.chances import Chances, chances_at, followed_labels
-from countermove.transfer.induced import answered, score_of, values_of
+from countermove.transfer.induced import answered
 from countermove.transfer.sample import Floats, Labels, Pair, Sample
 
 
@@ -32,10 +34,11 @@ class Deployments:
     def __init__(
         self, rule: Any, X: Floats, y: Floats, chances: Chances | None = None, seed: int = 0
     ) -> None:
-        self._score, self._X, self._chances, self._seed = score_of(rule), X, chances, seed
-        self.source = Sample(values_of(self._score, X), y, X)
+        self._score, self._chances, self._seed = score_of(rule), chances, seed
+        self._X = people(X, self._score)
+        self.source = Sample(values(self._score, self._X), y, self._X)
         self._answers: dict[tuple[int, float], tuple[Floats, Floats]] = {}
-        self._before = None if chances is None else chances_at(chances, X)
+        self._before = None if chances is None else chances_at(chances, self._X)
 
     def at(self, response: Response, labels: Labels, threshold: float = 0.0) -> Pair:
         """Return the people before and after the rule "score at least this" is deployed."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from countermove.errors import DataError, ParameterError
+from countermove.errors import ParameterError
 from countermove.response import Response, named_response
+from countermove.response.base import people
 from countermove.scores import Score
+from countermove.scores.deciding import score_of, values
 from countermove.transfer.chances import (
     Chances,
     chances_at,
@@ -59,10 +61,10 @@ def induce(
         Of drawn labels; equal seeds give all rules and thresholds the same luck.
     """
     score = score_of(rule)
-    people, given = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    source = Sample(values_of(score, people), given, people)
+    rows, given = people(X, score), np.asarray(y, dtype=np.float64)
+    source = Sample(values(score, rows), given, rows)
     answer = named_response(response) if isinstance(response, str) else response
-    x_new, scores = answered(score, people, answer, threshold)
+    x_new, scores = answered(score, rows, answer, threshold)
     if labels != "follow":
         return Pair(source, Sample(scores, given, x_new), labels, paired=True)
     if chances is None:
@@ -70,7 +72,7 @@ def induce(
             "labels='follow' needs a model of P(Y | X); pass chances=fit_chances(X, y) made "
             "from other rows, or your own function of the features"
         )
-    before, after = chances_at(chances, people), chances_at(chances, x_new)
+    before, after = chances_at(chances, rows), chances_at(chances, x_new)
     if expected:
         doubled = _both_labels(scores, x_new, expected_chances(before, after, given))
         return Pair(source, doubled, labels, paired=False)
@@ -87,9 +89,9 @@ def answered(
     """
     deployed = at(score, threshold)
     x_new: Floats = response.respond(deployed, X).x_new
-    scores = values_of(score, x_new)
+    scores = values(score, x_new)
     below = np.minimum(scores, np.nextafter(threshold, -np.inf))
-    accepted = values_of(deployed, x_new) >= 0.0
+    accepted = values(deployed, x_new) >= 0.0
     return x_new, np.where(accepted, np.maximum(scores, threshold), below)
 
 
@@ -100,16 +102,6 @@ def _both_labels(scores: Floats, x_new: Floats, p: Floats) -> Sample:
         np.repeat([1.0, -1.0], len(p)),
         np.tile(x_new, (2, 1)),
         np.concatenate([p, 1.0 - p]),
-    )
-
-
-def score_of(rule: Any) -> Score:
-    """Return the score of a rule: itself, ``.score`` of a model, ``.score_`` of a classifier."""
-    for candidate in (rule, getattr(rule, "score_", None), getattr(rule, "score", None)):
-        if isinstance(candidate, Score):
-            return candidate
-    raise ParameterError(
-        f"expected a score, a published model or a fitted classifier, got {type(rule).__name__}"
     )
 
 
@@ -125,17 +117,6 @@ def at(score: Score, threshold: float) -> Score:
     with torch.no_grad():
         shifted.bias.sub_(threshold)
     return shifted
-
-
-def values_of(score: Score, X: Floats) -> Floats:
-    """Return a score's values as an array."""
-    import torch
-
-    if X.ndim != 2 or X.shape[1] != score.n_features:
-        raise DataError(f"expected features of shape (n, {score.n_features}), got {X.shape}")
-    with torch.no_grad():
-        result: Floats = score(torch.from_numpy(np.ascontiguousarray(X))).numpy()
-    return result
 
 
 @dataclass(frozen=True)

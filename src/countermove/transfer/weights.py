@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from countermove.certificates.intervals import lower_share, share_interval
-from countermove.errors import ParameterError
+from countermove.errors import DataError, ParameterError
 from countermove.transfer.sample import Floats, Pair, Sample
 
 LEAST = 30
@@ -33,7 +33,13 @@ class CellWeights:
 
     @property
     def ratio(self) -> Floats:
-        """The weights, 0 where nobody was; they mean something only if ``outside`` is 0."""
+        """The weights, 0 where nobody ever is; refused where people leave the support."""
+        if self.outside > 0.0:
+            raise DataError(
+                f"{self.outside:.2%} of the induced people stand in cells of (score bin, label) "
+                "without source people: they have no weight, and the bounds of Section 4 "
+                "(Theorem 4.2) drop out; use fewer bins, or the bounds of Section 3"
+            )
         here = self.source > 0.0
         return np.divide(self.induced, self.source, out=np.zeros_like(self.source), where=here)
 
