@@ -15,7 +15,7 @@ N = 60_000
 
 
 def test_a_quarter_of_the_people_leave_the_support():
-    """reference/transfer.md: 24.6 % at c = .25, 44.9 % at c = .45, so w(x) is undefined."""
+    """Reference figures: 24.6 % at c = .25, 44.9 % at c = .45, so w(x) is undefined."""
     for name, share in (("CS1", 0.25), ("CS2", 0.45)):
         case = dag_case(name, "released")
         X, y = case.source(N, np.random.default_rng(0))

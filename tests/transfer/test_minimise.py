@@ -43,7 +43,7 @@ def test_the_best_descent_is_the_smallest_of_a_fine_grid(replicator, share):
 
 
 def test_one_start_may_end_in_the_wrong_valley():
-    """reference/transfer.md, note 8: .7740 from theta_S, .7894 at best."""
+    """Reference figures, note 8: .7740 from theta_S, .7894 at best."""
     found = minimise_induced_risk(ThresholdProblem(0.4, FIRST))
     assert 1.0 - found.descents[0].risk == pytest.approx(0.7740, abs=5e-5)
     assert 1.0 - found.risk == pytest.approx(0.7894, abs=5e-5)

@@ -48,7 +48,7 @@ def test_variance_is_two_thirds_of_the_budget_inside(budget):
 
 @pytest.mark.parametrize(("threshold", "mean"), [(0.05, 1.05625), (0.95, 0.94375)])
 def test_the_lemma_as_printed_is_no_density_near_the_edges(threshold, mean):
-    """reference/transfer.md, note 1: E[w] = 1.056 and .944 at B = .2, Var below 2B/3."""
+    """Reference figures, note 1: E[w] = 1.056 and .944 at B = .2, Var below 2B/3."""
     printed, variance = UniformResponse(threshold, 0.2).mean_and_variance(printed=True)
     assert printed == pytest.approx(mean)
     assert variance < 0.4 / 3.0
