@@ -16,6 +16,7 @@ from countermove.pipelines import (
     stylised,
     sweep,
     training,
+    transfer_experiments,
 )
 
 
@@ -41,5 +42,6 @@ def register_pipelines() -> dict[str, Pipeline]:
         "stylised": stylised.create_pipeline(),
         "recourse_experiments": recourse_experiments.create_pipeline(),
         "recourse_text": recourse_text.create_pipeline(),
+        "transfer_experiments": transfer_experiments.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

@@ -3,7 +3,12 @@
 import pytest
 from pydantic import ValidationError
 
-from countermove.params import IngestParameters, RecourseParameters, SermParameters
+from countermove.params import (
+    EvaluationParameters,
+    IngestParameters,
+    RecourseParameters,
+    SermParameters,
+)
 from countermove.people import (
     LinearCost,
     MahalanobisCost,
@@ -88,3 +93,35 @@ def test_terms_of_the_promise_are_built_as_said():
     terms = RecourseParameters.model_validate(said).build()
     assert (terms.groups, terms.grid, terms.largest_loss) == ("Sex", (0.1, 0.2), None)
     assert terms.measure == "f1"
+
+
+def test_plausible_responses_start_with_those_trained_for():
+    robust = {"kind": "robust", "members": [{"kind": "smooth", "temperature": 2}, {"kind": "best"}]}
+    serm = SermParameters(actions={"kind": "free"}, response=robust)
+    built, stated = EvaluationParameters().responses(serm, schema=None, standardiser=None)
+    assert stated == ["smooth_2", "best"]
+    assert list(built) == ["smooth_2", "best", "smooth_0.2", "smooth_0.5", "smooth_1", "none"]
+    assert built["smooth_2"].temperature == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"transfer": {"bins": 1}},
+        {"transfer": {"labels": []}},
+        {"transfer": {"labels": ["moved"]}},
+        {"transfer": {"responses": []}},
+        {"transfer": {"responses": [{"kind": "robust", "members": []}]}},
+        {"transfer": {"tolerated_outside": 1.5}},
+        {"failure_probability": 0},
+    ],
+)
+def test_nonsense_about_transfer_is_refused(said):
+    with pytest.raises(ValidationError):
+        EvaluationParameters.model_validate(said)
+
+
+def test_transfer_terms_are_built():
+    said = {"failure_probability": 0.1, "transfer": {"labels": ["follow", "follow"], "bins": 4}}
+    terms = EvaluationParameters.model_validate(said).build()
+    assert (terms.failure_probability, terms.labels, terms.bins) == (0.1, ("follow",), 4)

@@ -51,6 +51,26 @@ def test_metrics_have_the_promised_keys(finished):
     assert metrics["seed"] == 0
 
 
+def test_transfer_report_agrees_with_the_metrics(finished):
+    folder = reporting(finished)
+    written = json.loads((folder / "transfer_report.json").read_text())
+    metrics = json.loads((folder / "metrics.json").read_text())
+    for model in ("blind", "strategic"):
+        facts = written["models"][model]
+        assert 1 - facts["source"]["value"] == pytest.approx(
+            metrics["accuracy"]["nobody_moves"][model]
+        )
+        assert 1 - facts["kept"]["predicted"]["best"]["value"] == pytest.approx(
+            metrics["accuracy"]["after_response"][model]
+        )
+    keys = {"name", "value", "kind", "applicable", "level", "n", "assumptions", "reference"}
+    assert all(keys <= set(entry) for entry in written["bounds"])
+    figure = json.loads((folder / "transfer.json").read_text())
+    assert len(figure["data"]) == 6
+    page = (folder / "report.html").read_text()
+    assert "What deployment will do to the error" in page
+
+
 def test_promise_and_its_price_are_reported(finished):
     folder = finished.path / "data" / "07_model_output" / "tiny"
     facts = json.loads((folder / "recourse_calibration.json").read_text())

@@ -10,6 +10,7 @@ from countermove.params.run_times import RunTimesParameters
 from countermove.params.serm import SermParameters
 from countermove.params.stylised import StylisedParameters
 from countermove.params.sweep import SweepParameters
+from countermove.params.transfer_experiments import TransferExperimentsParameters
 
 GROUPS: dict[str, type[Parameters]] = {
     "ingest": IngestParameters,
@@ -21,6 +22,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "stylised": StylisedParameters,
     "recourse_experiments": RecourseExperimentsParameters,
     "recourse_text": RecourseTextParameters,
+    "transfer_experiments": TransferExperimentsParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
@@ -36,4 +38,5 @@ __all__ = [
     "SermParameters",
     "StylisedParameters",
     "SweepParameters",
+    "TransferExperimentsParameters",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove.certificates.intervals import share_interval
 from countermove.errors import ParameterError
 
 Mask = NDArray[np.bool_]
@@ -53,16 +54,12 @@ def share(among: Mask, level: float = 0.95) -> Share:
 
 def share_of(count: int, n: int, level: float = 0.95) -> Share:
     """Return ``count / n`` with its exact binomial interval."""
-    from scipy.special import betaincinv
-
     if not 0.0 < level < 1.0:
         raise ParameterError(f"level must lie strictly between 0 and 1, got {level!r}")
     if n == 0:
         return Share(0, 0, None, 0.0, 1.0, level)
-    tail = 0.5 * (1.0 - level)
-    low = float(betaincinv(count, n - count + 1, tail)) if count > 0 else 0.0
-    high = float(betaincinv(count + 1, n - count, 1.0 - tail)) if count < n else 1.0
-    return Share(count, n, count / n, low, high, level)
+    low, high = share_interval(count, n, 1.0 - level)
+    return Share(count, n, count / n, float(low), float(high), level)
 
 
 def contrast(one: Share, reference: Share) -> Contrast:

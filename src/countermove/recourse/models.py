@@ -1,44 +1,36 @@
-"""What a recourse search reads of a model: its score, its slopes, its actions.
-
-The score is evaluated as it decides (dropout off), in slices of rows, so that a
-hundred thousand people need no more memory than a few thousand.
-"""
+"""What a recourse search reads of a model: its score, its slopes, its actions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
 from countermove.scores import PartlyLinearScore, Score
+from countermove.scores.deciding import SLICE, deciding, score_of, values
 from countermove.scores.probability import probability
+
+__all__ = [
+    "MARGIN",
+    "SLICE",
+    "Bar",
+    "actions_of_model",
+    "affine_slope",
+    "deciding",
+    "score_of",
+    "slope_of",
+    "values",
+]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 MARGIN = 1e-9
 """Searches aim this share beyond the threshold, so that rounding cannot take it back."""
-
-SLICE = 2_048
-"""Rows per evaluation: the activations of a 100-wide network then stay in the cache."""
-
-
-def score_of(model: Any) -> Score:
-    """Return the score of a model: a score itself, a fitted classifier's or a stored model's."""
-    for candidate in (model, getattr(model, "score_", None), getattr(model, "score", None)):
-        if isinstance(candidate, Score):
-            return candidate
-    raise ParameterError(
-        f"{type(model).__name__} holds no score; give a Score, a fitted classifier (call fit "
-        "first) or a stored model"
-    )
 
 
 def actions_of_model(model: Any, actions: ActionSet | None) -> ActionSet:
@@ -54,27 +46,6 @@ def actions_of_model(model: Any, actions: ActionSet | None) -> ActionSet:
         f"what may people change? {type(model).__name__} knows no actions; pass "
         "actions=ActionSet(...) or ActionSet.from_schema(schema, standardiser)"
     )
-
-
-@contextmanager
-def deciding(score: Score) -> Iterator[Score]:
-    """Hold the score as it decides (evaluation mode), and put it back afterwards."""
-    before = score.training
-    score.eval()
-    try:
-        yield score
-    finally:
-        score.train(before)
-
-
-def values(score: Score, X: Floats) -> Floats:
-    """Return the score of every row of ``X``, shape (n,)."""
-    result = np.empty(len(X))
-    with deciding(score), torch.no_grad():
-        for start in range(0, len(X), SLICE):
-            part = torch.from_numpy(np.array(X[start : start + SLICE]))
-            result[start : start + SLICE] = score(part).numpy()
-    return result
 
 
 def affine_slope(score: Score, movable: Mask) -> Floats | None:

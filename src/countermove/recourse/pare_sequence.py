@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 from countermove.certificates import Assumption, Certificate
+from countermove.certificates.intervals import upper_share
 from countermove.errors import CalibrationError, shown
 from countermove.recourse.pare import INDEPENDENT, at_least, confidence
 
@@ -56,10 +57,7 @@ def fixed_sequence(
 
 def upper_bounds(misses: Counts, n: Counts, failure_probability: float) -> Floats:
     """Return Clopper-Pearson upper bounds on the shares missed, 1 where nobody was counted."""
-    counted = np.maximum(n - misses, 0)
-    bound = beta.ppf(1.0 - failure_probability, misses + 1.0, np.maximum(counted, 1))
-    result: Floats = np.where(counted > 0, bound, 1.0)
-    return result
+    return upper_share(misses, n, failure_probability)
 
 
 @dataclass(frozen=True)

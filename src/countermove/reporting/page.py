@@ -38,9 +38,15 @@ CLAIMS = {
 
 
 def report_page(
-    metrics: Mapping[str, Any], certificates: Iterable[Mapping[str, Any]], figure: Figure
+    metrics: Mapping[str, Any],
+    certificates: Iterable[Mapping[str, Any]],
+    figure: Figure,
+    sections: Iterable[str] = (),
 ) -> str:
-    """Return the page: accuracy, what the rule asks of people, certificates, provenance."""
+    """Return the page: accuracy, what the rule asks of people, certificates, provenance.
+
+    ``sections`` are further parts in HTML; their figures use the library of the first.
+    """
     title = f"Countermove: {escape(metrics['dataset'])}"
     accuracy = table(
         ("how people answer", "blind", "strategic"),
@@ -68,6 +74,7 @@ strategic rule would have been right for {alone:.3f} of the people once they had
 {accuracy}{drawing}
 <h2>What the rule asks of people</h2>{social}
 <h2>What is promised</h2>{claims}
+{"".join(sections)}
 <p class="note">Seed {metrics["seed"]}, data {metrics["data_hash"][:12]}, Countermove
 {escape(metrics["versions"]["countermove"])}.</p>
 </body></html>
@@ -96,7 +103,7 @@ def _number(value: float | None) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return an HTML table; every column but the first holds numbers."""
+    """Return an HTML table; every cell is escaped, all but the first are numbers."""
     header = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(
         "<tr>"

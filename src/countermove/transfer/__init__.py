@@ -1,5 +1,66 @@
 """Transferability: what deployment does to the error."""
 
-from countermove.transfer.holdout import error_after_response_bound
+from __future__ import annotations
 
-__all__ = ["error_after_response_bound"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from countermove.transfer.bounds import all_bounds
+    from countermove.transfer.chances import fit_chances
+    from countermove.transfer.holdout import error_after_response_bound
+    from countermove.transfer.induced import induce
+    from countermove.transfer.minimise import minimise_induced_risk
+    from countermove.transfer.minimise_bandit import bandit_descent
+    from countermove.transfer.minimise_weighted import reweighted_erm
+    from countermove.transfer.optimal import suboptimality
+    from countermove.transfer.replicator import Replicator, shifted_pair
+    from countermove.transfer.report import TransferReport, TransferTerms, transfer_report
+    from countermove.transfer.sample import Pair, Sample
+    from countermove.transfer.uniform_response import UniformResponse
+
+__all__ = [
+    "Pair",
+    "Replicator",
+    "Sample",
+    "TransferReport",
+    "TransferTerms",
+    "UniformResponse",
+    "all_bounds",
+    "bandit_descent",
+    "error_after_response_bound",
+    "fit_chances",
+    "induce",
+    "minimise_induced_risk",
+    "reweighted_erm",
+    "shifted_pair",
+    "suboptimality",
+    "transfer_report",
+]
+
+_HOMES = {
+    "Pair": "sample",
+    "Replicator": "replicator",
+    "Sample": "sample",
+    "TransferReport": "report",
+    "TransferTerms": "report",
+    "UniformResponse": "uniform_response",
+    "all_bounds": "bounds",
+    "bandit_descent": "minimise_bandit",
+    "error_after_response_bound": "holdout",
+    "fit_chances": "chances",
+    "induce": "induced",
+    "minimise_induced_risk": "minimise",
+    "reweighted_erm": "minimise_weighted",
+    "shifted_pair": "replicator",
+    "suboptimality": "optimal",
+    "transfer_report": "report",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use: responses bring torch and numba."""
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"countermove.transfer.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'countermove.transfer' has no attribute {name!r}")

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from countermove.certificates import Assumption, Certificate
+from countermove.certificates.intervals import upper_share
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
-from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.errors import NotEnoughRowsError
 from countermove.response import Response
 from countermove.response.robust import members_of
 from countermove.scores import Score
@@ -58,14 +58,10 @@ def error_after_response_bound(
     failure_probability
         :math:`\alpha`.
     """
-    if not 0.0 < failure_probability < 1.0:
-        raise ParameterError(
-            f"failure_probability must lie strictly between 0 and 1, got {failure_probability!r}"
-        )
     n, wrong = len(right), int(np.count_nonzero(~right))
     if n == 0:
         raise NotEnoughRowsError("a bound on the error needs at least one held-out row, got none")
-    value = 1.0 if wrong == n else float(beta.ppf(1.0 - failure_probability, wrong + 1, n - wrong))
+    value = float(upper_share(wrong, n, failure_probability))
     return Certificate(
         name="error_after_response",
         value=value,

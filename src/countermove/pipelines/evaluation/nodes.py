@@ -31,6 +31,26 @@ def evaluate(
     return rule_metrics(blind, strategic, uncalibrated, typed, rows, schema, response)
 
 
+def report_transfer(
+    blind: PublishedModel,
+    strategic: PublishedModel,
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    test: pd.DataFrame,
+    schema: Schema,
+    serm: SermParameters,
+    evaluation: EvaluationParameters,
+    seed: int,
+) -> dict[str, Any]:
+    """Say what deploying either rule does to its error, with every bound."""
+    from countermove.transfer.published import report_published
+
+    rules = {"blind": blind, "strategic": strategic}
+    people = evaluation.responses(serm, schema, strategic.standardiser)
+    terms = evaluation.build()
+    return report_published(rules, train, validation, test, schema, *people, terms, seed)
+
+
 def certify(
     strategic: PublishedModel,
     rows: pd.DataFrame,

@@ -26,6 +26,22 @@ def create_pipeline(**_: object) -> Pipeline:
                 name="evaluate",
             ),
             Node(
+                nodes.report_transfer,
+                [
+                    "blind_model",
+                    "recourse_model",
+                    "train_rows",
+                    "validation_rows",
+                    "test_rows",
+                    "schema",
+                    "params:serm",
+                    "params:evaluation",
+                    "params:seed",
+                ],
+                "transfer_report",
+                name="report_transfer",
+            ),
+            Node(
                 nodes.certify,
                 [
                     "recourse_model",

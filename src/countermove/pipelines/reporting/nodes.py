@@ -1,4 +1,4 @@
-"""One figure, one page."""
+"""Two figures, one page."""
 
 from __future__ import annotations
 
@@ -17,8 +17,22 @@ def draw_accuracy(metrics: dict[str, Any]) -> Figure:
     return accuracy_figure(metrics)
 
 
-def write_page(metrics: dict[str, Any], certificates: list[dict[str, Any]], figure: Figure) -> str:
+def draw_transfer(report: dict[str, Any]) -> Figure:
+    """Draw the error before and after deployment."""
+    from countermove.reporting.transfer import transfer_figure
+
+    return transfer_figure(report)
+
+
+def write_page(
+    metrics: dict[str, Any],
+    certificates: list[dict[str, Any]],
+    figure: Figure,
+    transfer: dict[str, Any],
+    intervals: Figure,
+) -> str:
     """Write the report page."""
     from countermove.reporting.page import report_page
+    from countermove.reporting.transfer_page import transfer_section
 
-    return report_page(metrics, certificates, figure)
+    return report_page(metrics, certificates, figure, [transfer_section(transfer, intervals)])

@@ -12,9 +12,16 @@ def create_pipeline(**_: object) -> Pipeline:
     return Pipeline(
         [
             Node(nodes.draw_accuracy, "metrics", "accuracy_figure", name="draw_accuracy"),
+            Node(nodes.draw_transfer, "transfer_report", "transfer_figure", name="draw_transfer"),
             Node(
                 nodes.write_page,
-                ["metrics", "certificates", "accuracy_figure"],
+                [
+                    "metrics",
+                    "certificates",
+                    "accuracy_figure",
+                    "transfer_report",
+                    "transfer_figure",
+                ],
                 "report",
                 name="write_page",
             ),

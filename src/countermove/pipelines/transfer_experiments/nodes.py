@@ -1,0 +1,47 @@
+"""An experiment of the transferability paper, as cells, what they sum up to, and a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from countermove.params import TransferExperimentsParameters
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from countermove.production.sweep import Tables
+else:  # Kedro resolves annotations at start-up, and these are slow to import.
+    Figure = Tables = Any
+
+
+def measure(
+    tables: Tables, transfer_experiments: TransferExperimentsParameters, seed: int
+) -> pd.DataFrame:
+    """Run the experiment."""
+    return transfer_experiments.build().cells(tables, seed)
+
+
+def sum_up(
+    cells: pd.DataFrame, transfer_experiments: TransferExperimentsParameters
+) -> pd.DataFrame:
+    """Sum the cells up."""
+    return transfer_experiments.build().means(cells)
+
+
+def draw(
+    cells: pd.DataFrame, means: pd.DataFrame, transfer_experiments: TransferExperimentsParameters
+) -> Figure:
+    """Draw the experiment."""
+    from countermove.reporting.transfer_experiments import transfer_figure
+
+    said = transfer_experiments
+    return transfer_figure(said.experiment.kind, cells, means, said.name)
+
+
+def write_page(figure: Figure, means: pd.DataFrame) -> str:
+    """Write the figure and the table as a page that needs nothing but itself."""
+    from countermove.reporting.transfer_experiments import experiment_page
+
+    return experiment_page(figure, means)

@@ -1,0 +1,257 @@
+r"""The rule with the smallest error on the people it induces, by gradient descent (App. E.1).
+
+One feature, normal in each class, and a threshold :math:`\theta`; the share of label +1
+answers by replicator dynamics. The risk is smooth but not convex, and may be smallest
+at infinity (one class driven out), so thresholds are bounded and several starts are tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.errors import ParameterError
+from countermove.transfer.replicator import Replicator, check_share
+
+Floats = NDArray[np.float64]
+RiskAndSlope = Callable[[float], tuple[float, float]]
+
+SHRINK, SUFFICIENT = 0.5, 1e-4
+"""Armijo's rule: halve the step until the risk falls by this share of what the slope says."""
+
+TINY = 1e-12
+"""Factor of the slope below which a step is none."""
+
+
+@dataclass(frozen=True)
+class GaussianClasses:
+    """One feature, normal with the same spread in both classes.
+
+    Parameters
+    ----------
+    means
+        Of label −1 and of label +1, the second larger.
+    spread
+        Standard deviation.
+    """
+
+    means: tuple[float, float] = (0.0, 1.5)
+    spread: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (self.spread > 0.0 and self.means[0] < self.means[1]):
+            raise ParameterError(
+                "expected a positive spread and the mean of label +1 above that of -1, got "
+                f"means {self.means} and spread {self.spread}"
+            )
+
+    def rates(self, threshold: Floats) -> tuple[Floats, Floats]:
+        """Return the true and the false positive rate of accepting from a threshold on."""
+        from scipy.special import ndtr
+
+        bad, good = ((mean - threshold) / self.spread for mean in self.means)
+        return ndtr(good), ndtr(bad)
+
+    def slopes(self, threshold: Floats) -> tuple[Floats, Floats]:
+        """Return the derivatives of the rates."""
+        bad, good = ((mean - threshold) / self.spread for mean in self.means)
+        scale = -1.0 / (self.spread * math.sqrt(2.0 * math.pi))
+        return scale * np.exp(-0.5 * good**2), scale * np.exp(-0.5 * bad**2)
+
+    def best_threshold(self, favourable: float) -> float:
+        r"""Return the optimal threshold when nobody answers.
+
+        .. math:: \theta_S = \frac{\mu_- + \mu_+}{2}
+            + \frac{\sigma^2}{\mu_+ - \mu_-} \log\frac{1 - p}{p}
+        """
+        check_share(favourable)
+        bad, good = self.means
+        odds = math.log((1.0 - favourable) / favourable)
+        return (bad + good) / 2.0 + self.spread**2 * odds / (good - bad)
+
+
+@dataclass(frozen=True)
+class ThresholdProblem:
+    """Which threshold to publish when the classes grow and shrink in answer to it.
+
+    Parameters
+    ----------
+    favourable
+        Share of label +1 before.
+    replicator
+        How the shares answer.
+    classes
+        The feature in each class.
+    """
+
+    favourable: float
+    replicator: Replicator
+    classes: GaussianClasses = GaussianClasses()
+
+    def share(self, threshold: float | Floats) -> Floats:
+        r"""Return :math:`p(\theta)`."""
+        rates = self.classes.rates(np.asarray(threshold, np.float64))
+        return np.asarray(self.replicator.share(self.favourable, *rates))
+
+    def risk(self, threshold: float | Floats) -> Floats:
+        r"""Return the error on the people induced.
+
+        .. math:: R(\theta) = p(\theta)\,\mathrm{FNR}(\theta)
+            + (1 - p(\theta))\,\mathrm{FPR}(\theta)
+        """
+        true_positive, false_positive = self.classes.rates(np.asarray(threshold, np.float64))
+        share = self.share(threshold)
+        return share * (1.0 - true_positive) + (1.0 - share) * false_positive
+
+    def slope(self, threshold: float | Floats) -> Floats:
+        """Return the derivative of the risk, the answer of the shares included."""
+        theta = np.asarray(threshold, np.float64)
+        true_positive, false_positive = self.classes.rates(theta)
+        rise_true, rise_false = self.classes.slopes(theta)
+        (refused_bad, accepted_bad), (refused_good, accepted_good) = self.replicator.utility
+        bad, good = self.replicator.fitness(true_positive, false_positive)
+        p = self.favourable
+        average = p * good + (1.0 - p) * bad
+        turned = (accepted_good - refused_good) * rise_true * bad - good * (
+            accepted_bad - refused_bad
+        ) * rise_false
+        rise_share = p * (1.0 - p) * turned / average**2
+        share = p * good / average
+        return np.asarray(
+            rise_share * (1.0 - true_positive - false_positive)
+            - share * rise_true
+            + (1.0 - share) * rise_false
+        )
+
+    @property
+    def source_best(self) -> float:
+        """The threshold that is best when nobody answers."""
+        return self.classes.best_threshold(self.favourable)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where one descent ended: start, threshold, risk, steps, whether it stands still there."""
+
+    start: float
+    threshold: float
+    risk: float
+    steps: int
+    still: bool
+
+
+@dataclass(frozen=True)
+class InducedMinimum:
+    """The best threshold found.
+
+    Parameters
+    ----------
+    threshold, risk
+        Of the best descent.
+    at_bound
+        Whether it lies on a bound: the risk still falls there, often because a class is
+        being driven out.
+    descents
+        One per start.
+    exact
+        (threshold, risk) of the smallest risk on a fine grid, polished; the closed form the
+        descents are checked against.
+    """
+
+    threshold: float
+    risk: float
+    at_bound: bool
+    descents: tuple[Descent, ...]
+    exact: tuple[float, float]
+
+
+def minimise_induced_risk(
+    problem: ThresholdProblem,
+    bounds: tuple[float, float] = (-5.0, 5.0),
+    starts: Sequence[float] | None = None,
+) -> InducedMinimum:
+    """Descend from several starts between bounds and return the best end.
+
+    Parameters
+    ----------
+    problem
+        The classes and their answer.
+    bounds
+        Thresholds allowed. Without bounds a fitness such as accuracy has no minimiser:
+        driving one class out makes every decision right.
+    starts
+        Where to start; None: the source-optimal threshold and nine between the bounds.
+    """
+    low, high = bounds
+    if not low < high:
+        raise ParameterError(f"bounds must be (low, high) with low < high, got {bounds!r}")
+    if starts is None:
+        starts = (problem.source_best, *np.linspace(low, high, 11)[1:-1].tolist())
+
+    def risk_and_slope(theta: float) -> tuple[float, float]:
+        return float(problem.risk(theta)), float(problem.slope(theta))
+
+    descents = tuple(descend(risk_and_slope, float(np.clip(s, low, high)), bounds) for s in starts)
+    best = min(descents, key=lambda found: found.risk)
+    return InducedMinimum(
+        threshold=best.threshold,
+        risk=best.risk,
+        at_bound=best.threshold in bounds,
+        descents=descents,
+        exact=smallest_on_interval(problem.risk, bounds),
+    )
+
+
+def descend(
+    risk_and_slope: RiskAndSlope,
+    start: float,
+    bounds: tuple[float, float],
+    longest: float = 0.5,
+    max_steps: int = 500,
+    tolerance: float = 1e-9,
+) -> Descent:
+    """Follow the negative slope, projected on the bounds, with Armijo's rule for its length.
+
+    No step is longer than ``longest``, so that a descent stays in its valley; on flat
+    stretches the factor of the slope doubles from step to step.
+    """
+    low, high = bounds
+    theta, step = start, 1.0
+    risk, slope = risk_and_slope(theta)
+    for taken in range(max_steps):
+        step *= 2.0
+        while True:
+            moved = min(max(theta - min(max(step * slope, -longest), longest), low), high)
+            new_risk, new_slope = risk_and_slope(moved)
+            if new_risk <= risk - SUFFICIENT * slope * (theta - moved) or step < TINY:
+                break
+            step *= SHRINK
+        if abs(moved - theta) <= tolerance:
+            return Descent(start, theta, risk, taken, still=True)
+        theta, risk, slope = moved, new_risk, new_slope
+    return Descent(start, theta, risk, max_steps, still=False)
+
+
+def smallest_on_interval(
+    risk: Callable[[Floats], Floats], bounds: tuple[float, float], cells: int = 4_001
+) -> tuple[float, float]:
+    """Return the minimiser of a smooth function of one variable and its value, to 1e-9."""
+    from scipy.optimize import minimize_scalar
+
+    grid = np.linspace(*bounds, cells)
+    values = np.asarray(risk(grid))
+    best = int(np.argmin(values))
+    around = (float(grid[max(best - 1, 0)]), float(grid[min(best + 1, cells - 1)]))
+    found = minimize_scalar(
+        lambda theta: float(risk(np.asarray(theta))),
+        bounds=around,
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    if found.fun < values[best]:
+        return float(found.x), float(found.fun)
+    return float(grid[best]), float(values[best])

@@ -1,0 +1,229 @@
+"""What deployment will do to the error, said before deployment.
+
+For every rule: the error on the people it was made from, the predicted error on those it
+will meet, every bound as a certificate, and the worst case over plausible responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from countermove.certificates import Assumption, Certificate
+from countermove.errors import NotEnoughRowsError, ParameterError, UnknownNameError, nearest
+from countermove.response import Response
+from countermove.response.robust import members_of
+from countermove.transfer.bounds import all_bounds
+from countermove.transfer.bounds_general import theorem_3_1, theorem_3_2, theorem_3_3
+from countermove.transfer.chances import Chances, calibration
+from countermove.transfer.claims import ANSWERS
+from countermove.transfer.deployments import Deployments
+from countermove.transfer.direct import direct_bounds
+from countermove.transfer.induced import support
+from countermove.transfer.optimal import best_deployed, difference
+from countermove.transfer.ranges import share_range
+from countermove.transfer.sample import Floats, Labels
+from countermove.transfer.setting import Setting, choose
+
+People = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True)
+class TransferTerms:
+    """How the report is made.
+
+    Parameters
+    ----------
+    failure_probability
+        Chance that a certificate is wrong, each on its own.
+    labels
+        What moving may do to a label: ``kept``, ``follow`` or both.
+    bins
+        At most so many score bins for importance weights and total variation. Fewer give
+        smaller bounds; the rule's threshold is always an edge.
+    thresholds
+        How many thresholds compete for the best rule after deployment.
+    tolerated_outside
+        Share of people beyond the source's support up to which weights are used.
+    """
+
+    failure_probability: float = 0.05
+    labels: tuple[Labels, ...] = ("kept", "follow")
+    bins: int = 6
+    thresholds: int = 20
+    tolerated_outside: float = 0.01
+
+
+@dataclass(frozen=True)
+class TransferReport:
+    """Facts per rule, and one entry per bound, rule, response, reading of labels and form."""
+
+    models: dict[str, Any]
+    bounds: list[dict[str, Any]]
+    about: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-ready description."""
+        return self.about | {"models": self.models, "bounds": self.bounds}
+
+
+def transfer_report(
+    rules: Mapping[str, Any],
+    chosen_on: People,
+    judged_on: People,
+    responses: Mapping[str, Response],
+    stated: Sequence[str] | None = None,
+    *,
+    chances: Chances | None = None,
+    terms: TransferTerms | None = None,
+    seed: int = 0,
+) -> TransferReport:
+    """Say what deploying each rule does to its error, with every bound.
+
+    Parameters
+    ----------
+    rules
+        Scores, or models that have one, by name.
+    chosen_on
+        Features (n, d) and labels ±1 of people on whom thresholds and bins are chosen.
+    judged_on
+        The same of people used for nothing else: everything reported is measured on them.
+    responses
+        The plausible responses, by name, over which the worst case is taken.
+    stated
+        Those for which all bounds are given; the first of them by default.
+    chances
+        Model of P(Y | X) made from other rows (`fit_chances`); needed for labels that follow.
+    terms
+        See `TransferTerms`.
+    seed
+        Of labels that follow.
+    """
+    terms = TransferTerms() if terms is None else terms
+    plain = _plain(responses)
+    names = list(stated) if stated else [next(iter(plain))]
+    for name in names:
+        if name not in plain:
+            raise UnknownNameError(f"no response is called {name!r}: {nearest(name, plain)}")
+    if "follow" in terms.labels and chances is None:
+        raise ParameterError("labels that follow need chances=fit_chances(X, y) of other rows")
+    if not len(chosen_on[1]) or not len(judged_on[1]):
+        raise NotEnoughRowsError("a transfer report needs people to choose on and others to judge")
+    model = None if chances is None else calibration(chances, *judged_on)
+    models, bounds = {}, []
+    for rule, score in rules.items():
+        parts = [Deployments(score, *people, chances, seed) for people in (chosen_on, judged_on)]
+        judge = _Judge(rule, parts[0], parts[1], plain, names, terms, model)
+        models[rule] = judge.facts()
+        bounds += judge.bounds()
+    about = {
+        "responses": list(plain),
+        "stated": names,
+        "terms": asdict(terms) | {"labels": list(terms.labels)},
+        "rows": {"chosen_on": len(chosen_on[1]), "judged_on": len(judged_on[1])},
+        "label_model": None if model is None else asdict(model),
+    }
+    return TransferReport(models, bounds, about)
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """One rule: people to choose on, people to judge on, and everything asked of them."""
+
+    rule: str
+    choosing: Deployments
+    judging: Deployments
+    responses: Mapping[str, Response]
+    stated: Sequence[str]
+    terms: TransferTerms
+    label_model: Assumption | None
+
+    def facts(self) -> dict[str, Any]:
+        source = self.judging.source
+        alpha = self.terms.failure_probability
+        before = asdict(share_range(source, source.wrong(), alpha))
+        return {"source": before} | {labels: self._after(labels) for labels in self.terms.labels}
+
+    def bounds(self) -> list[dict[str, Any]]:
+        found = []
+        for labels in self.terms.labels:
+            for name in self.stated:
+                setting = self._setting(name, labels, self.terms.failure_probability)
+                claims = [*direct_bounds(setting), *all_bounds(setting)]
+                found += [self._entry(claim, name, labels) for claim in claims]
+            found += [self._entry(c, "worst case", labels) for c in self._worst_case(labels)]
+        return found
+
+    def _entry(self, claim: Certificate, response: str, labels: Labels) -> dict[str, Any]:
+        return claim.to_json() | {"model": self.rule, "response": response, "labels": labels}
+
+    def _setting(self, name: str, labels: Labels, failure_probability: float) -> Setting:
+        response = self.responses[name]
+        deploy = self.choosing.deploy(response, labels)
+        threshold, best = best_deployed(deploy, self.choosing.thresholds(self.terms.thresholds))
+        return Setting(
+            own=self.judging.at(response, labels),
+            best=self.judging.at(response, labels, threshold),
+            chosen=choose(deploy(0.0), best, threshold, self.terms.bins),
+            failure_probability=failure_probability,
+            label_model=self.label_model if labels == "follow" else None,
+            tolerated_outside=self.terms.tolerated_outside,
+        )
+
+    def _after(self, labels: Labels) -> dict[str, Any]:
+        """Return predicted errors per response, and the best threshold under the stated ones."""
+        alpha = self.terms.failure_probability
+        predicted, best = {}, {}
+        for name, response in self.responses.items():
+            pair = self.judging.at(response, labels)
+            found = share_range(pair.induced, pair.induced.wrong(), alpha)
+            predicted[name] = asdict(found) | {"outside_support": asdict(support(pair))}
+        for name in self.stated:
+            setting = self._setting(name, labels, alpha)
+            at = setting.chosen.best
+            lost = difference(setting.own.induced.wrong(), setting.best.induced.wrong(at), alpha)
+            best[name] = {"threshold": at, "loss": asdict(lost) | {"words": lost.words}}
+        worst = max(predicted, key=lambda name: predicted[name]["value"])
+        return {"predicted": predicted, "best_threshold": best, "worst_response": worst}
+
+    def _worst_case(self, labels: Labels) -> list[Certificate]:
+        """Return the bounds that hold whichever of the responses is the true one.
+
+        Each response gets an equal part of the failure probability; the largest upper and
+        the smallest lower bound hold for all of them at once.
+        """
+        part = self.terms.failure_probability / len(self.responses)
+        claims: dict[tuple[str, str], list[Certificate]] = {}
+        for name in self.responses:
+            setting = self._setting(name, labels, part)
+            for bound in (direct_bounds, theorem_3_1, theorem_3_2, theorem_3_3):
+                for claim in bound(setting):
+                    claims.setdefault((claim.name, claim.kind), []).append(claim)
+        return [self._worst(several) for several in claims.values()]
+
+    def _worst(self, claims: Sequence[Certificate]) -> Certificate:
+        upper = claims[0].direction == "upper"
+        pick = (max if upper else min)(claims, key=lambda claim: claim.value or 0.0)
+        kinds = Assumption(f"people answer as one of these says: {', '.join(self.responses)}")
+        certain = pick.kind == "certificate"
+        return replace(
+            pick,
+            name=f"worst_case_{pick.name}",
+            level=1.0 - self.terms.failure_probability if certain else None,
+            assumptions=tuple(kinds if a == ANSWERS else a for a in pick.assumptions),
+            reference=f"Section 3.3 with {pick.reference}",
+            words="",
+        )
+
+
+def _plain(responses: Mapping[str, Response]) -> dict[str, Response]:
+    """Return the responses with robust ones replaced by their members."""
+    found: dict[str, Response] = {}
+    for name, response in responses.items():
+        members = members_of(response)
+        for place, member in enumerate(members):
+            found[name if len(members) == 1 else f"{name}_{place + 1}_{member.name}"] = member
+    if not found:
+        raise ParameterError("a transfer report needs at least one plausible response")
+    return found

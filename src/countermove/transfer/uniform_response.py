@@ -1,0 +1,216 @@
+r"""The paper's strategic people: a uniform feature, a threshold, a budget to reach it.
+
+People in :math:`[\tau - B, \tau)` succeed with probability :math:`1 - (\tau - x)/B` and
+then land uniformly on :math:`[\tau, x + B]` (Setups 1 to 4 in the one reading under which
+Lemma A.3 holds). The law of a mover's label is that of the new place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.errors import DataError, ParameterError
+from countermove.transfer.sample import Labels, Pair, Sample
+
+Floats = NDArray[np.float64]
+Chances = Callable[[Floats], Floats]
+"""The chance of label +1 at a feature, shape (n,) to shape (n,)."""
+
+Edge = Literal["renormalise", "clip"]
+
+
+@dataclass(frozen=True)
+class UniformResponse:
+    r"""How people with features uniform on [0, 1] answer the rule :math:`x \ge \tau`.
+
+    Parameters
+    ----------
+    threshold
+        :math:`\tau`, in [0, 1).
+    budget
+        :math:`B`, in (0, 1].
+    edge
+        What happens to people whose :math:`[\tau, x + B]` reaches beyond 1. Lemma A.3 does
+        not say, and its weights then sum to less than 1. ``renormalise``: they land
+        uniformly on :math:`[\tau, 1]`, and the weights have mean 1 again. ``clip``: they stop
+        at 1, where an atom gathers, so that the variance of the weights is infinite.
+        Below 0 there is nobody to move, so :math:`\tau < B` needs no such choice (the printed
+        weights, which count people below 0, sum to more than 1 there).
+    """
+
+    threshold: float
+    budget: float
+    edge: Edge = "renormalise"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.threshold < 1.0:
+            raise ParameterError(
+                f"threshold must lie in [0, 1), where people are, got {self.threshold!r}"
+            )
+        if not 0.0 < self.budget <= 1.0:
+            raise ParameterError(f"budget must lie in (0, 1], got {self.budget!r}")
+        if self.edge not in get_args(Edge):
+            raise ParameterError(f"edge is 'renormalise' or 'clip', got {self.edge!r}")
+
+    @property
+    def interior(self) -> bool:
+        r"""Whether :math:`B \le \tau \le 1 - B`, where Lemma A.3 holds as printed."""
+        return self.budget <= self.threshold <= 1.0 - self.budget
+
+    @property
+    def moved(self) -> float:
+        """The share of people who move."""
+        lowest = max(0.0, self.threshold - self.budget)
+        reach = self.threshold - lowest
+        return reach * (1.0 - reach / (2.0 * self.budget))
+
+    @property
+    def beyond(self) -> float:
+        r"""The share that would land beyond 1, :math:`(\tau + B - 1)_+^2 / 2B`."""
+        over = max(0.0, self.threshold + self.budget - 1.0)
+        return over**2 / (2.0 * self.budget)
+
+    @property
+    def atom(self) -> float:
+        """The share gathered at exactly 1."""
+        return self.beyond if self.edge == "clip" else 0.0
+
+    def weights(self, x: Floats) -> Floats:
+        r"""Return the density of the people after response at x, shape (n,); the source's is 1.
+
+        .. math:: w(x) = \begin{cases}
+            1 & x < \tau - B \text{ or } x \ge \tau + B \\
+            (\tau - x)/B & \tau - B \le x < \tau \\
+            1 + (\tau - x + B)/B & \tau \le x < \tau + B
+            \end{cases}
+
+        for :math:`B \le \tau \le 1 - B`; nearer to the edges as said under ``edge``.
+        """
+        x = _on_unit_interval(x)
+        tau, budget = self.threshold, self.budget
+        # Who can land at x started between x - B and tau, and at each such start z the chance
+        # of success over the length of the landing interval is 1/B ...
+        earliest = np.maximum(np.maximum(x - budget, 0.0), tau - budget)
+        latest = min(tau, 1.0 - budget) if self.edge == "renormalise" else tau
+        arrivals = np.maximum(latest - earliest, 0.0) / budget
+        if self.edge == "renormalise":
+            arrivals = arrivals + self._arrivals_of_the_crowded()
+        stay = np.where(x >= tau - budget, (tau - x) / budget, 1.0)
+        weights: Floats = np.where(x < tau, stay, 1.0 + arrivals)
+        return weights
+
+    def _arrivals_of_the_crowded(self) -> float:
+        """Return the density of those whose landing interval ends at 1 rather than at z + B."""
+        tau, budget = self.threshold, self.budget
+        first = max(1.0 - budget, tau - budget, 0.0)
+        if first >= tau:
+            return 0.0
+        # ... and for these the success (z + B - tau)/B is spread over 1 - tau.
+        return (budget**2 - (first + budget - tau) ** 2) / (2.0 * budget * (1.0 - tau))
+
+    def printed_weights(self, x: Floats) -> Floats:
+        """Return Lemma A.3's weights as printed, whatever the edges, shape (n,)."""
+        x = _on_unit_interval(x)
+        below = (x >= self.threshold - self.budget) & (x < self.threshold)
+        above = (x >= self.threshold) & (x < self.threshold + self.budget)
+        distance = self.threshold - x
+        return np.where(
+            below,
+            distance / self.budget,
+            np.where(above, 2.0 + distance / self.budget, 1.0),
+        )
+
+    def mean_and_variance(self, *, printed: bool = False) -> tuple[float, float]:
+        r"""Return :math:`E_S[w]` and :math:`\mathrm{Var}_S[w]`, exactly.
+
+        With :math:`B \le \tau \le 1 - B` they are 1 and :math:`2B/3`. Simpson's rule is exact
+        here: between its kinks the weight is linear.
+        """
+        weights = self.printed_weights if printed else self.weights
+        ends = np.unique(np.clip(self._kinks(), 0.0, 1.0))
+        left, right = ends[:-1], ends[1:]
+        inward = 1e-12 * (right - left)  # the weight jumps at tau
+        values = np.stack(
+            [weights(left + inward), weights((left + right) / 2), weights(right - inward)]
+        )
+        simpson = np.array([1.0, 4.0, 1.0]) / 6.0
+        mean = float((right - left) @ (simpson @ values))
+        square = float((right - left) @ (simpson @ values**2))
+        if self.atom > 0.0 and not printed:
+            return mean + self.atom, np.inf
+        return mean, square - mean**2
+
+    def _kinks(self) -> Floats:
+        tau, budget = self.threshold, self.budget
+        return np.array([0.0, 1.0, tau - budget, tau, tau + budget, budget, 1.0 - budget])
+
+    def respond(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """Return where people end up, shape (n,)."""
+        x = _on_unit_interval(x)
+        tau, budget = self.threshold, self.budget
+        gap = tau - x
+        succeeds = (gap > 0) & (gap <= budget) & (rng.random(len(x)) < 1.0 - gap / budget)
+        end = x + budget
+        if self.edge == "renormalise":
+            end = np.minimum(end, 1.0)
+        landed = np.minimum(tau + rng.random(len(x)) * (end - tau), 1.0)
+        return np.where(succeeds, landed, x)
+
+    def pair(
+        self,
+        x: Floats,
+        chances: Chances,
+        rng: np.random.Generator,
+        labels: Labels = "follow",
+        zero: float | None = None,
+    ) -> Pair:
+        """Return draws before and after response.
+
+        Parameters
+        ----------
+        x
+            Features before, in [0, 1], shape (n,).
+        chances
+            P(Y = +1 | x).
+        labels
+            ``follow``: movers take the chances of the new place; ``kept``: they do not.
+        zero
+            The score is x minus this; None: minus the threshold, so that 0 is where it
+            accepts. Two rules are compared on one score.
+        """
+        x = np.asarray(x, np.float64)
+        after = self.respond(x, rng)
+        luck = rng.random(len(x))  # one luck per person: whoever stays keeps the label
+        before = _labels(luck, chances(x))
+        then = before if labels == "kept" else _labels(luck, chances(after))
+        zero = self.threshold if zero is None else zero
+        source = Sample(x - zero, before, x[:, None])
+        induced = Sample(after - zero, then, after[:, None])
+        return Pair(source, induced, labels, paired=True)
+
+    def induced_error(self, chances: Chances, cells: int = 20_000) -> float:
+        r"""Return :math:`\mathrm{Err}_{D(h)}(h)` under ``follow``, by the midpoint rule."""
+        x = (np.arange(cells) + 0.5) / cells
+        wrong = np.where(x >= self.threshold, 1.0 - chances(x), chances(x))
+        at_one = self.atom * (1.0 - float(chances(np.ones(1))[0]))
+        return float(np.mean(self.weights(x) * wrong)) + at_one
+
+
+def _labels(luck: Floats, chances: Floats) -> Floats:
+    if np.any((chances < 0.0) | (chances > 1.0)):
+        rows = np.flatnonzero((chances < 0.0) | (chances > 1.0))
+        raise DataError("chances of the label must lie in [0, 1]", rows=rows)
+    return np.where(luck < chances, 1.0, -1.0)
+
+
+def _on_unit_interval(x: Floats) -> Floats:
+    x = np.asarray(x, np.float64)
+    rows = np.flatnonzero(~((x >= 0.0) & (x <= 1.0)))
+    if rows.size:
+        raise DataError(f"features must lie in [0, 1]; {rows.size} row(s) do not", rows=rows)
+    return x
