@@ -165,8 +165,9 @@ class Recipe:
 
     @property
     def _trainer(self) -> Trainer:
-        """The trainer; by its loss where the accuracy still waits for the intercept."""
-        return replace(self.trainer, stop_by="loss") if self._settles else self.trainer
+        """The trainer; by its loss where accuracy waits for the intercept or is not the one aim."""
+        by_loss = self._settles or (self._has_other_aims() and looks_at_people(self.regulariser))
+        return replace(self.trainer, stop_by="loss") if by_loss else self.trainer
 
     def _has_other_aims(self) -> bool:
         return self.regulariser is not None and self.regulariser.strength != 0.0

@@ -68,5 +68,7 @@ def described(regulariser: Regulariser | None) -> dict[str, Any]:
     """Return kind and arguments of a regulariser of ours, JSON-ready."""
     if regulariser is None:
         return {"kind": "none"}
-    arguments = asdict(regulariser) if is_dataclass(regulariser) else {}
+    arguments: dict[str, Any] = {}
+    if is_dataclass(regulariser) and not isinstance(regulariser, type):
+        arguments = asdict(regulariser)
     return {"kind": getattr(regulariser, "kind", type(regulariser).__name__), **arguments}

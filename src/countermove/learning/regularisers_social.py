@@ -61,7 +61,8 @@ class ExpectedUtility:
         if isinstance(response, NoResponse):
             return smoothed_step(score(X) / (self.temperature * _unit(score, response))).mean()
         found = response.respond(score, X)
-        return (response.worth(score, score(found.x_new)) - found.cost).mean()
+        payoff: Tensor = response.worth(score, score(found.x_new)) - found.cost
+        return payoff.mean()
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ class SocialBurden:
               \{ c(x_i, x_i + \delta) : s(x_i + \delta) \ge 0,\ \delta\ \text{allowed} \}
 
     :math:`P` holds the people of the batch with label +1 for whom such a move exists; the others
-    have no price and are left out (`countermove.learning.social` counts them). Only the cost and the
-    actions of a response enter, not how people behave, and the score's scale plays no part.
+    have no price and are left out (`countermove.learning.social` counts them). Only the cost and
+    the actions of a response enter, not how people behave; the score's scale plays no part.
     Closed form for every canonical cost, else a conic layer.
 
     Parameters

@@ -41,6 +41,9 @@ class SocialMeasures:
         The same as a squared distance, whatever the cost: the paper's form.
     recourse
         Share of the refused whom their own move brings to approval; None if nobody is refused.
+    recourse_all
+        Share of all people who are not both refused where they stand and refused after their
+        move: the paper's form, in which approving somebody outright counts too.
     people, deserving, refused
         How many there are, how many with a favourable label, how many refused where they stand.
     cut_off, deserving_cut_off
@@ -52,6 +55,7 @@ class SocialMeasures:
     burden: float | None
     burden_unscaled: float | None
     recourse: float | None
+    recourse_all: float | None
     people: int
     deserving: int
     refused: int
@@ -96,6 +100,7 @@ class Outcomes:
             burden=_worst(self.price[:, deserving & reachable], highest=True),
             burden_unscaled=_worst(self.squared_distance[None, deserving & reachable]),
             recourse=_worst(self.approved[:, refused].astype(np.float64)),
+            recourse_all=_worst((self.approved | ~self.refused)[:, chosen].astype(np.float64)),
             people=int(chosen.sum()),
             deserving=int(deserving.sum()),
             refused=int(refused.sum()),

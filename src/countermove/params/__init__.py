@@ -8,6 +8,7 @@ from countermove.params.recourse_experiments import RecourseExperimentsParameter
 from countermove.params.run_times import RunTimesParameters
 from countermove.params.serm import SermParameters
 from countermove.params.sweep import SweepParameters
+from countermove.params.tradeoff import TradeoffParameters
 
 GROUPS: dict[str, type[Parameters]] = {
     "ingest": IngestParameters,
@@ -17,6 +18,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "sweep": SweepParameters,
     "run_times": RunTimesParameters,
     "recourse_experiments": RecourseExperimentsParameters,
+    "tradeoff": TradeoffParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
@@ -30,4 +32,5 @@ __all__ = [
     "RunTimesParameters",
     "SermParameters",
     "SweepParameters",
+    "TradeoffParameters",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from countermove.reporting.social import RULES, group_head, group_rows, social_rows
 from countermove.reporting.tables import accuracy_rows
 
 if TYPE_CHECKING:
@@ -20,12 +21,6 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .note { color: #52606d; }
 """
 
-
-SOCIAL = {
-    "utility": "utility: decision (±1) minus what the move cost, on average",
-    "burden": "burden: what a deserving person must pay for approval, on average",
-    "recourse": "recourse: share of the refused for whom approval is worth its price",
-}
 CLAIMS = {
     "recourse_miss_rate": "share of people without a way to approval",
     "recourse_miss_rate_after_response": (
@@ -42,18 +37,16 @@ def report_page(
 ) -> str:
     """Return the page: accuracy, what the rule asks of people, certificates, provenance."""
     title = f"Countermove: {escape(metrics['dataset'])}"
-    accuracy = _table(
+    accuracy = html_table(
         ("how people answer", "blind", "strategic"),
         [
             (name, f"{blind:.3f}", f"{strategic:.3f}")
             for name, blind, strategic in accuracy_rows(metrics)
         ],
     )
-    social = _table(
-        ("once people have moved", "strategic rule"),
-        [(SOCIAL[name], _number(value)) for name, value in metrics["social"].items()],
-    )
-    claims = _table(
+    social = html_table(("once people have moved", *RULES.values()), social_rows(metrics))
+    groups = html_table(group_head(), group_rows(metrics)) if group_rows(metrics) else ""
+    claims = html_table(
         ("claim", "bound", "holds with probability", "rows"),
         [_claim(claim) for claim in certificates],
     )
@@ -66,7 +59,10 @@ def report_page(
 The threshold on the probability is {metrics["threshold"]:.3f}; without the promise of recourse the
 strategic rule would have been right for {alone:.3f} of the people once they had moved.</p>
 {accuracy}{drawing}
-<h2>What the rule asks of people</h2>{social}
+<h2>What the rule asks of people</h2>
+<p>Once they have answered it as assumed; the calibrated rule is the one published.</p>
+{social}
+<h2>Who carries the burden</h2>{groups or "<p>No column of the table is marked sensitive.</p>"}
 <h2>What is promised</h2>{claims}
 <p class="note">Seed {metrics["seed"]}, data {metrics["data_hash"][:12]}, Countermove
 {escape(metrics["versions"]["countermove"])}.</p>
@@ -91,11 +87,8 @@ def _claim(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return what, f"at {side} {claim['value']:.3f}", f"{claim['level']:.0%}", rows
 
 
-def _number(value: float | None) -> str:
-    return "nobody" if value is None else f"{value:.3f}"
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def html_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return an HTML table whose first column is words and whose others are numbers."""
     header = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(
         "<tr>"

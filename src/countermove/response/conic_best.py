@@ -113,9 +113,7 @@ class ConicBest:
         part, _ = self._layer("reach", shape).solve(with_more(batch, more))
         return spread(part, columns, X.shape[1])
 
-    def _cheapest(
-        self, score: Score, X: Tensor, now: Tensor, who: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _cheapest(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
         """Return the cheapest crossing actions of the people ``who`` and their prices."""
         plan = self.response.plan(score.n_features)
         shape, batch = conic_batch(plan, X)
