@@ -7,7 +7,7 @@ responses, so that social measures can be penalties like any other.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from torch import Tensor
@@ -65,10 +65,10 @@ def looks_at_people(regulariser: Regulariser | None) -> bool:
 
 
 def described(regulariser: Regulariser | None) -> dict[str, Any]:
-    """Return kind and arguments of a regulariser of ours, JSON-ready."""
+    """Return kind and arguments, JSON-ready; of a stranger's regulariser its class and strength."""
     if regulariser is None:
         return {"kind": "none"}
-    arguments: dict[str, Any] = {}
-    if is_dataclass(regulariser) and not isinstance(regulariser, type):
-        arguments = asdict(regulariser)
-    return {"kind": getattr(regulariser, "kind", type(regulariser).__name__), **arguments}
+    named = {"kind": getattr(regulariser, "kind", type(regulariser).__name__)}
+    held: Any = regulariser
+    names = [field.name for field in fields(held)] if is_dataclass(held) else ["strength"]
+    return named | {name: getattr(held, name) for name in names}

@@ -77,7 +77,7 @@ def trade_off(
     for strength in _ascending(strengths):
         started = time.perf_counter()
         aim = replace(regulariser, strength=strength)
-        warm = {} if rule is None else {"score": rule, "start": "given"}
+        warm: dict[str, Any] = {} if rule is None else {"score": rule, "start": "given"}
         classifier = StrategicClassifier(
             cost=cost,
             actions=actions,
@@ -128,8 +128,7 @@ def pareto_front(*aims: NDArray[np.float64]) -> NDArray[np.bool_]:
     values = np.stack(aims)
     at_least = (values[:, :, None] >= values[:, None, :]).all(axis=0)
     better = (values[:, :, None] > values[:, None, :]).any(axis=0)
-    front: NDArray[np.bool_] = ~(at_least & better).any(axis=0)
-    return front
+    return np.asarray(~(at_least & better).any(axis=0), dtype=np.bool_)
 
 
 def choice_of(curve: pd.DataFrame, kind: str) -> dict[str, float]:

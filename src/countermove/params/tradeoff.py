@@ -66,8 +66,8 @@ class CurveParameters(Parameters):
         """Return the curve."""
         from countermove.production.tradeoff import Curve
 
-        ranged = isinstance(self.strengths, StrengthsParameters)
-        strengths = self.strengths.build() if ranged else self.strengths  # type: ignore[union-attr]
+        said = self.strengths
+        strengths = said.build() if isinstance(said, StrengthsParameters) else said
         settings: dict[str, Any] = self.training.model_dump()
         settings |= self.response.model_dump(exclude={"kind"})
         return Curve(self.response.kind, strengths, settings)

@@ -75,9 +75,10 @@ def tradeoff_page(
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>
 <body><h1>{title}</h1>
-<p>Every point is one rule, trained with another strength of the regulariser. The strength chosen has
-the best hard measure ({escape(words)}) among those that give up at most {tolerance:g} of accuracy,
-both judged on validation rows; the table reports test rows, without and with regularisation.</p>
+<p>Every point is one rule, trained with another strength of the regulariser. The strength chosen
+has the best hard measure ({escape(words)}) among those that give up at most {tolerance:g} of
+accuracy, both judged on validation rows; the table reports test rows, without and with
+regularisation.</p>
 {figure.to_html(full_html=False, include_plotlyjs=True)}
 {html_table(head, rows)}
 <p class="note">Deserving people whom no allowed move brings to approval are left out of the burden:
