@@ -84,15 +84,21 @@ def run_tradeoff(plan: TradeOff, tables: Tables, seed: int) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-def tradeoff_choices(points: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return the chosen point of every curve beside its unregularised one, and the means."""
+def tradeoff_choices(points: pd.DataFrame, kind: str, tolerance: float) -> pd.DataFrame:
+    """Return the chosen point of every curve beside its unregularised one.
+
+    Per split, and for ``split`` "all" the one strength chosen by the means over splits: a
+    point of accuracy is little more than the noise of one split's validation rows.
+    """
     rows = [
         dict(zip(AXES, key, strict=True)) | choice_of(curve, kind)
         for key, curve in points.groupby(AXES, sort=False)
     ]
-    choices = pd.DataFrame(rows)
-    means = choices.drop(columns="split").groupby(["dataset", "response"], sort=False)
-    return pd.concat([choices, means.mean().reset_index().assign(split="mean")], ignore_index=True)
+    for key, curves in points.groupby(["dataset", "response"], sort=False):
+        means = curves.groupby("strength").mean(numeric_only=True).reset_index()
+        joint = choice_of(mark(means, kind, tolerance), kind)
+        rows.append({"dataset": key[0], "split": "all", "response": key[1]} | joint)
+    return pd.DataFrame(rows)
 
 
 def _curves(

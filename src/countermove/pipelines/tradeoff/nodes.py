@@ -27,7 +27,7 @@ def choose(points: pd.DataFrame, tradeoff: TradeoffParameters) -> pd.DataFrame:
     """Set the chosen point of every curve beside its unregularised one."""
     from countermove.production.tradeoff import tradeoff_choices
 
-    return tradeoff_choices(points, tradeoff.regulariser.kind)
+    return tradeoff_choices(points, tradeoff.regulariser.kind, tradeoff.tolerance)
 
 
 def draw(points: pd.DataFrame, tradeoff: TradeoffParameters) -> Figure:
