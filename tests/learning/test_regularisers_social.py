@@ -254,7 +254,7 @@ def test_the_intercept_is_settled_with_the_penalty(crowd):
     cheap = best_shift(score, [people], X, y, penalty=price(0.0))
     dear = best_shift(score, [people], X, y, penalty=price(100.0))
     assert cheap.accuracy == free.accuracy
-    assert social_measures(shift_intercept(score, dear.shift), X, y, people).burden == 0.0
+    assert social_measures(shift_intercept(score, dear.shift), X, y, people).burden < 1e-4
 
 
 @kinds
