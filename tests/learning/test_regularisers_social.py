@@ -28,6 +28,7 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.response import BestResponse, NoResponse, ScalarResponse
+from countermove.response.best import rational
 from countermove.scores import LinearScore
 
 KINDS = (ExpectedUtility, SocialBurden, Recourse)
@@ -276,3 +277,17 @@ def test_a_negative_strength_is_refused(kind):
 def test_a_temperature_is_positive(kind):
     with pytest.raises(ParameterError, match="positive, got 0"):
         kind(0.1, temperature=0)
+
+
+def test_rational_people_are_made_once_and_follow_the_response():
+    """A conic cost is compiled once, not once per batch; a new cost is noticed."""
+    smooth = ScalarResponse(QuadraticCost(2.0))
+    assert rational(smooth) is rational(smooth)
+    assert rational(smooth, unscaled=True) is not rational(smooth)
+    assert float(rational(smooth, unscaled=True).cost.scale) == 1.0
+    before = rational(smooth)
+    smooth.cost = QuadraticCost(3.0)
+    assert rational(smooth) is not before
+    assert float(rational(smooth).cost.scale) == 3.0
+    best = BestResponse(QuadraticCost(2.0))
+    assert rational(best) is best

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from countermove.errors import ParameterError
 from countermove.learning.regularisers import check_strength
-from countermove.people import QuadraticCost
 from countermove.response.base import NoResponse, Response
-from countermove.response.best import BestResponse
+from countermove.response.best import rational
 from countermove.response.smoothing import smoothed_step
 from countermove.response.trade import slope_of
 from countermove.scores import Score
@@ -101,8 +100,7 @@ class SocialBurden:
     def measure(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
         """Return the mean burden, zero if nobody deserving can reach approval."""
         deserving = torch.nonzero(y > 0).squeeze(1)
-        cost = QuadraticCost() if self.unscaled else response.cost
-        payers = BestResponse(cost, response.actions).of_rows(deserving)
+        payers = rational(response, self.unscaled).of_rows(deserving)
         found = payers.crossing(score, X[deserving])
         return found.cost.sum() / found.possible.sum().clamp(min=1)
 

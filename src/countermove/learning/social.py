@@ -16,8 +16,8 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from countermove.people import ActionSet, Cost, QuadraticCost
-from countermove.response import BestResponse, Response
+from countermove.response import Response
+from countermove.response.best import rational
 from countermove.response.robust import members_of
 from countermove.scores import Score
 
@@ -127,16 +127,11 @@ def outcomes(score: Score, X: Floats, y: Floats, response: Response) -> Outcomes
     return Outcomes(
         deserving=y > 0,
         refused=refused,
-        squared_distance=least_cost(score, X, QuadraticCost(), response.actions),
-        price=np.stack([least_cost(score, X, m.cost, m.actions) for m in members]),
+        squared_distance=rational(response, unscaled=True).crossing_cost(score, X),
+        price=np.stack([rational(member).crossing_cost(score, X) for member in members]),
         approved=np.stack([member.decisions_after(score, X) for member in members]),
         paid=np.stack([member.respond(score, X).cost for member in members]),
     )
-
-
-def least_cost(score: Score, X: Floats, cost: Cost, actions: ActionSet) -> Floats:
-    """Return what approval costs at least, shape (n,): 0 where it is had, infinite where never."""
-    return BestResponse(cost, actions).crossing_cost(score, X)
 
 
 def social_measures(score: Score, X: Floats, y: Floats, response: Response) -> SocialMeasures:

@@ -26,7 +26,8 @@ from countermove.learning.populations import Population
 from countermove.learning.regularisers_social import SocialRegulariser
 from countermove.learning.social import social_measures
 from countermove.people import ActionSet, Cost
-from countermove.response import BestResponse, Response
+from countermove.response import Response
+from countermove.response.best import rational
 from countermove.response.robust import RobustResponse
 from countermove.scores import Score
 
@@ -161,9 +162,9 @@ def _measured(
         found[f"{part}_smoothed"] = _smoothed(rule, rows, aim, people)
         found |= {f"{part}_{name}": hard[name] for name in HARD}
         found[f"{part}_cut_off"] = hard["deserving_cut_off"]
-    rational = BestResponse(stated.cost, stated.actions)
-    hard = social_measures(rule, *split.test, rational).to_json()
-    found["test_rational_accuracy"] = accuracy_after(rule, *split.test, rational).accuracy
+    best = rational(stated)
+    hard = social_measures(rule, *split.test, best).to_json()
+    found["test_rational_accuracy"] = accuracy_after(rule, *split.test, best).accuracy
     return found | {f"test_rational_{n}": hard[n] for n in ("utility", "recourse", "recourse_all")}
 
 
