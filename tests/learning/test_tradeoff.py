@@ -77,6 +77,11 @@ def test_without_a_better_point_the_unregularised_rule_is_chosen():
     assert marked["chosen"].tolist() == [True, False, False]
 
 
+def test_of_equal_points_the_weakest_strength_is_chosen():
+    marked = mark(toy([0.70, 0.70, 0.70], [2.0, 1.0, 1.0]), "burden", 0.01)
+    assert marked["chosen"].tolist() == [False, True, False]
+
+
 def test_a_point_where_nobody_counts_is_never_chosen():
     marked = mark(toy([0.70, 0.70], [2.0, np.nan]), "burden", 0.01)
     assert marked["chosen"].tolist() == [True, False]

@@ -111,14 +111,14 @@ def mark(curve: pd.DataFrame, kind: str, tolerance: float) -> pd.DataFrame:
     DataFrame
         With ``front`` (no other point is at least as good in accuracy and hard measure, and
         better in one) and ``chosen`` (the best hard measure within the tolerance; of
-        several the most accurate; exactly one).
+        several the most accurate, then the weakest; exactly one).
     """
     name, sign = AIMS[kind]
     accuracy = curve["validation_accuracy"].to_numpy()
     good = sign * curve[f"validation_{name}"].to_numpy(dtype=np.float64)
     good = np.where(np.isnan(good), -np.inf, good)
     near = accuracy >= accuracy[0] - tolerance - 1e-12
-    order = np.lexsort((accuracy, np.where(near, good, -np.inf), near))
+    order = np.lexsort((-np.arange(len(curve)), accuracy, good, near))
     chosen = np.zeros(len(curve), dtype=bool)
     chosen[order[-1]] = True
     return curve.assign(front=pareto_front(accuracy, good), chosen=chosen)
