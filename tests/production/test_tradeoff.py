@@ -53,7 +53,7 @@ def test_choices_stand_beside_the_unregularised_rule_per_split_and_for_all(point
 
 
 def test_the_figure_marks_front_and_choice_and_switches_measures(points):
-    figure = tradeoff_figure(points, "burden", "t")
+    figure = tradeoff_figure(points, "burden", "t", 0.01)
     names = [trace.name for trace in figure.data]
     assert any("Pareto" in name for name in names)
     assert any("chosen" in name for name in names)
@@ -65,7 +65,9 @@ def test_the_figure_marks_front_and_choice_and_switches_measures(points):
 
 def test_the_page_tells_what_the_choice_bought(points):
     choices = tradeoff_choices(points, "burden", 0.01)
-    page = tradeoff_page(points, choices, tradeoff_figure(points, "burden", "t"), "burden", 0.01)
+    page = tradeoff_page(
+        points, choices, tradeoff_figure(points, "burden", "t", 0.01), "burden", 0.01
+    )
     assert "tiny: best response" in page
     assert "at most 0.01 of" in page
 

@@ -22,21 +22,25 @@ PARTS = {"validation": ("#9aa5b1", "circle"), "test": ("#00796b", "diamond")}
 FRONT, CHOSEN = "#b7791f", "#c53030"
 
 
-def tradeoff_figure(points: pd.DataFrame, kind: str, title: str) -> Figure:
+def tradeoff_figure(points: pd.DataFrame, kind: str, title: str, tolerance: float) -> Figure:
     """Draw every strength as a point, one panel per population; buttons pick hard or smoothed.
 
-    Points are means over splits. Front and choice were marked by validation rows, split by
-    split: the line joins the points on the front of most splits, and the star is the mean
-    over splits of the chosen points' test figures.
+    Points are means over splits; front and choice are those of the means, by validation rows
+    (the rows ``all`` of the choices).
     """
     from plotly.subplots import make_subplots
 
+    from countermove.learning.tradeoff import mark
+
     panels = list(dict.fromkeys(zip(points["dataset"], points["response"], strict=True)))
-    names = [f"{name}: {called(response)}" for name, response in panels]
+    several = len({name for name, _ in panels}) > 1
+    names = [f"{name}: {called(people)}" if several else called(people) for name, people in panels]
     figure = make_subplots(rows=1, cols=len(panels), subplot_titles=names)
     hard, words = MEASURES[kind]
     for column, (name, response) in enumerate(panels, start=1):
         own = points[(points["dataset"] == name) & (points["response"] == response)]
+        means = own.groupby("strength").mean(numeric_only=True).reset_index()
+        own = mark(means, kind, tolerance)
         for traces, shown in ((_traces(own, hard), True), (_traces(own, "smoothed"), False)):
             for trace in traces:
                 trace.visible, trace.showlegend = shown, column == 1
@@ -46,6 +50,7 @@ def tradeoff_figure(points: pd.DataFrame, kind: str, title: str) -> Figure:
     return figure.update_layout(
         title=title,
         template="plotly_white",
+        height=520,
         legend={"orientation": "h", "y": -0.2},
         updatemenus=[_buttons(len(figure.data), len(panels), words)],
     )
@@ -56,7 +61,10 @@ def tradeoff_page(
 ) -> str:
     """Return a page: the figure, and what the chosen strength of every curve bought."""
     hard, words = MEASURES[kind]
-    head = ("people", "split", "strength", "accuracy", "chosen", kind, "chosen", "change")
+    head = (
+        *("people", "split", "strength", "accuracy, plain", "accuracy, chosen"),
+        *(f"{kind}, plain", f"{kind}, chosen", "change"),
+    )
     rows = [
         (
             f"{row['dataset']}: {called(row['response'])}",
@@ -92,14 +100,12 @@ def _traces(own: pd.DataFrame, measure: str) -> list[Any]:
     """Return the points of both parts, the front and the choice, for one measure."""
     from plotly.graph_objects import Scatter
 
-    means = own.groupby("strength").mean(numeric_only=True).reset_index()
-    strengths = means["strength"].tolist()
     hover = "strength %{customdata:.4g}<br>accuracy %{x:.3f}<br>measure %{y:.3f}"
     traces = [
         Scatter(
-            x=means[f"{part}_accuracy"].tolist(),
-            y=means[f"{part}_{measure}"].tolist(),
-            customdata=strengths,
+            x=own[f"{part}_accuracy"].tolist(),
+            y=own[f"{part}_{measure}"].tolist(),
+            customdata=own["strength"].tolist(),
             mode="markers",
             name=part,
             legendgroup=part,
@@ -108,8 +114,7 @@ def _traces(own: pd.DataFrame, measure: str) -> list[Any]:
         )
         for part, (colour, symbol) in PARTS.items()
     ]
-    front = own.groupby("strength")["front"].mean().to_numpy() >= 0.5
-    best = means[front].sort_values("validation_accuracy")
+    best = own[own["front"]].sort_values("validation_accuracy")
     line = Scatter(
         x=best["validation_accuracy"].tolist(),
         y=best[f"validation_{measure}"].tolist(),
@@ -119,7 +124,7 @@ def _traces(own: pd.DataFrame, measure: str) -> list[Any]:
         line={"color": FRONT, "dash": "dot"},
         hoverinfo="skip",
     )
-    chosen = own[own["chosen"]].mean(numeric_only=True)
+    chosen = own[own["chosen"]].iloc[0]
     star = Scatter(
         x=[float(chosen["test_accuracy"])],
         y=[float(chosen[f"test_{measure}"])],

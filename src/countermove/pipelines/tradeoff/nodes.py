@@ -34,7 +34,7 @@ def draw(points: pd.DataFrame, tradeoff: TradeoffParameters) -> Figure:
     """Draw accuracy against the measure, the Pareto front marked."""
     from countermove.reporting.tradeoff import tradeoff_figure
 
-    return tradeoff_figure(points, tradeoff.regulariser.kind, tradeoff.name)
+    return tradeoff_figure(points, tradeoff.regulariser.kind, tradeoff.name, tradeoff.tolerance)
 
 
 def write_page(
