@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting.social import RULES, group_head, group_rows, social_rows
+from countermove.reporting.social import BY_GROUP, RULES, group_rows, social_rows
 from countermove.reporting.tables import accuracy_rows
 
 if TYPE_CHECKING:
@@ -44,8 +44,12 @@ def report_page(
             for name, blind, strategic in accuracy_rows(metrics)
         ],
     )
-    social = html_table(("once people have moved", *RULES.values()), social_rows(metrics))
-    groups = html_table(group_head(), group_rows(metrics)) if group_rows(metrics) else ""
+    social = html_table(("once people have moved", *RULES), social_rows(metrics))
+    groups = "".join(
+        html_table((f"{measure} of", "people", *RULES), group_rows(metrics, measure))
+        for measure in BY_GROUP
+        if metrics["social"]["by_group"]
+    )
     claims = html_table(
         ("claim", "bound", "holds with probability", "rows"),
         [_claim(claim) for claim in certificates],

@@ -14,8 +14,9 @@ SOCIAL = {
     "deserving_cut_off": "deserving people whom no allowed move brings to approval (not averaged)",
 }
 """How the hard measures are called in front of people."""
-RULES = {"blind": "blind", "strategic": "strategic", "calibrated": "calibrated"}
+RULES = ("blind", "strategic", "calibrated")
 BY_GROUP = ("burden", "recourse", "utility")
+"""Measures shown group by group, who carries the burden first."""
 
 
 def social_rows(metrics: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -27,22 +28,17 @@ def social_rows(metrics: Mapping[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
-def group_rows(metrics: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Return one line per group: who, how many, and each measure for every rule."""
+def group_rows(metrics: Mapping[str, Any], measure: str) -> list[tuple[str, ...]]:
+    """Return one line per group: who, how many, and a measure for every rule."""
     return [
         (
             f"{column} = {value}",
             f"{by_model['calibrated']['people']:,}",
-            *(_number(by_model[rule][name]) for name in BY_GROUP for rule in RULES),
+            *(_number(by_model[rule][measure]) for rule in RULES),
         )
         for column, values in metrics["social"]["by_group"].items()
         for value, by_model in values.items()
     ]
-
-
-def group_head() -> tuple[str, ...]:
-    """Return the head of the table of groups."""
-    return ("group", "people", *(f"{name}, {rule}" for name in BY_GROUP for rule in RULES.values()))
 
 
 def _number(value: float | None) -> str:
