@@ -62,6 +62,7 @@ def test_what_makes_no_sense_is_refused_in_words(project, said, words):
         assert word in outcome.stderr + outcome.stdout
 
 
+@pytest.mark.slow
 def test_the_trade_off_pipeline_leaves_tables_figure_and_page(project):
     outcome = project.run("--pipeline=tradeoff", "--env=test")
     assert outcome.returncode == 0, outcome.stderr
