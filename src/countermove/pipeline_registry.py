@@ -15,6 +15,7 @@ from countermove.pipelines import (
     run_times,
     stylised,
     sweep,
+    tradeoff,
     training,
     transfer_experiments,
 )
@@ -43,5 +44,6 @@ def register_pipelines() -> dict[str, Pipeline]:
         "recourse_experiments": recourse_experiments.create_pipeline(),
         "recourse_text": recourse_text.create_pipeline(),
         "transfer_experiments": transfer_experiments.create_pipeline(),
+        "tradeoff": tradeoff.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

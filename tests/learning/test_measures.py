@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 import torch
 
-from countermove.data.rows import Rows
-from countermove.learning.measures import social_measures
+from countermove.learning.social import social_measures, social_report
 from countermove.people import ActionSet, QuadraticCost
-from countermove.response import BestResponse
+from countermove.response import BestResponse, NoResponse, RobustResponse, ScalarResponse
 from countermove.scores import LinearScore
 
 
@@ -22,37 +21,68 @@ def line(scale: float = 1.0, bias: float = 0.0) -> LinearScore:
     return score
 
 
-def people(x, y) -> Rows:
-    X = np.array(x, dtype=np.float64)[:, None]
-    return Rows(np.array([str(v) for v in x]), X, np.array(y, dtype=np.float64), pd.DataFrame())
-
-
 # Crossing from -1 costs 1 and is worth it; from -2 it costs 4 and is not; -0.5 costs 0.25.
-CROWD = people([-2.0, -1.0, -0.5, 3.0], [1, 1, -1, 1])
+CROWD = np.array([[-2.0], [-1.0], [-0.5], [3.0]]), np.array([1.0, 1.0, -1.0, 1.0])
 FREE = BestResponse(QuadraticCost(1.0))
 
 
 def test_measures_by_hand():
-    found = social_measures(line(), CROWD, FREE)
-    assert found["utility"] == pytest.approx((-1 + (1 - 1.0) + (1 - 0.25) + 1) / 4, abs=1e-9)
-    assert found["burden"] == pytest.approx((4 + 1 + 0) / 3, abs=1e-9)
-    assert found["recourse"] == pytest.approx(2 / 3)
+    found = social_measures(line(), *CROWD, FREE)
+    assert found.utility == pytest.approx((-1 + (1 - 1.0) + (1 - 0.25) + 1) / 4, abs=1e-9)
+    assert found.burden == pytest.approx((4 + 1 + 0) / 3, abs=1e-9)
+    assert found.recourse == pytest.approx(2 / 3)
+    assert found.recourse_all == pytest.approx(3 / 4)
+    assert (found.people, found.deserving, found.refused, found.cut_off) == (4, 3, 3, 0)
+
+
+def test_the_unscaled_burden_does_not_know_the_price():
+    dear = social_measures(line(), *CROWD, BestResponse(QuadraticCost(3.0)))
+    assert dear.burden == pytest.approx(3 * (4 + 1 + 0) / 3, abs=1e-9)
+    assert dear.burden_unscaled == pytest.approx((4 + 1 + 0) / 3, abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", [0.01, 7.0, 1000.0])
-def test_measures_do_not_depend_on_the_scale_of_the_score(scale):
-    assert social_measures(line(scale), CROWD, FREE) == pytest.approx(
-        social_measures(line(), CROWD, FREE), abs=1e-6
-    )
+@pytest.mark.parametrize("people", [FREE, ScalarResponse(QuadraticCost(1.0))])
+def test_measures_do_not_depend_on_the_scale_of_the_score(scale, people):
+    found, plain = (social_measures(line(s), *CROWD, people).to_json() for s in (scale, 1.0))
+    assert found == pytest.approx(plain, abs=1e-6)
 
 
 def test_people_who_cannot_get_there_are_counted_apart():
     """Nobody may move by more than 1: the person at -2 has no price, not a price of infinity."""
     narrow = BestResponse(QuadraticCost(1.0), ActionSet(lower=[-1.2], upper=[1.2]))
-    found = social_measures(line(), CROWD, narrow)
-    assert found["burden"] == pytest.approx((1 + 0) / 2, abs=1e-9)
-    assert found["recourse"] == pytest.approx(2 / 3)
+    found = social_measures(line(), *CROWD, narrow)
+    assert found.burden == pytest.approx((1 + 0) / 2, abs=1e-9)
+    assert found.recourse == pytest.approx(2 / 3)
+    assert (found.cut_off, found.deserving_cut_off) == (1, 1)
 
 
 def test_nobody_refused_has_no_recourse_figure():
-    assert social_measures(line(bias=10.0), CROWD, FREE)["recourse"] is None
+    assert social_measures(line(bias=10.0), *CROWD, FREE).recourse is None
+
+
+def test_people_who_stay_pay_nothing_and_have_no_recourse():
+    found = social_measures(line(), *CROWD, NoResponse(QuadraticCost(1.0)))
+    assert found.utility == pytest.approx((-3 + 1) / 4)
+    assert found.recourse == 0.0
+    assert found.burden == pytest.approx(5 / 3, abs=1e-9)
+
+
+def test_of_a_robust_response_the_worst_member_is_reported():
+    """Two members that price moves differently: utility is the lower, burden the higher."""
+    cheap, dear = BestResponse(QuadraticCost(0.5)), BestResponse(QuadraticCost(4.0))
+    alone = [social_measures(line(), *CROWD, member) for member in (cheap, dear)]
+    joint = social_measures(line(), *CROWD, RobustResponse([cheap, dear]))
+    assert joint.utility == min(found.utility for found in alone)
+    assert joint.burden == max(found.burden for found in alone)
+    assert joint.recourse == min(found.recourse for found in alone)
+
+
+def test_groups_are_measured_apart_and_every_model_is_there():
+    groups = pd.DataFrame({"town": ["a", "a", "b", "b"]})
+    found = social_report({"lax": line(bias=1.0), "strict": line()}, *CROWD, groups, FREE)
+    assert set(found["by_model"]) == {"lax", "strict"}
+    strict = {town: entry["strict"] for town, entry in found["by_group"]["town"].items()}
+    assert strict["a"]["burden"] == pytest.approx((4 + 1) / 2, abs=1e-9)
+    assert strict["b"]["burden"] == 0.0
+    assert strict["a"]["people"] + strict["b"]["people"] == 4

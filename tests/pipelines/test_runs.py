@@ -42,7 +42,7 @@ def test_metrics_have_the_promised_keys(finished):
         assert set(pair) == {"blind", "strategic"}
         assert all(0.0 <= value <= 1.0 for value in pair.values())
     assert {"none", "best", "published"} <= set(accuracy["sensitivity"])
-    assert set(metrics["social"]) == {"utility", "burden", "recourse"}
+    assert {"utility", "burden", "recourse"} <= set(metrics["social"])
     assert metrics["response"]["kind"] == "best"
     assert metrics["dataset"] == "tiny"
     assert 0 < metrics["threshold"] <= 0.5

@@ -8,6 +8,14 @@ from countermove.reporting.figures import accuracy_figure
 from countermove.reporting.page import report_page
 from countermove.reporting.tables import accuracy_rows, promise_line, summary_lines
 
+SOCIAL = {
+    "utility": 0.1,
+    "burden": 0.4,
+    "burden_unscaled": 0.4,
+    "recourse": None,
+    "recourse_all": 0.6,
+    "deserving_cut_off": 3,
+}
 METRICS = {
     "dataset": "tiny",
     "accuracy": {
@@ -20,7 +28,11 @@ METRICS = {
         },
         "uncalibrated": {"strategic": 0.89},
     },
-    "social": {"utility": 0.1, "burden": 0.4, "recourse": None},
+    "social": SOCIAL
+    | {
+        "by_model": dict.fromkeys(("blind", "strategic", "calibrated"), SOCIAL),
+        "by_group": {},
+    },
     "threshold": 0.45,
     "response": {"kind": "best"},
     "rows": {"test": 1234},

@@ -5,10 +5,17 @@ from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.evaluation import accuracy_after, sensitivity, usual_responses
 from countermove.learning.objectives import StrategicRisk
 from countermove.learning.regularisers import L2, Regulariser
+from countermove.learning.regularisers_social import ExpectedUtility, Recourse, SocialBurden
+from countermove.learning.social import SocialMeasures, social_measures
+from countermove.learning.tradeoff import trade_off
 
 __all__ = [
     "L2",
+    "ExpectedUtility",
+    "Recourse",
     "Regulariser",
+    "SocialBurden",
+    "SocialMeasures",
     "StrategicClassifier",
     "StrategicRisk",
     "accuracy_after",
@@ -16,5 +23,7 @@ __all__ = [
     "hardt_threshold",
     "sensitivity",
     "shifted_blind",
+    "social_measures",
+    "trade_off",
     "usual_responses",
 ]

@@ -19,10 +19,10 @@ from torch import Tensor
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.learning.choice import Choice, choose
 from countermove.learning.chosen_costs import AnyCost, FlexibleRisk, risk_of
-from countermove.learning.intercept import best_shift, shift_intercept
+from countermove.learning.intercept import Penalty, best_shift, shift_intercept
 from countermove.learning.objectives import StrategicRisk
 from countermove.learning.populations import Population
-from countermove.learning.regularisers import Regulariser
+from countermove.learning.regularisers import Regulariser, looks_at_people
 from countermove.people import Cost
 from countermove.randomness import torch_generator
 from countermove.response.base import NoResponse
@@ -171,7 +171,9 @@ class Recipe:
         if start == "means":
             return means, None
         blind = copy.deepcopy(means)
-        nobody = StrategicRisk((NoResponse(),), self.loss, self.regulariser)
+        # Where nobody moves, measures of what moves do to people say nothing.
+        plain = None if looks_at_people(self.regulariser) else self.regulariser
+        nobody = StrategicRisk((NoResponse(),), self.loss, plain)
         self._trainer.fit(blind, nobody, sample)
         first, accuracy = self._settled(blind, sample.X, sample.y)
         if len(self.judged_by.members) > 1:
@@ -186,8 +188,9 @@ class Recipe:
 
     @property
     def _trainer(self) -> Trainer:
-        """The trainer; by its loss where the accuracy still waits for the intercept."""
-        waits = self._settles and self.trainer.stop_by == "accuracy"
+        """The trainer; by its loss where accuracy waits for the intercept or is not the one aim."""
+        by_loss = self._settles or (self._has_other_aims() and looks_at_people(self.regulariser))
+        waits = by_loss and self.trainer.stop_by == "accuracy"
         return replace(self.trainer, stop_by="loss") if waits else self.trainer
 
     def _has_other_aims(self) -> bool:
@@ -201,14 +204,39 @@ class Recipe:
         return "blind"
 
     def _settled(self, score: Score, X: Tensor, y: Tensor) -> tuple[Score, float]:
-        """Return the score with the best intercept after response, and its accuracy."""
+        """Return the score with the best intercept after response, and its accuracy.
+
+        With a regulariser that looks at people the intercept is where most of the trade-off
+        lies: it is then the best for accuracy minus strength times penalty.
+        """
         # The sample lists the training rows first: these are its first people.
         people = self.judged_by.of_rows(range(len(y)))
         # The worst of several kinds turns on few people: judge a cut by its neighbours too, as far
         # as its rank among n people is known, about half of 1/sqrt(n).
         smoothing = 0.5 / len(y) ** 0.5 if len(people.members) > 1 else 0.0
-        cut = best_shift(score, people.members, X.numpy(), y.numpy(), people.weights, smoothing)
+        penalty = None
+        if self.regulariser is not None and looks_at_people(self.regulariser):
+            penalty = _penalty_of(self.regulariser, people, score, X, y)
+        cut = best_shift(
+            score, people.members, X.numpy(), y.numpy(), people.weights, smoothing, penalty
+        )
         return shift_intercept(score, cut.shift), cut.accuracy
+
+
+def _penalty_of(
+    regulariser: Regulariser, people: Population, score: Score, X: Tensor, y: Tensor
+) -> Penalty | None:
+    """Return what a shift of the intercept adds under each member; None if that is nothing."""
+    if regulariser.strength == 0.0:
+        return None
+
+    def penalty(shift: float) -> NDArray[np.float64]:
+        rule = shift_intercept(score, shift)
+        with torch.no_grad():
+            found = [float(regulariser.penalty(rule, X, y, m)) for m in people.members]
+        return regulariser.strength * np.array(found)
+
+    return penalty
 
 
 def class_means(sample: Sample) -> LinearScore:

@@ -8,7 +8,7 @@ function of the shift, and its maximum is a walk over the sorted thresholds.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,7 +23,11 @@ from countermove.scores import Score
 
 Floats = NDArray[np.float64]
 AnyScore = TypeVar("AnyScore", bound=Score)
+Penalty = Callable[[float], Floats]
+"""Gives, for a shift of the intercept, one number per member."""
 
+PRICED = 96
+"""Shifts at which a penalty is worked out: about one for each per cent of the people."""
 GLOBAL_PROBES = 48
 """Rules tried over the whole range: no bracket then holds more than about 1/24 of the people."""
 LOCAL_PROBES = 24
@@ -67,6 +71,7 @@ def best_shift(
     y: Floats,
     weights: Sequence[float] | None = None,
     smoothing: float = 0.0,
+    penalty: Penalty | None = None,
 ) -> Cut:
     r"""Return the shift of the intercept with the highest accuracy after response.
 
@@ -86,6 +91,10 @@ def best_shift(
         0 maximises the accuracy on these rows; a share above 0 maximises its
         average over the neighbouring cuts, that share of all cuts on either side,
         which is steadier on new people.
+    penalty
+        What a shift costs under each member besides errors, in shares of people judged
+        wrongly; subtracted from the accuracies. Tried at `PRICED` shifts, in each part of
+        the range the most accurate.
 
     Notes
     -----
@@ -96,7 +105,7 @@ def best_shift(
     if not responses:
         raise ParameterError("a bias search needs at least one response")
     thresholds = [_thresholds(score, response, X, y) for response in responses]
-    return best_cut(thresholds, y, weights, smoothing)
+    return best_cut(thresholds, y, weights, smoothing, penalty)
 
 
 def best_cut(
@@ -104,6 +113,7 @@ def best_cut(
     y: Floats,
     weights: Sequence[float] | None = None,
     smoothing: float = 0.0,
+    penalty: Penalty | None = None,
 ) -> Cut:
     """Walk over the sorted thresholds of all members and return the best place between two."""
     edges = np.unique(np.concatenate(thresholds))
@@ -111,11 +121,28 @@ def best_cut(
     edges = np.concatenate([[edges[0] - 0.1 * spread], edges, [edges[-1] + 0.1 * spread]])
     between, room = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
     curves = np.stack([_accuracy_curve(values, y, between) for values in thresholds])
-    joined = curves.min(axis=0) if weights is None else np.asarray(weights) @ curves
+    joined = _joined(curves, weights)
     judged = _moving_mean(joined, round(smoothing * len(between)))
-    highest = np.flatnonzero(judged >= judged.max() - 1e-12)
-    chosen = highest[np.argmax(room[highest])]
+    if penalty is None:
+        chosen = _roomiest(judged, room)
+    else:
+        parts = np.array_split(np.arange(len(between)), min(PRICED, len(between)))
+        tried = np.array([part[_roomiest(judged[part], room[part])] for part in parts])
+        priced = np.stack([penalty(float(shift)) for shift in between[tried]], axis=1)
+        chosen = tried[_roomiest(_joined(curves[:, tried] - priced, weights), room[tried])]
     return Cut(float(between[chosen]), float(joined[chosen]))
+
+
+def _joined(curves: Floats, weights: Sequence[float] | None) -> Floats:
+    """Return the worst member's, or the weighted, curve."""
+    joined: Floats = curves.min(axis=0) if weights is None else np.asarray(weights) @ curves
+    return joined
+
+
+def _roomiest(values: Floats, room: Floats) -> int:
+    """Return the place of the highest value; of several, the one with most room around it."""
+    highest = np.flatnonzero(values >= values.max() - 1e-12)
+    return int(highest[np.argmax(room[highest])])
 
 
 def _moving_mean(values: Floats, width: int) -> Floats:

@@ -1,25 +1,19 @@
-"""What a published rule does: accuracy under every response, and what it asks of people.
-
-Social measures are hard ones (decisions after response, real cost): smoothed
-ones move when the score is merely rescaled.
-"""
+"""What a published rule does: accuracy under every response, and what it asks of people."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.sources import table_hash
 from countermove.learning.evaluation import sensitivity, usual_responses, worst_accuracy
-from countermove.response import BestResponse, Response
+from countermove.learning.social import social_report
+from countermove.response import Response
 from countermove.response.robust import members_of
-from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
 
 PACKAGES = ("countermove", "kedro", "torch", "numpy", "pandas", "scikit-learn")
@@ -69,7 +63,7 @@ def rule_metrics(
             "sensitivity": found,
             "uncalibrated": {"strategic": stated["uncalibrated"]},
         },
-        "social": social_measures(strategic.score, people, response),
+        "social": _social(blind, strategic, uncalibrated, people, response),
         "threshold": strategic.about["threshold"],
         "response": response.describe(),
         "rows": strategic.about["rows"] | {"test": len(people.y)},
@@ -79,27 +73,15 @@ def rule_metrics(
     }
 
 
-def social_measures(score: Score, people: Rows, response: Response) -> dict[str, float | None]:
-    r"""Return utility, burden and recourse of a rule, in units of the cost.
-
-    - utility: mean of decision (±1) minus cost once people have moved;
-    - burden: mean least cost of a favourable decision over people whose label is
-      favourable and who can reach one; None if nobody can;
-    - recourse: share of the refused who can reach a favourable decision for less
-      than it is worth; None if nobody is refused.
-    """
-    rational = BestResponse(response.cost, response.actions)
-    price = rational.crossing_cost(score, people.X)
-    after = rational.respond(score, people.X)
-    decision = np.where(rational.decisions_after(score, people.X), 1.0, -1.0)
-    deserving = price[(people.y > 0) & np.isfinite(price)]
-    refused = price > 0.0
-    return {
-        "utility": float(np.mean(decision - after.cost)),
-        "burden": _mean(deserving),
-        "recourse": _mean((decision[refused] > 0.0).astype(np.float64)),
-    }
-
-
-def _mean(values: NDArray[np.float64]) -> float | None:
-    return float(values.mean()) if values.size else None
+def _social(
+    blind: PublishedModel,
+    calibrated: PublishedModel,
+    strategic: PublishedModel,
+    people: Rows,
+    response: Response,
+) -> dict[str, Any]:
+    """Return the measures of the published rule, then of every rule and every group."""
+    scores = {"blind": blind.score, "strategic": strategic.score, "calibrated": calibrated.score}
+    found = social_report(scores, people.X, people.y, people.groups, response)
+    published = found["by_model"]["calibrated"]
+    return {name: published[name] for name in ("utility", "burden", "recourse")} | found

@@ -1,6 +1,6 @@
 r"""Strategic empirical risk: the loss where people end up, not where they stand.
 
-.. math:: \min_s\; \max_m \frac1n \sum_i \ell\bigl(y_i, s_m^{after}(x_i)\bigr) + \lambda R(s)
+.. math:: \min_s\; \max_m \frac1n \sum_i \ell\bigl(y_i, s_m^{after}(x_i)\bigr) + \lambda R_m(s)
 
 One response is the paper's objective, ``NoResponse`` is blind training, several
 are robust training: the worst member, or a weighted mean of all.
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from countermove.errors import ParameterError
-from countermove.learning.regularisers import Regulariser, total_penalty
+from countermove.learning.regularisers import Regulariser
 from countermove.people import Cost
 from countermove.response.base import Response
 from countermove.scores import Score
@@ -38,7 +38,7 @@ class StrategicRisk:
         scale of the weights (every response but ``published`` is unchanged when
         the score is multiplied), so the margin's scale is learned with them.
     regulariser
-        Added with its strength.
+        Added to every member's loss with its strength, under that member's answer.
     judged_by
         Responses whose worst accuracy stops training early; ``responses`` by default.
     weights
@@ -66,13 +66,9 @@ class StrategicRisk:
     def loss(self, score: Score, X: Tensor, y: Tensor) -> Tensor:
         """Return the risk of a batch."""
         if len(self.responses) == 1:
-            risk = self.loss_function(self.responses[0].scores_after(score, X), y)
-        else:
-            losses = [self.loss_function(r.scores_after(score, X), y) for r in self.responses]
-            risk = self._joined(torch.stack(losses))
-        if self.regulariser is None or self.regulariser.strength == 0.0:
-            return risk
-        return risk + total_penalty(self.regulariser, score, X, y, self.responses)
+            return self._alone(score, X, y, self.responses[0])
+        losses = [self._alone(score, X, y, response) for response in self.responses]
+        return self._joined(torch.stack(losses))
 
     def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float]:
         """Return the lowest (or weighted mean) accuracy after response, and the risk."""
@@ -126,6 +122,13 @@ class StrategicRisk:
 
     def settle(self) -> None:
         """Leave everything as it is: only the score is learned."""
+
+    def _alone(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
+        """Return the risk if all people answered by one response, penalty included."""
+        risk = self.loss_function(response.scores_after(score, X), y)
+        if self.regulariser is None or self.regulariser.strength == 0.0:
+            return risk
+        return risk + self.regulariser.strength * self.regulariser.penalty(score, X, y, response)
 
     def _joined(self, losses: Tensor) -> Tensor:
         """Return the worst, smoothly worst or weighted loss of the members."""

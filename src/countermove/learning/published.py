@@ -11,6 +11,7 @@ from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.learning.classifier import StrategicClassifier
+from countermove.learning.regularisers import Regulariser, described
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
 
@@ -23,6 +24,7 @@ def train_published(
     response: Response,
     training: Mapping[str, Any],
     seed: int,
+    regulariser: Regulariser | None = None,
 ) -> PublishedModel:
     """Train a score on one split, stopped by another.
 
@@ -40,9 +42,13 @@ def train_published(
         Loss, optimiser and patience, as `StrategicClassifier` takes them.
     seed
         Of the run.
+    regulariser
+        What is aimed at besides accuracy.
     """
     learn, judge = rows_of(train, schema), rows_of(validation, schema)
-    classifier = StrategicClassifier(response=response, random_state=seed, **training)
+    classifier = StrategicClassifier(
+        response=response, regulariser=regulariser, random_state=seed, **training
+    )
     classifier.fit(learn.X, learn.y, validation=(judge.X, judge.y))
     best = classifier.history_.best
     return PublishedModel(
@@ -53,6 +59,7 @@ def train_published(
             "threshold": 0.5,
             "probability_slope": classifier.probability_slope_,
             "response": response.describe(),
+            "regulariser": described(regulariser),
             "training": dict(training),
             "seed": seed,
             "rows": {"train": len(learn.y), "validation": len(judge.y)},

@@ -7,9 +7,8 @@ responses, so that social measures can be penalties like any other.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -34,6 +33,7 @@ class Regulariser(Protocol):
 class L2:
     r"""Half the squared length of the slope, :math:`\tfrac12\|\nabla_x s\|^2`; the bias is free."""
 
+    kind: ClassVar[str] = "l2"
     strength: float = 1e-3
 
     def __post_init__(self) -> None:
@@ -56,14 +56,19 @@ def check_strength(strength: float) -> None:
         )
 
 
-def total_penalty(
-    regulariser: Regulariser,
-    score: Score,
-    X: Tensor,
-    y: Tensor,
-    responses: Sequence[Response],
-) -> Tensor:
-    """Return strength times the penalty, averaged over the responses."""
-    penalties = [regulariser.penalty(score, X, y, response) for response in responses]
-    mean = sum(penalties[1:], start=penalties[0]) / len(penalties)
-    return regulariser.strength * mean
+def looks_at_people(regulariser: Regulariser | None) -> bool:
+    """Tell whether a regulariser measures people's answer rather than the score alone.
+
+    A social measure says so itself (``about_people``). Where nobody moves it means nothing.
+    """
+    return bool(getattr(regulariser, "about_people", False))
+
+
+def described(regulariser: Regulariser | None) -> dict[str, Any]:
+    """Return kind and arguments, JSON-ready; of a stranger's regulariser its class and strength."""
+    if regulariser is None:
+        return {"kind": "none"}
+    named = {"kind": getattr(regulariser, "kind", type(regulariser).__name__)}
+    held: Any = regulariser
+    names = [field.name for field in fields(held)] if is_dataclass(held) else ["strength"]
+    return named | {name: getattr(held, name) for name in names}

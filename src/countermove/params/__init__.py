@@ -10,6 +10,7 @@ from countermove.params.run_times import RunTimesParameters
 from countermove.params.serm import SermParameters
 from countermove.params.stylised import StylisedParameters
 from countermove.params.sweep import SweepParameters
+from countermove.params.tradeoff import TradeoffParameters
 from countermove.params.transfer_experiments import TransferExperimentsParameters
 
 GROUPS: dict[str, type[Parameters]] = {
@@ -23,6 +24,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "recourse_experiments": RecourseExperimentsParameters,
     "recourse_text": RecourseTextParameters,
     "transfer_experiments": TransferExperimentsParameters,
+    "tradeoff": TradeoffParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
@@ -38,5 +40,6 @@ __all__ = [
     "SermParameters",
     "StylisedParameters",
     "SweepParameters",
+    "TradeoffParameters",
     "TransferExperimentsParameters",
 ]

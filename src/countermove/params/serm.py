@@ -8,6 +8,7 @@ from pydantic import Field
 
 from countermove.params.base import Parameters
 from countermove.params.people import CostParameters, Positive, QuadraticCostParameters
+from countermove.params.regularisers import NoRegulariserParameters, RegulariserParameters
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
@@ -126,11 +127,12 @@ class TrainingParameters(Parameters):
 
 
 class SermParameters(Parameters):
-    """Cost × allowed actions × response, and the training that counts on them."""
+    """Cost × allowed actions × response × regulariser, and the training that counts on them."""
 
     cost: CostParameters = QuadraticCostParameters()
     actions: ActionsParameters = ActionsParameters()
     response: ResponseParameters = BestParameters()
+    regulariser: RegulariserParameters = NoRegulariserParameters()
     training: TrainingParameters = TrainingParameters()
 
     def build(self, schema: Schema, standardiser: Standardiser) -> Response:

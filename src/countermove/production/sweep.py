@@ -53,6 +53,8 @@ class Sampling:
         See `split_table` and `Standardiser.fit`.
     skip_missing
         Leave out, with a warning, datasets whose table is not there.
+    shares
+        Of the rows to train on, to stop by and to judge on.
     """
 
     datasets: Sequence[str]
@@ -61,6 +63,7 @@ class Sampling:
     max_rows: int | None = None
     divide_by_root_d: bool = True
     skip_missing: bool = False
+    shares: Mapping[str, float] = field(default_factory=lambda: dict(SHARES))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +108,7 @@ def make_split(grid: Sampling, table: Table, seed: int) -> Split:
     parts = {
         name: design_matrix(part, schema)
         for name, part in split_table(
-            typed, schema, SHARES, seed, balance=grid.balance, max_rows=grid.max_rows
+            typed, schema, grid.shares, seed, balance=grid.balance, max_rows=grid.max_rows
         ).items()
     }
     unit = Standardiser.fit(parts["train"].X, schema.feature_names, grid.divide_by_root_d)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from countermove.reporting.social import BY_GROUP, RULES, group_rows, social_rows
 from countermove.reporting.tables import accuracy_rows
 
 if TYPE_CHECKING:
@@ -20,12 +21,6 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .note { color: #52606d; }
 """
 
-
-SOCIAL = {
-    "utility": "utility: decision (±1) minus what the move cost, on average",
-    "burden": "burden: what a deserving person must pay for approval, on average",
-    "recourse": "recourse: share of the refused for whom approval is worth its price",
-}
 CLAIMS = {
     "recourse_miss_rate": "share of people without a way to approval",
     "recourse_miss_rate_after_response": (
@@ -48,18 +43,20 @@ def report_page(
     ``sections`` are further parts in HTML; their figures use the library of the first.
     """
     title = f"Countermove: {escape(metrics['dataset'])}"
-    accuracy = table(
+    accuracy = html_table(
         ("how people answer", "blind", "strategic"),
         [
             (name, f"{blind:.3f}", f"{strategic:.3f}")
             for name, blind, strategic in accuracy_rows(metrics)
         ],
     )
-    social = table(
-        ("once people have moved", "strategic rule"),
-        [(SOCIAL[name], _number(value)) for name, value in metrics["social"].items()],
+    social = html_table(("once people have moved", *RULES), social_rows(metrics))
+    groups = "".join(
+        html_table((f"{measure} of", "people", *RULES), group_rows(metrics, measure))
+        for measure in BY_GROUP
+        if metrics["social"]["by_group"]
     )
-    claims = table(
+    claims = html_table(
         ("claim", "bound", "holds with probability", "rows"),
         [_claim(claim) for claim in certificates],
     )
@@ -72,7 +69,10 @@ def report_page(
 The threshold on the probability is {metrics["threshold"]:.3f}; without the promise of recourse the
 strategic rule would have been right for {alone:.3f} of the people once they had moved.</p>
 {accuracy}{drawing}
-<h2>What the rule asks of people</h2>{social}
+<h2>What the rule asks of people</h2>
+<p>Once they have answered it as assumed; the calibrated rule is the one published.</p>
+{social}
+<h2>Who carries the burden</h2>{groups or "<p>No column of the table is marked sensitive.</p>"}
 <h2>What is promised</h2>{claims}
 {"".join(sections)}
 <p class="note">Seed {metrics["seed"]}, data {metrics["data_hash"][:12]}, Countermove
@@ -98,11 +98,7 @@ def _claim(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return what, f"at {side} {claim['value']:.3f}", f"{claim['level']:.0%}", rows
 
 
-def _number(value: float | None) -> str:
-    return "nobody" if value is None else f"{value:.3f}"
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def html_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Return an HTML table; every cell is escaped, all but the first are numbers."""
     header = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(

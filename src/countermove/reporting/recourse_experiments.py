@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from countermove.reporting.page import STYLE, table
+from countermove.reporting.page import STYLE, html_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +130,9 @@ def _means(means: pd.DataFrame) -> str:
             for column in part.columns
             if column not in (*CELL, *HIDDEN) and part[column].notna().any()
         ]
-        parts.append(f'<h2>{escape(str(name))}</h2><div class="wide">{table(head, rows)}</div>')
+        parts.append(
+            f'<h2>{escape(str(name))}</h2><div class="wide">{html_table(head, rows)}</div>'
+        )
     return "".join(parts)
 
 
@@ -159,4 +161,4 @@ def _examples(examples: pd.DataFrame) -> str:
         )
         for _, row in examples.iterrows()
     ]
-    return table(head, rows)
+    return html_table(head, rows)

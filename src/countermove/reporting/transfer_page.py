@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting.page import table
+from countermove.reporting.page import html_table
 from countermove.reporting.tables import called
 from countermove.reporting.transfer import READINGS, worst_bounds
 
@@ -67,7 +67,7 @@ def _predictions(report: Mapping[str, Any]) -> str:
                     )
                 )
     head = ("rule", "error before", "error after", "at most, whoever answers", "loss to best bar")
-    return table(head, found)
+    return html_table(head, found)
 
 
 def _theorems(report: Mapping[str, Any]) -> str:
@@ -79,7 +79,7 @@ def _theorems(report: Mapping[str, Any]) -> str:
             key = (entry["name"], entry["reference"], rule, entry["labels"])
             side = "at most" if entry["direction"] == "upper" else "at least"
             found.setdefault((*key, side), {})[entry["kind"]] = entry["value"]
-    return table(
+    return html_table(
         ("bound", "on", "rule", "labels", "estimate", "certified"),
         [
             (

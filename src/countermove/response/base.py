@@ -52,6 +52,23 @@ class Responses(Generic[Array]):
     converged: Any
 
 
+@dataclass(frozen=True)
+class Crossing:
+    """The cheapest way to a favourable decision.
+
+    Parameters
+    ----------
+    cost
+        What it costs, shape (n,); zero for the favourable and, without meaning, where
+        there is no way.
+    possible
+        Whom some allowed move brings there (or who stands there), shape (n,).
+    """
+
+    cost: Tensor
+    possible: Tensor
+
+
 class Response(ABC):
     """A model of how people answer a published score.
 
@@ -104,6 +121,13 @@ class Response(ABC):
         rows = people(X, score)
         with torch.no_grad():
             return (self.scores_after(score, torch.from_numpy(rows)) >= 0.0).numpy()
+
+    def worth(self, score: Score, after: Tensor) -> Tensor:
+        """Return what a score brings in people's eyes, in [-1, 1]: here the decision itself.
+
+        Together with the cost it is what people maximise; ``after`` are scores of shape (n,).
+        """
+        return torch.where(after >= 0.0, 1.0, -1.0).to(torch.float64)
 
     def for_epoch(self, epoch: int) -> Self:
         """Return the response of a training epoch counted from 0: the same, unless it says so."""

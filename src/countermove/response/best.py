@@ -8,6 +8,7 @@ reach the score gain a person can afford; that sum is also the training signal.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from countermove.people.actions import SLACK
 from countermove.response.answer import Answer
 from countermove.response.base import (
     GAIN,
+    Crossing,
     Floats,
     Mask,
     OnFailure,
@@ -110,11 +112,29 @@ class BestResponse(Response):
         allowed move brings there, whatever the gain.
         """
         rows = people(X, score)
-        reduction = self.reduction(score, len(rows))
-        action = np.empty_like(rows)
-        answer = self._solve(score, rows, reduction, action, as_action=True, gain=np.inf)
-        check_converged(raise_failures(rows, answer.status, reduction.trade), "raise")
+        if self._is_conic(score):
+            with torch.no_grad():
+                found = self._conic().crossing(score, torch.from_numpy(rows))
+            return np.where(found.possible.numpy(), found.cost.numpy(), np.inf)
+        answer = self._cheapest(score, rows, self.reduction(score, len(rows)))
         return np.where(answer.favoured, answer.cost, np.inf)
+
+    def crossing(self, score: Score, X: Tensor) -> Crossing:
+        r"""Return the cheapest favourable decision with its gradient, whatever the gain.
+
+        .. math:: \min_\delta \{ c(\delta) : s(x + \delta) \ge 0,\ \delta\ \text{allowed} \}
+
+        The derivative is that of the crossing point: to the score, to ``X`` and to the cost.
+        """
+        if self._is_conic(score):
+            return self._conic().crossing(score, X)
+        rows = people(X, score)
+        reduction = self.reduction(score, len(rows))
+        answer = self._cheapest(score, rows, reduction)
+        moves = CrossingAction.of(reduction, X, score(X), answer)
+        cost = self.cost.price(torch.zeros_like(moves), moves)
+        possible = torch.from_numpy(answer.favoured)
+        return Crossing(torch.where(possible, cost, torch.zeros_like(cost)), possible)
 
     def of_rows(self, rows: Any) -> Self:
         """Return the response of the people in ``rows``, with a solver of its own."""
@@ -161,6 +181,13 @@ class BestResponse(Response):
             torch.from_numpy(converged),
         )
 
+    def _cheapest(self, score: Score, rows: Floats, reduction: Reduction) -> Answer:
+        """Solve for everybody's cheapest crossing as if it were worth any price."""
+        action = np.empty_like(rows)
+        answer = self._solve(score, rows, reduction, action, as_action=True, gain=np.inf)
+        check_converged(raise_failures(rows, answer.status, reduction.trade), "raise")
+        return answer
+
     def _solve(
         self,
         score: Score,
@@ -199,3 +226,29 @@ class BestResponse(Response):
         safety_rows(rows, weight, bias, scores, known, margin)
         solve_best(trade, rows, scores, margin, gain, as_action, write, who, answer)
         return answer
+
+
+_RATIONAL: WeakKeyDictionary[Response, dict[bool, BestResponse]] = WeakKeyDictionary()
+
+
+def rational(response: Response, unscaled: bool = False) -> BestResponse:
+    """Return fully rational people with the cost and the actions of a response.
+
+    Made once per response: their plan is kept, and conic costs are compiled only once.
+
+    Parameters
+    ----------
+    response
+        Whose cost and actions are meant.
+    unscaled
+        Price moves by their squared length instead of the cost.
+    """
+    if isinstance(response, BestResponse) and not unscaled:
+        return response
+    made = _RATIONAL.setdefault(response, {})
+    known = made.get(unscaled)
+    cost = QuadraticCost() if unscaled else response.cost
+    same_cost = known is not None and (unscaled or known.cost is cost)
+    if known is None or not same_cost or known.actions is not response.actions:
+        known = made[unscaled] = BestResponse(cost, response.actions)
+    return known

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from countermove.errors import CostError, SolverError, UnboundedResponseError
-from countermove.people import ActionSet, ConicCost, Cost
+from countermove.people import ActionSet, ConicCost, Cost, QuadraticCost
 
 Solver = Literal["MOREAU", "DIFFCP"]
 
@@ -26,6 +26,8 @@ TIGHT = 1e-11
 """Interior-point tolerance: actions are then good to about 1e-7."""
 CHECKED, AGREE = 3, 1e-4
 """People on whom two solvers are compared, and how closely they have to agree."""
+TINY = 1e-6
+"""Weight of the squared action beside the score that is missing, per unit of slope."""
 FEASIBLE = 1e-6
 """A solver whose answer breaks the constraints by more than this is not believed."""
 
@@ -147,6 +149,23 @@ def crossing_layer(cost: Cost, actions: ActionSet, shape: Shape, solver: Solver 
     people.constraints.append(slope @ people.action >= need)
     price = people.with_epigraph() if isinstance(cost, ConicCost) else people.price
     return Layer(people, cp.Minimize(price), cost, solver)
+
+
+def shortfall_layer(actions: ActionSet, shape: Shape, solver: Solver | None) -> Layer:
+    r"""Return the action that leaves least missing, :math:`\min\,(need - w\cdot\delta)_+`.
+
+    No cost plays a part: it says who can cross at all. The square of the action, small enough
+    not to be traded for score, keeps the answer unique.
+    """
+    import cvxpy as cp
+
+    people = describe_people(QuadraticCost(), actions, shape)
+    slope = people.add(cp.Parameter(len(shape.columns)), lambda batch: batch.more["slope"])
+    need = people.add(cp.Parameter(), lambda batch: batch.more["need"])
+    zero = people.add(cp.Parameter(), lambda batch: batch.X.new_zeros(len(batch.X)))
+    missing = cp.Variable()
+    people.constraints += [missing >= zero, missing >= need - slope @ people.action]
+    return Layer(people, cp.Minimize(missing + TINY * people.price), QuadraticCost(), solver)
 
 
 def _picker(name: str, columns: Any) -> Callable[[Batch], Tensor]:

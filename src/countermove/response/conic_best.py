@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from countermove.response.base import GAIN, Responses, people
-from countermove.response.conic import Layer, Shape, crossing_layer, reach_layer
+from countermove.response.base import GAIN, Crossing, Responses, people
+from countermove.response.conic import (
+    Layer,
+    Shape,
+    crossing_layer,
+    reach_layer,
+    shortfall_layer,
+)
 from countermove.response.conic_response import conic_batch, pick, spread, with_more
 from countermove.response.failures import raise_not_finite
 from countermove.response.trade import slope_of
@@ -62,6 +68,40 @@ class ConicBest:
             return Responses(x_new, cost, moved, done)
         return Responses(x_new.numpy(), cost.numpy(), moved.numpy(), done.numpy())
 
+    def crossing(self, score: Score, X: Tensor) -> Crossing:
+        """Return the cheapest favourable decision, whatever it costs, with its gradient."""
+        now: Tensor = score(X)
+        raise_not_finite(X.detach().numpy(), now.detach().numpy())
+        refused = now.detach() < 0.0
+        able = self._able(score, X, now.detach())
+        who = torch.nonzero(refused & able).squeeze(1)
+        cost = torch.zeros(len(X), dtype=torch.float64)
+        if len(who):
+            _, price = self._cheapest(score, X, now, who)
+            cost = cost.index_copy(0, who, price)
+        return Crossing(cost, ~refused | able)
+
+    def _able(self, score: Score, X: Tensor, now: Tensor) -> Tensor:
+        """Return whom the allowed actions can bring over the boundary at any price."""
+        plan = self.response.plan(score.n_features)
+        slope = plan.movable(slope_of(score)).detach()
+        need = _need(now)
+        lower, upper = plan.actions.box(X.detach().numpy())
+        gain = torch.where(slope > 0.0, torch.from_numpy(upper), torch.from_numpy(lower))
+        most = torch.where(slope != 0.0, slope * gain, torch.zeros_like(gain)).sum(dim=1)
+        if plan.actions.A is None:
+            return most >= need
+        unit = plan.unit(slope)
+        if float(unit) == 0.0:
+            return most >= need
+        with torch.no_grad():
+            shape, batch = conic_batch(plan, X)
+            columns = torch.tensor(shape.columns, dtype=torch.long)
+            along, wanted = slope[columns] / unit, (need / unit).clamp(min=0.0)
+            more = {"slope": along.expand(len(X), -1), "need": wanted}
+            part, _ = self._layer("shortfall", shape).solve(with_more(batch, more))
+        return (most >= need) & (part @ along >= wanted - MARGIN)
+
     def _reach(self, score: Score, X: Tensor) -> Tensor:
         plan = self.response.plan(score.n_features)
         slope = plan.movable(slope_of(score))
@@ -73,16 +113,20 @@ class ConicBest:
         part, _ = self._layer("reach", shape).solve(with_more(batch, more))
         return spread(part, columns, X.shape[1])
 
-    def _cross(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
+    def _cheapest(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the cheapest crossing actions of the people ``who`` and their prices."""
         plan = self.response.plan(score.n_features)
         shape, batch = conic_batch(plan, X)
         columns = torch.tensor(shape.columns, dtype=torch.long)
         slope = plan.movable(slope_of(score))[columns]
-        need = MARGIN * (1.0 + now[who].detach().abs()) - now[who]
-        more = {"slope": slope.expand(len(who), -1), "need": need}
+        more = {"slope": slope.expand(len(who), -1), "need": _need(now[who])}
         part, price = self._layer("crossing", shape).solve(with_more(pick(batch, who), more))
+        return spread(part, columns, X.shape[1]), price
+
+    def _cross(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
+        moves, price = self._cheapest(score, X, now, who)
         pays = (price.detach() < GAIN)[:, None]
-        full = spread(torch.where(pays, part, torch.zeros_like(part)), columns, X.shape[1])
+        full = torch.where(pays, moves, torch.zeros_like(moves))
         action = torch.zeros_like(X).index_copy(0, who, full)
         kept = torch.where(pays[:, 0], price, torch.zeros_like(price))
         cost = torch.zeros(len(X), dtype=torch.float64).index_copy(0, who, kept)
@@ -91,9 +135,15 @@ class ConicBest:
     def _layer(self, name: str, shape: Shape) -> Layer:
         if (name, shape) not in self._layers:
             cost, actions = self.response.cost, self.response.actions.for_response()
-            self._layers[name, shape] = (
-                reach_layer(cost, actions, shape, None, GAIN)
-                if name == "reach"
-                else crossing_layer(cost, actions, shape, None)
-            )
+            builders = {
+                "reach": lambda: reach_layer(cost, actions, shape, None, GAIN),
+                "crossing": lambda: crossing_layer(cost, actions, shape, None),
+                "shortfall": lambda: shortfall_layer(actions, shape, None),
+            }
+            self._layers[name, shape] = builders[name]()
         return self._layers[name, shape]
+
+
+def _need(now: Tensor) -> Tensor:
+    """Return the gain a crossing aims at, a little inside the boundary."""
+    return MARGIN * (1.0 + now.detach().abs()) - now

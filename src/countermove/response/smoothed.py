@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from countermove.errors import ParameterError
 from countermove.people import ActionSet, Cost
 from countermove.response.base import Response
+from countermove.response.smoothing import smoothed_step
+from countermove.response.trade import slope_of
+from countermove.scores import Score
 
 Start = Literal["global", "stay"]
 Gradient = Literal["fixed_point", "last_proxy"]
@@ -39,6 +44,17 @@ class SmoothedResponse(Response):
         self.start, self.normalised, self.gradient = start, bool(normalised), gradient
         self.tolerance, self.max_iterations = float(tolerance), int(max_iterations)
         self.unit = None if unit is None else float(unit)
+
+    def worth(self, score: Score, after: Tensor) -> Tensor:
+        r"""Return the smoothed step :math:`\sigma^*(s/(\tau N))`, with its gradient to the rule."""
+        unit = torch.ones((), dtype=torch.float64)
+        if self.unit is not None:
+            unit = unit * self.unit
+        elif self.normalised:
+            plan = self.plan(score.n_features)
+            own = plan.unit(plan.movable(slope_of(score)))
+            unit = own if float(own.detach()) > 0.0 else unit
+        return smoothed_step(after / (self.temperature * unit))
 
     def describe(self) -> dict[str, Any]:
         """Return the arguments, JSON-ready."""

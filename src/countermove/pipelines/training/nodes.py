@@ -44,5 +44,5 @@ def train_strategic(
     from countermove.learning.published import train_published
 
     response = serm.build(schema, Standardiser.from_json(standardiser))
-    training = serm.training.model_dump()
-    return train_published(train, validation, schema, standardiser, response, training, seed)
+    training, aim = serm.training.model_dump(), serm.regulariser.build()
+    return train_published(train, validation, schema, standardiser, response, training, seed, aim)

@@ -1,0 +1,185 @@
+"""What a rule does to people, by hard measures: decisions after response and what moves cost.
+
+They do not change when the score is rescaled, so a rule cannot look kinder
+without being kinder. People whom no allowed move brings to approval have no
+price: they are counted apart and averaged nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from countermove.response import Response
+from countermove.response.best import rational
+from countermove.response.robust import members_of
+from countermove.scores import Score
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class SocialMeasures:
+    """Utility, burden and recourse of some people.
+
+    Attributes
+    ----------
+    utility
+        Mean of decision (±1) minus the cost of the move, once people have moved; None
+        without people.
+    burden
+        Mean least cost of approval over people whose label is favourable and who can reach
+        it, in units of the cost; None if nobody can.
+    burden_unscaled
+        The same as a squared distance, whatever the cost: the paper's form.
+    recourse
+        Share of the refused whom their own move brings to approval; None if nobody is refused.
+    recourse_all
+        Share of all people who are not both refused where they stand and refused after their
+        move: the paper's form, in which approving somebody outright counts too.
+    people, deserving, refused
+        How many there are, how many with a favourable label, how many refused where they stand.
+    cut_off, deserving_cut_off
+        The refused whom no allowed move brings to approval at any price, and how many of them
+        have a favourable label.
+    """
+
+    utility: float | None
+    burden: float | None
+    burden_unscaled: float | None
+    recourse: float | None
+    recourse_all: float | None
+    people: int
+    deserving: int
+    refused: int
+    cut_off: int
+    deserving_cut_off: int
+
+    def to_json(self) -> dict[str, float | int | None]:
+        """Return the measures by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What a rule means for each person; every array has shape (n,).
+
+    Attributes
+    ----------
+    deserving, refused
+        Whose label is favourable, and who is refused where they stand.
+    squared_distance
+        Of the nearest approval: zero where it is had already, infinite where there is none.
+    price, approved, paid
+        The least cost of approval, the decision after the move and what the move cost: one
+        row per member of a robust response, shape (m, n).
+    """
+
+    deserving: Mask
+    refused: Mask
+    squared_distance: Floats
+    price: Floats
+    approved: Mask
+    paid: Floats
+
+    def summary(self, who: Mask | None = None) -> SocialMeasures:
+        """Return the measures of the people ``who``; of several members the worst counts."""
+        chosen = np.ones(len(self.refused), dtype=bool) if who is None else who
+        refused, deserving = chosen & self.refused, chosen & self.deserving
+        reachable = np.isfinite(self.squared_distance)
+        payoff = np.where(self.approved, 1.0, -1.0) - self.paid
+        return SocialMeasures(
+            utility=_worst(payoff[:, chosen]),
+            burden=_worst(self.price[:, deserving & reachable], highest=True),
+            burden_unscaled=_worst(self.squared_distance[None, deserving & reachable]),
+            recourse=_worst(self.approved[:, refused].astype(np.float64)),
+            recourse_all=_worst((self.approved | ~self.refused)[:, chosen].astype(np.float64)),
+            people=int(chosen.sum()),
+            deserving=int(deserving.sum()),
+            refused=int(refused.sum()),
+            cut_off=int((chosen & ~reachable).sum()),
+            deserving_cut_off=int((deserving & ~reachable).sum()),
+        )
+
+
+def outcomes(score: Score, X: Floats, y: Floats, response: Response) -> Outcomes:
+    """Let people answer a rule and note what it decides and what it costs them.
+
+    Parameters
+    ----------
+    score
+        The published rule.
+    X, y
+        People before they move, shape (n, d), standardised units; labels in {-1, +1}.
+    response
+        How people answer; of a robust one, every member.
+    """
+    members = members_of(response)
+    with torch.no_grad():
+        refused = (score(torch.from_numpy(X)) < 0.0).numpy()
+    return Outcomes(
+        deserving=y > 0,
+        refused=refused,
+        squared_distance=rational(response, unscaled=True).crossing_cost(score, X),
+        price=np.stack([rational(member).crossing_cost(score, X) for member in members]),
+        approved=np.stack([member.decisions_after(score, X) for member in members]),
+        paid=np.stack([member.respond(score, X).cost for member in members]),
+    )
+
+
+def social_measures(score: Score, X: Floats, y: Floats, response: Response) -> SocialMeasures:
+    """Return utility, burden and recourse of a rule under a response."""
+    return outcomes(score, X, y, response).summary()
+
+
+def social_report(
+    scores: Mapping[str, Score],
+    X: Floats,
+    y: Floats,
+    groups: pd.DataFrame,
+    response: Response,
+) -> dict[str, Any]:
+    """Return the measures of every rule, for all and for each value of each sensitive column.
+
+    Parameters
+    ----------
+    scores
+        Rules by name.
+    X, y, groups
+        People, labels and sensitive columns, row by row.
+    response
+        How people answer.
+
+    Returns
+    -------
+    dict
+        ``by_model[rule]`` and ``by_group[column][value][rule]``, each measure by name.
+    """
+    found = {name: outcomes(score, X, y, response) for name, score in scores.items()}
+    by_group = {
+        str(column): {
+            str(value): {
+                name: outcome.summary(groups[column].astype(str).to_numpy() == value).to_json()
+                for name, outcome in found.items()
+            }
+            for value in sorted(groups[column].astype(str).unique())
+        }
+        for column in groups
+    }
+    by_model = {name: outcome.summary().to_json() for name, outcome in found.items()}
+    return {"by_model": by_model, "by_group": by_group}
+
+
+def _worst(values: Floats, highest: bool = False) -> float | None:
+    """Return the lowest (or highest) mean over members, shape (m, people)."""
+    if not values.size:
+        return None
+    means = values.mean(axis=1)
+    return float(means.max() if highest else means.min())

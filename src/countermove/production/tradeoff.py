@@ -1,0 +1,122 @@
+"""Trade-off curves: datasets × splits × populations, one curve of strengths each.
+
+A curve is one `trade_off` of the learning room; a figure of a paper is one set of curves.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from countermove.errors import ParameterError
+from countermove.learning.regularisers_social import SocialRegulariser
+from countermove.learning.tradeoff import choice_of, mark, trade_off
+from countermove.people import Cost
+from countermove.production.sweep import Sampling, Tables, make_split, present
+
+logger = logging.getLogger(__name__)
+
+AXES = ["dataset", "split", "response"]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One population and how rules are trained for it.
+
+    Parameters
+    ----------
+    response
+        The population, as `StrategicClassifier` takes it.
+    strengths
+        Of the regulariser; 0 is added.
+    settings
+        Further arguments of `StrategicClassifier`.
+    """
+
+    response: str
+    strengths: Sequence[float]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TradeOff(Sampling):
+    """What is traded, against whom, on which rows.
+
+    Parameters
+    ----------
+    regulariser
+        The social measure; its strength is what varies.
+    curves
+        One per population.
+    splits
+        Number of random splits.
+    cost
+        Of a move.
+    tolerance
+        Accuracy the chosen point may give up, on validation rows.
+    """
+
+    regulariser: SocialRegulariser
+    curves: Sequence[Curve]
+    splits: int
+    cost: Cost
+    tolerance: float = 0.01
+
+
+def run_tradeoff(plan: TradeOff, tables: Tables, seed: int) -> pd.DataFrame:
+    """Return one row per dataset, split, population and strength; see `trade_off` and `mark`."""
+    found = [
+        curve
+        for name, table in present(plan, tables)
+        for number in range(plan.splits)
+        for curve in _curves(plan, name, table, number, seed)
+    ]
+    if not found:
+        raise ParameterError(
+            f"none of the tables of this trade-off is there ({', '.join(plan.datasets)}); "
+            "put a file and a schema in place or name other datasets"
+        )
+    return pd.concat(found, ignore_index=True)
+
+
+def tradeoff_choices(points: pd.DataFrame, kind: str, tolerance: float) -> pd.DataFrame:
+    """Return the chosen point of every curve beside its unregularised one.
+
+    Per split, and for ``split`` "all" the one strength chosen by the means over splits: a
+    point of accuracy is little more than the noise of one split's validation rows.
+    """
+    rows = [
+        dict(zip(AXES, key, strict=True)) | choice_of(curve, kind)
+        for key, curve in points.groupby(AXES, sort=False)
+    ]
+    for key, curves in points.groupby(["dataset", "response"], sort=False):
+        means = curves.groupby("strength").mean(numeric_only=True).reset_index()
+        joint = choice_of(mark(means, kind, tolerance), kind)
+        rows.append({"dataset": key[0], "split": "all", "response": key[1]} | joint)
+    return pd.DataFrame(rows)
+
+
+def _curves(
+    plan: TradeOff, name: str, table: Any, number: int, seed: int
+) -> Iterator[pd.DataFrame]:
+    split = make_split(plan, table, seed + number)
+    for curve in plan.curves:
+        started = time.perf_counter()
+        settings = {"random_state": seed + number, **curve.settings}
+        if name in plan.batch_sizes:
+            settings["batch_size"] = plan.batch_sizes[name]
+        points = trade_off(
+            split, plan.regulariser, curve.strengths, curve.response, plan.cost, **settings
+        )
+        logger.info(
+            "%s, split %d, %s: %d strengths in %.1f s",
+            name, number, curve.response, len(points), time.perf_counter() - started,
+        )  # fmt: skip
+        marked = mark(points, plan.regulariser.kind, plan.tolerance)
+        axes = pd.DataFrame({"dataset": name, "split": number, "response": curve.response}, [0])
+        yield axes.merge(marked, how="cross")

@@ -1,0 +1,80 @@
+"""SERM, Figure 2: accuracy against social good on credit, in the published protocol.
+
+Published (validation rows of one split, smoothed): burden from 2.18 to 1.01 (-53 %), recourse
+from .610 to .692 (+8 points), utility from .031 to .229 (x7), at accuracies within a point of
+.695. Ours are hard measures of test rows, one strength for three splits chosen on validation
+rows. Limits are a little below what was measured (docs/papers/serm.md).
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from countermove.data.cleaning import clean
+from countermove.data.schema import load_schema
+from countermove.data.sources import read_raw
+from countermove.params import TradeoffParameters
+from countermove.production.tradeoff import run_tradeoff, tradeoff_choices
+
+pytestmark = [pytest.mark.paper, pytest.mark.slow]
+ROOT = Path(__file__).parents[2]
+KINDS = ("utility", "burden", "recourse")
+
+
+def tables(name):
+    schema = load_schema(name, ROOT / "conf" / "base" / "schemas")
+    return clean(read_raw(name, ROOT / "data" / "01_raw", schema), schema), schema
+
+
+@pytest.fixture(scope="module")
+def curves():
+    """Return, per kind, the points, the joint choice and CPU seconds per curve."""
+    found = {}
+    for kind in KINDS:
+        path = ROOT / "conf" / "paper" / f"serm_tradeoff_{kind}.yml"
+        said = yaml.safe_load(path.read_text())["run"]["params"]["tradeoff"]
+        said["curves"] = said["curves"][:1]
+        plan, started = TradeoffParameters.model_validate(said).build(), time.process_time()
+        points = run_tradeoff(plan, tables, seed=0)
+        seconds = (time.process_time() - started) / plan.splits
+        choices = tradeoff_choices(points, kind, plan.tolerance)
+        found[kind] = points, choices[choices["split"] == "all"].iloc[0], seconds
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_point_of_accuracy_on_validation_is_a_point_and_a_half_on_test(curves, kind):
+    _, joint, _ = curves[kind]
+    assert joint["validation_accuracy"] >= joint["validation_accuracy_plain"] - 0.01 - 1e-12
+    assert joint["test_accuracy"] >= joint["test_accuracy_plain"] - 0.015
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_curve_of_twenty_strengths_takes_less_than_a_minute(curves, kind):
+    points, _, seconds = curves[kind]
+    assert points.groupby("split").size().min() == 21  # and the unregularised rule
+    assert seconds < 60.0
+
+
+def test_hard_burden_falls(curves):
+    assert curves["burden"][1]["relative_change"] <= -0.40
+
+
+def test_hard_recourse_rises(curves):
+    assert curves["recourse"][1]["change"] >= 0.05
+
+
+def test_hard_utility_rises(curves):
+    _, joint, _ = curves["utility"]
+    assert joint["test_utility"] >= 2.0 * joint["test_utility_plain"] > 0.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rules_for_the_published_people_are_at_chance_with_rational_ones(curves, kind):
+    """What the trade-off buys is bought from people who do not look for their best answer."""
+    points, _, _ = curves[kind]
+    assert points["test_rational_accuracy"].max() < 0.55
