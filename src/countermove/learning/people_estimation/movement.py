@@ -66,7 +66,7 @@ class Movement:
         self.actions = observed.actions.of_rows(chosen)
         self.unit = observed.unit
         self.weights = weights
-        self._free = self._without_bounds()
+        self.free = self._without_bounds()
         self._nodes = np.quantile(self.gap, np.linspace(0.0, 1.0, NODES))
         self._cell = np.searchsorted(self._nodes, self.gap)
 
@@ -82,7 +82,7 @@ class Movement:
         The root of the cheapest crossing at scale 1; the gap itself where nothing bounds the
         move, infinite where no allowed move crosses, 0 for the approved.
         """
-        if self._free:
+        if self.free:
             return np.maximum(self.gap, 0.0)
         price = BestResponse(self.cost(1.0), self.actions).crossing_cost(self.score, self.X)
         result: Floats = np.sqrt(price)
@@ -94,7 +94,7 @@ class Movement:
         ``exact`` solves for every person; else people without bounds are read off between
         neighbours, except around the jump.
         """
-        if not self._free:
+        if not self.free:
             people = ScalarResponse(self.cost(scale), self.actions, temperature)
             return self._gained(people, self.score, self.X, self.unit, self.gap)
         people = ScalarResponse(QuadraticCost(scale), ActionSet(), temperature)

@@ -79,19 +79,18 @@ def densities(seen: Advances, mean: Floats, noise: Noise) -> tuple[Floats, Float
     Where records are exact, staying is an event of its own and the others have densities on the
     people who moved only.
     """
-    error = noise.optimisation_error * np.abs(mean)
+    variance, _ = _variance(seen, mean, noise)
     if seen.exact:
         moved = (~seen.still).astype(np.float64)
-        floor = LEAST_ERROR * seen.spread
         return (
             seen.still.astype(np.float64),
-            moved * _normal(seen.values - mean, np.maximum(error, floor)),
+            moved * _normal(seen.values - mean, np.sqrt(variance)),
             moved * _normal(seen.values, seen.spread),
         )
     floor = max(noise.measurement, LEAST_ERROR * seen.spread)
     return (
         _normal(seen.values, floor),
-        _normal(seen.values - mean, np.sqrt(floor**2 + error**2)),
+        _normal(seen.values - mean, np.sqrt(variance)),
         _normal(seen.values, math.hypot(seen.spread, floor)),
     )
 
@@ -130,20 +129,59 @@ def fit_noise(seen: Advances, mean: Floats, inside: Mask, start: Noise) -> tuple
 
     low, high = _limits(seen)
     begin = np.clip(to_free(start, seen), low, high)
+    first = _badness(begin, seen, mean, inside)[0]
+    scale = max(1.0, abs(first))
 
-    def badness(free: Floats) -> float:
-        return -float(log_likelihood(seen, mean, inside, from_free(free, seen)).sum())
+    def badness(free: Floats) -> tuple[float, Floats]:
+        value, slope = _badness(free, seen, mean, inside)
+        return value / scale, slope / scale
 
-    scale = max(1.0, abs(badness(begin)))
     found = minimize(
-        lambda free: badness(free) / scale,
+        badness,
         begin,
+        jac=True,
         method="L-BFGS-B",
         bounds=list(zip(low, high, strict=True)),
-        options={"maxiter": 60},
+        options={"maxiter": 100, "ftol": 1e-11},
     )
-    best = found.x if badness(found.x) <= badness(begin) else begin
-    return from_free(best, seen), -badness(best)
+    if found.fun * scale > first:
+        return from_free(begin, seen), -first
+    return from_free(found.x, seen), -float(found.fun) * scale
+
+
+def _badness(free: Floats, seen: Advances, mean: Floats, inside: Mask) -> tuple[float, Floats]:
+    """Return minus the log-likelihood and its derivatives by the free numbers."""
+    noise = from_free(free, seen)
+    stay, move, stray = densities(seen, mean, noise)
+    moving, staying = likelihoods(seen, mean, noise)
+    total = np.where(inside, moving, staying)
+    share, other, kept = noise.non_movers, noise.strays, 1.0 - noise.strays
+    within = np.where(inside, share * stay + (1.0 - share) * move, stay)
+    walks = np.where(inside, kept * (1.0 - share) * move, 0.0) / total
+    variance, error = _variance(seen, mean, noise)
+    stretch = walks * ((seen.values - mean) ** 2 / variance - 1.0) / variance
+    slopes = [
+        float(np.sum(np.where(inside, stay - move, 0.0) / total)) * kept * share * (1.0 - share),
+        float(np.sum(stretch * error**2)),
+    ]
+    if not seen.exact:
+        noisy = noise.measurement**2
+        rests = np.where(inside, kept * share, kept) * stay / total
+        wide = seen.spread**2 + noisy
+        part = rests * (seen.values**2 / noisy - 1.0) + stretch * noisy
+        part += other * stray / total * (seen.values**2 / wide - 1.0) * noisy / wide
+        slopes.append(float(np.sum(part)))
+    slopes.append(float(np.sum((stray - within) / total)) * other * kept)
+    return -float(np.log(total).sum()), -np.array(slopes)
+
+
+def _variance(seen: Advances, mean: Floats, noise: Noise) -> tuple[Floats, Floats]:
+    """Return the variance of movers' advances, and their optimisation error."""
+    error = noise.optimisation_error * np.abs(mean)
+    floor = LEAST_ERROR * seen.spread
+    if seen.exact:
+        return np.maximum(error, floor) ** 2, error
+    return max(noise.measurement, floor) ** 2 + error**2, error
 
 
 def refit_noise(seen: Advances, mean: Floats, inside: Mask, noise: Noise) -> tuple[Noise, float]:
