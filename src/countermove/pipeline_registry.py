@@ -5,6 +5,7 @@ from __future__ import annotations
 from kedro.pipeline import Pipeline
 
 from countermove.pipelines import (
+    estimate_people,
     evaluation,
     ingest,
     ingest_parts,
@@ -24,7 +25,7 @@ def register_pipelines() -> dict[str, Pipeline]:
     its parts meet in the catalog only, so each also runs alone on what an earlier
     run left. ``ingest_parts`` reads a table a part at a time, ``sweep`` repeats training
     over a grid, ``run_times`` times it, ``recourse_experiments`` trains for recourse over a
-    grid.
+    grid, ``estimate_people`` learns from the last deployment how people answer.
     """
     parts = {
         "ingest": ingest.create_pipeline(),
@@ -39,5 +40,6 @@ def register_pipelines() -> dict[str, Pipeline]:
         "sweep": sweep.create_pipeline(),
         "run_times": run_times.create_pipeline(),
         "recourse_experiments": recourse_experiments.create_pipeline(),
+        "estimate_people": estimate_people.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

@@ -1,7 +1,7 @@
 r"""Fully rational people: the reach is a change point.
 
-A best responder crosses iff the difficulty is below :math:`\rho = \sqrt{2/t}`, so sorted by difficulty
-people move up to some rank and not beyond. The likelihood is a step function of that rank.
+A best responder crosses iff the difficulty is below :math:`\rho = \sqrt{2/t}`. Sorted by
+difficulty, people move up to some rank and not beyond: the likelihood is a step function of it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 r"""Which features people move: the weights of a quadratic cost.
 
-Under :math:`\sum_j q_j \delta_j^2` everybody moves along one line, :math:`\delta_j \propto w_j / q_j`, a feature at its
-bound apart. So the moves of all movers are a matrix of rank one, whose direction gives the weights up to
-the scale; what is not rank one is noise, or another cost.
+Under :math:`\sum_j q_j \delta_j^2` everybody moves along one line, :math:`\delta_j \propto w_j/q_j`,
+a feature at its bound apart. So moves are a matrix of rank one, whose direction gives the
+weights up to the scale; what is not rank one is noise, or another cost.
 """
 
 from __future__ import annotations
@@ -191,8 +191,8 @@ def _with_room(observed: Observation, farthest: float) -> Mask:
     rising = slope > 0.0
     above = np.minimum(bounds.upper, bounds.max_value - observed.X)
     below = np.minimum(-bounds.lower, observed.X - bounds.min_value)
-    room: Mask = (np.where(rising, above, below) >= wish)[:, usable].all(axis=1)
-    return room
+    room = (np.where(rising, above, below) >= wish)[:, usable]
+    return np.asarray(room.all(axis=1), dtype=bool)
 
 
 def _interior(observed: Observation, who: NDArray[np.intp]) -> Mask:

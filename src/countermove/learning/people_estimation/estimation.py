@@ -105,9 +105,7 @@ def estimate_people(
 def _from_pairs(
     observed: Observation, cost: str, level: float, scales: Floats | None
 ) -> PeopleEstimate:
-    seen = Advances(
-        observed.advance, observed.still, observed.recorded_exactly, observed.spread
-    )
+    seen = Advances(observed.advance, observed.still, observed.recorded_exactly, observed.spread)
     start = first_noise(observed)
     direction = estimate_direction(observed, start.measurement)
     shape = chosen_shape(observed, direction, cost)
@@ -148,9 +146,7 @@ def first_noise(observed: Observation) -> Noise:
     return Noise(0.1, 0.1, 0.0 if observed.recorded_exactly else size, 0.01)
 
 
-def chosen_shape(
-    observed: Observation, direction: Direction | None, cost: str
-) -> Floats | None:
+def chosen_shape(observed: Observation, direction: Direction | None, cost: str) -> Floats | None:
     """Return the weights of the cost, None for all alike."""
     if cost == "quadratic" or direction is None or int(direction.usable.sum()) < 2:
         return None

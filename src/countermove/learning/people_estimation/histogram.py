@@ -92,9 +92,7 @@ class Levels:
             left = self._spread(-self.middle, self.width, moving)
             stays = np.maximum(self.before - left, 0.0)
         own = np.full(len(mean), 1e-9 * self.spread) if to_boundary else self.width
-        error = np.sqrt(
-            own**2 + noise.measurement**2 + (noise.optimisation_error * mean) ** 2
-        )
+        error = np.sqrt(own**2 + noise.measurement**2 + (noise.optimisation_error * mean) ** 2)
         shares = stays + self._spread(mean - self.middle, error, moving)
         result: Floats = np.maximum(shares, 1e-12) / max(float(shares.sum()), 1e-12)
         return result
@@ -124,5 +122,3 @@ class Levels:
 
         below = ndtr((self.edges[:, None] - centre) / deviation) @ mass
         return np.diff(np.concatenate([[0.0], below, [mass.sum()]]))
-
-

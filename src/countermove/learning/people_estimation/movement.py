@@ -1,8 +1,8 @@
 r"""How far a candidate model says each person advances.
 
 The cost is :math:`t\,c_1` with :math:`c_1` scaled so that a person without bounds pays
-:math:`a^2` for an advance :math:`a`; its scale :math:`t` is then the price of an advance of one unit,
-and the reach of a best responder is :math:`\sqrt{2/t}` in the same units.
+:math:`a^2` for an advance :math:`a`; its scale :math:`t` is then the price of an advance of
+one unit, and the reach of a best responder is :math:`\sqrt{2/t}` in the same units.
 """
 
 from __future__ import annotations

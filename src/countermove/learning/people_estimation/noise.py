@@ -1,9 +1,9 @@
 r"""Why people are not exactly where a model puts them: four named kinds of noise.
 
 With model advance :math:`m` a person is seen to advance by
-
 - :math:`m(1 + \sigma_o \varepsilon) + \sigma_m \varepsilon'`, who moves, with optimisation error;
-- :math:`\sigma_m \varepsilon'` with probability :math:`\pi`: non-movers; anything, with a small share: strays.
+- :math:`\sigma_m \varepsilon'` with probability :math:`\pi`: non-movers;
+- anything, with a small probability: strays.
 """
 
 from __future__ import annotations
@@ -95,9 +95,7 @@ def densities(seen: Advances, mean: Floats, noise: Noise) -> tuple[Floats, Float
     )
 
 
-def likelihoods(
-    seen: Advances, mean: Floats, noise: Noise
-) -> tuple[Floats, Floats]:
+def likelihoods(seen: Advances, mean: Floats, noise: Noise) -> tuple[Floats, Floats]:
     r"""Return the likelihood of each person if the model moves them, and if it does not.
 
     .. math:: \omega f_s + (1-\omega)\,[\pi f_0 + (1-\pi) f_m], \qquad \omega f_s + (1-\omega) f_0

@@ -92,7 +92,8 @@ class Observation:
     @property
     def usable(self) -> Mask:
         """Which features a response moves in answer to this rule."""
-        return Plan(self.actions, self.X.shape[1]).usable(self.slope) != 0.0
+        used: Mask = Plan(self.actions, self.X.shape[1]).usable(self.slope) != 0.0
+        return used
 
     def changed_fixed(self) -> tuple[NDArray[np.intp], tuple[str, ...]]:
         """Return the rows, and names of the features, that changed although they cannot."""
@@ -132,7 +133,9 @@ def observe(score: Score, people: People, actions: ActionSet | None = None) -> O
             "of a rule that reads something people can change"
         )
     slope = weight * plan.ones / unit
-    still = ~_changes(X, X_after).any(axis=1) if people.matched else np.empty(0, dtype=bool)
+    still: Mask = np.empty(0, dtype=bool)
+    if people.matched:
+        still = np.asarray(~_changes(X, X_after).any(axis=1), dtype=bool)
     return Observation(
         score=score,
         actions=allowed,

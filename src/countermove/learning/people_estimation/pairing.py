@@ -64,8 +64,7 @@ def pair_up(before: Any, after: Any, key: Key, units: Standardiser | None = None
     """
     names = _names(before, after, key, units)
     tables = [
-        _features(table, names, where)
-        for table, where in ((before, "before"), (after, "after"))
+        _features(table, names, where) for table, where in ((before, "before"), (after, "after"))
     ]
     if units is not None:
         tables = [units.transform(table) for table in tables]
@@ -157,7 +156,7 @@ def _check_keys(keys: pd.Series, n_rows: int, where: str) -> None:
 
 def _matched(first: pd.Series, second: pd.Series) -> NDArray[np.intp]:
     """Return where the people of ``first`` stand in ``second``."""
-    order = pd.Index(second).get_indexer(pd.Index(first))
+    order: NDArray[np.intp] = pd.Index(second).get_indexer(pd.Index(first))
     gone = first[order < 0].tolist()
     known = second.isin(first).to_numpy(dtype=bool)
     new = second[~known].tolist()

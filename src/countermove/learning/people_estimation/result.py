@@ -206,7 +206,8 @@ class PeopleEstimate:
                 corners.append((self.response, scale, heat))
         for rival in self.comparison[1:]:
             near = rival.criterion - self.comparison[0].criterion < CLOSE
-            cold = rival.temperature is not None and rival.temperature < COLD * reach_of(scales.high)
+            coldest = COLD * reach_of(scales.high)
+            cold = rival.temperature is not None and rival.temperature < coldest
             if near and rival.scale is not None and not cold:
                 corners.append((rival.name, rival.scale, rival.temperature))
         return corners
@@ -227,5 +228,3 @@ def _said(response: Response, with_cost: bool = False) -> dict[str, Any]:
     if response.name == "smooth":
         said["temperature"] = float(getattr(response, "temperature"))  # noqa: B009
     return said | ({"cost": response.cost.describe()} if with_cost else {})
-
-

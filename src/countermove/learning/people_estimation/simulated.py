@@ -1,4 +1,4 @@
-"""Deployments whose answer is known, for tests, for power calculations and for trying things out."""
+"""Deployments whose answer is known: for tests, for power calculations, for trying things out."""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ def simulate_deployment(
     rng = generator(seed, "simulated deployment")
     n, d = X.shape
     action = response.respond(rule, X).x_new - X
-    action *= (1.0 + noise.optimisation_error * rng.standard_normal(n))[:, None]
+    errors = noise.optimisation_error * rng.standard_normal((n, 1))
+    action = action * (1.0 + errors)
     action[rng.random(n) < noise.non_movers] = 0.0
     plan = Plan(response.actions, d)
     weight = slope_of(rule).detach().numpy()
     along = plan.usable(weight) / np.linalg.norm(plan.usable(weight))
     with torch.no_grad():
         gaps = rule(torch.from_numpy(X)).numpy() / np.linalg.norm(plan.usable(weight))
-    stray = rng.random(n) < noise.strays
-    action[stray] = rng.standard_normal((int(stray.sum()), 1)) * gaps.std() * along
+    stray = np.flatnonzero(rng.random(n) < noise.strays)
+    action[stray] = rng.standard_normal((len(stray), 1)) * gaps.std() * along
     # The record blurs movable features alike; along the rule that is the stated deviation.
     moving = weight * plan.ones
     blur = noise.measurement * np.linalg.norm(plan.usable(weight)) / np.linalg.norm(moving)

@@ -175,7 +175,8 @@ class _Search:
         step *= min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-300))
         tried = [point + share * step for share in (0.0, 1.0, 0.3)]
         values = [float(self.rows(at, noise).sum()) for at in tried]
-        return np.clip(tried[int(np.argmax(values))], self.low, 30.0)
+        best: Floats = np.clip(tried[int(np.argmax(values))], self.low, 30.0)
+        return best
 
     def derivatives(self, point: Floats, noise: Noise) -> tuple[Floats, Mask]:
         """Return people's derivatives of the log-likelihood, (n, 2), and who is at the jump."""

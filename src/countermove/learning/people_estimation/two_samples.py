@@ -1,7 +1,7 @@
 """Estimating the people from two samples without keys.
 
-The after-sample's scores are matched with what each candidate would make of the before-sample's. Who
-moved is not seen, so a hole below the boundary, its depth and its far edge have to tell everything.
+The scores after are matched with what each candidate would make of the scores before. Who moved
+is not seen: a hole below the boundary, its depth and its far edge have to tell everything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 STEP = 0.02
 """Of derivatives in logarithms: wider than the gap between two people."""
 LIMITS = {"scale": (-30.0, 30.0), "heat": (0.02, 5.0), "share": (-9.0, 4.0), "error": (-9.0, 0.5)}
-"""Of log scale, temperature (in spreads), log-odds and log-errors (in spreads) during the search."""
+"""Of log scale, temperature (in spreads), log-odds and log-errors (in spreads) in the search."""
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ def verdict(
     if fit.rejected:
         low, high = fit.strip
         lines.append(
-            f"But the model does not fit (p = {fit.p_value:.2g}): {fit.misplaced:.1%} of the people "
-            f"are elsewhere than it puts them, most of all those with gaps from {low:.2f} to "
+            f"But the model does not fit (p = {fit.p_value:.2g}): {fit.misplaced:.1%} of the "
+            f"people are elsewhere than it puts them, most of all those with gaps from {low:.2f} to "
             f"{high:.2f}. Its intervals are not to be relied on; train robustly, or look for what "
             "else moved people."
         )
@@ -59,7 +59,9 @@ def _cost_sentence(chosen: Candidate, level: float) -> str:
     assert chosen.scale_interval is not None
     text = f"Cost scale {chosen.scale:.4g} ({span(chosen.scale_interval, level)})"
     if chosen.temperature is not None and chosen.temperature_interval is not None:
-        text += f", temperature {chosen.temperature:.3g} ({span(chosen.temperature_interval, level)})"
+        text += (
+            f", temperature {chosen.temperature:.3g} ({span(chosen.temperature_interval, level)})"
+        )
     ends = chosen.non_movers_interval
     share = chosen.noise.non_movers
     return (
