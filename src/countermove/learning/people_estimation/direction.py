@@ -1,8 +1,8 @@
 r"""Which features people move: the weights of a quadratic cost.
 
-Under :math:`\sum_j q_j \delta_j^2` everybody moves along one line, :math:`\delta_j \propto w_j/q_j`,
-a feature at its bound apart. So moves are a matrix of rank one, whose direction gives the
-weights up to the scale; what is not rank one is noise, or another cost.
+Under :math:`\sum_j q_j \delta_j^2` everybody moves along one line,
+:math:`\delta_j \propto w_j/q_j`, a feature at its bound apart. The direction gives the weights up
+to the scale; what is off the line is noise, or another cost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""Whether the chosen model fits at all.
 
 If it does, everybody's place in their own predicted distribution is uniform on (0, 1), whatever
-their gap. People are counted in cells of gap by place; a chi-square test compares with equal counts.
+their gap. People are counted in cells of gap by place; a chi-square test asks for equal counts.
 """
 
 from __future__ import annotations

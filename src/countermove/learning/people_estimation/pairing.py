@@ -62,6 +62,8 @@ def pair_up(before: Any, after: Any, key: Key, units: Standardiser | None = None
     DataError
         Naming the keys, columns or rows concerned.
     """
+    if not (key is None or isinstance(key, str) or (isinstance(key, tuple) and len(key) == 2)):
+        raise ParameterError(f"key is a column, a pair (before, after) or None, got {key!r}")
     names = _names(before, after, key, units)
     tables = [
         _features(table, names, where) for table, where in ((before, "before"), (after, "after"))
@@ -133,8 +135,7 @@ def _keys(before: Any, after: Any, key: Key) -> tuple[pd.Series, pd.Series]:
             if key not in table.columns:
                 raise DataError(f"the table {where} lacks the key column {key!r}")
         return before[key].reset_index(drop=True), after[key].reset_index(drop=True)
-    if not isinstance(key, tuple) or len(key) != 2:
-        raise ParameterError(f"key is a column, a pair (before, after) or None, got {key!r}")
+    assert isinstance(key, tuple)
     return pd.Series(np.asarray(key[0])), pd.Series(np.asarray(key[1]))
 
 

@@ -39,9 +39,9 @@ def verdict(
         low, high = fit.strip
         lines.append(
             f"But the model does not fit (p = {fit.p_value:.2g}): {fit.misplaced:.1%} of the "
-            f"people are elsewhere than it puts them, most of all those with gaps from {low:.2f} to "
-            f"{high:.2f}. Its intervals are not to be relied on; train robustly, or look for what "
-            "else moved people."
+            "people are elsewhere than it puts them, most of all those with gaps from "
+            f"{low:.2f} to {high:.2f}. Its intervals are not to be relied on; train robustly, or "
+            "look for what else moved people."
         )
     else:
         lines.append(f"Nothing speaks against the model (p = {fit.p_value:.2g}).")
