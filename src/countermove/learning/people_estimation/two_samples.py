@@ -7,7 +7,7 @@ is not seen: a hole below the boundary, its depth and its far edge have to tell 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,8 @@ Floats = NDArray[np.float64]
 
 STEP = 0.02
 """Of derivatives in logarithms: wider than the gap between two people."""
+SHARES = (-9.0, -2.2, -1.4, -0.85, -0.4)
+"""Log-odds of non-movers at which the ridge is probed: 0, 10, 20, 30 and 40 %."""
 LIMITS = {"scale": (-30.0, 30.0), "heat": (0.02, 5.0), "share": (-9.0, 4.0), "error": (-9.0, 0.5)}
 """Of log scale, temperature (in spreads), log-odds and log-errors (in spreads) in the search."""
 
@@ -156,17 +158,18 @@ def _fit(model: _Model, level: float) -> Candidate:
     free = _best_start(model)
     for size, most in ((0.3, 40), (0.05, 30)):
         free = model.clipped(_search(model.badness, free, size, most * len(free)))
-    shares = model.shares(free)
-    slopes = np.array([_slope(model, free, j) for j in range(len(free))])
-    live = np.flatnonzero(np.abs(slopes).sum(axis=1) > 1e-9)
-    errors = np.full(len(free), np.inf)
-    information = model.levels.information(slopes[live], shares)
-    errors[live] = np.sqrt(np.maximum(np.diag(np.linalg.pinv(information, hermitian=True)), 0.0))
-    z, scale, noise = normal_quantile(level), math.exp(free[0]), model.noise(free)
-    heat = math.exp(free[1]) if model.name == "smooth" else None
+    z, errors = normal_quantile(level), _errors(model, free, range(len(free)))
+    scale, noise = math.exp(free[0]), model.noise(free)
+    heat, heats = None, None
     interval = positive_interval(scale, float(errors[0]), z)
-    if model.name == "best" and math.isinf(errors[0]):
+    if model.name == "smooth":
+        heat = math.exp(free[1])
+        heats = positive_interval(heat, float(errors[1]), z)
+        interval, heats = _whatever_the_share(model, free, z, (interval, heats))
+    elif math.isinf(errors[0]):
         interval = Interval(0.0, scale_of(_farthest(model.difficulty)))
+    share = min(max(noise.non_movers, 1e-9), 1 - 1e-9)
+    shares = model.shares(free)
     return Candidate(
         name=model.name,
         log_likelihood=model.levels.log_likelihood(shares),
@@ -177,13 +180,56 @@ def _fit(model: _Model, level: float) -> Candidate:
         scale=scale,
         temperature=heat,
         scale_interval=interval,
-        temperature_interval=(
-            None if heat is None else positive_interval(heat, float(errors[1]), z)
-        ),
-        non_movers_interval=share_interval(
-            min(max(noise.non_movers, 1e-9), 1 - 1e-9), min(float(errors[-3]), 50.0), z
-        ),
+        temperature_interval=heats,
+        non_movers_interval=share_interval(share, min(float(errors[-3]), 50.0), z),
     )
+
+
+def _errors(model: _Model, free: Floats, among: Iterable[int]) -> Floats:
+    """Return standard errors of the free numbers in ``among``, the others held."""
+    chosen, shares = list(among), model.shares(free)
+    slopes = np.array([_slope(model, free, j) for j in chosen])
+    live = np.flatnonzero(np.abs(slopes).sum(axis=1) > 1e-9)
+    errors = np.full(len(free), np.inf)
+    if live.size:
+        information = model.levels.information(slopes[live], shares)
+        variance = np.diag(np.linalg.pinv(information, hermitian=True))
+        errors[np.array(chosen)[live]] = np.sqrt(np.maximum(variance, 0.0))
+    return errors
+
+
+def _whatever_the_share(
+    model: _Model, free: Floats, z: float, ends: tuple[Interval, Interval]
+) -> tuple[Interval, Interval]:
+    """Widen the intervals by every share of non-movers that fits about as well.
+
+    Fewer people who climb far and more who climb less look much alike: the likelihood has a
+    ridge, along which the curvature at its top says little.
+    """
+    place, top = len(free) - 3, model.badness(free)
+    others = [j for j in range(len(free)) if j != place]
+    for odds in SHARES:
+        start = free.copy()
+        start[place] = odds
+
+        def held(part: Floats, start: Floats = start) -> float:
+            point = start.copy()
+            point[others] = part
+            return model.badness(point)
+
+        found = start.copy()
+        found[others] = _search(held, start[others], 0.15, 35 * len(others))
+        found = model.clipped(found)
+        if model.badness(found) > top + 0.5 * z**2:
+            continue
+        errors = _errors(model, found, others)
+        tried = [positive_interval(math.exp(found[j]), float(errors[j]), z) for j in (0, 1)]
+        ends = (_hull(ends[0], tried[0]), _hull(ends[1], tried[1]))
+    return ends
+
+
+def _hull(first: Interval, second: Interval) -> Interval:
+    return Interval(min(first.low, second.low), max(first.high, second.high), first.kind)
 
 
 def _best_start(model: _Model) -> Floats:
