@@ -141,6 +141,12 @@ def test_not_identifiable_is_said_and_cannot_be_trained_on(response, noise, bias
     json.dumps(found.to_json(), allow_nan=False)
 
 
+def test_people_who_all_stand_alike_are_no_trouble():
+    X = np.zeros((50, 5))
+    found = estimate_people(rule(), X, X + 0.1, key=(np.arange(50), np.arange(50)))
+    assert not found.identified
+
+
 def test_no_allowed_move_reaches_approval():
     score, X, _ = deployed(best(), n=500)
     actions = ActionSet(lower=np.full(5, -1e-3), upper=np.full(5, 1e-3))
@@ -167,7 +173,14 @@ def after_halfway(X, after, rng):
     return X + 0.5 * (after - X)
 
 
-@pytest.mark.parametrize("changed", [after_drift, after_own_prices, after_halfway])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        after_drift,
+        pytest.param(after_own_prices, marks=pytest.mark.slow),
+        pytest.param(after_halfway, marks=pytest.mark.slow),
+    ],
+)
 def test_misspecification_is_detected_and_said(changed):
     score, X, after = deployed(best(), n=2500)
     strange = changed(X, after, np.random.default_rng(5))
@@ -200,6 +213,7 @@ def test_immutable_features_that_changed_are_named_with_their_rows():
     assert any("'x3'" in text and "rows 7, 11" in text for text in found.warnings)
 
 
+@pytest.mark.slow
 def test_population_mixes_movers_and_non_movers_and_trains():
     found = estimated(best(2.0), NOISY, n=1500)
     people = found.population()

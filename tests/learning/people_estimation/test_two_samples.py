@@ -50,6 +50,7 @@ def test_the_same_people_twice_tell_nothing():
     assert not found.identified
 
 
+@pytest.mark.slow
 def test_other_people_under_immutable_features_are_noticed():
     score, X, after = deployed(best(), n=600)
     after[:, 3] += 1.0
@@ -57,6 +58,7 @@ def test_other_people_under_immutable_features_are_noticed():
     assert any("x3" in warning for warning in found.warnings)
 
 
+@pytest.mark.slow
 def test_a_sample_that_changed_for_other_reasons_does_not_fit():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 5))

@@ -25,6 +25,8 @@ def matched_picture(observed: Observation, chosen: Candidate) -> dict[str, Any]:
     stays = np.where(chosen.inside, chosen.noise.non_movers, 0.0)
     expected = (1.0 - stays) * (1.0 - chosen.noise.strays) * chosen.mean
     edges = np.unique(np.quantile(observed.gap, np.linspace(0.0, 1.0, min(STRIPS, n // 10) + 1)))
+    if len(edges) < 2:
+        edges = np.array([edges[0], edges[0] + 1.0])
     strip = np.clip(np.searchsorted(edges, observed.gap, side="right") - 1, 0, len(edges) - 2)
     count = np.maximum(np.bincount(strip, minlength=len(edges) - 1), 1)
 

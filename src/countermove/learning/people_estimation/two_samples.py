@@ -94,6 +94,9 @@ def estimate_from_samples(
     levels, direction = Levels(observed), mean_shift(observed)
     shape = chosen_shape(observed, direction, cost)
     movement = Movement(observed, shape)
+    if cost == "auto" and not movement.free:
+        # Near a bound people leave the line, and a difference of means cannot leave them out.
+        shape, movement = None, Movement(observed)
     difficulty = movement.difficulty()
     blocked = nothing_to_learn(observed, difficulty)
     fitted = [_none(levels), _drift(levels)]
@@ -161,7 +164,8 @@ def _fit(model: _Model, level: float) -> Candidate:
     z, errors = normal_quantile(level), _errors(model, free, range(len(free)))
     scale, noise = math.exp(free[0]), model.noise(free)
     heat, heats = None, None
-    interval = positive_interval(scale, float(errors[0]), z)
+    deviation = math.hypot(float(errors[0]), 2.0 * _resolution(model, reach_of(scale)))
+    interval = positive_interval(scale, deviation, z)
     if model.name == "smooth":
         heat = math.exp(free[1])
         heats = positive_interval(heat, float(errors[1]), z)
@@ -183,6 +187,13 @@ def _fit(model: _Model, level: float) -> Candidate:
         temperature_interval=heats,
         non_movers_interval=share_interval(share, min(float(errors[-3]), 50.0), z),
     )
+
+
+def _resolution(model: _Model, reach: float) -> float:
+    """Return the deviation of an edge within its bin, relative to the reach."""
+    edges = model.levels.edges
+    k = int(np.clip(np.searchsorted(edges, -reach), 1, len(edges) - 1))
+    return float(edges[k] - edges[k - 1]) / (math.sqrt(12.0) * reach)
 
 
 def _errors(model: _Model, free: Floats, among: Iterable[int]) -> Floats:
