@@ -42,16 +42,13 @@ def fit_best(seen: Advances, movement: Movement, start: Noise, level: float) -> 
 
     .. math:: P\bigl(\sup_\rho \ell(\rho) - \ell(\rho_0) \ge \log(2/\alpha)\bigr) \le \alpha
 
-    at any sample size, and the reaches within :math:`\log(2/\alpha)` of the likeliest cover. The
-    noise is fitted, from many more people than decide the rank. Without noise the
-    interval is the bracket of the hardest crossing seen and the easiest one not made.
+    at any sample size. The noise is fitted, from many more people than decide the rank. Without
+    noise the interval is the bracket of the hardest crossing made and the easiest one not made.
 
     Parameters
     ----------
-    seen
-        Observed advances.
-    movement
-        Difficulties of the same people.
+    seen, movement
+        Observed advances, and difficulties of the same people.
     start
         First guess of the noise.
     level

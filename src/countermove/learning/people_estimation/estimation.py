@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +9,10 @@ from numpy.typing import NDArray
 
 from countermove.data.standardise import Standardiser
 from countermove.errors import ParameterError
+from countermove.learning.people_estimation.assembly import assembled, chosen_shape
 from countermove.learning.people_estimation.best_fit import fit_best, normal_quantile
-from countermove.learning.people_estimation.candidates import Candidate
-from countermove.learning.people_estimation.direction import Direction, estimate_direction
-from countermove.learning.people_estimation.goodness import Fit, goodness_of_fit
+from countermove.learning.people_estimation.direction import estimate_direction
+from countermove.learning.people_estimation.goodness import goodness_of_fit
 from countermove.learning.people_estimation.identify import (
     doubts,
     not_identified,
@@ -26,10 +24,10 @@ from countermove.learning.people_estimation.observed import Observation, observe
 from countermove.learning.people_estimation.pairing import Key, pair_up
 from countermove.learning.people_estimation.picture import matched_picture
 from countermove.learning.people_estimation.plain_fits import fit_drift, fit_none
-from countermove.learning.people_estimation.result import Compared, PeopleEstimate, WeightEstimate
+from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate
 from countermove.learning.people_estimation.smooth_fit import fit_smooth
-from countermove.learning.people_estimation.weights import UNEQUAL, shape_of, weight_estimates
-from countermove.learning.people_estimation.words import verdict
+from countermove.learning.people_estimation.two_samples import estimate_from_samples
+from countermove.learning.people_estimation.weights import weight_estimates
 from countermove.people import ActionSet
 from countermove.scores import Score
 
@@ -51,9 +49,8 @@ def estimate_people(
 ) -> PeopleEstimate:
     r"""Estimate how people answered a rule, and what moving costs them.
 
-    People before and after the rule was published are compared with four candidate
-    models (nobody moves, drift, best response, smooth response), each with its
-    noise; Schwarz's criterion chooses.
+    Schwarz's criterion chooses among four models, each with its noise: nobody moves,
+    drift, best response, smooth response.
 
     Parameters
     ----------
@@ -77,17 +74,8 @@ def estimate_people(
     Returns
     -------
     PeopleEstimate
-        With the interval of the scale at ``level``, if people answer as one of the
-        models says, each on their own; the fit is tested, and the verdict says so.
-
-    Raises
-    ------
-    DataError
-        If the tables do not match, repeat keys, lack columns or hold missing values.
-    ParameterError
-        If the rule has no slope where people can move.
-    NotEnoughRowsError
-        With fewer than 30 matched people, or 200 in each of two samples.
+        Intervals hold if people answer as one of the models says; the fit is tested, and the
+        verdict says so. Tables that must not be compared are refused by a `DataError`.
     """
     if cost not in COSTS:
         raise ParameterError(f"cost is one of {', '.join(COSTS)}, got {cost!r}")
@@ -96,8 +84,6 @@ def estimate_people(
     observed = observe(rule, pair_up(before, after, key, units), actions)
     scales = None if units is None else units.scale
     if not observed.matched:
-        from countermove.learning.people_estimation.two_samples import estimate_from_samples
-
         return estimate_from_samples(observed, cost, level, scales)
     return _from_pairs(observed, cost, level, scales)
 
@@ -144,69 +130,3 @@ def first_noise(observed: Observation) -> Noise:
     calm = calm if len(calm) >= 20 else observed.advance
     size = 1.4826 * float(np.median(np.abs(calm - np.median(calm))))
     return Noise(0.1, 0.1, 0.0 if observed.recorded_exactly else size, 0.01)
-
-
-def chosen_shape(observed: Observation, direction: Direction | None, cost: str) -> Floats | None:
-    """Return the weights of the cost, None for all alike."""
-    if cost == "quadratic" or direction is None or int(direction.usable.sum()) < 2:
-        return None
-    if cost == "auto" and direction.same_as(observed.slope) >= UNEQUAL:
-        return None
-    return shape_of(observed, direction)
-
-
-def assembled(
-    observed: Observation,
-    ranked: Sequence[Candidate],
-    movement: Movement,
-    reasons: tuple[str, ...],
-    warnings: tuple[str, ...],
-    fit: Fit,
-    weights: tuple[WeightEstimate, ...],
-    level: float,
-    picture: dict[str, Any],
-    n_effective: float,
-) -> PeopleEstimate:
-    """Put everything into one result."""
-    chosen = ranked[0]
-    return PeopleEstimate(
-        response=chosen.name,
-        cost=None if chosen.scale is None else movement.cost(chosen.scale),
-        scale=chosen.scale,
-        scale_interval=chosen.scale_interval,
-        temperature=chosen.temperature,
-        temperature_interval=chosen.temperature_interval,
-        non_movers=chosen.noise.non_movers,
-        non_movers_interval=chosen.non_movers_interval,
-        noise=chosen.noise,
-        weights=weights,
-        comparison=_compared(ranked, n_effective),
-        fit=fit,
-        identified=not reasons,
-        reasons=reasons,
-        warnings=warnings,
-        verdict=verdict(chosen, reasons, warnings, fit, weights, level),
-        n=len(observed.X),
-        n_after=len(observed.X_after),
-        matched=observed.matched,
-        level=level,
-        picture=picture,
-        actions=observed.actions,
-    )
-
-
-def _compared(ranked: Sequence[Candidate], n: float) -> tuple[Compared, ...]:
-    marks = [model.criterion(n) for model in ranked]
-    odds = [math.exp(-0.5 * min(mark - marks[0], 1400.0)) for mark in marks]
-    return tuple(
-        Compared(
-            name=model.name,
-            criterion=mark,
-            weight=share / sum(odds),
-            log_likelihood=model.log_likelihood,
-            parameters=model.parameters,
-            scale=model.scale,
-            temperature=model.temperature,
-        )
-        for model, mark, share in zip(ranked, marks, odds, strict=True)
-    )

@@ -7,7 +7,7 @@ approval before, :math:`-s(x)/N`, and the advance, :math:`w\cdot(x'-x)/N` over w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -163,7 +163,7 @@ def _changes(X: Floats, X_after: Floats) -> Mask:
     return changed
 
 
-def _check_size(people: Any) -> None:
+def _check_size(people: People) -> None:
     least = LEAST_PAIRS if people.matched else LEAST_SAMPLE
     fewest = min(len(people.before), len(people.after))
     if fewest < least:

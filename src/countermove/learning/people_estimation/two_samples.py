@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove.learning.people_estimation.assembly import assembled, chosen_shape
 from countermove.learning.people_estimation.best_fit import normal_quantile
 from countermove.learning.people_estimation.candidates import (
     Candidate,
@@ -29,6 +30,7 @@ from countermove.learning.people_estimation.movement import Movement, reach_of, 
 from countermove.learning.people_estimation.noise import Noise
 from countermove.learning.people_estimation.observed import Observation
 from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate
+from countermove.learning.people_estimation.weights import weight_estimates
 
 Floats = NDArray[np.float64]
 
@@ -88,9 +90,6 @@ def estimate_from_samples(
     observed: Observation, cost: str, level: float, scales: Floats | None
 ) -> PeopleEstimate:
     """Estimate from two samples; see `estimate_people`."""
-    from countermove.learning.people_estimation.estimation import assembled, chosen_shape
-    from countermove.learning.people_estimation.weights import weight_estimates
-
     levels, direction = Levels(observed), mean_shift(observed)
     shape = chosen_shape(observed, direction, cost)
     movement = Movement(observed, shape)
@@ -116,7 +115,7 @@ def estimate_from_samples(
         observed,
         ranked,
         movement,
-        blocked or _open(chosen, ranked, difficulty, level),
+        blocked or _open(chosen, difficulty, level),
         _drifted(observed),
         fit,
         weights,
@@ -289,9 +288,7 @@ def _farthest(difficulty: Floats) -> float:
     return float(difficulty[_refused(difficulty)].max())
 
 
-def _open(
-    chosen: Candidate, ranked: list[Candidate], difficulty: Floats, level: float
-) -> tuple[str, ...]:
+def _open(chosen: Candidate, difficulty: Floats, level: float) -> tuple[str, ...]:
     """Return why two samples leave the cost open."""
     reasons = not_identified(chosen, difficulty, 1.0 - level)
     if reasons and chosen.name in ("best", "smooth"):
