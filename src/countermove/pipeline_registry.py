@@ -5,6 +5,7 @@ from __future__ import annotations
 from kedro.pipeline import Pipeline
 
 from countermove.pipelines import (
+    estimate_people,
     evaluation,
     ingest,
     ingest_parts,
@@ -45,5 +46,6 @@ def register_pipelines() -> dict[str, Pipeline]:
         "recourse_text": recourse_text.create_pipeline(),
         "transfer_experiments": transfer_experiments.create_pipeline(),
         "tradeoff": tradeoff.create_pipeline(),
+        "estimate_people": estimate_people.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

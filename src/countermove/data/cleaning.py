@@ -70,7 +70,7 @@ def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd
     if part_from is None:
         problems += constant_problems(table, schema)
     raise_all(problems, schema.name, counted)
-    return table.astype({f.name: _dtype(f) for f in schema.features} | {LABEL: np.int64})
+    return table.astype({f.name: dtype_of(f) for f in schema.features} | {LABEL: np.int64})
 
 
 def typed_steps(
@@ -100,7 +100,7 @@ def typed_steps(
         asked = asked if steps is None else steps.last
     for feature in schema.observed:
         if feature.name in named:
-            typed[feature.name] = _typed_feature(named[feature.name], feature, problems)
+            typed[feature.name] = typed_feature(named[feature.name], feature, problems)
     for column in schema.sensitive:
         if column in named and column not in typed:
             typed[column] = texts(named[column])
@@ -127,7 +127,7 @@ def _row_ids(
     return ids
 
 
-def _typed_feature(values: pd.Series, feature: Feature, problems: list[Problem]) -> pd.Series:
+def typed_feature(values: pd.Series, feature: Feature, problems: list[Problem]) -> pd.Series:
     """Read one column; cells that cannot be read become missing, and a problem."""
     if feature.categories:
         return _typed_categories(values, feature, problems)
@@ -154,7 +154,8 @@ def _typed_categories(values: pd.Series, feature: Feature, problems: list[Proble
     return words.map({text: float(code) for code, text in enumerate(feature.categories)})
 
 
-def _dtype(feature: Feature) -> str:
+def dtype_of(feature: Feature) -> str:
+    """Return the type of a feature's column in a typed table."""
     if feature.categorical:
         return "str"
     return "float64" if feature.kind == "numeric" else "int64"

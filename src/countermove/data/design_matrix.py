@@ -63,6 +63,11 @@ def feature_matrix(table: pd.DataFrame, schema: Schema) -> Array:
     absent = [column for column in schema.table_columns if column not in table]
     if absent:
         raise DataError(f"table {schema.name!r} lacks the columns {', '.join(absent)}")
+    return coded_features(table, schema)
+
+
+def coded_features(table: pd.DataFrame, schema: Schema) -> Array:
+    """Return the same of a table that holds typed features, whatever else it lacks."""
     X = np.empty((len(table), len(schema.feature_names)), dtype=np.float64)
     start = 0
     for feature in schema.features:

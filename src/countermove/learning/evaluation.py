@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.people import ActionSet, Cost
 from countermove.response.base import NoResponse, Response
+from countermove.response.robust import RobustResponse, members_of
 from countermove.scores import Score
 
 if TYPE_CHECKING:
@@ -121,6 +122,13 @@ def sensitivity(
 def worst_accuracy(score: Score, X: Floats, y: Floats, responses: Sequence[Response]) -> float:
     """Return the lowest accuracy over the responses."""
     return min(accuracy_after(score, X, y, response).accuracy for response in responses)
+
+
+def stated_accuracy(score: Score, X: Floats, y: Floats, response: Response) -> float:
+    """Return the accuracy under a response: the worst member's, or the mean if shares are known."""
+    found = [accuracy_after(score, X, y, member).accuracy for member in members_of(response)]
+    weights = response.weights if isinstance(response, RobustResponse) else None
+    return min(found) if weights is None else float(np.dot(weights, found))
 
 
 def usual_responses(

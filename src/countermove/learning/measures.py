@@ -10,10 +10,9 @@ import pandas as pd
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.sources import table_hash
-from countermove.learning.evaluation import sensitivity, usual_responses, worst_accuracy
+from countermove.learning.evaluation import sensitivity, stated_accuracy, usual_responses
 from countermove.learning.social import social_report
 from countermove.response import Response
-from countermove.response.robust import members_of
 from countermove.scores.storage import PublishedModel
 
 PACKAGES = ("countermove", "kedro", "torch", "numpy", "pandas", "scikit-learn")
@@ -45,14 +44,14 @@ def rule_metrics(
         What the columns mean.
     response
         The response the strategic rule was trained for; of a robust one, the worst
-        member is reported.
+        member is reported (the mean where the members' shares are known).
     """
     people = rows_of(test, schema)
     scores = {"blind": blind.score, "strategic": strategic.score}
     usual = usual_responses(response.cost, response.actions)
     found = sensitivity(scores, people.X, people.y, usual).accuracies()
     stated = {
-        name: worst_accuracy(score, people.X, people.y, members_of(response))
+        name: stated_accuracy(score, people.X, people.y, response)
         for name, score in (scores | {"uncalibrated": uncalibrated.score}).items()
     }
     return {

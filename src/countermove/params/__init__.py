@@ -1,6 +1,7 @@
 """What the YAML may say: one pydantic model per group of parameters, each with ``build()``."""
 
 from countermove.params.base import Parameters
+from countermove.params.estimate_people import EstimatePeopleParameters
 from countermove.params.evaluation import EvaluationParameters
 from countermove.params.ingest import IngestParameters
 from countermove.params.recourse import RecourseParameters
@@ -25,11 +26,13 @@ GROUPS: dict[str, type[Parameters]] = {
     "recourse_text": RecourseTextParameters,
     "transfer_experiments": TransferExperimentsParameters,
     "tradeoff": TradeoffParameters,
+    "estimate_people": EstimatePeopleParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
 __all__ = [
     "GROUPS",
+    "EstimatePeopleParameters",
     "EvaluationParameters",
     "IngestParameters",
     "Parameters",

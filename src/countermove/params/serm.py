@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from countermove.params.base import Parameters
 from countermove.params.people import CostParameters, Positive, QuadraticCostParameters
@@ -32,29 +32,32 @@ class ActionsParameters(Parameters):
 
 
 class BestParameters(Parameters):
-    """Fully rational people and the hard decision."""
+    """Fully rational people and the hard decision; ``cost``, if given, is these people's own."""
 
     kind: Literal["best"] = "best"
+    cost: CostParameters | None = None
 
     def build(self, cost: Cost, actions: ActionSet) -> Response:
         """Return the response."""
         from countermove.response import BestResponse
 
-        return BestResponse(cost, actions)
+        return BestResponse(cost if self.cost is None else self.cost.build(), actions)
 
 
 class SmoothParameters(Parameters):
-    """People who climb a blurred step; ``temperature`` in distance units."""
+    """People who climb a blurred step; ``temperature`` in distance units, ``cost`` as for best."""
 
     kind: Literal["smooth"]
     temperature: Positive = 0.5
     start: Literal["global", "stay"] = "global"
+    cost: CostParameters | None = None
 
     def build(self, cost: Cost, actions: ActionSet) -> Response:
         """Return the response."""
         from countermove.response import ScalarResponse
 
-        return ScalarResponse(cost, actions, temperature=self.temperature, start=self.start)
+        own = cost if self.cost is None else self.cost.build()
+        return ScalarResponse(own, actions, temperature=self.temperature, start=self.start)
 
 
 class PublishedParameters(Parameters):
@@ -89,16 +92,32 @@ SingleResponseParameters = Annotated[
 
 
 class RobustParameters(Parameters):
-    """Several response models at once; the worst of them is minimised."""
+    """Several response models at once; the worst of them is minimised.
+
+    With ``weights``, the shares of people who answer like each member, their mean is.
+    """
 
     kind: Literal["robust"]
     members: Annotated[list[SingleResponseParameters], Field(min_length=2)]
+    weights: list[Annotated[float, Field(ge=0)]] | None = None
+
+    @model_validator(mode="after")
+    def _shares(self) -> Self:
+        if self.weights is None:
+            return self
+        if len(self.weights) != len(self.members) or abs(sum(self.weights) - 1.0) > 1e-6:
+            raise ValueError(
+                f"{len(self.members)} members need as many weights that sum to 1, "
+                f"got {self.weights}"
+            )
+        return self
 
     def build(self, cost: Cost, actions: ActionSet) -> Response:
         """Return the response."""
         from countermove.response import RobustResponse
 
-        return RobustResponse([member.build(cost, actions) for member in self.members])
+        built = [member.build(cost, actions) for member in self.members]
+        return RobustResponse(built, self.weights)
 
 
 ResponseParameters = Annotated[

@@ -1,0 +1,224 @@
+r"""Which features people move: the weights of a quadratic cost.
+
+Under :math:`\sum_j q_j \delta_j^2` everybody moves along one line,
+:math:`\delta_j \propto w_j/q_j`, a feature at its bound apart. The direction gives the weights up
+to the scale; what is off the line is noise, or another cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.learning.people_estimation.observed import Observation
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+CLEARLY = 4.0
+"""Standard deviations of the noise from which on an advance is a move."""
+ENOUGH = 20
+"""Movers below which a direction is not estimated."""
+PLENTY = 100
+"""Movers with room from which on those near a bound are not needed."""
+ROOM = 2.0
+STRIPS = 40
+TURNS = 50
+PRECISION = 1e-13
+ALIKE = 1e-6
+"""Directions that differ by less, with no noise to excuse it, are the same."""
+NEAR_BOUND = 1e-7
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Where movers went.
+
+    Attributes
+    ----------
+    along
+        Change of each feature per unit of advance, shape (d,); zero where nobody answers.
+    deviation
+        Standard errors.
+    covariance
+        Of ``along``, over the usable features, shape (k, k).
+    movers
+        How many people it is read from.
+    scatter
+        Mean square of what is off the line, per person and free feature.
+    energy
+        Mean square of the moves, likewise.
+    usable
+        Features a response moves in answer to the rule, shape (d,).
+    """
+
+    along: Floats
+    deviation: Floats
+    covariance: Floats
+    movers: int
+    scatter: float
+    energy: float
+    usable: Mask
+
+    def same_as(self, slope: Floats) -> float:
+        """Return the p-value of "all weights are equal": movers go along the slope itself."""
+        from scipy.stats import chi2
+
+        target = slope[self.usable] / float(np.sum(slope[self.usable] ** 2))
+        off = self.along[self.usable] - target
+        if float(np.abs(off).max()) < ALIKE or len(off) < 2:
+            return 1.0
+        statistic = float(off @ np.linalg.pinv(self.covariance, hermitian=True, rcond=1e-9) @ off)
+        if float(np.trace(self.covariance)) <= ALIKE**2:
+            return 0.0
+        return float(chi2.sf(statistic, len(off) - 1))
+
+
+def estimate_direction(observed: Observation, noise: float) -> Direction | None:
+    r"""Fit :math:`\delta_{ij} = \lambda_i b_j`, scaled to :math:`w \cdot b / N = 1`.
+
+    Where records are exact: alternating least squares over the movers, cells at a bound left
+    out. Where they are not, picking movers by their noisy advance would bend the line
+    towards the rule's own slope; the gap, known before, is an instrument:
+
+    .. math:: b_j = \frac{\sum_i z_i \delta_{ij}}{\sum_i z_i a_i}, \qquad z = E[a \mid \text{gap}]
+
+    People with room to move, if there are enough of them, are preferred to those near a bound.
+
+    Parameters
+    ----------
+    observed
+        A matched deployment.
+    noise
+        Standard deviation of measurement along the rule.
+
+    Returns
+    -------
+    Direction or None
+        None with fewer than 20 clear movers.
+    """
+    movers = _movers(observed, noise)
+    if len(movers) < ENOUGH:
+        return None
+    roomy = _with_room(observed, float(np.quantile(observed.advance[movers], 0.99)))
+    among = movers[roomy[movers]]
+    enough = len(among) >= min(PLENTY, len(movers))
+    if observed.recorded_exactly or not enough:
+        return _from_movers(observed, among if enough else movers, tested=enough)
+    return _by_gap(observed, np.flatnonzero(roomy), len(among))
+
+
+def _from_movers(observed: Observation, who: NDArray[np.intp], tested: bool) -> Direction:
+    """Fit movers by rank one; ``tested`` if none of them is near a bound."""
+    usable, slope = observed.usable, observed.slope[observed.usable]
+    moves = (observed.X_after - observed.X)[np.ix_(who, np.flatnonzero(usable))]
+    free = _interior(observed, who)[:, usable]
+    along, lengths = _rank_one(moves, free, slope)
+    rest = np.where(free, moves - lengths[:, None] * along, 0.0)
+    # First-order influence of every person on each coordinate.
+    weight = np.maximum((free * lengths[:, None] ** 2).sum(axis=0), 1e-300)
+    influence = rest * lengths[:, None] / weight
+    size = float(slope @ along)
+    influence = (influence - np.outer(influence @ slope / size, along)) / size
+    scatter = float(np.sum(rest**2)) / max(int(free.sum()) - len(who), 1)
+    energy = float(np.sum(np.where(free, moves, 0.0) ** 2)) / max(int(free.sum()), 1)
+    facts = (len(who), scatter if tested else 0.0, energy)
+    return _direction(usable, along / size, influence, facts)
+
+
+def _by_gap(observed: Observation, who: NDArray[np.intp], movers: int) -> Direction:
+    """Fit everybody's mean move by gap; noise averages out, whoever moved."""
+    usable, slope = observed.usable, observed.slope[observed.usable]
+    moves = (observed.X_after - observed.X)[np.ix_(who, np.flatnonzero(usable))]
+    advance, order = moves @ slope, np.argsort(observed.gap[who], kind="stable")
+    instrument = np.empty(len(who))
+    for strip in np.array_split(order, STRIPS):
+        # Everybody but oneself: else a person's own noise would come back in.
+        rest = max(len(strip) - 1, 1)
+        instrument[strip] = (advance[strip].sum() - advance[strip]) / rest
+    total = float(instrument @ advance)
+    along = instrument @ moves / total
+    rest_moves = moves - np.outer(advance, along)
+    influence = instrument[:, None] * rest_moves / total
+    across = moves - np.outer(moves @ along, along) / float(along @ along)
+    clear = advance > np.quantile(advance, 0.75)
+    scatter = float(np.sum(across[clear] ** 2)) / max(int(clear.sum()) * (len(slope) - 1), 1)
+    return _direction(usable, along, influence, (movers, scatter, float(np.mean(moves**2))))
+
+
+def _direction(
+    usable: Mask, along: Floats, influence: Floats, facts: tuple[int, float, float]
+) -> Direction:
+    covariance = influence.T @ influence
+    full, errors = np.zeros(len(usable)), np.zeros(len(usable))
+    full[usable], errors[usable] = along, np.sqrt(np.diag(covariance))
+    return Direction(full, errors, covariance, *facts, usable)
+
+
+def mean_shift(observed: Observation) -> Direction:
+    """Return the direction from two samples: the difference of their means.
+
+    Everybody's move lies on one line, so the mean move does too; bounds are not seen here.
+    """
+    usable, slope = observed.usable, observed.slope[observed.usable]
+    shift = (observed.X_after.mean(axis=0) - observed.X.mean(axis=0))[usable]
+    size = float(slope @ shift)
+    size = size if abs(size) > 1e-12 else 1e-12
+    along = shift / size
+    onto = (np.eye(len(shift)) - np.outer(along, slope)) / size
+    parts = [
+        (X[:, usable] - X[:, usable].mean(axis=0)) @ onto.T / len(X)
+        for X in (observed.X, observed.X_after)
+    ]
+    return _direction(usable, along, np.vstack(parts), (len(observed.X_after), 0.0, 0.0))
+
+
+def _movers(observed: Observation, noise: float) -> NDArray[np.intp]:
+    moved = observed.advance > CLEARLY * noise
+    if observed.recorded_exactly:
+        moved &= ~observed.still
+    return np.flatnonzero(moved & (observed.advance > NEAR_BOUND * observed.spread))
+
+
+def _with_room(observed: Observation, farthest: float) -> Mask:
+    """Return who could have moved as far as the farthest without meeting a bound."""
+    usable, slope = observed.usable, observed.slope
+    bounds = observed.actions.for_response().bounds(*observed.X.shape)
+    # Twice the move along the slope, feature by feature: weights may bend it.
+    wish = ROOM * farthest * np.abs(slope)
+    rising = slope > 0.0
+    above = np.minimum(bounds.upper, bounds.max_value - observed.X)
+    below = np.minimum(-bounds.lower, observed.X - bounds.min_value)
+    room = (np.where(rising, above, below) >= wish)[:, usable]
+    return np.asarray(room.all(axis=1), dtype=bool)
+
+
+def _interior(observed: Observation, who: NDArray[np.intp]) -> Mask:
+    """Return which cells stand at no bound after the move."""
+    bounds = observed.actions.for_response().of_rows(who).bounds(len(who), observed.X.shape[1])
+    after = observed.X_after[who]
+    moves = after - observed.X[who]
+    near = NEAR_BOUND * (1.0 + np.abs(after))
+    free: Mask = (
+        (after > bounds.min_value + near)
+        & (after < bounds.max_value - near)
+        & ((moves > bounds.lower + near) | (bounds.lower == 0.0))
+        & ((moves < bounds.upper - near) | (bounds.upper == 0.0))
+    )
+    return free
+
+
+def _rank_one(moves: Floats, free: Mask, start: Floats) -> tuple[Floats, Floats]:
+    """Return direction and lengths of the best rank-one fit to the free cells."""
+    along, weights = start / np.linalg.norm(start), free.astype(np.float64)
+    for _ in range(TURNS):
+        before = along
+        lengths = (weights * moves) @ along / np.maximum(weights @ along**2, 1e-300)
+        along = lengths @ (weights * moves) / np.maximum(lengths**2 @ weights, 1e-300)
+        along = along / np.linalg.norm(along)
+        if float(np.abs(along - before).max()) < PRECISION:
+            break
+    lengths = (weights * moves) @ along / np.maximum(weights @ along**2, 1e-300)
+    return along, lengths

@@ -1,0 +1,124 @@
+r"""Two samples without keys: the histogram of scores after, predicted from the one before.
+
+.. math:: p_k(\theta) = \frac1n \sum_i P\bigl(\text{level after in bin } k \mid g_i, \theta\bigr)
+
+Neither sample is the population. Counting :math:`n_1 n_2/(n_1+n_2)` people allows for both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.learning.people_estimation.noise import Noise
+from countermove.learning.people_estimation.observed import Observation
+
+Floats = NDArray[np.float64]
+
+BINS = 40
+"""Of levels after, equal in people."""
+CELLS = 200
+"""Of gaps before: people within one move alike."""
+AT_BOUNDARY = 1e-3
+"""Of the spread: what is this near the boundary stands on it."""
+UNBLURRED = 2e-4
+"""Of the spread: measurement noise that moves nobody to another bin."""
+
+
+class Levels:
+    """Levels (minus gaps) before in fine cells, after in bins.
+
+    Parameters
+    ----------
+    observed
+        Two samples.
+    """
+
+    def __init__(self, observed: Observation) -> None:
+        self.gap, self.spread = observed.gap, observed.spread
+        before, after = -observed.gap, -observed.gap_after
+        inner = np.quantile(np.concatenate([before, after]), np.linspace(0, 1, BINS + 1)[1:-1])
+        near = AT_BOUNDARY * self.spread
+        # People who stop on the boundary get a bin of their own.
+        inner = inner[np.abs(inner) > near]
+        self.edges = np.unique(np.concatenate([inner, [-near, near]]))
+        self.counts = np.bincount(np.searchsorted(self.edges, after), minlength=len(self.edges) + 1)
+        self.before = np.bincount(
+            np.searchsorted(self.edges, before), minlength=len(self.edges) + 1
+        ) / len(before)
+        sizes = len(before), len(after)
+        self.people = sizes[0] * sizes[1] / (sizes[0] + sizes[1])
+        self.shares = self.counts / sizes[1]
+        self._cells()
+
+    def _cells(self) -> None:
+        cuts = np.unique(np.quantile(self.gap, np.linspace(0.0, 1.0, CELLS + 1)[1:-1]))
+        self.cell = np.searchsorted(cuts, self.gap, side="right")
+        number = np.bincount(self.cell, minlength=len(cuts) + 1)
+        kept = number > 0
+        self.cell = (np.cumsum(kept) - 1)[self.cell]
+        self.number = number[kept]
+        self.middle = self.average(self.gap)
+        width = np.sqrt(np.maximum(self.average(self.gap**2) - self.middle**2, 0.0))
+        self.width: Floats = np.maximum(width, 1e-9 * self.spread)
+        order = np.argsort(self.gap, kind="stable")
+        self.typical: NDArray[np.intp] = order[np.cumsum(self.number) - (self.number + 1) // 2]
+
+    def average(self, values: Floats) -> Floats:
+        """Return the mean of people's values by cell."""
+        sums: Floats = np.bincount(self.cell, values, minlength=len(self.number)) / self.number
+        return sums
+
+    def predicted(self, mean: Floats, inside: Floats, noise: Noise, to_boundary: bool) -> Floats:
+        """Return the shares of the bins.
+
+        Parameters
+        ----------
+        mean
+            Model advance of the movers of each cell.
+        inside
+            Share of each cell whom the model moves.
+        noise
+            Without strays.
+        to_boundary
+            Whether movers of a cell all end on one point; else they keep their distances.
+        """
+        share = noise.non_movers
+        moving = inside * (1.0 - share) * self.number / self.number.sum()
+        staying = self.number / self.number.sum() - moving
+        stays = self._spread(-self.middle, np.hypot(self.width, noise.measurement), staying)
+        if noise.measurement <= UNBLURRED * self.spread:
+            # Unblurred, those who stay keep their very histogram but for the movers' part.
+            left = self._spread(-self.middle, self.width, moving)
+            stays = np.maximum(self.before - left, 0.0)
+        own = np.full(len(mean), 1e-9 * self.spread) if to_boundary else self.width
+        error = np.sqrt(own**2 + noise.measurement**2 + (noise.optimisation_error * mean) ** 2)
+        shares = stays + self._spread(mean - self.middle, error, moving)
+        result: Floats = np.maximum(shares, 1e-12) / max(float(shares.sum()), 1e-12)
+        return result
+
+    def log_likelihood(self, shares: Floats) -> float:
+        """Return the log-likelihood of the counts, as of ``people`` people."""
+        return self.people * float(self.shares @ np.log(shares))
+
+    def information(self, slopes: Floats, shares: Floats) -> Floats:
+        """Return Fisher's information, (p, p), for derivatives of the shares, (p, bins)."""
+        result: Floats = self.people * (slopes / shares) @ slopes.T
+        return result
+
+    def test(self, shares: Floats, fitted: int) -> tuple[float, float]:
+        """Return the p-value of Pearson's test, and the share of people misplaced."""
+        from scipy.stats import chi2
+
+        statistic = self.people * float(np.sum((self.shares - shares) ** 2 / shares))
+        freedom = max(int(np.sum(shares * self.people > 1.0)) - 1 - fitted, 1)
+        return (
+            float(chi2.sf(statistic, freedom)),
+            0.5 * float(np.abs(self.shares - shares).sum()),
+        )
+
+    def _spread(self, centre: Floats, deviation: Floats, mass: Floats) -> Floats:
+        from scipy.special import ndtr
+
+        below = ndtr((self.edges[:, None] - centre) / deviation) @ mass
+        return np.diff(np.concatenate([[0.0], below, [mass.sum()]]))

@@ -1,0 +1,230 @@
+"""What was learned about people, with intervals, doubts and words, and how to use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.errors import CalibrationError
+from countermove.learning.people_estimation.candidates import Interval
+from countermove.learning.people_estimation.goodness import Fit
+from countermove.learning.people_estimation.movement import reach_of
+from countermove.learning.people_estimation.noise import Noise
+from countermove.people import ActionSet, Cost, cost_from_description
+from countermove.response.base import NoResponse, Response
+from countermove.response.named import named_response
+from countermove.response.robust import RobustResponse
+
+Floats = NDArray[np.float64]
+
+NOBODY = 0.005
+"""Share of non-movers below which a training run need not know of them."""
+CLOSE = 6.0
+"""Schwarz's criterion: models nearer than this to the best one stay in the uncertainty set."""
+COLD = 0.02
+"""Temperature, as a share of the reach, at which a smoothed step is a hard one."""
+
+
+@dataclass(frozen=True)
+class WeightEstimate:
+    """The price of one feature: cost per squared unit of its move.
+
+    ``identified`` is False where the rule gave people no reason to move it, or nobody did: ``low``
+    is then all the rows say, and ``value`` a stand-in.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    identified: bool
+    per_original_unit: float | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One line of the comparison of candidate models; ``weight`` is exp(-BIC/2), normalised."""
+
+    name: str
+    criterion: float
+    weight: float
+    log_likelihood: float
+    parameters: int
+    scale: float | None
+    temperature: float | None
+
+
+@dataclass(frozen=True)
+class PeopleEstimate:
+    r"""How people answered a rule, and what a move costs them.
+
+    Attributes
+    ----------
+    response
+        ``best``, ``smooth``, ``none`` or ``drift``: the model chosen.
+    cost
+        In standardised units; None where there is none to tell.
+    scale, scale_interval
+        Price of an advance of one unit along the rule; for all features alike the
+        :math:`t` of :math:`t\lVert\delta\rVert^2`.
+    temperature, temperature_interval
+        Of the smoothed step, units of distance; None for best responders.
+    non_movers, non_movers_interval
+        Share of people who do not answer rules.
+    noise
+        All four kinds.
+    weights
+        One per feature, where they were estimated.
+    comparison
+        The candidates, best first.
+    fit
+        Test of the chosen model.
+    identified, reasons
+        Whether the rows tell the cost, and why not.
+    warnings
+        What speaks against the model, and what else the reader should know.
+    verdict
+        All of it in words.
+    n, n_after, matched, level
+        Rows, whether they were paired, level of the intervals.
+    picture
+        Observed and predicted by gap, for the figure.
+    actions
+        What was allowed.
+    """
+
+    response: str
+    cost: Cost | None
+    scale: float | None
+    scale_interval: Interval | None
+    temperature: float | None
+    temperature_interval: Interval | None
+    non_movers: float
+    non_movers_interval: Interval
+    noise: Noise
+    weights: tuple[WeightEstimate, ...]
+    comparison: tuple[Compared, ...]
+    fit: Fit
+    identified: bool
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+    verdict: str
+    n: int
+    n_after: int
+    matched: bool
+    level: float
+    picture: dict[str, Any] = field(repr=False)
+    actions: ActionSet = field(repr=False)
+
+    @property
+    def misspecified(self) -> bool:
+        """Whether the chosen model does not fit the rows."""
+        return self.fit.rejected
+
+    def population(self) -> Response:
+        """Return the people as estimated: movers, mixed with non-movers in their share.
+
+        Raises
+        ------
+        CalibrationError
+            If the rows do not tell; the message says why.
+        """
+        movers = self._movers(self._known_cost(), self.temperature)
+        if self.non_movers < NOBODY:
+            return movers
+        return RobustResponse(
+            [movers, NoResponse(movers.cost, self.actions)],
+            [1.0 - self.non_movers, self.non_movers],
+        )
+
+    def uncertainty_set(self) -> list[Response]:
+        """Return the responses the rows leave possible, for robust training.
+
+        The ends of the interval of the scale (for the smoothed step, with both ends
+        of the temperature's), and the other kind of people where it is nearly as
+        likely. Non-movers are a known share, not a doubt: they are in `population`.
+        """
+        cost, described = self._known_cost(), []
+        for kind, scale, temperature in self._corners():
+            described.append(self._movers(_scaled(cost, scale / self._scale), temperature, kind))
+        return described
+
+    def serm_parameters(self, robust: bool = False) -> dict[str, Any]:
+        """Return the ``serm`` group of parameters for the next training run."""
+        cost = self._known_cost()
+        if robust:
+            members = [_said(member, with_cost=True) for member in self.uncertainty_set()]
+            return {"cost": cost.describe(), "response": {"kind": "robust", "members": members}}
+        people = self.population()
+        if isinstance(people, RobustResponse) and people.weights is not None:
+            members = [_said(member) for member in people.members]
+            said = {"kind": "robust", "members": members, "weights": list(people.weights)}
+            return {"cost": cost.describe(), "response": said}
+        return {"cost": cost.describe(), "response": _said(people)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything, JSON-ready (open ends of intervals are None)."""
+        from countermove.learning.people_estimation.writing import estimate_json
+
+        return estimate_json(self)
+
+    def to_yaml(self, dataset: str | None = None, robust: bool = False) -> str:
+        """Return a run configuration that trains on the estimate: ``kedro run --config <file>``.
+
+        Where the rows do not tell, the text says why, and a run with it is refused.
+        """
+        from countermove.learning.people_estimation.writing import estimate_yaml
+
+        return estimate_yaml(self, dataset, robust)
+
+    @property
+    def _scale(self) -> float:
+        if self.scale is None:
+            raise CalibrationError(self.verdict)
+        return self.scale
+
+    def _known_cost(self) -> Cost:
+        if not self.identified or self.cost is None:
+            raise CalibrationError(
+                f"the cost is not identifiable from these rows: {'; '.join(self.reasons)}"
+            )
+        return self.cost
+
+    def _movers(self, cost: Cost, temperature: float | None, kind: str | None = None) -> Response:
+        return named_response(kind or self.response, cost, self.actions, temperature or 0.5)
+
+    def _corners(self) -> list[tuple[str, float, float | None]]:
+        """Return (kind, scale, temperature) at the ends of what is possible."""
+        corners: list[tuple[str, float, float | None]] = []
+        scales, heats = self.scale_interval, self.temperature_interval
+        assert scales is not None
+        for scale in (scales.low, scales.high):
+            for heat in (None,) if heats is None else (heats.low, heats.high):
+                corners.append((self.response, scale, heat))
+        for rival in self.comparison[1:]:
+            near = rival.criterion - self.comparison[0].criterion < CLOSE
+            coldest = COLD * reach_of(scales.high)
+            cold = rival.temperature is not None and rival.temperature < coldest
+            if near and rival.scale is not None and not cold:
+                corners.append((rival.name, rival.scale, rival.temperature))
+        return corners
+
+
+def _scaled(cost: Cost, factor: float) -> Cost:
+    described = cost.describe()
+    for name in ("scale", "weights"):
+        if name in described:
+            described[name] = (np.asarray(described[name]) * factor).tolist()
+            return cost_from_description(described)
+    raise CalibrationError(f"a cost of kind {described['kind']!r} has no scale")
+
+
+def _said(response: Response, with_cost: bool = False) -> dict[str, Any]:
+    """Return what a YAML file says about a response."""
+    said: dict[str, Any] = {"kind": response.name}
+    if response.name == "smooth":
+        said["temperature"] = float(getattr(response, "temperature"))  # noqa: B009
+    return said | ({"cost": response.cost.describe()} if with_cost else {})

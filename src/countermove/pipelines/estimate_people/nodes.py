@@ -1,0 +1,41 @@
+"""How people answered the last deployment, as facts, as the next run's settings and as a figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from countermove.data.schema import Schema
+from countermove.params import EstimatePeopleParameters, SermParameters
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from countermove.scores.storage import PublishedModel
+else:  # Kedro resolves annotations at start-up, and these are slow to import.
+    Figure = PublishedModel = Any
+
+
+def estimate(
+    model: PublishedModel,
+    before: pd.DataFrame,
+    after: pd.DataFrame,
+    schema: Schema,
+    serm: SermParameters,
+    estimate_people: EstimatePeopleParameters,
+) -> tuple[dict[str, Any], str, str]:
+    """Estimate behaviour and cost; write facts, and settings for a plain and a robust run."""
+    from countermove.learning.people_estimation.tables import estimate_from_tables
+
+    actions = serm.actions.build(schema, model.standardiser)
+    said = estimate_people.model_dump()
+    found = estimate_from_tables(model, before, after, schema, actions, **said)
+    return found.to_json(), found.to_yaml(schema.name), found.to_yaml(schema.name, robust=True)
+
+
+def draw(facts: dict[str, Any]) -> Figure:
+    """Draw what was seen and what the model says."""
+    from countermove.reporting.people_estimate import people_figure
+
+    return people_figure(facts)
