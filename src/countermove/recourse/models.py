@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
-from countermove.scores import PartlyLinearScore, Score
+from countermove.scores import Score
 from countermove.scores.probability import probability
 
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ def affine_slope(score: Score, movable: Mask) -> Floats | None:
     slope = score.slope()
     if slope is None:
         return None
-    if isinstance(score, PartlyLinearScore) and movable[score.fixed].any():
+    if movable[list(score.fixed)].any():
         return None
     weights: Floats = slope.detach().numpy().astype(np.float64)
     return weights

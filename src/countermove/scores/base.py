@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import torch
@@ -26,6 +27,8 @@ class Score(nn.Module, ABC):
 
     kind: ClassVar[str]
     bias: nn.Parameter
+    fixed: Sequence[int] = ()
+    """Positions of the features a slope holds fixed: the score need not be affine in them."""
 
     @property
     @abstractmethod
