@@ -172,16 +172,10 @@ def step_columns(schema: Schema) -> list[list[int]]:
     Raises
     ------
     ParameterError
-        If the schema has no series, or its series keeps the last step alone.
+        If the schema has no series.
     """
     if schema.series is None:
         raise ParameterError(no_series(schema))
-    if schema.series.steps < 2:
-        raise ParameterError(
-            f"the series of schema {schema.name!r} keeps the last step alone, so there is no "
-            "history to read: ask for more, as in `series: {…, steps: 4, shorter: repeat_first}` "
-            "(shorter says what happens to entities with fewer steps)"
-        )
     lags = {feature.name: feature.lag for feature in schema.features}
     where: dict[tuple[int, str], int] = {}
     for position, column in enumerate(schema.model_features()):

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.sources import table_hash
-from countermove.learning.evaluation import sensitivity, usual_responses, worst_accuracy
-from countermove.response import BestResponse, Response
+from countermove.learning.evaluation import sensitivity, usual_responses_to, worst_accuracy
+from countermove.response import Response
+from countermove.response.rational import rational_people
 from countermove.response.robust import members_of
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
@@ -55,7 +56,7 @@ def rule_metrics(
     """
     people = rows_of(test, schema)
     scores = {"blind": blind.score, "strategic": strategic.score}
-    usual = usual_responses(response.cost, response.actions)
+    usual = usual_responses_to(strategic.score, response)
     found = sensitivity(scores, people.X, people.y, usual).accuracies()
     stated = {
         name: worst_accuracy(score, people.X, people.y, members_of(response))
@@ -87,11 +88,17 @@ def social_measures(score: Score, people: Rows, response: Response) -> dict[str,
       favourable and who can reach one; None if nobody can;
     - recourse: share of the refused who can reach a favourable decision for less
       than it is worth; None if nobody is refused.
+
+    Rational people tell. Where the score has no slope nobody knows their answer: utility is
+    then that of the stated response, and the other two are None.
     """
-    rational = BestResponse(response.cost, response.actions)
-    price = rational.crossing_cost(score, people.X)
-    after = rational.respond(score, people.X)
-    decision = np.where(rational.decisions_after(score, people.X), 1.0, -1.0)
+    rational = rational_people(response, score, people.X)
+    if rational is None:
+        return {"utility": _utility(response, score, people.X), "burden": None, "recourse": None}
+    best, score, X = rational
+    price = best.crossing_cost(score, X)
+    after = best.respond(score, X)
+    decision = np.where(best.decisions_after(score, X), 1.0, -1.0)
     deserving = price[(people.y > 0) & np.isfinite(price)]
     refused = price > 0.0
     return {
@@ -99,6 +106,16 @@ def social_measures(score: Score, people: Rows, response: Response) -> dict[str,
         "burden": _mean(deserving),
         "recourse": _mean((decision[refused] > 0.0).astype(np.float64)),
     }
+
+
+def _utility(response: Response, score: Score, X: NDArray[np.float64]) -> float:
+    """Return the mean of decision minus cost, of the worst-off member of a robust response."""
+    found = []
+    for member in members_of(response):
+        after = member.respond(score, X, on_failure="mask")
+        decision = np.where(member.decisions_after(score, X), 1.0, -1.0)
+        found.append(float(np.mean(decision - after.cost)))
+    return min(found)
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:

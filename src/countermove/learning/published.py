@@ -37,7 +37,7 @@ def train_published(
     response
         How people are assumed to answer; ``NoResponse`` trains blind.
     training
-        Loss, optimiser and patience, as `StrategicClassifier` takes them.
+        Score, loss, optimiser and patience, as `StrategicClassifier` takes them.
     seed
         Of the run.
     """
@@ -53,7 +53,7 @@ def train_published(
             "threshold": 0.5,
             "probability_slope": classifier.probability_slope_,
             "response": response.describe(),
-            "training": dict(training),
+            "training": {key: value for key, value in training.items() if key != "score"},
             "seed": seed,
             "rows": {"train": len(learn.y), "validation": len(judge.y)},
             "best_epoch": best.epoch,

@@ -6,8 +6,6 @@ hundred thousand people need no more memory than a few thousand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
-from countermove.scores import Score
+from countermove.scores import Score, deciding
 from countermove.scores.probability import probability
 
 Floats = NDArray[np.float64]
@@ -54,17 +52,6 @@ def actions_of_model(model: Any, actions: ActionSet | None) -> ActionSet:
         f"what may people change? {type(model).__name__} knows no actions; pass "
         "actions=ActionSet(...) or ActionSet.from_schema(schema, standardiser)"
     )
-
-
-@contextmanager
-def deciding(score: Score) -> Iterator[Score]:
-    """Hold the score as it decides (evaluation mode), and put it back afterwards."""
-    before = score.training
-    score.eval()
-    try:
-        yield score
-    finally:
-        score.train(before)
 
 
 def values(score: Score, X: Floats) -> Floats:

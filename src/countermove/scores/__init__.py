@@ -1,6 +1,6 @@
 """The published score: what people see and answer."""
 
-from countermove.scores.base import Score
+from countermove.scores.base import Score, deciding
 from countermove.scores.linear import LinearScore
 from countermove.scores.mlp import MLPScore
 from countermove.scores.partly_linear import PartlyLinearScore
@@ -14,4 +14,5 @@ __all__ = [
     "RecurrentScore",
     "RepresentationScore",
     "Score",
+    "deciding",
 ]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import torch
@@ -52,14 +53,9 @@ class Score(nn.Module, ABC):
 
         It is that of the score as it decides: training noise is off.
         """
-        noisy = self.training
-        self.eval()
-        try:
-            with torch.enable_grad():
-                at = X.detach().requires_grad_()
-                (gradient,) = torch.autograd.grad(self(at).sum(), at)
-        finally:
-            self.train(noisy)
+        with deciding(self), torch.enable_grad():
+            at = X.detach().requires_grad_()
+            (gradient,) = torch.autograd.grad(self(at).sum(), at)
         return gradient
 
     @abstractmethod
@@ -90,3 +86,14 @@ class Score(nn.Module, ABC):
         with torch.no_grad():
             shifted.bias.sub_(math.log(probability / (1.0 - probability)) / slope)
         return shifted
+
+
+@contextmanager
+def deciding(score: Score) -> Iterator[Score]:
+    """Hold a score as it decides, its training noise off, and put it back afterwards."""
+    noisy = score.training
+    score.eval()
+    try:
+        yield score
+    finally:
+        score.train(noisy)

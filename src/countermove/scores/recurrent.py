@@ -95,7 +95,7 @@ class RecurrentScore(Score):
         Raises
         ------
         ParameterError
-            If the schema has no series, or its series keeps no history.
+            If the schema has no series.
         """
         return cls(step_columns(schema), width, generator)
 
