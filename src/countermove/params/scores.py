@@ -32,7 +32,7 @@ class PartlyLinearScoreParameters(Parameters):
     """Linear in what people can change, a network of what they cannot."""
 
     kind: Literal["partly_linear"]
-    hidden: Widths = [16]
+    hidden: Widths = Field([16])
     activation: Smooth | Literal["relu"] = "tanh"
 
     def build(self, schema: Schema, actions: ActionSet, seed: int) -> Score | None:
@@ -73,7 +73,7 @@ class MLPScoreParameters(Parameters):
     """A network of everything; people climb it (``response: {kind: ascent}``)."""
 
     kind: Literal["mlp"]
-    hidden: Widths = [16]
+    hidden: Widths = Field([16])
     activation: Smooth = "tanh"
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
 

@@ -169,51 +169,61 @@ def polish(problem: Climb, action: Tensor, steps: int, tolerance: float) -> Stop
     action, multiplier = action.clone(), action.new_zeros(n)
     residual = action.new_full((n,), torch.inf)
     concave = torch.zeros(n, dtype=torch.bool)
+    length = action.new_ones(n)
     live = torch.arange(n)
     for _ in range(steps):
         part = problem.of_rows(live)
-        at, mult, rest, strict = _newton(part, action[live])
+        at, mult, rest, strict, longest = _newton(part, action[live], length[live])
         action[live], multiplier[live], residual[live], concave[live] = at, mult, rest, strict
+        length[live] = longest
         live = live[(rest > tolerance) & torch.isfinite(rest)]
         if not len(live):
             break
     return Stop(action, multiplier, residual, concave)
 
 
-def _newton(problem: Climb, action: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Take one proximal step, which finds the active bounds, then Newton's step along them."""
-    value, gradient = problem.ascent(action)
-    utility = value - problem.kinked(action)
-    one = torch.ones_like(value)
-    # A proximal step no longer than the curvature allows never descends; backtrack to it.
-    step, target = one, action
-    for _ in range(HALVINGS):
-        target, _ = problem.nearest(action + step[:, None] * gradient, step)
-        reached = problem.smooth(target).detach() - problem.kinked(target)
-        worse = reached < utility - ROUNDING * (1.0 + utility.abs())
-        if not worse.any():
-            break
-        step = torch.where(worse, SHRINKAGE * step, step)
-    target = torch.where(worse[:, None], action, target)
+def _newton(problem: Climb, action: Tensor, length: Tensor) -> tuple[Tensor, ...]:
+    """Take one proximal step, which finds the active bounds, then Newton's step along them.
+
+    Returns the action, the kink's multiplier, the residual, whether the maximum is strict,
+    and the longest proximal step the curvature allows (``length`` is the one found before).
+    """
+    target = _proximal(problem, action, length)
     base, slope = problem.ascent(target)
     base = base - problem.kinked(target)
-    full, multiplier = problem.nearest(target + slope, one)
-    residual = (full - target).abs().amax(1) if full.shape[1] else torch.zeros_like(base)
+    full, multiplier = problem.nearest(target + slope, torch.ones_like(base))
+    residual = torch.zeros_like(base)
+    if full.shape[1]:
+        residual = (full - target).abs().amax(1)
     system = Tangent.at(problem, target, slope, multiplier)
     ahead = system.solve(system.along(slope))
     # Near the top utilities differ by less than rounding; the gradient still knows the way.
     rounding = ROUNDING * (1.0 + base.abs())
-    length = torch.ones_like(base)
-    best = target
+    share, best = torch.ones_like(base), target
     for _ in range(8):
-        tried = (target + length[:, None] * ahead).clamp(problem.lower, problem.upper)
+        tried = (target + share[:, None] * ahead).clamp(problem.lower, problem.upper)
         risen = problem.smooth(tried).detach() - problem.kinked(tried) >= base - rounding
-        best = torch.where((risen & (length > 0.0))[:, None], tried, best)
-        length = torch.where(risen, 0.0, SHRINKAGE * length)
+        best = torch.where((risen & (share > 0.0))[:, None], tried, best)
+        share = torch.where(risen, 0.0, SHRINKAGE * share)
         if bool(risen.all()):
             break
-    done = residual <= 0.0
-    return torch.where(done[:, None], target, best), multiplier, residual, system.concave
+    steepest = system.curvature.abs().sum(2)
+    steepest = steepest.amax(1) if steepest.shape[1] else torch.zeros_like(base)
+    return best, multiplier, residual, system.concave, 1.0 / steepest.clamp(min=1.0)
+
+
+def _proximal(problem: Climb, action: Tensor, length: Tensor) -> Tensor:
+    """Return a proximal step that does not descend, no longer than ``length``."""
+    value, gradient = problem.ascent(action)
+    utility = value - problem.kinked(action)
+    least = utility - ROUNDING * (1.0 + utility.abs())
+    for _ in range(HALVINGS):
+        target, _ = problem.nearest(action + length[:, None] * gradient, length)
+        worse = problem.smooth(target).detach() - problem.kinked(target) < least
+        if not worse.any():
+            return target
+        length = torch.where(worse, SHRINKAGE * length, length)
+    return torch.where(worse[:, None], action, target)
 
 
 @dataclass(frozen=True)

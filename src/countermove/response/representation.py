@@ -53,7 +53,7 @@ class RepresentationResponse(Response):
         return self.inner.respond(known.head(), self._places(known, X), on_failure)
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
-        """Return the inner response's training signal; gradients flow through the representation."""
+        """Return the inner response's training signal, differentiable through φ."""
         known = represented(score)
         people(X, score)
         return self.inner.scores_after(known.head(), known.represent(X))
