@@ -57,7 +57,7 @@ def test_gradients_reach_features_and_network(name):
 
 
 def test_the_published_gradient_differentiates_the_last_proxy_only():
-    """Not a derivative of the answer (factors of 0.44 to 1.26), but one that reaches the network."""
+    """No derivative of the answer (factors of 0.44 to 1.26), but it reaches the network."""
     rule = score()
     RepresentationResponse(INNER["published"]).scores_after(rule, people()).sum().backward()
     assert all(weight.grad.abs().max() > 0.0 for weight in rule.weights)

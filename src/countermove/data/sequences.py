@@ -189,6 +189,21 @@ def step_columns(schema: Schema) -> list[list[int]]:
     ]
 
 
+def with_steps(schema: Schema, steps: int) -> Schema:
+    """Return the schema with another number of steps; shorter histories repeat their first one.
+
+    Raises
+    ------
+    ParameterError
+        If the schema has no series.
+    """
+    if schema.series is None:
+        raise ParameterError(no_series(schema))
+    mapping = schema.to_mapping()
+    mapping["series"] |= {"steps": steps, "shorter": "repeat_first"}
+    return Schema.from_mapping(schema.name, mapping)
+
+
 def no_series(schema: Schema) -> str:
     """Say what a schema without a series lacks."""
     return (

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from countermove.errors import ParameterError
 from countermove.params.base import Parameters
 
 if TYPE_CHECKING:
@@ -59,13 +58,6 @@ class RecurrentScoreParameters(Parameters):
         from countermove.randomness import torch_generator
         from countermove.scores import RecurrentScore
 
-        if schema.series is not None and schema.series.steps < 2:
-            raise ParameterError(
-                f"the series of schema {schema.name!r} keeps the last step alone, so a recurrent "
-                "score has no history to read: ask for more in the schema, as in `series: {…, "
-                "steps: 4, shorter: repeat_first}` (shorter says what becomes of entities with "
-                "fewer steps)"
-            )
         return RecurrentScore.of_schema(schema, self.width, torch_generator(seed, "start"))
 
 
