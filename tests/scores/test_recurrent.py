@@ -127,3 +127,10 @@ def test_the_start_is_the_papers_and_depends_on_the_generator_only():
     assert first.inputs.abs().max() <= 82**-0.5
     assert first.memory.abs().max() <= 10**-0.5
     assert first.bias.item() == 0.0
+
+
+def test_the_bias_is_not_learned_twice():
+    """The offset of the last step is the intercept already."""
+    score = RecurrentScore.of_sequences(2, 2, generator=draws())
+    assert not score.bias.requires_grad
+    assert all(p.requires_grad for name, p in score.named_parameters() if name != "bias")

@@ -44,8 +44,9 @@ class StrategicClassifier(ScoreClassifier):
         the n rows given to ``fit`` (followed by those of ``validation``, if given).
     response
         ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` (blind training), ``"ascent"`` (for
-        scores that are not affine in what moves), a `Response`, or a robust population: a list of these or ``{"kind": "robust",
-        "members": [...]}`` (see `countermove.learning.populations.population`).
+        scores that are not affine in what moves), a `Response`, or a robust population: a list
+        of these or ``{"kind": "robust", "members": [...]}`` (see
+        `countermove.learning.populations.population`).
     temperature, eval_temperature
         Of the smoothed step in training, and in early stopping and evaluation
         (None: the same), for responses given by name.

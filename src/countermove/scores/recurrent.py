@@ -30,6 +30,9 @@ class RecurrentScore(Score):
 
     Rows are flat: the table ``steps`` says which columns are which step. The slope is
     :math:`W^\top u` on the last step and zero on the history, which people cannot rewrite.
+    :math:`u \cdot a` is the intercept that is learned; ``bias`` :math:`b` is zero until a
+    threshold or a calibrated intercept is folded into it. (Learned beside it, as one more
+    parameter for the same thing, it makes the steps along the intercept twice as long.)
 
     Parameters
     ----------
@@ -42,8 +45,7 @@ class RecurrentScore(Score):
         Size of the state :math:`h`.
     generator
         Draws :math:`V, u, a \sim U(-1, 1)/\sqrt{\text{width}}` and
-        :math:`W \sim U(-1, 1)/\sqrt d` (the SERM experiments' start; :math:`b = 0`, which they
-        do not have); without one the draws are those of seed 0, the same every time.
+        :math:`W \sim U(-1, 1)/\sqrt d` (the SERM experiments' start); without one the draws are those of seed 0, the same every time.
     """
 
     kind: ClassVar[str] = "recurrent"
@@ -67,7 +69,7 @@ class RecurrentScore(Score):
         self.inputs = empty(self.width, n_inputs)
         self.memory = empty(self.width, self.width)
         self.offset, self.weight = empty(self.width), empty(self.width)
-        self.bias = nn.Parameter(torch.zeros((), dtype=torch.float64))
+        self.bias = nn.Parameter(torch.zeros((), dtype=torch.float64), requires_grad=False)
         self._draw(torch_generator(0, "recurrent start") if generator is None else generator)
 
     @classmethod
