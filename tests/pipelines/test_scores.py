@@ -16,7 +16,7 @@ def put_firms(project, series) -> None:
     """Write a table of firms over years, and its schema."""
     rng = np.random.default_rng(0)
     rows = []
-    for firm in range(300):
+    for firm in range(600):
         debts = rng.normal(size=rng.integers(2, 6))
         calm = rng.normal(size=len(debts))
         good = int(-debts[-1] + np.tanh(2.0 * calm[-2]) > 0.0)

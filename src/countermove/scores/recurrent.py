@@ -45,7 +45,8 @@ class RecurrentScore(Score):
         Size of the state :math:`h`.
     generator
         Draws :math:`V, u, a \sim U(-1, 1)/\sqrt{\text{width}}` and
-        :math:`W \sim U(-1, 1)/\sqrt d` (the SERM experiments' start); without one the draws are those of seed 0, the same every time.
+        :math:`W \sim U(-1, 1)/\sqrt d` (the SERM experiments' start); without one the draws
+        are those of seed 0, the same every time.
     """
 
     kind: ClassVar[str] = "recurrent"
