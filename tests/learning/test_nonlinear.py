@@ -48,6 +48,7 @@ def climbed():
     return blind, rule, people
 
 
+@pytest.mark.slow
 def test_a_network_is_trained_for_people_who_climb_it(climbed):
     blind, rule, people = climbed
     X, y = ring(200, seed=1)
@@ -59,6 +60,7 @@ def test_a_network_is_trained_for_people_who_climb_it(climbed):
     assert aware > unaware + 0.10
 
 
+@pytest.mark.slow
 def test_people_who_climb_a_ring_are_measured_against_a_grid(climbed):
     _, rule, people = climbed
     gap = people.optimality_gap(rule.score_, ring(40, seed=2)[0])
@@ -68,10 +70,10 @@ def test_people_who_climb_a_ring_are_measured_against_a_grid(climbed):
 
 
 def test_a_blind_start_and_a_choice_work_without_a_slope():
-    X, y = ring(80)
-    score = MLPScore(2, (6,), dropout=0.0, generator=draws())
+    X, y = ring(50)
+    score = MLPScore(2, (4,), dropout=0.0, generator=draws())
     people = AscentResponse(temperature=0.5, random_starts=0)
-    rule = StrategicClassifier(score, response=people, max_epochs=2, batch_size=80).fit(X, y)
+    rule = StrategicClassifier(score, response=people, max_epochs=2, batch_size=50).fit(X, y)
     assert rule.choice_.kept in ("trained", "blind")
     assert not rule.choice_.alike
     assert rule.score_after_response(X, y) >= max(y.mean(), 1.0 - y.mean()) - 0.02
@@ -87,7 +89,7 @@ def test_a_recurrent_rule_restores_the_benchmark_where_all_reach_alike():
     X, y = series(500)
     fresh, labels = series(400, seed=1)
     score = RecurrentScore.of_sequences(3, 2, width=6, generator=draws())
-    settings = {"max_epochs": 25, "learning_rate": 0.05, "batch_size": 50}
+    settings = {"max_epochs": 15, "learning_rate": 0.05, "batch_size": 50}
     blind = StrategicClassifier(score, response="none", **settings).fit(X, y)
     rule = StrategicClassifier(score, response="best", **settings).fit(X, y)
     assert rule.choice_.alike
@@ -126,6 +128,7 @@ def test_the_usual_responses_follow_the_score():
     assert isinstance(found["none"], NoResponse)
 
 
+@pytest.mark.slow
 def test_a_comparison_shifts_by_what_people_gain():
     X, y = ring(90)
     signs = np.where(y > 0, 1.0, -1.0)
