@@ -78,6 +78,10 @@ def test_the_whole_chain_walks_with_a_network(project, score):
     climbing = "ascent_0.5" in metrics["accuracy"]["sensitivity"]
     assert climbing == ("mlp" in score)
     assert (metrics["social"]["burden"] is None) == climbing
+    assert ("ascent" in metrics) == climbing
+    if climbing:
+        assert metrics["ascent"]["converged"] > 0.95
+        assert 0.0 <= metrics["ascent"]["gap"] < 0.1
     assert (project.path / "data/08_reporting/tiny/report.html").exists()
 
 

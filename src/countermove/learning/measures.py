@@ -17,12 +17,14 @@ from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.sources import table_hash
 from countermove.learning.evaluation import sensitivity, usual_responses_to, worst_accuracy
-from countermove.response import Response
+from countermove.response import AscentResponse, Response
 from countermove.response.rational import rational_people
 from countermove.response.robust import members_of
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
 
+MEASURED = 200
+"""People whose answers by ascent are compared with a longer search: shares to three points."""
 PACKAGES = ("countermove", "kedro", "torch", "numpy", "pandas", "scikit-learn")
 
 
@@ -77,7 +79,7 @@ def rule_metrics(
         "seed": strategic.about["seed"],
         "versions": {name: version(name) for name in PACKAGES},
         "data_hash": table_hash(typed),
-    }
+    } | climbing_measures(strategic.score, people, response)
 
 
 def social_measures(score: Score, people: Rows, response: Response) -> dict[str, float | None]:
@@ -105,6 +107,30 @@ def social_measures(score: Score, people: Rows, response: Response) -> dict[str,
         "utility": float(np.mean(decision - after.cost)),
         "burden": _mean(deserving),
         "recourse": _mean((decision[refused] > 0.0).astype(np.float64)),
+    }
+
+
+def climbing_measures(score: Score, people: Rows, response: Response) -> dict[str, Any]:
+    """Return under ``ascent`` how sure answers found by ascent are; nothing for other people.
+
+    ``converged`` is the share who reached a maximum, ``gap`` the largest utility known to be
+    missing and ``share`` the part of the people it is missing for (see `OptimalityGap`).
+    """
+    climbers = [member for member in members_of(response) if isinstance(member, AscentResponse)]
+    if not climbers:
+        return {}
+    X, climber = people.X[:MEASURED], climbers[0].of_rows(range(min(MEASURED, len(people.X))))
+    found = climber.optimality_gap(score, X)
+    answers = climber.respond(score, X, on_failure="mask")
+    return {
+        "ascent": {
+            "converged": float(answers.converged.mean()),
+            "gap": found.worst,
+            "share": found.share,
+            "against": found.against,
+            "exact": found.exact,
+            "people": len(X),
+        }
     }
 
 
