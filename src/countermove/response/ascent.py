@@ -132,7 +132,7 @@ class AscentResponse(Response):
         """Return the score at the answer.
 
         People whose climb stopped early are judged where it stopped, and their move is
-        held fixed in the gradient; if that is more than one in twenty, it is an error.
+        held fixed in the gradient; more of them than one in twenty (and than one) are an error.
         """
         rows = people(X, score)
         problem, stop = self.solve(score, rows)
