@@ -221,6 +221,12 @@ def test_any_table_without_gaps_is_drafted_soundly_or_refused(data: st.DataObjec
     clean(table, draft.schema)
 
 
+@pytest.mark.parametrize("name", ["0\x85", "a\u2028b", "tab\tand\nbreak"])
+def test_names_with_line_breaks_of_any_sort_are_spelled_out(name: str) -> None:
+    table = pd.DataFrame({name: ["1", "2", "3"] * 4, "y": ["0", "1"] * 6}, dtype="str")
+    assert yaml.safe_load(draft_schema(table, "any", label="y").text)["features"].keys() == {name}
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -16,7 +16,13 @@ from countermove.people import (
     QuadraticCost,
     WeightedQuadraticCost,
 )
-from countermove.response import BestResponse, NoResponse, RobustResponse, ScalarResponse
+from countermove.response import (
+    AscentResponse,
+    BestResponse,
+    NoResponse,
+    RobustResponse,
+    ScalarResponse,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +46,7 @@ def test_every_cost_is_built_by_kind(said, cost):
         ({"kind": "smooth", "temperature": 0.2, "start": "stay"}, ScalarResponse),
         ({"kind": "published"}, ScalarResponse),
         ({"kind": "none"}, NoResponse),
+        ({"kind": "ascent", "temperature": 0.3, "random_starts": 0}, AscentResponse),
         ({"kind": "robust", "members": [{"kind": "best"}, {"kind": "smooth"}]}, RobustResponse),
     ],
 )
@@ -56,6 +63,10 @@ def test_every_response_is_built_by_kind(said, response):
         {"cost": {"kind": "cubic"}},
         {"cost": {"scale": -1, "kind": "quadratic"}},
         {"training": {"max_epochs": 0}},
+        {"score": {"kind": "forest"}},
+        {"score": {"kind": "recurrent", "width": 0}},
+        {"score": {"kind": "mlp", "activation": "relu"}, "response": {"kind": "ascent"}},
+        {"score": {"kind": "mlp"}, "response": {"kind": "best"}},
         {"response": {"kind": "robust", "members": [{"kind": "best"}]}},
     ],
 )

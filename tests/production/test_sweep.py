@@ -91,4 +91,7 @@ def test_paper_configurations_are_valid(path):
     assert list(said["params"]) == [group]
     parameters = GROUPS[group].model_validate(said["params"][group])
     assert parameters.name == path.stem
-    assert parameters.build().datasets == parameters.datasets
+    built = parameters.build()
+    for told in ("dataset", "datasets", "experiment"):
+        if hasattr(parameters, told) and hasattr(built, told):
+            assert getattr(built, told) == getattr(parameters, told)

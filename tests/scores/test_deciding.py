@@ -8,7 +8,7 @@ import torch
 
 from countermove.errors import ParameterError
 from countermove.scores import LinearScore, MLPScore
-from countermove.scores.deciding import SLICE, deciding, score_of, values
+from countermove.scores.reading import SLICE, deciding, score_of, values
 
 
 def test_values_are_those_without_dropout_and_training_goes_on():

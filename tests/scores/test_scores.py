@@ -6,21 +6,29 @@ import pytest
 import torch
 
 from countermove.errors import ParameterError
-from countermove.scores import LinearScore, MLPScore, PartlyLinearScore
+from countermove.scores import (
+    LinearScore,
+    MLPScore,
+    PartlyLinearScore,
+    RecurrentScore,
+    RepresentationScore,
+)
 
 
 def people(n: int = 50, d: int = 4) -> torch.Tensor:
     return torch.randn(n, d, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-@pytest.fixture(params=["linear", "partly_linear", "mlp"])
+@pytest.fixture(params=["linear", "partly_linear", "mlp", "recurrent", "representation"])
 def score(request):
     draws = torch.Generator().manual_seed(0)
-    if request.param == "mlp":
-        return MLPScore(4, hidden=(8, 8), generator=draws)
-    if request.param == "linear":
-        return LinearScore(4, draws)
-    return PartlyLinearScore(4, movable=[0, 2], hidden=(8,), generator=draws)
+    return {
+        "linear": lambda: LinearScore(4, draws),
+        "partly_linear": lambda: PartlyLinearScore(4, [0, 2], hidden=(8,), generator=draws),
+        "mlp": lambda: MLPScore(4, hidden=(8, 8), generator=draws),
+        "recurrent": lambda: RecurrentScore([[1, 3], [0, 2]], generator=draws),
+        "representation": lambda: RepresentationScore(4, (8, 3), generator=draws),
+    }[request.param]()
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.8])
@@ -45,12 +53,12 @@ def test_threshold_outside_the_unit_interval_is_refused(score, threshold):
 def test_slope_is_the_gradient_over_movable_features(score):
     X = people().requires_grad_()
     (gradient,) = torch.autograd.grad(score(X).sum(), X)
-    if score.kind == "mlp":
+    if score.kind in ("mlp", "representation"):
         # No direction serves everybody, so there is no slope to give.
         assert score.slope() is None
         assert not torch.allclose(gradient[0], gradient[1])
         return
-    movable = [0, 2] if score.kind == "partly_linear" else [0, 1, 2, 3]
+    movable = [j for j in range(4) if j not in score.fixed]
     expected = gradient[:, movable]
     assert torch.allclose(score.slope()[movable].expand_as(expected), expected)
 

@@ -8,7 +8,14 @@ import torch
 
 from countermove.data.standardise import Standardiser
 from countermove.errors import ModelFileError
-from countermove.scores import LinearScore, MLPScore, PartlyLinearScore, storage
+from countermove.scores import (
+    LinearScore,
+    MLPScore,
+    PartlyLinearScore,
+    RecurrentScore,
+    RepresentationScore,
+    storage,
+)
 from countermove.scores.storage import DESCRIPTION, WEIGHTS, PublishedModel, load_model, save_model
 
 
@@ -18,6 +25,8 @@ def model(kind: str = "linear") -> PublishedModel:
         "linear": lambda: LinearScore(3, draws),
         "partly_linear": lambda: PartlyLinearScore(3, movable=[1], hidden=(4, 4), generator=draws),
         "mlp": lambda: MLPScore(3, (5, 4), "relu", 0.2, draws),
+        "recurrent": lambda: RecurrentScore([[2], [0], [1]], 4, draws),
+        "representation": lambda: RepresentationScore(3, (5, 2), "elu", draws),
     }[kind]()
     unit = Standardiser(np.array([0.1, 1 / 3, 2.0]), np.array([1.0, 0.7, 3.0]), ("a", "b", "c"))
     return PublishedModel(score, unit, "digest", {"threshold": 0.5})
@@ -30,7 +39,7 @@ def stored(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["linear", "partly_linear", "mlp"])
+@pytest.mark.parametrize("kind", storage._KINDS)
 def test_round_trip_is_exact(tmp_path, kind):
     saved = model(kind)
     save_model(saved, tmp_path / "m")

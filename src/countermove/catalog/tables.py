@@ -91,17 +91,24 @@ class TablesDataset(AbstractDataset[None, Any]):
         self._schemas = Path(schemas["path"])
         self.metadata = metadata
 
-    def load(self) -> Callable[[str], tuple[pd.DataFrame, Schema]]:
-        """Return a function from a dataset's name to its typed table and schema."""
+    def load(self) -> Callable[..., tuple[pd.DataFrame, Schema]]:
+        """Return a function from a dataset's name to its typed table and schema.
+
+        Its second argument, ``steps``, is the number of steps of a series (None: the schema's).
+        """
         return self._typed
 
     def save(self, data: None) -> None:
         """Refuse: raw data is never written."""
         raise DatasetError("raw tables are read-only")
 
-    def _typed(self, name: str) -> tuple[pd.DataFrame, Schema]:
+    def _typed(self, name: str, steps: int | None = None) -> tuple[pd.DataFrame, Schema]:
         check_dataset_name(name, self._schemas)
         schema = load_schema(name, self._schemas)
+        if steps is not None:
+            from countermove.data.sequences import with_steps
+
+            schema = with_steps(schema, steps)
         return clean(read_raw(name, self._folder, schema), schema), schema
 
     def _describe(self) -> dict[str, Any]:

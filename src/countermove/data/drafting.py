@@ -213,8 +213,8 @@ def _todo(reasons: Iterable[str]) -> str:
 def _scalar(value: object) -> str:
     """Return a value as YAML on one line."""
     text = _dumped(value, style=None)
-    # Line breaks in a name or word: only double quotes spell them out.
-    return _dumped(value, style='"') if "\n" in text else text
+    # Line breaks of any sort in a name or word: only double quotes spell them out.
+    return _dumped(value, style='"') if len(text.splitlines()) > 1 else text
 
 
 def _dumped(value: object, style: str | None) -> str:

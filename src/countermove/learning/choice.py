@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from countermove.learning.populations import Population
 from countermove.response.base import NoResponse, Response
-from countermove.response.best import BestResponse
+from countermove.response.rational import rational_people
 from countermove.scores import Score
 
 Floats = NDArray[np.float64]
@@ -99,11 +99,14 @@ def all_reach_alike(score: Score, members: tuple[Response, ...], X: Floats) -> b
         return False
     if isinstance(members[0], NoResponse):
         return True
-    rational = BestResponse(members[0].cost, members[0].actions)
-    rows = torch.from_numpy(X)
+    rational = rational_people(members[0], score, X)
+    if rational is None:
+        # A score that bends is reached differently from everywhere.
+        return False
+    rule, rows = rational.score, torch.from_numpy(rational.rows)
     with torch.no_grad():
-        reach = rational.scores_after(score, rows) - score(rows)
-        size = 1.0 + score(rows).abs().max()
+        reach = rational.response.scores_after(rule, rows) - rule(rows)
+        size = 1.0 + rule(rows).abs().max()
     return float(reach.max() - reach.min()) <= ALIKE * float(size + reach.abs().max())
 
 

@@ -45,9 +45,10 @@ class StrategicClassifier(ScoreClassifier):
         rule, of an `UnknownCost` the worst counts. Bounds of shape (n, d) belong to
         the n rows given to ``fit`` (followed by those of ``validation``, if given).
     response
-        ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` (blind training), a
-        `Response`, or a robust population: a list of these or ``{"kind": "robust",
-        "members": [...]}`` (see `countermove.learning.populations.population`).
+        ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` (blind training), ``"ascent"`` (for
+        scores that are not affine in what moves), a `Response`, or a robust population: a list
+        of these or ``{"kind": "robust", "members": [...]}`` (see
+        `countermove.learning.populations.population`).
     temperature, eval_temperature
         Of the smoothed step in training, and in early stopping and evaluation
         (None: the same), for responses given by name.

@@ -51,7 +51,8 @@ class Comparison:
     blind
         The blind rule as it is.
     shifted_blind
-        The blind rule, its bar raised by what best responders can reach.
+        The blind rule, its bar raised by what best responders can reach (by what people
+        gain, where the score has no slope).
     bias_search
         The blind direction with the best intercept for the population.
     strategic
@@ -101,10 +102,12 @@ def compare(
         cost=cost, actions=actions, **(settings | {"response": response})
     ).fit(*split.train, validation=split.validation)
     people = judging_population(response, cost, actions, settings)
-    rational = BestResponse(cost, actions)
+    shifters = people.members[0]
+    if blind.score_.slope() is not None:
+        shifters = BestResponse(cost, actions)
     rules = {
         "blind": blind.score_,
-        "shifted_blind": shifted_blind(blind.score_, rational, split.known[0]),
+        "shifted_blind": shifted_blind(blind.score_, shifters, split.known[0]),
         "bias_search": bias_search(blind.score_, people.members, *split.known),
         "strategic": strategic.score_,
     }

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+TEMPERATURES = (0.2, 0.5, 1.0)
+"""At which every report lets people answer."""
+
 
 @dataclass(frozen=True)
 class AccuracyUnderResponse:
@@ -134,7 +137,7 @@ def stated_accuracy(score: Score, X: Floats, y: Floats, response: Response) -> f
 def usual_responses(
     cost: Cost | None = None,
     actions: ActionSet | None = None,
-    temperatures: Sequence[float] = (0.2, 0.5, 1.0),
+    temperatures: Sequence[float] = TEMPERATURES,
     **extra: Response,
 ) -> dict[str, Response]:
     """Return the populations every report shows: nobody moves, best, smooth, published."""
@@ -147,3 +150,20 @@ def usual_responses(
     responses |= {f"smooth_{value:g}": made("smooth", value) for value in temperatures}
     responses["published"] = made("published", 0.2)
     return responses | extra
+
+
+def usual_responses_to(score: Score, response: Response) -> dict[str, Response]:
+    """Return the populations of a report on a score, with a response's cost and actions.
+
+    A score without a slope can only be climbed: `usual_responses` then become nobody moving
+    and ``ascent`` at the same temperatures.
+    """
+    from countermove.response import AscentResponse
+
+    if score.slope() is not None:
+        return usual_responses(response.cost, response.actions)
+    climbing = {
+        f"ascent_{value:g}": AscentResponse(response.cost, response.actions, value)
+        for value in TEMPERATURES
+    }
+    return {"none": NoResponse(), **climbing}

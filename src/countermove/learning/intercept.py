@@ -17,8 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from countermove.errors import ParameterError
-from countermove.response.base import NoResponse, Response
-from countermove.response.best import BestResponse
+from countermove.response.base import Response
 from countermove.scores import Score
 
 Floats = NDArray[np.float64]
@@ -32,6 +31,10 @@ GLOBAL_PROBES = 48
 """Rules tried over the whole range: no bracket then holds more than about 1/24 of the people."""
 LOCAL_PROBES = 24
 """Rules tried around the best: resolves it to a few people in a thousand."""
+
+SELDOM = 3
+"""Costly responses are asked this many times less often: brackets of an eighth of the people,
+and the best one resolved to some per cent."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ def best_shift(
     Exact for ``none`` and ``best``, where people's thresholds are known in closed
     form; otherwise thresholds are bracketed by probing rules and the best probe
     is resolved locally. Ties go to the shift farthest from any person's threshold.
+    Answers found by ascent are local maxima, for which "raising it only ever helps" is not
+    proven: there the cut is the best of a search, not of all shifts.
     """
     if not responses:
         raise ParameterError("a bias search needs at least one response")
@@ -164,15 +169,14 @@ def _accuracy_curve(thresholds: Floats, y: Floats, shifts: Floats) -> Floats:
 
 def _thresholds(score: Score, response: Response, X: Floats, y: Floats) -> Floats:
     """Return, per person, the shift from which on they are accepted."""
-    if isinstance(response, NoResponse | BestResponse):
-        # What a rational person can reach does not depend on the intercept.
+    if response.exact_reach:
         with torch.no_grad():
             exact: Floats = -response.scores_after(score, torch.from_numpy(X)).numpy()
         return exact
-    probes = _Probes(score, response, X)
-    probes.bisect(GLOBAL_PROBES)
+    probes, seldom = _Probes(score, response, X), SELDOM if response.costly else 1
+    probes.bisect(GLOBAL_PROBES // seldom)
     best = best_cut([probes.thresholds()], y).shift
-    probes.bisect(LOCAL_PROBES, around=best)
+    probes.bisect(LOCAL_PROBES // seldom, around=best)
     return probes.thresholds()
 
 

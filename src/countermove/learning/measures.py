@@ -10,11 +10,15 @@ import pandas as pd
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.sources import table_hash
-from countermove.learning.evaluation import sensitivity, stated_accuracy, usual_responses
+from countermove.learning.evaluation import sensitivity, stated_accuracy, usual_responses_to
 from countermove.learning.social import social_report
-from countermove.response import Response
+from countermove.response import AscentResponse, Response
+from countermove.response.robust import members_of
+from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
 
+MEASURED = 200
+"""People whose answers by ascent are compared with a longer search: shares to three points."""
 PACKAGES = ("countermove", "kedro", "torch", "numpy", "pandas", "scikit-learn")
 
 
@@ -48,7 +52,7 @@ def rule_metrics(
     """
     people = rows_of(test, schema)
     scores = {"blind": blind.score, "strategic": strategic.score}
-    usual = usual_responses(response.cost, response.actions)
+    usual = usual_responses_to(strategic.score, response)
     found = sensitivity(scores, people.X, people.y, usual).accuracies()
     stated = {
         name: stated_accuracy(score, people.X, people.y, response)
@@ -69,7 +73,7 @@ def rule_metrics(
         "seed": strategic.about["seed"],
         "versions": {name: version(name) for name in PACKAGES},
         "data_hash": table_hash(typed),
-    }
+    } | climbing_measures(strategic.score, people, response)
 
 
 def _social(
@@ -84,3 +88,27 @@ def _social(
     found = social_report(scores, people.X, people.y, people.groups, response)
     published = found["by_model"]["calibrated"]
     return {name: published[name] for name in ("utility", "burden", "recourse")} | found
+
+
+def climbing_measures(score: Score, people: Rows, response: Response) -> dict[str, Any]:
+    """Return under ``ascent`` how sure answers found by ascent are; nothing for other people.
+
+    ``converged`` is the share who reached a maximum, ``gap`` the largest utility known to be
+    missing and ``share`` the part of the people it is missing for (see `OptimalityGap`).
+    """
+    climbers = [member for member in members_of(response) if isinstance(member, AscentResponse)]
+    if not climbers:
+        return {}
+    X, climber = people.X[:MEASURED], climbers[0].of_rows(range(min(MEASURED, len(people.X))))
+    found = climber.optimality_gap(score, X)
+    answers = climber.respond(score, X, on_failure="mask")
+    return {
+        "ascent": {
+            "converged": float(answers.converged.mean()),
+            "gap": found.worst,
+            "share": found.share,
+            "against": found.against,
+            "exact": found.exact,
+            "people": len(X),
+        }
+    }

@@ -79,7 +79,7 @@ def population(
     Parameters
     ----------
     response
-        ``"best"``, ``"smooth"``, ``"published"`` or ``"none"``; a `Response`; a
+        ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` or ``"ascent"``; a `Response`; a
         mapping ``{"kind": name, "temperature": …}``; or a robust one, either a
         list of these or ``{"kind": "robust", "members": [...], "weights": [...],
         "softness": …}``.

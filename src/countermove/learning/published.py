@@ -39,7 +39,7 @@ def train_published(
     response
         How people are assumed to answer; ``NoResponse`` trains blind.
     training
-        Loss, optimiser and patience, as `StrategicClassifier` takes them.
+        Score, loss, optimiser and patience, as `StrategicClassifier` takes them.
     seed
         Of the run.
     regulariser
@@ -60,7 +60,7 @@ def train_published(
             "probability_slope": classifier.probability_slope_,
             "response": response.describe(),
             "regulariser": described(regulariser),
-            "training": dict(training),
+            "training": {key: value for key, value in training.items() if key != "score"},
             "seed": seed,
             "rows": {"train": len(learn.y), "validation": len(judge.y)},
             "best_epoch": best.epoch,

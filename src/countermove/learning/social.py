@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from countermove.response import Response
 from countermove.response.best import rational
+from countermove.response.rational import rational_people
 from countermove.response.robust import members_of
 from countermove.scores import Score
 
@@ -48,7 +49,7 @@ class SocialMeasures:
         How many there are, how many with a favourable label, how many refused where they stand.
     cut_off, deserving_cut_off
         The refused whom no allowed move brings to approval at any price, and how many of them
-        have a favourable label.
+        have a favourable label; None where that is not known.
     """
 
     utility: float | None
@@ -59,8 +60,8 @@ class SocialMeasures:
     people: int
     deserving: int
     refused: int
-    cut_off: int
-    deserving_cut_off: int
+    cut_off: int | None
+    deserving_cut_off: int | None
 
     def to_json(self) -> dict[str, float | int | None]:
         """Return the measures by name."""
@@ -76,7 +77,8 @@ class Outcomes:
     deserving, refused
         Whose label is favourable, and who is refused where they stand.
     squared_distance
-        Of the nearest approval: zero where it is had already, infinite where there is none.
+        Of the nearest approval: zero where it is had already, infinite where there is none,
+        NaN where nobody can tell (the score is not affine in what moves); so is the price.
     price, approved, paid
         The least cost of approval, the decision after the move and what the move cost: one
         row per member of a robust response, shape (m, n).
@@ -89,11 +91,16 @@ class Outcomes:
     approved: Mask
     paid: Floats
 
+    @property
+    def known(self) -> bool:
+        """Whether anybody can tell what approval costs at least."""
+        return not bool(np.isnan(self.squared_distance).any())
+
     def summary(self, who: Mask | None = None) -> SocialMeasures:
         """Return the measures of the people ``who``; of several members the worst counts."""
         chosen = np.ones(len(self.refused), dtype=bool) if who is None else who
         refused, deserving = chosen & self.refused, chosen & self.deserving
-        reachable = np.isfinite(self.squared_distance)
+        reachable, known = np.isfinite(self.squared_distance), self.known
         payoff = np.where(self.approved, 1.0, -1.0) - self.paid
         return SocialMeasures(
             utility=_worst(payoff[:, chosen]),
@@ -104,8 +111,8 @@ class Outcomes:
             people=int(chosen.sum()),
             deserving=int(deserving.sum()),
             refused=int(refused.sum()),
-            cut_off=int((chosen & ~reachable).sum()),
-            deserving_cut_off=int((deserving & ~reachable).sum()),
+            cut_off=int((chosen & ~reachable).sum()) if known else None,
+            deserving_cut_off=int((deserving & ~reachable).sum()) if known else None,
         )
 
 
@@ -127,11 +134,19 @@ def outcomes(score: Score, X: Floats, y: Floats, response: Response) -> Outcomes
     return Outcomes(
         deserving=y > 0,
         refused=refused,
-        squared_distance=rational(response, unscaled=True).crossing_cost(score, X),
-        price=np.stack([rational(member).crossing_cost(score, X) for member in members]),
+        squared_distance=_least_cost(response, score, X, unscaled=True),
+        price=np.stack([_least_cost(member, score, X) for member in members]),
         approved=np.stack([member.decisions_after(score, X) for member in members]),
-        paid=np.stack([member.respond(score, X).cost for member in members]),
+        paid=np.stack([member.respond(score, X, on_failure="mask").cost for member in members]),
     )
+
+
+def _least_cost(response: Response, score: Score, X: Floats, unscaled: bool = False) -> Floats:
+    """Return what approval costs rational people at least; NaN where no closed form knows."""
+    people = rational_people(response, score, X)
+    if people is None:
+        return np.full(len(X), np.nan)
+    return rational(people.response, unscaled).crossing_cost(people.score, people.rows)
 
 
 def social_measures(score: Score, X: Floats, y: Floats, response: Response) -> SocialMeasures:

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from countermove.errors import ParameterError
 from countermove.params.base import Parameters
 from countermove.params.people import CostParameters, Positive, QuadraticCostParameters
 from countermove.params.regularisers import NoRegulariserParameters, RegulariserParameters
+from countermove.params.scores import LinearScoreParameters, ScoreParameters
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
     from countermove.data.standardise import Standardiser
     from countermove.people import ActionSet, Cost
     from countermove.response import Response
+    from countermove.scores import Score
 
 
 class ActionsParameters(Parameters):
@@ -85,8 +88,27 @@ class NobodyMovesParameters(Parameters):
         return NoResponse(cost, actions)
 
 
+class AscentParameters(Parameters):
+    """People who climb the blurred step of a score without a slope: a local maximum."""
+
+    kind: Literal["ascent"]
+    temperature: Positive = 0.5
+    random_starts: Annotated[int, Field(ge=0)] = 3
+
+    def build(self, cost: Cost, actions: ActionSet) -> Response:
+        """Return the response."""
+        from countermove.response import AscentResponse
+
+        starts = self.random_starts
+        return AscentResponse(cost, actions, self.temperature, random_starts=starts)
+
+
 SingleResponseParameters = Annotated[
-    BestParameters | SmoothParameters | PublishedParameters | NobodyMovesParameters,
+    BestParameters
+    | SmoothParameters
+    | PublishedParameters
+    | NobodyMovesParameters
+    | AscentParameters,
     Field(discriminator="kind"),
 ]
 
@@ -125,6 +147,7 @@ ResponseParameters = Annotated[
     | SmoothParameters
     | PublishedParameters
     | NobodyMovesParameters
+    | AscentParameters
     | RobustParameters,
     Field(discriminator="kind"),
 ]
@@ -146,8 +169,9 @@ class TrainingParameters(Parameters):
 
 
 class SermParameters(Parameters):
-    """Cost × allowed actions × response × regulariser, and the training that counts on them."""
+    """The five axes: score × cost × allowed actions × response × regulariser; and training."""
 
+    score: ScoreParameters = LinearScoreParameters()
     cost: CostParameters = QuadraticCostParameters()
     actions: ActionsParameters = ActionsParameters()
     response: ResponseParameters = BestParameters()
@@ -157,3 +181,26 @@ class SermParameters(Parameters):
     def build(self, schema: Schema, standardiser: Standardiser) -> Response:
         """Return the response people are assumed to give."""
         return self.response.build(self.cost.build(), self.actions.build(schema, standardiser))
+
+    def build_score(self, schema: Schema, standardiser: Standardiser, seed: int) -> Score | None:
+        """Return the score training starts from; None: linear."""
+        series = schema.series
+        if self.score.kind == "recurrent" and series is not None and series.steps < 2:
+            raise ParameterError(
+                f"the series of schema {schema.name!r} keeps the last step alone, so a recurrent "
+                "score has no history to read: ask for more in the schema, as in `series: {…, "
+                "steps: 4, shorter: repeat_first}` (shorter says what becomes of entities with "
+                "fewer steps)"
+            )
+        return self.score.build(schema, self.actions.build(schema, standardiser), seed)
+
+    @model_validator(mode="after")
+    def _score_can_be_answered(self) -> Self:
+        members = getattr(self.response, "members", [self.response])
+        closed = [member.kind for member in members if member.kind not in ("ascent", "none")]
+        if self.score.kind == "mlp" and closed:
+            raise ValueError(
+                f"a score of kind mlp has no slope, so people of kind {closed[0]} have no closed "
+                "form; let them climb it: serm.response: {kind: ascent, temperature: 0.5}"
+            )
+        return self

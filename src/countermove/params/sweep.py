@@ -8,10 +8,13 @@ from pydantic import Field
 
 from countermove.params.base import Parameters
 from countermove.params.people import CostParameters, Positive, QuadraticCostParameters
+from countermove.params.scores import LinearScoreParameters, ScoreParameters
 from countermove.params.serm import TrainingParameters
 
 if TYPE_CHECKING:
+    from countermove.data.schema import Schema
     from countermove.production.sweep import Grid
+    from countermove.scores import Score
 
 Count = Annotated[int, Field(gt=0)]
 
@@ -19,7 +22,7 @@ Count = Annotated[int, Field(gt=0)]
 class PopulationParameters(Parameters):
     """The people of every cell; ``eval_temperature`` None judges at ``temperature``."""
 
-    kind: Literal["best", "smooth", "published"] = "best"
+    kind: Literal["best", "smooth", "published", "ascent"] = "best"
     temperature: Positive = 0.5
     eval_temperature: Positive | None = None
 
@@ -28,16 +31,20 @@ class SweepParameters(Parameters):
     """Datasets × splits × costs for one population.
 
     ``name`` is the folder of the results, ``axis`` the number of the cost they
-    are drawn against.
+    are drawn against, or ``steps``, the lengths of history of a series.
+    ``blind_training`` None trains the blind rule like the strategic one.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] = "sweep"
-    axis: Literal["scale", "gamma"] = "scale"
+    axis: Literal["scale", "gamma", "steps"] = "scale"
     datasets: list[str] = Field(["credit"], min_length=1)
     splits: Count = 3
     costs: list[CostParameters] = Field([QuadraticCostParameters()], min_length=1)
     response: PopulationParameters = PopulationParameters()
+    score: ScoreParameters = LinearScoreParameters()
+    steps: list[Count] = Field([])
     training: TrainingParameters = TrainingParameters()
+    blind_training: TrainingParameters | None = None
     batch_sizes: dict[str, Count] = Field({})
     balance: bool = True
     max_rows: Count | None = None
@@ -50,10 +57,21 @@ class SweepParameters(Parameters):
 
         people = self.response.model_dump(exclude={"kind"})
         settings: dict[str, Any] = self.training.model_dump() | people
-        kept = {"datasets", "splits", "batch_sizes", "balance", "max_rows"}
+        kept = {"datasets", "splits", "batch_sizes", "balance", "max_rows", "steps"}
+        blind = self.blind_training
         return Grid(
             **self.model_dump(include=kept | {"divide_by_root_d", "skip_missing"}),
             costs=[cost.build() for cost in self.costs],
             response=self.response.kind,
             settings=settings,
+            blind={} if blind is None else blind.model_dump(),
+            score=self._score,
         )
+
+    def _score(self, schema: Schema, seed: int) -> Score | None:
+        """Return the score to start from; what a schema calls immutable cannot move."""
+        from countermove.people import ActionSet
+
+        columns = enumerate(schema.model_features())
+        held = [j for j, column in columns if column.change == "immutable"]
+        return self.score.build(schema, ActionSet(immutable=held), seed)

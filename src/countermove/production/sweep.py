@@ -28,12 +28,15 @@ from countermove.learning.comparison import (
 )
 from countermove.learning.evaluation import worst_accuracy
 from countermove.people import Cost, LinearCost, MixtureCost
+from countermove.scores import Score
 
 logger = logging.getLogger(__name__)
 
 Table = tuple[pd.DataFrame, Schema]
-Tables = Callable[[str], Table]
-"""Gives the typed table and the schema of a dataset by name."""
+Tables = Callable[..., Table]
+"""Gives the typed table and the schema of a dataset by name (and number of steps of a series)."""
+ScoreOf = Callable[[Schema, int], Score | None]
+"""Gives the score to start from, by schema and seed; None: linear."""
 
 SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
 """As in the SERM experiments."""
@@ -78,21 +81,30 @@ class Grid(Sampling):
         The population, as `StrategicClassifier` takes it.
     settings
         Further arguments of `StrategicClassifier`.
+    blind
+        Arguments that differ for the blind rule.
+    steps
+        Lengths of history, one more axis, for tables that are series.
+    score
+        The score to start from; linear by default.
     """
 
     splits: int
     costs: Sequence[Cost]
     response: Any = "best"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    blind: Mapping[str, Any] = field(default_factory=dict)
+    steps: Sequence[int] = ()
+    score: ScoreOf | None = None
 
 
 def run_sweep(grid: Grid, tables: Tables, seed: int) -> pd.DataFrame:
     """Return one row per cell: dataset, split, cost, the accuracies of every rule, seconds."""
     rows = [
-        row
-        for name, table in present(grid, tables)
+        {"dataset": name, "split": number, **axes, **row}
+        for name, table, axes in _lengths(grid, tables)
         for number in range(grid.splits)
-        for row in _cells(grid, name, make_split(grid, table, seed + number), number, seed)
+        for row in _cells(grid, name, table, number, seed)
     ]
     if not rows:
         raise ParameterError(
@@ -126,18 +138,30 @@ def present(grid: Sampling, tables: Tables) -> Iterator[tuple[str, Table]]:
             logger.warning("left out %s: %s", name, error)
 
 
-def _cells(grid: Grid, name: str, split: Split, number: int, seed: int) -> Iterator[dict[str, Any]]:
+def _lengths(grid: Grid, tables: Tables) -> Iterator[tuple[str, Table, dict[str, Any]]]:
+    """Yield every table, of a series once per length of history."""
+    for name, table in present(grid, tables):
+        if not grid.steps:
+            yield name, table, {}
+        for steps in grid.steps:
+            yield name, tables(name, steps), {"steps": steps}
+
+
+def _cells(grid: Grid, name: str, table: Table, number: int, seed: int) -> Iterator[dict[str, Any]]:
+    split = make_split(grid, table, seed + number)
     settings = {"random_state": seed + number, **grid.settings}
+    if grid.score is not None:
+        settings["score"] = grid.score(table[1], seed + number)
     if name in grid.batch_sizes:
         settings["batch_size"] = grid.batch_sizes[name]
-    blind = train_blind(split, **settings)
+    blind = train_blind(split, **{**settings, **grid.blind})
     for cost in grid.costs:
         started = time.perf_counter()
         found = compare(split, grid.response, cost, blind=blind, **settings).to_json()
         seconds = time.perf_counter() - started
         found |= _hardt(split, grid.response, cost, settings)
         logger.info("%s, split %d, %s: strategic %.3f", name, number, cost, found["strategic"])
-        yield {"dataset": name, "split": number, **_axes(cost), **found, "seconds": seconds}
+        yield _axes(cost) | found | {"seconds": seconds}
 
 
 def _hardt(

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
-from countermove.scores import PartlyLinearScore, Score
-from countermove.scores.deciding import SLICE, deciding, score_of, values
+from countermove.scores import Score, deciding
 from countermove.scores.probability import probability
+from countermove.scores.reading import SLICE, score_of, values
 
 __all__ = [
     "MARGIN",
@@ -53,7 +53,7 @@ def affine_slope(score: Score, movable: Mask) -> Floats | None:
     slope = score.slope()
     if slope is None:
         return None
-    if isinstance(score, PartlyLinearScore) and movable[score.fixed].any():
+    if movable[list(score.fixed)].any():
         return None
     weights: Floats = slope.detach().numpy().astype(np.float64)
     return weights

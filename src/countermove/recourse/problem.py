@@ -16,9 +16,9 @@ from torch import Tensor
 
 from countermove.people import ActionSet, Cost
 from countermove.recourse.make_room import LARGEST_MOVE, home_of, room_of
-from countermove.recourse.models import SLICE, affine_slope, deciding, values
+from countermove.recourse.models import SLICE, affine_slope, values
 from countermove.recourse.room import Room
-from countermove.scores import Score
+from countermove.scores import Score, deciding
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

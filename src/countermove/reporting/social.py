@@ -43,5 +43,5 @@ def group_rows(metrics: Mapping[str, Any], measure: str) -> list[tuple[str, ...]
 
 def _number(value: float | None) -> str:
     if value is None:
-        return "nobody"
+        return "–"
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"

@@ -10,6 +10,7 @@ RESPONSES = {
     "best": "best response",
     "smooth": "smoothed step",
     "published": "as the SERM paper simulates",
+    "ascent": "smoothed step, climbed",
     "robust": "worst of several",
 }
 """How a kind of response is called in front of people."""

@@ -5,17 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from countermove.response.ascent import AscentResponse
     from countermove.response.base import NoResponse, Response, Responses
     from countermove.response.best import BestResponse
     from countermove.response.conic_response import ConicResponse
+    from countermove.response.gap import OptimalityGap
     from countermove.response.named import named_response
+    from countermove.response.representation import RepresentationResponse
     from countermove.response.robust import RobustResponse
     from countermove.response.scalar import ScalarResponse
 
 __all__ = [
+    "AscentResponse",
     "BestResponse",
     "ConicResponse",
     "NoResponse",
+    "OptimalityGap",
+    "RepresentationResponse",
     "Response",
     "Responses",
     "RobustResponse",
@@ -24,6 +30,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AscentResponse": "ascent",
+    "OptimalityGap": "gap",
+    "RepresentationResponse": "representation",
     "BestResponse": "best",
     "ConicResponse": "conic_response",
     "NoResponse": "base",

@@ -81,6 +81,11 @@ class Response(ABC):
     """
 
     name: str
+    costly: bool = False
+    """Whether an answer takes so long that searches had better ask seldom."""
+    exact_reach: bool = False
+    """Whether ``scores_after`` moves with the intercept, one for one: what people can reach does
+    not depend on it."""
 
     def __init__(self, cost: Cost | None = None, actions: ActionSet | None = None) -> None:
         self.cost: Cost = QuadraticCost() if cost is None else cost
@@ -161,6 +166,7 @@ class NoResponse(Response):
     """Nobody moves."""
 
     name = "none"
+    exact_reach = True
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return everybody where they stand."""

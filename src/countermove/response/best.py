@@ -57,6 +57,7 @@ class BestResponse(Response):
     """
 
     name = "best"
+    exact_reach = True
     _solver: ConicBest | None = None
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:

@@ -80,7 +80,7 @@ class Solved:
         return (
             by_slope.sum(axis=0),
             -2.0 * (r * action).sum(axis=0),
-            -(r.T @ action + action.T @ r),
+            None if self.reduction.matrix is None else -(r.T @ action + action.T @ r),
             -(self.answer.multiplier[:, None] * r + kinks[:, None] * action).sum(axis=0),
             float(rho @ self.equation.by_unit),
             eta,

@@ -45,7 +45,7 @@ from countermove.response.smoothed import (
 )
 from countermove.response.trade import KINKED, Reduction, known_scores, sharpness_of
 from countermove.response.training_signal import plain_signal
-from countermove.scores import LinearScore, Score
+from countermove.scores import Score
 
 Stopping = Literal["row", "batch", "increasing"]
 
@@ -169,7 +169,7 @@ class ScalarResponse(SmoothedResponse):
         """Return the score at the smoothed response."""
         rows = people(X, score)
         signal = plain_signal(self, score, X)
-        if signal is not None and isinstance(score, LinearScore):
+        if signal is not None:
             return signal(score, rows)
         reduction = self.reduction(score, len(rows))
         run = self._solve(score, rows, reduction, as_action=True, write=torch.is_grad_enabled())

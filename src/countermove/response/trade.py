@@ -139,11 +139,14 @@ class Plan:
         return result
 
     def unit(self, slope: Tensor) -> Tensor:
-        r"""Return :math:`\sup\{w\cdot\delta : \|\delta\|_2 \le 1\}` over movable directions."""
+        r"""Return :math:`\sup\{w\cdot\delta : \|\delta\|_2 \le 1\}` over movable directions.
+
+        Of several slopes, shape (n, d), one each.
+        """
         if not self.all_free:
             down, up, _ = self._tensors
             slope = slope * torch.where(slope > 0.0, up, down)
-        norm: Tensor = torch.linalg.vector_norm(slope)
+        norm: Tensor = torch.linalg.vector_norm(slope, dim=-1)
         return norm
 
 
@@ -156,7 +159,8 @@ def slope_of(score: Score) -> Tensor:
             "people's answer does not reduce to one number each and there is no N(w) to measure "
             "distance by. unit=<score per unit of distance> can stand for N(w), but nothing can "
             "stand for the slope: publish a score that is affine in what moves (LinearScore, or "
-            "PartlyLinearScore, any network in the other features)"
+            "PartlyLinearScore, any network in the other features), or let people climb it "
+            "(AscentResponse; RepresentationResponse for a RepresentationScore)"
         )
     return slope
 

@@ -1,8 +1,18 @@
 """The published score: what people see and answer."""
 
-from countermove.scores.base import Score
+from countermove.scores.base import Score, deciding
 from countermove.scores.linear import LinearScore
 from countermove.scores.mlp import MLPScore
 from countermove.scores.partly_linear import PartlyLinearScore
+from countermove.scores.recurrent import RecurrentScore
+from countermove.scores.representation import RepresentationScore
 
-__all__ = ["LinearScore", "MLPScore", "PartlyLinearScore", "Score"]
+__all__ = [
+    "LinearScore",
+    "MLPScore",
+    "PartlyLinearScore",
+    "RecurrentScore",
+    "RepresentationScore",
+    "Score",
+    "deciding",
+]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import torch
@@ -26,6 +28,8 @@ class Score(nn.Module, ABC):
 
     kind: ClassVar[str]
     bias: nn.Parameter
+    fixed: Sequence[int] = ()
+    """Positions of the features a slope holds fixed: the score need not be affine in them."""
 
     @property
     @abstractmethod
@@ -53,15 +57,10 @@ class Score(nn.Module, ABC):
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return score and gradient at every row, shapes (n,) and (n, d), both as constants."""
-        noisy = self.training
-        self.eval()
-        try:
-            with torch.enable_grad():
-                at = X.detach().requires_grad_()
-                value = self(at)
-                (gradient,) = torch.autograd.grad(value.sum(), at)
-        finally:
-            self.train(noisy)
+        with deciding(self), torch.enable_grad():
+            at = X.detach().requires_grad_()
+            value = self(at)
+            (gradient,) = torch.autograd.grad(value.sum(), at)
         return value.detach(), gradient
 
     @abstractmethod
@@ -92,3 +91,14 @@ class Score(nn.Module, ABC):
         with torch.no_grad():
             shifted.bias.sub_(math.log(probability / (1.0 - probability)) / slope)
         return shifted
+
+
+@contextmanager
+def deciding(score: Score) -> Iterator[Score]:
+    """Hold a score as it decides, its training noise off, and put it back afterwards."""
+    noisy = score.training
+    score.eval()
+    try:
+        yield score
+    finally:
+        score.train(noisy)

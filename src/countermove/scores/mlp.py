@@ -6,27 +6,24 @@ its gradient. Dropout is noise of training: off until a trainer turns it on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import elu, linear, softplus
+from torch import Tensor
+from torch.nn.functional import linear
 
-from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.errors import ParameterError
 from countermove.randomness import torch_generator
 from countermove.scores.base import Score
-
-Elementwise = Callable[[Tensor], Tensor]
-
-ACTIVATIONS: Mapping[str, tuple[Elementwise, Elementwise]] = {
-    "tanh": (torch.tanh, lambda h: 1.0 - h * h),
-    "relu": (torch.relu, lambda h: (h > 0.0).to(h.dtype)),
-    "elu": (elu, lambda h: h.clamp_max(0.0) + 1.0),
-    "softplus": (softplus, lambda h: -torch.expm1(-h)),
-}
-"""Each activation, and its derivative as a function of its value."""
+from countermove.scores.layers import (
+    ACTIVATIONS,
+    checked_activation,
+    checked_widths,
+    draw,
+    empty,
+    empty_layers,
+)
 
 
 class MLPScore(Score):
@@ -64,18 +61,14 @@ class MLPScore(Score):
     ) -> None:
         super().__init__()
         self.hidden = checked_widths(hidden)
-        if activation not in ACTIVATIONS:
-            hint = nearest(str(activation), ACTIVATIONS)
-            raise UnknownNameError(f"no activation is called {activation!r}: {hint}")
         if not 0.0 <= dropout < 1.0:
             raise ParameterError(f"dropout is a share in [0, 1), got {dropout!r}")
-        self.activation, self.dropout = activation, float(dropout)
-        sizes = list(pairwise((int(n_features), *self.hidden)))
-        self.weights = nn.ParameterList(_empty(n_out, n_in) for n_in, n_out in sizes)
-        self.offsets = nn.ParameterList(_empty(n_out) for _, n_out in sizes)
-        self.weight, self.bias = _empty(self.hidden[-1]), _empty()
+        self.activation, self.dropout = checked_activation(activation), float(dropout)
+        self.weights, self.offsets = empty_layers((int(n_features), *self.hidden))
+        self.weight, self.bias = empty(self.hidden[-1]), empty()
         self._noise: torch.Generator | None = None
-        self._draw(torch_generator(0, "mlp start") if generator is None else generator)
+        start = torch_generator(0, "mlp start") if generator is None else generator
+        draw(start, self.weights, self.offsets, self.weight, self.bias)
         self.eval()
 
     @property
@@ -131,35 +124,3 @@ class MLPScore(Score):
         drawn = torch.rand(n_rows, sum(self.hidden), dtype=torch.float32, generator=self._noise)
         masks = (drawn < kept).to(torch.float64).div_(kept)
         return torch.split(masks, list(self.hidden), dim=1)
-
-    def _draw(self, generator: torch.Generator) -> None:
-        with torch.no_grad():
-            for weight, offset in zip(self.weights, self.offsets, strict=True):
-                bound = weight.shape[1] ** -0.5
-                weight.uniform_(-bound, bound, generator=generator)
-                offset.uniform_(-bound, bound, generator=generator)
-            bound = self.hidden[-1] ** -0.5
-            self.weight.uniform_(-bound, bound, generator=generator)
-            self.bias.uniform_(-bound, bound, generator=generator)
-
-
-def checked_widths(hidden: Sequence[int]) -> tuple[int, ...]:
-    """Return the widths of the hidden layers, or say which is no width."""
-    try:
-        widths = tuple(hidden)
-    except TypeError as error:
-        raise ParameterError(
-            f"hidden lists the widths of the layers, for example (100, 100), got {hidden!r}"
-        ) from error
-    wrong = [width for width in widths if isinstance(width, bool) or width != int(width)]
-    wrong += [width for width in widths if width < 1]
-    if not widths or wrong:
-        raise ParameterError(
-            f"hidden holds at least one width and all of them whole and positive, got {hidden!r}; "
-            "use LinearScore for a score without hidden layers"
-        )
-    return tuple(int(width) for width in widths)
-
-
-def _empty(*shape: int) -> nn.Parameter:
-    return nn.Parameter(torch.empty(shape, dtype=torch.float64))

@@ -15,6 +15,14 @@ from torch import Tensor, nn
 
 from countermove.errors import ParameterError
 from countermove.scores.base import Score
+from countermove.scores.layers import checked_activation
+
+_MODULES: dict[str, type[nn.Module]] = {
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "elu": nn.ELU,
+    "softplus": nn.Softplus,
+}
 
 
 class PartlyLinearScore(Score):
@@ -26,10 +34,15 @@ class PartlyLinearScore(Score):
         Number of features in all.
     movable
         Positions of the features people can change; the network never sees them.
-    hidden
-        Widths of the tanh layers of :math:`\phi`.
+    hidden, activation
+        Widths of the layers of :math:`\phi`, and what follows each: ``"tanh"``, ``"relu"``,
+        ``"elu"`` or ``"softplus"``.
     generator
         Draws the start; without one ``w`` is zero and the network has torch's default start.
+    network
+        A module of your own in place of those layers, from (n, number of fixed features) to
+        (n, 1), in float64; it is used as it stands, and such a score cannot be stored: a file
+        would have to hold code.
     """
 
     kind: ClassVar[str] = "partly_linear"
@@ -40,6 +53,8 @@ class PartlyLinearScore(Score):
         movable: Sequence[int],
         hidden: Sequence[int] = (16,),
         generator: torch.Generator | None = None,
+        activation: str = "tanh",
+        network: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.movable = sorted({int(position) for position in movable})
@@ -52,7 +67,11 @@ class PartlyLinearScore(Score):
         self.hidden = tuple(int(width) for width in hidden)
         self.weight = nn.Parameter(torch.zeros(len(self.movable), dtype=torch.float64))
         self.bias = nn.Parameter(torch.zeros((), dtype=torch.float64))
-        self.network = _tanh_network(len(self.fixed), self.hidden)
+        self.activation = checked_activation(activation)
+        self.own_network = network is not None
+        if network is None:
+            network = _network(len(self.fixed), self.hidden, self.activation)
+        self.network = network
         if generator is not None:
             self._draw(generator)
 
@@ -73,23 +92,30 @@ class PartlyLinearScore(Score):
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return sizes and positions."""
+        """Return sizes, positions and the activation."""
+        if self.own_network:
+            raise ParameterError(
+                "this score holds a network of your own and cannot be stored: loading it would "
+                "run code. Store the network yourself, or build it from hidden and activation"
+            )
         return {
             "n_features": self.n_features,
             "movable": self.movable,
             "hidden": list(self.hidden),
+            "activation": self.activation,
         }
 
     def _draw(self, generator: torch.Generator) -> None:
         with torch.no_grad():
-            for parameter in self.parameters():
+            drawn = [self.weight, self.bias] if self.own_network else self.parameters()
+            for parameter in drawn:
                 bound = 1.0 / max(parameter.shape[-1], 1) ** 0.5 if parameter.dim() else 0.0
                 parameter.uniform_(-bound, bound, generator=generator)
 
 
-def _tanh_network(n_inputs: int, hidden: Sequence[int]) -> nn.Sequential:
+def _network(n_inputs: int, hidden: Sequence[int], activation: str) -> nn.Sequential:
     widths = [n_inputs, *hidden]
     layers: list[nn.Module] = []
     for width_in, width_out in pairwise(widths):
-        layers += [nn.Linear(width_in, width_out, dtype=torch.float64), nn.Tanh()]
+        layers += [nn.Linear(width_in, width_out, dtype=torch.float64), _MODULES[activation]()]
     return nn.Sequential(*layers, nn.Linear(widths[-1], 1, dtype=torch.float64))

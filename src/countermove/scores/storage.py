@@ -27,12 +27,15 @@ from countermove.scores.base import Score
 from countermove.scores.linear import LinearScore
 from countermove.scores.mlp import MLPScore
 from countermove.scores.partly_linear import PartlyLinearScore
+from countermove.scores.recurrent import RecurrentScore
+from countermove.scores.representation import RepresentationScore
 
 FORMAT_VERSION = 1
 WEIGHTS = "score.safetensors"
 DESCRIPTION = "model.json"
 _KINDS: dict[str, type[Score]] = {
-    kind.kind: kind for kind in (LinearScore, PartlyLinearScore, MLPScore)
+    kind.kind: kind
+    for kind in (LinearScore, PartlyLinearScore, MLPScore, RecurrentScore, RepresentationScore)
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from countermove.errors import ParameterError
 from countermove.response import Response
 from countermove.response.base import people
-from countermove.scores.deciding import score_of, values
+from countermove.scores.reading import score_of, values
 from countermove.transfer.chances import Chances, chances_at, followed_labels
 from countermove.transfer.induced import answered
 from countermove.transfer.sample import Floats, Labels, Pair, Sample

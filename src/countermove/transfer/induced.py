@@ -12,7 +12,7 @@ from countermove.errors import ParameterError
 from countermove.response import Response, named_response
 from countermove.response.base import people
 from countermove.scores import Score
-from countermove.scores.deciding import score_of, values
+from countermove.scores.reading import score_of, values
 from countermove.transfer.chances import (
     Chances,
     chances_at,

@@ -28,7 +28,8 @@ def train_blind(
     from countermove.learning.published import train_published
     from countermove.response import NoResponse
 
-    training = serm.training.model_dump()
+    score = serm.build_score(schema, Standardiser.from_json(standardiser), seed)
+    training = serm.training.model_dump() | {"score": score}
     return train_published(train, validation, schema, standardiser, NoResponse(), training, seed)
 
 
@@ -43,6 +44,7 @@ def train_strategic(
     """Train on where people will stand once they have answered the rule."""
     from countermove.learning.published import train_published
 
-    response = serm.build(schema, Standardiser.from_json(standardiser))
-    training, aim = serm.training.model_dump(), serm.regulariser.build()
+    unit = Standardiser.from_json(standardiser)
+    response, aim = serm.build(schema, unit), serm.regulariser.build()
+    training = serm.training.model_dump() | {"score": serm.build_score(schema, unit, seed)}
     return train_published(train, validation, schema, standardiser, response, training, seed, aim)

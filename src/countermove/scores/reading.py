@@ -6,8 +6,6 @@ a few thousand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from countermove.errors import ParameterError
-from countermove.scores.base import Score
+from countermove.scores.base import Score, deciding
 
 Floats = NDArray[np.float64]
 
@@ -32,17 +30,6 @@ def score_of(model: Any) -> Score:
         f"{type(model).__name__} holds no score; give a Score, a fitted classifier (call fit "
         "first) or a stored model"
     )
-
-
-@contextmanager
-def deciding(score: Score) -> Iterator[Score]:
-    """Hold the score as it decides (evaluation mode), and put it back afterwards."""
-    before = score.training
-    score.eval()
-    try:
-        yield score
-    finally:
-        score.train(before)
 
 
 def values(score: Score, X: Floats) -> Floats:

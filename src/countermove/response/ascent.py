@@ -1,0 +1,332 @@
+r"""The response to any differentiable score, found by ascent.
+
+Where the score is not affine in what moves, people's problem is no longer one number
+each and may have several local maxima. They are climbed from several starts, and
+the best one found is differentiated implicitly.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from countermove.errors import CostError, ParameterError, UnboundedResponseError, shown
+from countermove.people import ActionSet, Cost
+from countermove.randomness import torch_generator
+from countermove.response.base import (
+    Floats,
+    OnFailure,
+    Response,
+    Responses,
+    check_converged,
+    people,
+)
+from countermove.response.climb import Climb, Stop, Tangent, climb, polish
+from countermove.response.failures import raise_not_finite
+from countermove.response.smoothed import check_positive
+from countermove.response.smoothing import smoothed_step
+from countermove.response.starts import starting_points
+from countermove.response.trade import Plan
+from countermove.scores import Score, deciding
+
+if TYPE_CHECKING:
+    from countermove.response.gap import OptimalityGap
+
+REFERENCE_ROWS = 64
+"""People drawn to measure how fast a score rises: its mean is then known to about a tenth."""
+ALLOWED_SHARE = 0.05
+"""Share of a batch whose climb may stop early in training before it is an error."""
+
+
+class AscentResponse(Response):
+    r"""The response to a smoothed decision for scores without a slope.
+
+    .. math:: \Delta(x) = \arg\max_{x'} \sigma^*\!\left(\frac{s(x')}{\tau N}\right) - c(x, x')
+
+    over the box of the allowed actions. Guarantee: the answer is a strict local maximum
+    to ``tolerance``, or ``converged`` is False; it is never worse than staying (or than the
+    nearest allowed place); it depends on nobody else. It need *not* be the global maximum:
+    `optimality_gap` measures by how much it is known to fall short.
+
+    Parameters
+    ----------
+    cost
+        Any cost with a closed form. A purely linear one needs bounds on all that moves.
+    actions
+        Boxes, directions and immutables; extra constraints (``A``, ``b``) are refused. What
+        the score holds fixed (``score.fixed``) stays.
+    temperature
+        :math:`\tau`, in units of distance.
+    random_starts
+        Starts in directions of their own, besides staying, going up the gradient (twice) and
+        down it, and going towards the nearest approved person of ``reference``.
+    tolerance
+        Largest coordinate of a proximal gradient step of length one at the answer.
+    max_iterations
+        Gradient steps per start, and Newton steps from the best of them.
+    unit
+        Score per unit of distance N, a positive constant. None: N(w) of a score with a slope;
+        else the root mean square, over ``reference``, of the gradient's length over movable
+        directions, which has a derivative too.
+    reference
+        People, shape (k, d), by whom N is measured and among whom approved ones are looked
+        for; None: 64 draws from the standard normal, as in standardised units.
+    seed
+        Of the random starts and of the default reference.
+    """
+
+    name = "ascent"
+    costly = True
+
+    def __init__(
+        self,
+        cost: Cost | None = None,
+        actions: ActionSet | None = None,
+        temperature: float = 0.5,
+        *,
+        random_starts: int = 3,
+        tolerance: float = 1e-7,
+        max_iterations: int = 60,
+        unit: float | None = None,
+        reference: ArrayLike | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(cost, actions)
+        check_positive(temperature=temperature, tolerance=tolerance, max_iterations=max_iterations)
+        if unit is not None:
+            check_positive(unit=unit)
+        if isinstance(random_starts, bool) or random_starts != int(random_starts):
+            raise ParameterError(f"random_starts is a whole number, got {random_starts!r}")
+        if random_starts < 0:
+            raise ParameterError(f"random_starts is at least 0, got {random_starts}")
+        self.temperature, self.tolerance = float(temperature), float(tolerance)
+        self.random_starts, self.max_iterations = int(random_starts), int(max_iterations)
+        self.unit, self.seed = None if unit is None else float(unit), int(seed)
+        self.reference = None if reference is None else np.array(reference, dtype=np.float64)
+        if self.actions.A is not None:
+            raise ParameterError(
+                "an ascent response climbs inside a box; extra constraints A δ + b ≥ 0 are only "
+                "answered for scores with a slope (ScalarResponse, ConicResponse)"
+            )
+
+    def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Return where people move to; tensors carry the derivative of the local maximum."""
+        rows = people(X, score)
+        problem, stop = self.solve(score, rows)
+        converged = self._converged(stop)
+        check_converged(converged.numpy(), on_failure)
+        if not isinstance(X, Tensor):
+            places: Floats = problem.place(stop.action).numpy()
+            gone = (np.abs(places - rows) > self.tolerance).any(axis=1)
+            return Responses(places, self.cost.price(rows, places), gone, converged.numpy())
+        with deciding(score):
+            action = self._differentiable(score, X, problem, stop)
+        moved = (action.detach().abs() > self.tolerance).any(1)
+        return Responses(X + action, self.cost.price(torch.zeros_like(X), action), moved, converged)
+
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        """Return the score at the answer.
+
+        People whose climb stopped early are judged where it stopped, and their move is
+        held fixed in the gradient; more of them than one in twenty (and than one) are an error.
+        """
+        rows = people(X, score)
+        problem, stop = self.solve(score, rows)
+        converged = self._converged(stop)
+        if int((~converged).sum()) > max(1.0, ALLOWED_SHARE * len(rows)):
+            check_converged(converged.numpy(), "raise")
+        if not torch.is_grad_enabled():
+            with deciding(score):
+                after: Tensor = score(problem.place(stop.action))
+            return after
+        with deciding(score):
+            action = self._differentiable(score, X, problem, stop)
+        # The loss sees the score with its training noise, people the score as it decides.
+        result: Tensor = score(X + action)
+        return result
+
+    def solve(self, score: Score, rows: Floats, starts: Tensor | None = None) -> tuple[Climb, Stop]:
+        """Return everybody's problem over what can move, and the best place found.
+
+        Parameters
+        ----------
+        score
+            The published score.
+        rows
+            People, shape (n, d).
+        starts
+            Actions over the movable features to climb from instead, shape (k, n, m).
+        """
+        with deciding(score), torch.no_grad():
+            X = torch.from_numpy(rows)
+            raise_not_finite(rows, score(X).numpy())
+            problem = self.problem(score, X, self.sharpness(score))
+            starts = (
+                starting_points(problem, self._reference(X.shape[1]), self.random_starts, self.seed)
+                if starts is None
+                else starts
+            )
+            k, n, m = starts.shape
+            repeated = problem.of_rows(torch.arange(n).repeat(k))
+            begun = starts.reshape(k * n, m).clamp(repeated.lower, repeated.upper)
+            actions, values = climb(repeated, begun, self.max_iterations, 1e-3)
+            best = values.reshape(k, n).argmax(0)
+            action = actions.reshape(k, n, m)[best, torch.arange(n)]
+            return problem, polish(problem, action, self.max_iterations, self.tolerance)
+
+    def problem(self, score: Score, X: Tensor, sharpness: Tensor) -> Climb:
+        """Return everybody's problem over the features that can move."""
+        plan = self.plan(score.n_features)
+        moving = plan.moving.copy()
+        moving[list(score.fixed)] = False
+        columns = np.flatnonzero(moving)
+        lower, upper = plan.actions.box(X.detach().numpy())
+        shape = self.cost.canonical(score.n_features)
+        if shape is None:
+            raise CostError(
+                "an ascent response needs a cost with a closed form (quadratic, weighted, "
+                "Mahalanobis, linear, mixture); a conic one is answered by ConicResponse, for "
+                "scores with a slope"
+            )
+        if shape.weights is None and shape.matrix is None:
+            _check_bounded(lower[:, columns], upper[:, columns], columns)
+        chosen = torch.from_numpy(columns)
+        matrix = shape.matrix
+        return Climb(
+            score, X, chosen,
+            torch.from_numpy(lower[:, columns]), torch.from_numpy(upper[:, columns]), sharpness,
+            None if shape.weights is None else shape.weights[chosen],
+            None if matrix is None else matrix[chosen][:, chosen],
+            None if shape.kink is None else shape.kink[chosen],
+        )  # fmt: skip
+
+    def sharpness(self, score: Score) -> Tensor:
+        """Return one over temperature times N, with its graph where gradients are on."""
+        if self.unit is not None:
+            return torch.tensor(1.0 / (self.temperature * self.unit), dtype=torch.float64)
+        plan, slope = self.plan(score.n_features), score.slope()
+        if slope is not None:
+            unit = plan.unit(plan.movable(slope))
+        else:
+            unit = self._typical_rise(score, plan)
+        unit = torch.where(unit > 0.0, unit, 1.0)
+        return 1.0 / (self.temperature * unit)
+
+    def utility(self, score: Score, X: Floats, x_new: Floats) -> Floats:
+        """Return what people maximise at places they may or may not have chosen, shape (n,)."""
+        with deciding(score), torch.no_grad():
+            gain = smoothed_step(self.sharpness(score) * score(torch.from_numpy(x_new)))
+            worth: Floats = gain.numpy() - self.cost.price(X, x_new)
+        return worth
+
+    def describe(self) -> dict[str, Any]:
+        """Return the arguments, JSON-ready; of a reference only its number of people."""
+        names = ("temperature", "random_starts", "tolerance", "max_iterations", "unit", "seed")
+        rows = None if self.reference is None else len(self.reference)
+        described = {name: getattr(self, name) for name in names}
+        return super().describe() | described | {"reference_rows": rows}
+
+    def optimality_gap(self, score: Score, X: Any, starts: int = 64) -> OptimalityGap:
+        """Measure how far answers fall short of the best known ones (see `OptimalityGap`)."""
+        from countermove.response.gap import optimality_gap
+
+        return optimality_gap(self, score, people(X, score), starts)
+
+    def _converged(self, stop: Stop) -> Tensor:
+        found: Tensor = (stop.residual <= self.tolerance) & stop.concave
+        return found
+
+    def _reference(self, n_features: int) -> Tensor:
+        if self.reference is None:
+            draws = torch_generator(self.seed, "ascent reference")
+            return torch.randn(REFERENCE_ROWS, n_features, generator=draws, dtype=torch.float64)
+        if self.reference.ndim != 2 or self.reference.shape[1] != n_features:
+            raise ParameterError(
+                f"reference holds people of {n_features} features, shape (k, {n_features}), "
+                f"got {self.reference.shape}"
+            )
+        return torch.from_numpy(self.reference)
+
+    def _typical_rise(self, score: Score, plan: Plan) -> Tensor:
+        graph = torch.is_grad_enabled()
+        with torch.enable_grad():
+            at = self._reference(score.n_features).requires_grad_()
+            (rise,) = torch.autograd.grad(score(at).sum(), at, create_graph=graph)
+        square = plan.unit(plan.movable(rise)).square().mean()
+        return square.sqrt() if float(square.detach()) > 0.0 else square
+
+    def _differentiable(self, score: Score, X: Tensor, solved: Climb, stop: Stop) -> Tensor:
+        r"""Return the action with its derivative: one Newton step at the maximum, (n, d).
+
+        With H the curvature along the tangent, held constant, and g the gradient of the
+        utility as a function of everything, :math:`\delta - H^{-1} g` has the value of the
+        answer and, by the implicit function theorem, its derivative.
+        """
+        problem = self.problem(score, X, self.sharpness(score))
+        _, slope = solved.ascent(stop.action)
+        tangent = Tangent.at(solved, stop.action, slope, stop.multiplier)
+        keep = self._converged(stop) & tangent.concave
+        action = _riding_bounds(self.plan(score.n_features), problem, tangent, stop.action)
+        if not action.requires_grad:
+            action = action.detach().requires_grad_()
+        (gradient,) = torch.autograd.grad(problem.smooth(action).sum(), action, create_graph=True)
+        normal = torch.zeros_like(stop.action)
+        if problem.kink is not None:
+            gradient = gradient - stop.multiplier[:, None] * problem.kink
+            # People on the kink stay on it: their move has no part across it to first order.
+            across = tangent.normal / _length(problem.kink.detach() * tangent.free)
+            normal = -across * (action @ problem.kink)[:, None]
+        pull = gradient + (tangent.curvature @ normal[:, :, None])[:, :, 0]
+        pull = tangent.along(pull)
+        newton = torch.linalg.solve(
+            torch.where(keep[:, None, None], tangent.bent, _minus(pull)), pull
+        )
+        step = normal - tangent.along(newton)
+        # The step is zero in value: only its derivative is wanted.
+        step = torch.where(keep[:, None], step - step.detach(), 0.0)
+        return torch.zeros_like(X).index_add(1, problem.columns, action + step)
+
+
+def _riding_bounds(plan: Plan, problem: Climb, tangent: Tangent, action: Tensor) -> Tensor:
+    """Return the action, with the derivative of those stopped by a bound on where they end."""
+    bounds = plan.bounds(len(action))
+    columns = problem.columns.numpy()
+    shape = action.shape
+    result = action
+    for value, own, stopped in (
+        (bounds.min_value, bounds.lower, action <= problem.lower),
+        (bounds.max_value, bounds.upper, action >= problem.upper),
+    ):
+        place = torch.from_numpy(np.broadcast_to(value[:, columns], shape).copy())
+        limit = torch.from_numpy(np.broadcast_to(own[:, columns], shape).copy())
+        here = problem.X[:, problem.columns]
+        rides = ~tangent.free & stopped & torch.isfinite(place) & (limit != action)
+        shift = here.detach() - here
+        result = torch.where(rides, result + shift, result)
+    return result
+
+
+def _length(vector: Tensor) -> Tensor:
+    size = vector.norm(dim=1, keepdim=True)
+    return torch.where(size > 0.0, size, 1.0)
+
+
+def _minus(like: Tensor) -> Tensor:
+    return -torch.eye(like.shape[1], dtype=like.dtype)
+
+
+def _check_bounded(lower: Floats, upper: Floats, columns: Any) -> None:
+    loose = ~(np.isfinite(lower) & np.isfinite(upper))
+    if loose.any():
+        rows = np.flatnonzero(loose.any(axis=1))
+        raise UnboundedResponseError(
+            "a linear cost lets people move without end and ascent cannot see whether the score "
+            f"stops them: bound features {shown(columns[loose.any(axis=0)])} (lower, upper, "
+            f"min_value, max_value) for the people in rows {shown(rows)}, or add a quadratic "
+            "part (MixtureCost)",
+            rows=rows,
+        )

@@ -1,0 +1,20 @@
+"""The guide to bent scores runs as printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "nonlinear.md"
+
+
+@pytest.mark.slow
+def test_the_guide_runs_as_printed(capsys):
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
+        exec(block, names)
+    assert 0.5 < float(capsys.readouterr().out) <= 1.0
+    assert names["answers"].converged.all()
+    assert names["gap"].against == "grid"
