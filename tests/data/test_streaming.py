@@ -40,7 +40,7 @@ def cut(raw: pd.DataFrame, folder: Path, n_files: int) -> Partitions:
     return raw_partitions(folder.name, folder.parent, rows_per_part=90)
 
 
-@pytest.mark.parametrize("n_files", [1, 7, 60])
+@pytest.mark.parametrize("n_files", [1, 7, 20])
 @pytest.mark.parametrize("draw", [{}, {"balance": True}, {"max_rows": 301}])
 def test_splits_are_those_of_the_whole_table(german, tmp_path, n_files, draw):
     raw, schema = german

@@ -63,6 +63,7 @@ def reported(project, name: str) -> str:
     return (project.path / "data/08_reporting/tiny" / name).read_text()
 
 
+@pytest.mark.slow
 def test_estimate_finds_what_people_pay_and_leaves_the_promised_files(deployed):
     facts = json.loads(reported(deployed, "people_estimate.json"))
     assert facts["response"] == "best"

@@ -28,6 +28,7 @@ def test_every_model_and_group_is_measured(finished):
     assert all(f"group = {value}" in page for value in groups)
 
 
+@pytest.mark.slow
 def test_one_point_by_parameters_also_under_the_test_environment(project, finished):
     said = "serm.regulariser.kind=burden,serm.regulariser.strength=0.06"
     outcome = project.run("--pipeline=serm", "--env=test", f"--params={said}")

@@ -42,6 +42,7 @@ def test_the_clock_lets_the_number_of_steps_grow_and_keeps_counting():
     assert clock.for_epoch(1).spent is clock.spent
 
 
+@pytest.mark.slow
 def test_the_pipeline_leaves_table_figure_and_page(project):
     outcome = project.run("--pipeline=run_times", "--env=test")
     assert outcome.returncode == 0, outcome.stderr

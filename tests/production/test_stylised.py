@@ -12,6 +12,7 @@ from countermove.production.stylised import Stylised, run_stylised
 from countermove.reporting.stylised import stylised_figure
 
 
+@pytest.mark.slow
 def test_the_pipeline_leaves_table_picture_and_page(project):
     outcome = project.run("--pipeline=stylised", "--env=test")
     assert outcome.returncode == 0, outcome.stderr
@@ -38,3 +39,11 @@ def test_the_other_pictures_are_drawn_with_what_they_are_about(experiment):
     assert cells["accuracy"].between(0.0, 1.0).all()
     drawn = {trace.name for trace in figure.data}
     assert {"favourable", "unfavourable", "strategic", "naive"} <= drawn
+
+
+def test_every_rule_is_measured_for_every_kind_of_people():
+    cells, picture = run_stylised(Stylised("unknown", repetitions=1, rows=60), seed=0)
+    assert set(cells["rule"]) == {"benchmark", "naive", "oracle", "serm"}
+    assert set(cells["people"]) == {"published", "smooth", "best"}
+    rings = [trace.name for trace in stylised_figure(picture, "t").data if "reach" in trace.name]
+    assert len(rings) == 4

@@ -78,7 +78,8 @@ def round_bounds(low: float, high: float) -> tuple[float, float]:
     ((0.0, 50.0), (0.0, 1.0), (1990.0, 2030.0))
     """
     spread = high - low
-    unit = 10.0 ** math.floor(math.log10(spread / 2)) if 0.0 < spread < math.inf else 0.0
+    half = spread / 2
+    unit = 10.0 ** math.floor(math.log10(half)) if 0.0 < half < math.inf else 0.0
     if not unit or max(abs(low), abs(high)) / unit > EXACT_INTEGERS:
         return low, high
     down = float(f"{math.floor(low / unit) * unit:.15g}")
