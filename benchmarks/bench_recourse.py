@@ -9,6 +9,7 @@ time outside the model; that part is not re-created.) Ratios are per person, in 
 from __future__ import annotations
 
 import copy
+import os
 import time
 from collections.abc import Callable
 from itertools import product
@@ -224,10 +225,17 @@ def crowd_rows(n: int = 100_000) -> list[str]:
         "| linear_program advice | people | refused | found | s (goal 5) | processor s |",
         "|---|---|---|---|---|---|",
     ]
-    for name, score in (("linear score", rule), ("two tanh layers of 100", trained())):
+    network, cores = trained(), os.cpu_count() or 1
+    for name, score, threads in (
+        ("linear score", rule, 1),
+        ("two tanh layers of 100", network, 1),
+        (f"two tanh layers of 100, {cores} cores", network, cores),
+    ):
+        torch.set_num_threads(threads)
         start, busy = time.perf_counter(), time.process_time()
         status = recommend(score, X, actions=box()).status
         spent, busy = time.perf_counter() - start, time.process_time() - busy
+        torch.set_num_threads(1)
         rows.append(
             f"| {name} | {n:,} | {(status != 'NOT_NEEDED').sum():,} "
             f"| {(status == 'FOUND').sum():,} | {spent:.2f} | {busy:.2f} |"
