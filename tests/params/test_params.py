@@ -115,6 +115,15 @@ def test_plausible_responses_start_with_those_trained_for():
     assert built["smooth_2"].temperature == 2
 
 
+def test_a_score_without_a_slope_is_climbed_by_whoever_is_plausible():
+    serm = SermParameters(
+        score={"kind": "mlp"}, actions={"kind": "free"}, response={"kind": "ascent"}
+    )
+    built, stated = EvaluationParameters().responses(serm, schema=None, standardiser=None)
+    assert stated == ["ascent_0.5"]
+    assert set(built) == {"ascent_0.2", "ascent_0.5", "ascent_1", "none"}
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -10,6 +10,7 @@ from pydantic import Field
 from countermove.params.base import Parameters
 from countermove.params.recourse import Probability
 from countermove.params.serm import (
+    AscentParameters,
     BestParameters,
     NobodyMovesParameters,
     RobustParameters,
@@ -25,13 +26,20 @@ if TYPE_CHECKING:
     from countermove.transfer import TransferTerms
 
 
+CLIMBERS: tuple[SingleResponseParameters, ...] = (
+    *(AscentParameters(kind="ascent", temperature=value) for value in (0.2, 0.5, 1.0)),
+    NobodyMovesParameters(kind="none"),
+)
+"""The plausible answers to a score without a slope, which people can only climb."""
+
+
 class TransferParameters(Parameters):
     """How the effect of deployment on the error is foretold.
 
     ``responses`` are the plausible ones over which the worst case is taken, beside the one
-    the rule was trained for; ``labels`` says what moving may do to a label (``kept``,
-    ``follow`` or both); ``bins``, ``thresholds`` and ``tolerated_outside`` are those of
-    `countermove.transfer.TransferTerms`.
+    the rule was trained for (of a score without a slope, climbers instead); ``labels`` says
+    what moving may do to a label (``kept``, ``follow`` or both); ``bins``, ``thresholds`` and
+    ``tolerated_outside`` are those of `countermove.transfer.TransferTerms`.
     """
 
     responses: Annotated[tuple[SingleResponseParameters, ...], Field(min_length=1)] = (
@@ -81,10 +89,13 @@ class EvaluationParameters(Parameters):
         trained: Sequence[SingleResponseParameters]
         trained = given.members if isinstance(given, RobustParameters) else [given]
         built: dict[str, Response] = {}
-        for said in (*trained, *self.transfer.responses):
+        plausible = CLIMBERS if serm.score.kind == "mlp" else self.transfer.responses
+        for said in (*trained, *plausible):
             built.setdefault(_name(said), said.build(cost, actions))
         return built, list(dict.fromkeys(_name(said) for said in trained))
 
 
 def _name(said: SingleResponseParameters) -> str:
-    return f"smooth_{said.temperature:g}" if isinstance(said, SmoothParameters) else said.kind
+    if isinstance(said, SmoothParameters | AscentParameters):
+        return f"{said.kind}_{said.temperature:g}"
+    return said.kind
