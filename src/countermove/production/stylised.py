@@ -225,8 +225,7 @@ def _moves(
     parts: Parts, model: StrategicClassifier, surface: Any, response: Response
 ) -> dict[str, Any]:
     """Return where some people of the picture go, and the tangents they go along."""
-    shown = np.sort(parts["test"][0][:40], axis=0, kind="stable")
-    shown = parabola(shown[:, 0])
+    shown = parabola(np.sort(parts["test"][0][:40, 0]))
     answer = response.respond(model.score_, shown)
     return {
         "from": shown.tolist(),

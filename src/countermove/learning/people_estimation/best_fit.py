@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove.certificates.intervals import lower_share, upper_share
 from countermove.learning.people_estimation.candidates import Candidate, Interval, share_interval
 from countermove.learning.people_estimation.information import standard_errors
 from countermove.learning.people_estimation.movement import Movement, scale_of
@@ -155,10 +156,6 @@ def _non_movers(
         if noise.non_movers <= 2.0 * LEAST_SHARE:
             return Interval(0.0, 1.0 - alpha ** (1.0 / max(int(inside.sum()), 1)))
         return share_interval(noise.non_movers, deviation, z)
-    from scipy.special import betaincinv
-
-    n = int(inside.sum())
-    stayed = int((seen.still & inside).sum())
-    low = 0.0 if stayed == 0 else float(betaincinv(stayed, n - stayed + 1, alpha / 2))
-    high = 1.0 if stayed == n else float(betaincinv(stayed + 1, n - stayed, 1 - alpha / 2))
-    return Interval(low, high, "exact")
+    n, stayed = int(inside.sum()), int((seen.still & inside).sum())
+    low, high = lower_share(stayed, n, alpha / 2), upper_share(stayed, n, alpha / 2)
+    return Interval(float(low), float(high), "exact")
