@@ -7,13 +7,12 @@ import time
 import numpy as np
 import pytest
 
-from countermove.people import ActionSet, WeightedQuadraticCost
+from countermove.people import ActionSet
 from countermove.recourse import recommend
 from countermove.recourse.constrained import cheapest_constrained
 from countermove.recourse.make_room import room_of
-from countermove.recourse.mixed_integer import cheapest_action
 
-from .conftest import linear, town_actions, town_people
+from .conftest import assert_agrees_with_highs, linear, town_actions, town_people
 
 # What is gained in columns 0 and 1 shares a budget with whole units of column 2.
 A = np.array([[-1.0, -0.4, 0.5, 0, 0, 0, 0], [0.0, -1.0, -0.5, 0, -0.2, 0, 0.3]])
@@ -33,18 +32,7 @@ def test_agrees_with_highs(seed, whole):
     weights = draws.uniform(0.3, 3.0, 7)
     found = cheapest_constrained(room, slope, need, weights)
     assert not found.unsolved.any()
-    for i in range(n):
-        one = room.rows(np.array([i]))
-        referee = cheapest_action(one, WeightedQuadraticCost(weights), slope[i], float(need[i]))
-        assert (referee is None) == found.proven_none[i]
-        if referee is None:
-            assert np.isnan(found.action[i]).all()
-            continue
-        action = found.action[i]
-        assert action @ slope[i] >= need[i] - 1e-9
-        price, other = (float((weights * part**2).sum()) for part in (action, referee))
-        # HiGHS proves its answer to a tolerance; the specialised answer is exact.
-        assert price == pytest.approx(other, rel=1e-5, abs=1e-5)
+    assert_agrees_with_highs(found, room, slope, need, weights)
     assert actions.contains(X, np.nan_to_num(found.action))[~found.proven_none].all()
 
 

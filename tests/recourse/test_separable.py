@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from countermove.people import ActionSet, MahalanobisCost, WeightedQuadraticCost
+from countermove.people import ActionSet, MahalanobisCost
 from countermove.recourse.make_room import room_of
 from countermove.recourse.mixed_integer import cheapest_action
 from countermove.recourse.separable import cheapest_separable
 
-from .conftest import town_actions, town_people
+from .conftest import assert_agrees_with_highs, town_actions, town_people
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -26,18 +26,7 @@ def test_agrees_with_highs(seed):
     found = cheapest_separable(room, slope, need, weights)
     assert not found.unsolved.any()
     assert 0 < found.proven_none.sum() < 8 or seed == 1
-    for i in range(8):
-        one = room.rows(np.array([i]))
-        referee = cheapest_action(one, WeightedQuadraticCost(weights), slope[i], float(need[i]))
-        assert (referee is None) == found.proven_none[i]
-        if referee is None:
-            assert np.isnan(found.action[i]).all()
-            continue
-        action = found.action[i]
-        assert action @ slope[i] >= need[i] - 1e-9
-        price = float((weights * action**2).sum())
-        # HiGHS proves its answer to a tolerance; the specialised answer is exact.
-        assert price == pytest.approx(float((weights * referee**2).sum()), rel=1e-5, abs=1e-5)
+    assert_agrees_with_highs(found, room, slope, need, weights)
     allowed = actions.contains(X, np.nan_to_num(found.action))
     assert allowed.all()
 
