@@ -1,0 +1,1 @@
+"""What happens retraining after retraining: people who look ahead, alone or together."""
