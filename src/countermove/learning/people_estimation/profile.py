@@ -158,12 +158,16 @@ def _profile(model: SampleModel, free: Floats, place: int, z: float) -> tuple[fl
     return path.ends(z**2 + SLACK)
 
 
+def share_slopes(model: SampleModel, free: Floats) -> Floats:
+    """Return the derivatives of the bins' shares by the free numbers, shape (p, bins)."""
+    steps = STEP * np.eye(len(free))
+    ends = [(model.shares(free + step), model.shares(free - step)) for step in steps]
+    return np.array([(after - before) / (2.0 * STEP) for after, before in ends])
+
+
 def _standard_error(model: SampleModel, free: Floats, place: int) -> float:
     """Return the standard error of one free number by Fisher's information; 1 without any."""
-    steps = STEP * np.eye(len(free))
-    slopes = np.array(
-        [(model.shares(free + s) - model.shares(free - s)) / (2 * STEP) for s in steps]
-    )
+    slopes = share_slopes(model, free)
     live = np.flatnonzero(np.abs(slopes).sum(axis=1) > 1e-9)
     if place not in live:
         return 1.0

@@ -28,6 +28,7 @@ from countermove.learning.people_estimation.sample_models import (
     everybody_drifts,
     nobody_moves,
 )
+from countermove.learning.people_estimation.waves import wave_test
 from countermove.learning.people_estimation.weights import weight_estimates
 
 Floats = NDArray[np.float64]
@@ -52,10 +53,8 @@ def estimate_from_samples(
         if blocked
         else [SampleModel(name, levels, typical, difficulty) for name in ("best", "smooth")]
     )
-    ranked = _ranked(levels, models, z)
+    ranked, fit = _judged(levels, models, z)
     chosen = ranked[0]
-    p_value, misplaced = levels.test(chosen.mean, chosen.parameters)
-    fit = Fit(p_value, misplaced, _worst(levels, chosen.mean), levels.counts[None, :])
     weights: tuple[WeightEstimate, ...] = ()
     if shape is not None:
         weights = weight_estimates(observed, direction, shape, chosen, scales, z)
@@ -73,18 +72,19 @@ def estimate_from_samples(
     )
 
 
-def _ranked(levels: Levels, models: list[SampleModel], z: float) -> list[Candidate]:
-    """Return the fitted candidates, best first; only the chosen one has intervals."""
+def _judged(levels: Levels, models: list[SampleModel], z: float) -> tuple[list[Candidate], Fit]:
+    """Return the fitted candidates, best first, and the test of the best; only it has intervals."""
     fits = [(model, *fit_samples(model)) for model in models]
-    plain = [nobody_moves(levels), everybody_drifts(levels)]
-    ranked = sorted(
-        [*plain, *(candidate for _, candidate, _ in fits)],
-        key=lambda candidate: candidate.criterion(levels.people),
-    )
+    ranked = [nobody_moves(levels), everybody_drifts(levels), *(fit[1] for fit in fits)]
+    ranked.sort(key=lambda candidate: candidate.criterion(levels.people))
+    p_value, misplaced = levels.test(ranked[0].mean, ranked[0].parameters)
     for model, candidate, free in fits:
         if candidate is ranked[0]:
             ranked[0] = with_intervals(candidate, model, free, z)
-    return ranked
+            # Two tests of one fit: Bonferroni.
+            p_value = min(1.0, 2.0 * min(p_value, wave_test(model, free)))
+    worst = _worst(levels, ranked[0].mean)
+    return ranked, Fit(p_value, misplaced, worst, levels.counts[None, :])
 
 
 def _open(chosen: Candidate, difficulty: Floats, level: float) -> tuple[str, ...]:
