@@ -53,7 +53,7 @@ def estimate_from_samples(
         if blocked
         else [SampleModel(name, levels, typical, difficulty) for name in ("best", "smooth")]
     )
-    ranked, fit = _judged(levels, models, z)
+    ranked, fit = _judged(levels, models, level)
     chosen = ranked[0]
     weights: tuple[WeightEstimate, ...] = ()
     if shape is not None:
@@ -72,7 +72,7 @@ def estimate_from_samples(
     )
 
 
-def _judged(levels: Levels, models: list[SampleModel], z: float) -> tuple[list[Candidate], Fit]:
+def _judged(levels: Levels, models: list[SampleModel], level: float) -> tuple[list[Candidate], Fit]:
     """Return the fitted candidates, best first, and the test of the best; only it has intervals."""
     fits = [(model, *fit_samples(model)) for model in models]
     ranked = [nobody_moves(levels), everybody_drifts(levels), *(fit[1] for fit in fits)]
@@ -80,7 +80,7 @@ def _judged(levels: Levels, models: list[SampleModel], z: float) -> tuple[list[C
     p_value, misplaced = levels.test(ranked[0].mean, ranked[0].parameters)
     for model, candidate, free in fits:
         if candidate is ranked[0]:
-            ranked[0] = with_intervals(candidate, model, free, z)
+            ranked[0] = with_intervals(candidate, model, free, level)
             # Two tests of one fit: Bonferroni.
             p_value = min(1.0, 2.0 * min(p_value, wave_test(model, free)))
     worst = _worst(levels, ranked[0].mean)
