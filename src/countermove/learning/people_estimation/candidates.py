@@ -19,7 +19,8 @@ class Interval:
     """A confidence interval; an open end is 0 or infinity.
 
     ``kind`` says how it was found: ``bracket`` (certain, no noise), ``likelihood`` (change-point
-    likelihood ratio) or ``normal`` (information matrix).
+    likelihood ratio), ``normal`` (information matrix), ``exact`` (binomial) or ``profile``
+    (likelihood-ratio tests inverted; two samples).
     """
 
     low: float

@@ -7,6 +7,8 @@ Neither sample is the population. Counting :math:`n_1 n_2/(n_1+n_2)` people allo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,10 +21,34 @@ BINS = 40
 """Of levels after, equal in people."""
 CELLS = 200
 """Of gaps before: people within one move alike."""
+PARTS = 5
+"""Of a cell, by difficulty, where bounds make people of one gap move differently."""
 AT_BOUNDARY = 1e-3
 """Of the spread: what is this near the boundary stands on it."""
 UNBLURRED = 2e-4
 """Of the spread: measurement noise that moves nobody to another bin."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says the people of each cell do.
+
+    Attributes
+    ----------
+    mean
+        Advance of those inside.
+    inside
+        Share of each cell that is.
+    rest
+        Advance of the others; None: they stay where they are.
+    to_boundary
+        Whether movers of a cell all end on one point; else they keep their distances.
+    """
+
+    mean: Floats
+    inside: Floats
+    rest: Floats | None = None
+    to_boundary: bool = False
 
 
 class Levels:
@@ -32,9 +58,11 @@ class Levels:
     ----------
     observed
         Two samples.
+    difficulty
+        Of people before, where bounds make it differ from their gap; None: it is the gap.
     """
 
-    def __init__(self, observed: Observation) -> None:
+    def __init__(self, observed: Observation, difficulty: Floats | None = None) -> None:
         self.gap, self.spread = observed.gap, observed.spread
         before, after = -observed.gap, -observed.gap_after
         inner = np.quantile(np.concatenate([before, after]), np.linspace(0, 1, BINS + 1)[1:-1])
@@ -49,57 +77,78 @@ class Levels:
         sizes = len(before), len(after)
         self.people = sizes[0] * sizes[1] / (sizes[0] + sizes[1])
         self.shares = self.counts / sizes[1]
-        self._cells()
+        self._cells(difficulty)
 
-    def _cells(self) -> None:
+    def _cells(self, difficulty: Floats | None) -> None:
         cuts = np.unique(np.quantile(self.gap, np.linspace(0.0, 1.0, CELLS + 1)[1:-1]))
         self.cell = np.searchsorted(cuts, self.gap, side="right")
-        number = np.bincount(self.cell, minlength=len(cuts) + 1)
+        if difficulty is not None:
+            self.cell = self._parted(difficulty)
+        number = np.bincount(self.cell)
         kept = number > 0
         self.cell = (np.cumsum(kept) - 1)[self.cell]
         self.number = number[kept]
         self.middle = self.average(self.gap)
         width = np.sqrt(np.maximum(self.average(self.gap**2) - self.middle**2, 0.0))
         self.width: Floats = np.maximum(width, 1e-9 * self.spread)
-        order = np.argsort(self.gap, kind="stable")
+        order = np.lexsort((self.gap, self.cell))
         self.typical: NDArray[np.intp] = order[np.cumsum(self.number) - (self.number + 1) // 2]
+
+    def _parted(self, difficulty: Floats) -> NDArray[np.intp]:
+        """Return cells divided by the rank of difficulty within them."""
+        order = np.lexsort((difficulty, self.cell))
+        number = np.bincount(self.cell)
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(number) - number, number)
+        part = np.empty(len(order), dtype=np.intp)
+        part[order] = rank * PARTS // np.repeat(number, number)
+        result: NDArray[np.intp] = self.cell * PARTS + part
+        return result
 
     def average(self, values: Floats) -> Floats:
         """Return the mean of people's values by cell."""
         sums: Floats = np.bincount(self.cell, values, minlength=len(self.number)) / self.number
         return sums
 
-    def predicted(self, mean: Floats, inside: Floats, noise: Noise, to_boundary: bool) -> Floats:
-        """Return the shares of the bins.
-
-        Parameters
-        ----------
-        mean
-            Model advance of the movers of each cell.
-        inside
-            Share of each cell whom the model moves.
-        noise
-            Without strays.
-        to_boundary
-            Whether movers of a cell all end on one point; else they keep their distances.
-        """
-        share = noise.non_movers
-        moving = inside * (1.0 - share) * self.number / self.number.sum()
-        staying = self.number / self.number.sum() - moving
-        stays = self._spread(-self.middle, np.hypot(self.width, noise.measurement), staying)
+    def predicted(self, answer: Answer, noise: Noise) -> Floats:
+        """Return the shares of the bins if people answer so, under noise without strays."""
+        mass = self.number / self.number.sum()
+        moving = answer.inside * (1.0 - noise.non_movers) * mass
+        other = np.zeros(len(mass))
+        if answer.rest is not None:
+            other = (1.0 - answer.inside) * (1.0 - noise.non_movers) * mass
+        staying = mass - moving - other
+        shares = self._spread(-self.middle, np.hypot(self.width, noise.measurement), staying)
         if noise.measurement <= UNBLURRED * self.spread:
             # Unblurred, those who stay keep their very histogram but for the movers' part.
-            left = self._spread(-self.middle, self.width, moving)
-            stays = np.maximum(self.before - left, 0.0)
-        own = np.full(len(mean), 1e-9 * self.spread) if to_boundary else self.width
-        error = np.sqrt(own**2 + noise.measurement**2 + (noise.optimisation_error * mean) ** 2)
-        shares = stays + self._spread(mean - self.middle, error, moving)
+            left = self._spread(-self.middle, self.width, moving + other)
+            shares = np.maximum(self.before - left, 0.0)
+        shares = shares + self._moved(answer.mean, moving, noise, answer.to_boundary)
+        if answer.rest is not None:
+            shares = shares + self._moved(answer.rest, other, noise, answer.to_boundary)
         result: Floats = np.maximum(shares, 1e-12) / max(float(shares.sum()), 1e-12)
         return result
+
+    def _moved(self, mean: Floats, mass: Floats, noise: Noise, to_boundary: bool) -> Floats:
+        own = np.full(len(mean), 1e-9 * self.spread) if to_boundary else self.width
+        error = np.sqrt(own**2 + noise.measurement**2 + (noise.optimisation_error * mean) ** 2)
+        some = np.flatnonzero(mass > 0.0)
+        return self._spread((mean - self.middle)[some], error[some], mass[some])
 
     def log_likelihood(self, shares: Floats) -> float:
         """Return the log-likelihood of the counts, as of ``people`` people."""
         return self.people * float(self.shares @ np.log(shares))
+
+    def residuals(self, shares: Floats) -> Floats:
+        """Return signed roots of the bins' parts of the deviance, shape (bins,)."""
+        from scipy.special import xlogy
+
+        parts = xlogy(self.shares, self.shares / shares) - self.shares + shares
+        roots: Floats = np.sqrt(2.0 * self.people * np.maximum(parts, 0.0))
+        return np.copysign(roots, self.shares - shares)
+
+    def deviance(self, shares: Floats) -> float:
+        """Return twice the log-likelihood lost against a perfect fit."""
+        return float(np.sum(self.residuals(shares) ** 2))
 
     def information(self, slopes: Floats, shares: Floats) -> Floats:
         """Return Fisher's information, (p, p), for derivatives of the shares, (p, bins)."""

@@ -25,6 +25,8 @@ NODES = 400
 """Gaps at which people without bounds are solved for; the others lie between two of them."""
 JUMP = 0.05
 """Two neighbouring nodes further apart than this share of the largest move enclose the jump."""
+NEARER = 32
+"""Parts into which the space between two people is divided to place the jump."""
 CONCAVE = 0.2277
 r"""From :math:`t\tau^2` of half the largest curvature of the smoothed step on there is no jump."""
 
@@ -108,6 +110,24 @@ class Movement:
             if near.any():
                 advance[near] = _along(people, self.gap[near])
         return advance
+
+    def jump(
+        self, scale: float, temperature: float, advance: Floats
+    ) -> tuple[float, float, float] | None:
+        """Return the gap at which the smoothed answer jumps, and the advance on either side.
+
+        None where it does not jump, or where bounds let everybody jump elsewhere. People must be
+        sorted by gap; ``advance`` is what `smooth` returned for them.
+        """
+        if not self.free or scale * temperature**2 >= CONCAVE or len(self.gap) < 2:
+            return None
+        k = int(np.argmin(np.diff(advance)))
+        if advance[k] - advance[k + 1] <= JUMP * float(np.abs(advance).max()):
+            return None
+        gaps = np.linspace(self.gap[k], self.gap[k + 1], NEARER + 1)
+        nearer = _along(ScalarResponse(QuadraticCost(scale), ActionSet(), temperature), gaps)
+        j = int(np.argmin(np.diff(nearer)))
+        return float(0.5 * (gaps[j] + gaps[j + 1])), float(nearer[j]), float(nearer[j + 1])
 
     def _without_bounds(self) -> bool:
         plan = Plan(self.actions, self.X.shape[1])

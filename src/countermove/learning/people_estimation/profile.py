@@ -1,0 +1,195 @@
+r"""Two samples: fits by least squares of deviance residuals, intervals by inverting tests.
+
+A value belongs to the interval iff the best fit with that value held is not refused against
+the best fit of all,
+
+.. math:: D(v) = 2\,[\max_\theta \ell(\theta) - \max_{\theta:\ \theta_j = v} \ell(\theta)]
+          \le \chi^2_{2, 1-\alpha} .
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.learning.people_estimation.candidates import Candidate, Interval
+from countermove.learning.people_estimation.sample_models import SampleModel
+
+Floats = NDArray[np.float64]
+
+STEP = 0.02
+"""Of derivatives in logarithms: wider than the gap between two people."""
+LIFTED = -3.5
+"""Log-error a fit starts from at least: an error near zero has no slope by which to leave it."""
+STARTS = 3
+"""Grid points from which the search goes on."""
+PATIENCE = 20
+"""Steps of one least-squares fit."""
+AHEAD = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 13.0, 19.0, 28.0, 42.0, 63.0, 95.0)
+"""Where a profile is looked at, in half standard errors from the fit."""
+BEYOND = 4.0
+"""A profile this much above the limit is not expected to come down again."""
+SLACK = 0.3
+"""Deviance by which a fit with one number held may miss its best, added to the limit."""
+FARTHEST = math.log(20.0)
+"""Distance from the fit, in logarithms, at which an interval counts as open."""
+
+
+@dataclass
+class _Path:
+    """A profile of the deviance along one free number, walked from the fit outwards."""
+
+    model: SampleModel
+    place: int
+    at: list[float] = field(default_factory=list)
+    deviance: list[float] = field(default_factory=list)
+
+    def walk(self, start: Floats, step: float, limit: float) -> None:
+        """Walk to one side until the profile has clearly left the limit above ``start``."""
+        free, low, high = start, self.model.low[self.place], self.model.high[self.place]
+        floor = min(self.deviance)
+        for ahead in AHEAD:
+            value = float(np.clip(start[self.place] + ahead * step, low, high))
+            free = free.copy()
+            free[self.place] = value
+            free, deviance = least_deviance(self.model, free, self.place)
+            self.at.append(value)
+            self.deviance.append(deviance)
+            floor = min(floor, deviance)
+            far = abs(value - start[self.place]) > FARTHEST or value in (low, high)
+            if far or deviance > floor + limit + BEYOND:
+                return
+
+    def ends(self, limit: float) -> tuple[float, float]:
+        """Return the outermost values within the limit, infinite where the walk never left it."""
+        order = np.argsort(self.at, kind="stable")
+        at, excess = np.array(self.at)[order], np.array(self.deviance)[order]
+        # The root of the profile is close to linear: interpolation on it is exact for a parabola.
+        root = np.sqrt(np.maximum(excess - excess.min(), 0.0))
+        kept = np.flatnonzero(root <= math.sqrt(limit))
+        first, last = int(kept[0]), int(kept[-1])
+        low = _crossing(at, root, first, -1, limit) if first > 0 else -math.inf
+        high = _crossing(at, root, last, 1, limit) if last < len(at) - 1 else math.inf
+        return low, high
+
+
+def fit_samples(model: SampleModel) -> tuple[Candidate, Floats]:
+    """Return the likeliest fit, without intervals yet, and its free numbers."""
+    begin = sorted(model.starts(), key=model.badness)[:STARTS]
+    free, _ = min((least_deviance(model, start) for start in begin), key=lambda fit: fit[1])
+    shares = model.shares(free)
+    candidate = Candidate(
+        name=model.name,
+        log_likelihood=model.levels.log_likelihood(shares),
+        parameters=len(free),
+        noise=model.noise(free),
+        mean=shares,
+        inside=np.zeros(0, dtype=bool),
+        scale=math.exp(free[0]),
+        temperature=math.exp(free[1]) if model.name == "smooth" else None,
+    )
+    return candidate, free
+
+
+def with_intervals(
+    candidate: Candidate, model: SampleModel, free: Floats, level: float
+) -> Candidate:
+    r"""Return the candidate with intervals of scale, temperature and share of non-movers.
+
+    Guarantee (asymptotic). Before and after are two samples of one population, of which neither
+    is known; at the true parameters the difference between counted and predicted shares has a
+    covariance of at most that of a multinomial of :math:`n_1 n_2/(n_1+n_2)` people (law of total
+    variance), which is the one assumed, also if both samples hold the same people. So two
+    numbers held at their true values raise the deviance by at most a chi-square of two
+    degrees: any two of the intervals hold together at the level, as the corners of an
+    uncertainty set must; one alone is wider than it need be, by a quarter at 95 %.
+    """
+    # A chi-square of two degrees is exponential.
+    limit = -2.0 * math.log(1.0 - level) + SLACK
+    scale = _profile(model, free, 0, limit)
+    heats = _profile(model, free, 1, limit) if model.name == "smooth" else None
+    odds = _profile(model, free, len(free) - 3, limit)
+    share = [1.0 / (1.0 + math.exp(-max(end, -700.0))) for end in odds]
+    return replace(
+        candidate,
+        scale_interval=_positive(scale),
+        temperature_interval=None if heats is None else _positive(heats),
+        non_movers_interval=Interval(share[0], share[1], "profile"),
+    )
+
+
+def least_deviance(
+    model: SampleModel, start: Floats, held: int | None = None
+) -> tuple[Floats, float]:
+    """Return the best fit near a start, one number held if asked, and its deviance."""
+    from scipy.optimize import least_squares
+
+    free = model.clipped(start)
+    free[-2:] = np.maximum(free[-2:], LIFTED)
+    moving = [j for j in range(len(free)) if j != held]
+
+    def whole(part: Floats) -> Floats:
+        point = free.copy()
+        point[moving] = part
+        return point
+
+    def residuals(part: Floats) -> Floats:
+        return model.levels.residuals(model.shares(whole(part)))
+
+    def slopes(part: Floats) -> Floats:
+        base, steps = residuals(part), STEP * np.eye(len(part))
+        return np.column_stack([(residuals(part + step) - base) / STEP for step in steps])
+
+    low, high = model.low[moving], model.high[moving]
+    found = least_squares(
+        residuals,
+        np.clip(free[moving], low + STEP, high - STEP),
+        slopes,
+        bounds=(low, high),
+        xtol=1e-4,
+        ftol=1e-4,
+        gtol=1e-3,
+        max_nfev=PATIENCE,
+    )
+    return whole(found.x), 2.0 * float(found.cost)
+
+
+def _profile(model: SampleModel, free: Floats, place: int, limit: float) -> tuple[float, float]:
+    path = _Path(model, place, [float(free[place])], [model.levels.deviance(model.shares(free))])
+    half = 0.5 * min(max(_standard_error(model, free, place), STEP), 1.0)
+    for side in (-1.0, 1.0):
+        path.walk(free, side * half, limit)
+    return path.ends(limit)
+
+
+def share_slopes(model: SampleModel, free: Floats) -> Floats:
+    """Return the derivatives of the bins' shares by the free numbers, shape (p, bins)."""
+    steps = STEP * np.eye(len(free))
+    ends = [(model.shares(free + step), model.shares(free - step)) for step in steps]
+    return np.array([(after - before) / (2.0 * STEP) for after, before in ends])
+
+
+def _standard_error(model: SampleModel, free: Floats, place: int) -> float:
+    """Return the standard error of one free number by Fisher's information; 1 without any."""
+    slopes = share_slopes(model, free)
+    live = np.flatnonzero(np.abs(slopes).sum(axis=1) > 1e-9)
+    if place not in live:
+        return 1.0
+    information = model.levels.information(slopes[live], model.shares(free))
+    variance = np.diag(np.linalg.pinv(information, hermitian=True))[live.tolist().index(place)]
+    return math.sqrt(max(float(variance), 0.0))
+
+
+def _crossing(at: Floats, root: Floats, inside: int, side: int, limit: float) -> float:
+    """Return where the root of the profile crosses the limit next to the outermost point inside."""
+    outside = inside + side
+    part = (math.sqrt(limit) - root[inside]) / (root[outside] - root[inside])
+    return float(at[inside] + part * (at[outside] - at[inside]))
+
+
+def _positive(ends: tuple[float, float]) -> Interval:
+    low, high = (math.exp(end) if end < 700.0 else math.inf for end in ends)
+    return Interval(low, high, "profile")
