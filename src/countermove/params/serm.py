@@ -186,7 +186,7 @@ class SermParameters(Parameters):
             raise ValueError(
                 "people who move in a representation end at places that are nobody's features, so "
                 "a run could give no advice, no recourse and no transfer bound; train it in Python "
-                "(RepresentationScore with RepresentationResponse in a StrategicClassifier), or let "
+                "(RepresentationScore with RepresentationResponse in StrategicClassifier), or let "
                 "people climb the network in their own features: serm.score: "
                 "{kind: mlp}, serm.response: {kind: ascent}"
             )
