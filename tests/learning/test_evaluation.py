@@ -8,9 +8,10 @@ import torch
 
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.learning import accuracy_after, sensitivity, usual_responses
+from countermove.learning.evaluation import not_evaluated, usual_responses_to
 from countermove.people import QuadraticCost
-from countermove.response import BestResponse, NoResponse
-from countermove.scores import LinearScore
+from countermove.response import BestResponse, NoResponse, RepresentationResponse
+from countermove.scores import LinearScore, MLPScore, RepresentationScore
 
 X = np.array([[-2.0], [-1.0], [0.5], [2.0]])
 Y = np.array([-1.0, -1.0, 1.0, 1.0])
@@ -52,3 +53,21 @@ def test_labels_and_people_must_match(score):
 def test_nobody_has_no_accuracy(score):
     with pytest.raises(NotEnoughRowsError, match="at least one row"):
         accuracy_after(score, X[:0], Y[:0], NoResponse())
+
+
+def test_a_report_says_whose_answers_it_leaves_out_and_why():
+    bending = usual_responses_to(MLPScore(2, (3,)), BestResponse())
+    left_out = not_evaluated(bending)
+    assert set(left_out) == (set(usual_responses()) - {"none"}) | {"burden"}
+    assert all("no closed form" in reason for reason in left_out.values())
+    assert not_evaluated(usual_responses_to(LinearScore(2), BestResponse())) == {}
+
+
+def test_people_of_a_representation_move_there_under_every_name():
+    score, people = RepresentationScore(3, (4, 2)), RepresentationResponse(BestResponse())
+    responses = usual_responses_to(score, people)
+    assert not_evaluated(responses) == {}
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    table = sensitivity({"rule": score}, X, np.ones(20), responses).accuracies()
+    assert set(table) == set(usual_responses())
+    assert table["best"]["rule"] >= table["none"]["rule"]

@@ -61,3 +61,13 @@ def test_rows_that_teach_nothing_are_refused():
         ContractiveAutoencoder().fit(np.array([[0.0, 1.0], [1.0, 1.0]]))
     with pytest.raises(DataError, match="finite rows"):
         ContractiveAutoencoder().fit(np.array([[0.0, np.nan]]))
+
+
+def test_of_several_starts_the_lowest_loss_is_kept():
+    X, _ = on_parabola(100, seed=1)
+    losses = [
+        ContractiveAutoencoder(max_iterations=40, starts=starts, seed=1).fit(X).loss
+        for starts in (1, 2, 4)
+    ]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < losses[0]

@@ -79,10 +79,20 @@ def test_the_whole_chain_walks_with_a_network(project, score):
     assert climbing == ("mlp" in score)
     assert (metrics["social"]["burden"] is None) == climbing
     assert ("ascent" in metrics) == climbing
+    assert (set(metrics["not_evaluated"]) >= {"best", "published", "burden"}) == climbing
+    page = (project.path / "data/08_reporting/tiny/report.html").read_text()
+    assert ("Not evaluated: best response" in page) == climbing
     if climbing:
         assert metrics["ascent"]["converged"] > 0.95
         assert 0.0 <= metrics["ascent"]["gap"] < 0.1
-    assert (project.path / "data/08_reporting/tiny/report.html").exists()
+
+
+@pytest.mark.slow
+def test_moves_in_a_representation_are_refused_with_the_reason(project):
+    settings = "--params=serm.score.kind=representation"
+    outcome = project.run("--pipeline=serm", "--env=test", settings)
+    assert outcome.returncode != 0
+    assert "nobody's features" in " ".join((outcome.stdout + outcome.stderr).split())
 
 
 @pytest.mark.slow

@@ -11,6 +11,9 @@ from countermove.errors import UnknownNameError
 from countermove.production.stylised import Stylised, run_stylised
 from countermove.reporting.stylised import stylised_figure
 
+TRAINED = {"naive", "oracle", "serm"}
+RULES = {"benchmark"} | TRAINED | {f"{rule}, settled" for rule in TRAINED}
+
 
 @pytest.mark.slow
 def test_the_pipeline_leaves_table_picture_and_page(project):
@@ -18,10 +21,10 @@ def test_the_pipeline_leaves_table_picture_and_page(project):
     assert outcome.returncode == 0, outcome.stderr
     folder = project.path / "data" / "08_reporting" / "stylised"
     cells = pd.read_csv(folder / "cells.csv")
-    assert set(cells["rule"]) == {"benchmark", "naive", "oracle", "serm"}
+    assert set(cells["rule"]) == RULES
     assert set(cells["people"]) == {"published", "smooth", "best"}
     picture = json.loads((folder / "picture.json").read_text())
-    assert set(picture["rules"]) == {"naive", "oracle", "serm"}
+    assert set(picture["rules"]) == TRAINED
     assert "<html" in (folder / "figure.html").read_text()
 
 
@@ -43,7 +46,7 @@ def test_the_other_pictures_are_drawn_with_what_they_are_about(experiment):
 
 def test_every_rule_is_measured_for_every_kind_of_people():
     cells, picture = run_stylised(Stylised("unknown", repetitions=1, rows=60), seed=0)
-    assert set(cells["rule"]) == {"benchmark", "naive", "oracle", "serm"}
+    assert set(cells["rule"]) == RULES
     assert set(cells["people"]) == {"published", "smooth", "best"}
     rings = [trace.name for trace in stylised_figure(picture, "t").data if "reach" in trace.name]
     assert len(rings) == 4

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from countermove.data.plane import ParabolaTangents, on_parabola, parabola
-from countermove.errors import CostError, ParameterError
+from countermove.errors import CostError, DataError, ParameterError
 from countermove.people import (
     LinearCost,
     MahalanobisCost,
@@ -139,6 +139,78 @@ def test_only_quadratic_costs_and_whole_tangents_are_taken():
         TangentResponse(Everywhere(), behaviour="worst")
 
 
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ([0.0, 0.0, 0.0], "rank below 2"),
+        ([1.0, 0.0, 0.0], "rank below 2"),
+        ([np.nan, 0.0, 0.0], "not finite"),
+    ],
+)
+@pytest.mark.parametrize("behaviour", ["best", "smooth"])
+def test_tangents_without_full_rank_are_named_by_row(column, words, behaviour):
+    class Degenerate:
+        def tangents(self, X):
+            basis = np.tile(np.eye(3)[:, :2], (len(X), 1, 1))
+            basis[[4, 7], :, 1] = column
+            return basis
+
+    with pytest.raises(DataError, match=f"rows 4, 7 .*{words}") as caught:
+        TangentResponse(Degenerate(), behaviour=behaviour).respond(RULE, X)
+    assert caught.value.rows == (4, 7)
+
+
+def test_a_tangent_of_rank_zero_is_named_by_row():
+    class Nowhere:
+        def tangents(self, X):
+            return np.zeros((len(X), X.shape[1], 1))
+
+    with pytest.raises(DataError, match="rank below 1"):
+        TangentResponse(Nowhere()).respond(RULE, X)
+
+
+@pytest.mark.parametrize("cost", COSTS, ids=lambda cost: cost.kind)
+def test_the_cheapest_approval_lies_within_the_tangent_space(cost):
+    response = TangentResponse(Planes(), cost, "smooth", 0.3)
+    found = response.rational().crossing_cost(RULE, X)
+    basis, w = Planes().tangents(X), RULE.weight.detach().numpy()
+    with torch.no_grad():
+        now = RULE(torch.from_numpy(X)).numpy()
+    assert np.array_equal(found == 0.0, now >= 0.0)
+    # Whatever other way there is to the same score costs more.
+    for coefficients in RNG.normal(size=(300, len(X), 2)):
+        move = np.einsum("ndr,nr->nd", basis, coefficients)
+        gain = move @ w
+        reaching = np.where(np.abs(gain) > 1e-9, -now / gain, np.inf)
+        there = X + reaching[:, None] * move
+        assert (cost.price(X, there)[now < 0.0] >= found[now < 0.0] - 1e-9).all()
+    free = BestResponse(cost).crossing_cost(RULE, X)
+    assert (found >= free - 1e-9).all()
+    assert found.sum() > free.sum() + 0.1
+
+
+def test_the_cheapest_approval_has_the_gradient_of_its_cost():
+    response = TangentResponse(Planes(), QuadraticCost(0.3))
+    weight = torch.tensor([1.0, -0.5, 0.7], dtype=torch.float64, requires_grad=True)
+    bias = torch.tensor(-0.6, dtype=torch.float64, requires_grad=True)
+
+    def price(weight, bias):
+        rule = linear_score([0.0, 0.0, 0.0], 0.0)
+        parameters = {"rule.weight": weight, "rule.bias": bias}
+        return torch.func.functional_call(_Price(rule, response), parameters, (_rows(),))
+
+    assert torch.autograd.gradcheck(price, (weight, bias), atol=1e-5)
+
+
+class _Price(torch.nn.Module):
+    def __init__(self, rule, response):
+        super().__init__()
+        self.rule, self.response = rule, response
+
+    def forward(self, rows):
+        return self.response.crossing(self.rule, rows).cost
+
+
 def test_where_the_score_is_flat_along_the_surface_nobody_moves():
     class Across:
         def tangents(self, X):
@@ -148,6 +220,8 @@ def test_where_the_score_is_flat_along_the_surface_nobody_moves():
         answer = TangentResponse(Across(), behaviour=behaviour).respond(RULE, X)
         assert not answer.moved.any()
         assert np.array_equal(answer.x_new, X)
+    price = TangentResponse(Across()).crossing_cost(RULE, X)
+    assert set(np.unique(price)) == {0.0, np.inf}
 
 
 def test_short_moves_along_a_curve_are_those_along_its_tangent():
@@ -167,6 +241,18 @@ def test_places_are_chosen_by_trying_them_all():
         options = np.vstack([person, places])
         worth = np.sign(options @ w + b) - 0.5 * ((options - person) ** 2).sum(axis=1)
         assert np.allclose(options[np.argmax(worth)], chosen)
+
+
+def test_the_cheapest_approved_place_is_found_by_trying_them_all():
+    places = RNG.normal(size=(25, 3))
+    response = PointsResponse(places, QuadraticCost(0.5), 1.0, "stay").rational()
+    w, b = RULE.weight.detach().numpy(), float(RULE.bias.detach())
+    approved = places[places @ w + b >= 0.0]
+    for person, price in zip(X, response.crossing_cost(RULE, X), strict=True):
+        best = 0.5 * ((approved - person) ** 2).sum(axis=1).min()
+        assert price == pytest.approx(0.0 if person @ w + b >= 0.0 else best)
+    nowhere = PointsResponse(places[places @ w + b < 0.0])
+    assert np.isinf(nowhere.crossing_cost(RULE, X)[X @ w + b < 0.0]).all()
 
 
 def test_places_must_be_places():

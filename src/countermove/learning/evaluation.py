@@ -6,7 +6,7 @@ nothing here, so every figure carries it and the sensitivity table shows the oth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 
 TEMPERATURES = (0.2, 0.5, 1.0)
 """At which every report lets people answer."""
+BENDS = "the score bends in what people can change, so the best answer to it has no closed form"
+"""Why a report leaves answers out."""
 
 
 @dataclass(frozen=True)
@@ -155,15 +157,32 @@ def usual_responses(
 def usual_responses_to(score: Score, response: Response) -> dict[str, Response]:
     """Return the populations of a report on a score, with a response's cost and actions.
 
-    A score without a slope can only be climbed: `usual_responses` then become nobody moving
-    and ``ascent`` at the same temperatures.
+    People who move in a representation do so under every name. Any other score without a
+    slope can only be climbed: `usual_responses` then become nobody moving and ``ascent`` at
+    the same temperatures, and `not_evaluated` says why.
     """
-    from countermove.response import AscentResponse
+    from countermove.response import AscentResponse, RepresentationResponse
 
+    usual = usual_responses(response.cost, response.actions)
+    if isinstance(members_of(response)[0], RepresentationResponse):
+        return {name: RepresentationResponse(inner) for name, inner in usual.items()}
     if score.slope() is not None:
-        return usual_responses(response.cost, response.actions)
+        return usual
     climbing = {
         f"ascent_{value:g}": AscentResponse(response.cost, response.actions, value)
         for value in TEMPERATURES
     }
     return {"none": NoResponse(), **climbing}
+
+
+def not_evaluated(evaluated: Collection[str]) -> dict[str, str]:
+    """Return the usual populations that are missing among those evaluated, each with the reason.
+
+    ``burden`` is among them where nobody can tell what approval costs at least.
+    """
+    if "best" in evaluated:
+        return {}
+    stands_in = f"{BENDS}; people who climb it stand in (ascent), each at a local maximum"
+    missing = dict.fromkeys(set(usual_responses()) - set(evaluated), stands_in)
+    cheapest = f"{BENDS}: the least cost of approval is that of rational people"
+    return dict(sorted(missing.items())) | {"burden": cheapest}

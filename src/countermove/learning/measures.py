@@ -10,7 +10,12 @@ import pandas as pd
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.sources import table_hash
-from countermove.learning.evaluation import sensitivity, stated_accuracy, usual_responses_to
+from countermove.learning.evaluation import (
+    not_evaluated,
+    sensitivity,
+    stated_accuracy,
+    usual_responses_to,
+)
 from countermove.learning.social import social_report
 from countermove.response import AscentResponse, Response
 from countermove.response.robust import members_of
@@ -66,6 +71,7 @@ def rule_metrics(
             "sensitivity": found,
             "uncalibrated": {"strategic": stated["uncalibrated"]},
         },
+        "not_evaluated": not_evaluated(usual),
         "social": _social(blind, strategic, uncalibrated, people, response),
         "threshold": strategic.about["threshold"],
         "response": response.describe(),

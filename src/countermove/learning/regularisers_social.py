@@ -16,7 +16,8 @@ from torch import Tensor
 from countermove.errors import ParameterError
 from countermove.learning.regularisers import check_strength
 from countermove.response.base import NoResponse, Response
-from countermove.response.best import rational
+from countermove.response.points import PointsResponse
+from countermove.response.rational import rational
 from countermove.response.smoothing import smoothed_step
 from countermove.response.trade import slope_of
 from countermove.scores import Score
@@ -101,6 +102,11 @@ class SocialBurden:
         """Return the mean burden, zero if nobody deserving can reach approval."""
         deserving = torch.nonzero(y > 0).squeeze(1)
         payers = rational(response, self.unscaled).of_rows(deserving)
+        if isinstance(payers, PointsResponse):
+            raise ParameterError(
+                "the burden of people who choose among places has no gradient to steer by; "
+                "train with TangentResponse and judge by the places"
+            )
         found = payers.crossing(score, X[deserving])
         return found.cost.sum() / found.possible.sum().clamp(min=1)
 

@@ -17,8 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from countermove.response import Response
-from countermove.response.best import rational
-from countermove.response.rational import rational_people
+from countermove.response.rational import rational, rational_people
 from countermove.response.robust import members_of
 from countermove.scores import Score
 

@@ -27,7 +27,7 @@ from countermove.learning.regularisers_social import SocialRegulariser
 from countermove.learning.social import social_measures
 from countermove.people import ActionSet, Cost
 from countermove.response import Response
-from countermove.response.best import rational
+from countermove.response.rational import rational
 from countermove.response.robust import RobustResponse
 from countermove.scores import Score
 

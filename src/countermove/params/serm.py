@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from countermove.errors import ParameterError
 from countermove.params.base import Parameters
@@ -177,6 +178,19 @@ class SermParameters(Parameters):
     response: ResponseParameters = BestParameters()
     regulariser: RegulariserParameters = NoRegulariserParameters()
     training: TrainingParameters = TrainingParameters()
+
+    @field_validator("score", mode="before")
+    @classmethod
+    def _score_of_features(cls, score: Any) -> Any:
+        if isinstance(score, Mapping) and score.get("kind") == "representation":
+            raise ValueError(
+                "people who move in a representation end at places that are nobody's features, so "
+                "a run could give no advice, no recourse and no transfer bound; train it in Python "
+                "(RepresentationScore with RepresentationResponse in StrategicClassifier), or let "
+                "people climb the network in their own features: serm.score: "
+                "{kind: mlp}, serm.response: {kind: ascent}"
+            )
+        return score
 
     def build(self, schema: Schema, standardiser: Standardiser) -> Response:
         """Return the response people are assumed to give."""

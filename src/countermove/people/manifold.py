@@ -61,7 +61,8 @@ class ContractiveAutoencoder:
     max_iterations
         Of L-BFGS.
     starts
-        Random starts.
+        Random starts. On SERM's parabola one in four ended in a code that rebuilds a seventh
+        less, with tangents that say nothing; five leave that to one draw in a thousand.
     seed
         Decides them.
     """
@@ -70,7 +71,7 @@ class ContractiveAutoencoder:
     hidden: Sequence[int] = (20,)
     contraction: float = 0.1
     max_iterations: int = 200
-    starts: int = 2
+    starts: int = 5
     seed: int = 0
 
     def fit(self, X: Floats) -> LearnedManifold:

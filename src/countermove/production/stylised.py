@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 
 from countermove.data.plane import ParabolaTangents, on_parabola, parabola, two_clouds
@@ -23,9 +24,11 @@ from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
 from countermove.people import MixtureCost, QuadraticCost, WeightedQuadraticCost
 from countermove.people.cost_boxes import CostBox
 from countermove.people.manifold import ContractiveAutoencoder
+from countermove.randomness import torch_generator
 from countermove.response import Response, named_response
 from countermove.response.points import PointsResponse
 from countermove.response.tangent import TangentResponse
+from countermove.scores import LinearScore
 
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, Floats]
@@ -41,6 +44,8 @@ PUBLISHED: Mapping[str, Any] = {
     "stop_by": "merit",
 }
 """As in the experiments: few epochs, random start, the first epoch of the best accuracy."""
+OURS: Mapping[str, Any] = {"start": "blind", "calibrate": True}
+"""For the same people: from the blind rule, until validation is content, intercept settled."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,10 @@ class Parts:
 
 
 def run_stylised(stylised: Stylised, seed: int) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return one row per repetition, people and rule, and what the first picture shows."""
+    """Return one row per repetition, people and rule, and what the first picture shows.
+
+    ``seconds`` are CPU seconds of training, that of the surface included.
+    """
     rows: list[dict[str, Any]] = []
     picture: dict[str, Any] = {}
     for number in range(stylised.repetitions):
@@ -107,34 +115,43 @@ def flexible(rows: int | None, seed: int) -> Run:
         "serm": FlexibleCost(box, strength=1e-3, penalty="published"),
     }
     cells, picture = [], _people(parts)
-    for people, settings in _protocols(temperature=1.0):
-        cells.append(_benchmark(parts, people, seed))
+    for people, training, settings in _protocols(seed):
+        cells += [] if training else [_benchmark(parts, people, seed)]
         for rule, cost in costs.items():
             model, seconds = _fit(parts, seed, cost=cost, **settings)
             chosen = _direction(model)
             accuracy = model.score_after_response(*parts["test"])
             told = {"v1": chosen[0], "v2": chosen[1], "seconds": seconds}
-            cells.append({"people": people, "rule": rule, "accuracy": accuracy} | told)
-            if people == "published":
+            cells.append({"people": people, "rule": rule + training, "accuracy": accuracy} | told)
+            if settings.get("start") == "random":
                 picture["rules"][rule] = _line(model) | {"direction": chosen}
     return cells, picture
 
 
 def unknown(rows: int | None, seed: int) -> Run:
-    """Learn for the worst cost of a box around a wrong estimate."""
+    """Learn for the worst cost of a box around a wrong estimate.
+
+    ``worst`` is the accuracy at the worst of the truth and both ends of the box.
+    """
     parts = Parts(*two_clouds(rows or 300, 0.6, (0.1, 0.1), seed))
     guess, truth = WeightedQuadraticCost([1.0, 1.0]), WeightedQuadraticCost([0.25, 0.25])
     box = CostBox.around(guess, "weights", 0.85)
     costs = {"naive": guess, "oracle": truth, "serm": UnknownCost(box=box)}
     cells, picture = [], _people(parts)
-    for people, settings in _protocols(temperature=1.0):
-        cells.append(_benchmark(parts, people, seed))
-        judge = named_response(people, truth, None, settings.get("eval_temperature") or 0.5)
+    for people, training, settings in _protocols(seed):
+        cells += [] if training else [_benchmark(parts, people, seed)]
+        answers = [
+            named_response(people, cost, None, settings.get("eval_temperature") or 0.5)
+            for cost in (truth, *box.ends())
+        ]
         for rule, cost in costs.items():
             model, seconds = _fit(parts, seed, cost=cost, **settings)
-            accuracy = model.score_after_response(*parts["test"], response=judge)
-            cells.append({"people": people, "rule": rule, "accuracy": accuracy, "seconds": seconds})
-            if people == "published":
+            told = {"people": people, "rule": rule + training, "seconds": seconds}
+            at_truth, *at_ends = (
+                model.score_after_response(*parts["test"], response=answer) for answer in answers
+            )
+            cells.append(told | {"accuracy": at_truth, "worst": min(at_truth, *at_ends)})
+            if settings.get("start") == "random":
                 picture["rules"][rule] = _line(model)
     weights = {"estimate": 1.0, "truth": 0.25, "cheapest": 0.15, "dearest": 1.85}
     picture["reaches"] = {name: (2.0 / weight) ** 0.5 for name, weight in weights.items()}
@@ -144,9 +161,9 @@ def unknown(rows: int | None, seed: int) -> Run:
 def manifold(rows: int | None, seed: int) -> Run:
     """Learn for people who stay on a surface that has to be learned too."""
     parts, cost = Parts(*on_parabola(rows or 2000, seed)), QuadraticCost(1.0 / 70.0)
-    started = time.perf_counter()
+    started = time.process_time()
     surface = ContractiveAutoencoder(seed=seed).fit(parts["train"][0])
-    learned = time.perf_counter() - started
+    learned = time.process_time() - started
     on_tangents = TangentResponse(surface, cost, "smooth", 1.0, "stay", normalised=False)
     curve = parabola(np.linspace(-8.0, 8.0, 3201))
     judges: dict[str, Response] = {
@@ -184,19 +201,29 @@ EXPERIMENTS: Mapping[str, Callable[[int | None, int], Run]] = {
 }
 
 
-def _protocols(temperature: float) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the published people and training, then ours for two kinds of people."""
-    published = {"temperature": temperature, "eval_temperature": 0.2}
-    yield "published", {"response": "published"} | published | dict(PUBLISHED)
-    yield "smooth", {"response": "smooth"}
-    yield "best", {"response": "best"}
+def _protocols(seed: int) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield people, what to call their training, and how: published, then ours."""
+    people = {"response": "published", "temperature": 1.0, "eval_temperature": 0.2}
+    yield "published", "", people | dict(PUBLISHED) | {"score": _published_start(seed)}
+    yield "published", ", settled", people | dict(OURS)
+    yield "smooth", "", {"response": "smooth"}
+    yield "best", "", {"response": "best"}
+
+
+def _published_start(seed: int) -> LinearScore:
+    """Return the start of these experiments: weights around zero, an intercept from U(0, 1)."""
+    draw = torch_generator(seed, "start")
+    score = LinearScore(2, draw)
+    with torch.no_grad():
+        score.bias.uniform_(0.0, 1.0, generator=draw)
+    return score
 
 
 def _fit(parts: Parts, seed: int, **settings: Any) -> tuple[StrategicClassifier, float]:
-    started = time.perf_counter()
+    started = time.process_time()
     model = StrategicClassifier(random_state=seed, **settings)
     model.fit(*parts["train"], validation=parts["validation"])
-    return model, time.perf_counter() - started
+    return model, time.process_time() - started
 
 
 def _benchmark(parts: Parts, people: str, seed: int) -> dict[str, Any]:

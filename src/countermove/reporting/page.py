@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from countermove.reporting.social import BY_GROUP, RULES, group_rows, social_rows
-from countermove.reporting.tables import accuracy_rows
+from countermove.reporting.tables import accuracy_rows, left_out_lines
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -61,6 +61,9 @@ def report_page(
         [_claim(claim) for claim in certificates],
     )
     alone = metrics["accuracy"]["uncalibrated"]["strategic"]
+    left_out = "".join(
+        f'<p class="note">Not evaluated: {escape(line)}.</p>' for line in left_out_lines(metrics)
+    )
     drawing = figure.to_html(full_html=False, include_plotlyjs=True)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>
@@ -68,7 +71,7 @@ def report_page(
 <p>Accuracy on {metrics["rows"]["test"]:,} test rows, before and after people answer the rule.
 The threshold on the probability is {metrics["threshold"]:.3f}; without the promise of recourse the
 strategic rule would have been right for {alone:.3f} of the people once they had moved.</p>
-{accuracy}{drawing}
+{accuracy}{left_out}{drawing}
 <h2>What the rule asks of people</h2>
 <p>Once they have answered it as assumed; the calibrated rule is the one published.</p>
 {social}

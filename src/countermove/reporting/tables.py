@@ -36,6 +36,15 @@ def accuracy_rows(metrics: Mapping[str, Any]) -> list[tuple[str, float, float]]:
     return [(name, pair["blind"], pair["strategic"]) for name, pair in rows.items()]
 
 
+def left_out_lines(metrics: Mapping[str, Any]) -> list[str]:
+    """Return what was not evaluated, one line per reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in metrics.get("not_evaluated", {}).items():
+        known = name.partition("_")[0] in RESPONSES
+        by_reason.setdefault(reason, []).append(called(name) if known else name)
+    return [f"{'; '.join(names)}: {reason}" for reason, names in by_reason.items()]
+
+
 def summary_lines(metrics: Mapping[str, Any]) -> list[str]:
     """Return the outcome of a run, one line per kind of people."""
     head = ("accuracy on test rows", "blind", "strategic")

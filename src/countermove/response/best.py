@@ -8,7 +8,6 @@ reach the score gain a person can afford; that sum is also the training signal.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -227,29 +226,3 @@ class BestResponse(Response):
         safety_rows(rows, weight, bias, scores, known, margin)
         solve_best(trade, rows, scores, margin, gain, as_action, write, who, answer)
         return answer
-
-
-_RATIONAL: WeakKeyDictionary[Response, dict[bool, BestResponse]] = WeakKeyDictionary()
-
-
-def rational(response: Response, unscaled: bool = False) -> BestResponse:
-    """Return fully rational people with the cost and the actions of a response.
-
-    Made once per response: their plan is kept, and conic costs are compiled only once.
-
-    Parameters
-    ----------
-    response
-        Whose cost and actions are meant.
-    unscaled
-        Price moves by their squared length instead of the cost.
-    """
-    if isinstance(response, BestResponse) and not unscaled:
-        return response
-    made = _RATIONAL.setdefault(response, {})
-    known = made.get(unscaled)
-    cost = QuadraticCost() if unscaled else response.cost
-    same_cost = known is not None and (unscaled or known.cost is cost)
-    if known is None or not same_cost or known.actions is not response.actions:
-        known = made[unscaled] = BestResponse(cost, response.actions)
-    return known

@@ -6,7 +6,7 @@ tried. It is for judging; the place chosen is a constant to the gradient.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from countermove.errors import ParameterError
-from countermove.people import Cost
+from countermove.people import Cost, QuadraticCost
 from countermove.response.base import Floats, OnFailure, Response, Responses, people
 from countermove.response.smoothed import Start, check_choice, check_positive
 from countermove.response.smoothing import smoothed_step
@@ -67,11 +67,7 @@ class PointsResponse(Response):
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return the best place of each person."""
-        rows = people(X, score)
-        if self.points.shape[1] != rows.shape[1]:
-            raise ParameterError(
-                f"people have {rows.shape[1]} features, the places {self.points.shape[1]}"
-            )
+        rows = self._rows(score, X)
         with torch.no_grad():
             stay, there = (self._worth(score, torch.from_numpy(z)) for z in (rows, self.points))
         chosen, cost = self._choose(rows, stay, there)
@@ -88,10 +84,39 @@ class PointsResponse(Response):
         after: Tensor = score(self.respond(score, X).x_new)
         return after
 
+    def rational(self, unscaled: bool = False) -> Self:
+        """Return fully rational people among the places; ``unscaled`` prices squared length."""
+        cost = QuadraticCost() if unscaled else self.cost
+        return type(self)(self.points, cost)
+
+    def crossing_cost(self, score: Score, X: Any) -> Floats:
+        """Return the price of the cheapest favourable place, shape (n,); infinity if none is.
+
+        Zero for those who are favourable already.
+        """
+        rows = self._rows(score, X)
+        with torch.no_grad():
+            now, there = (score(torch.from_numpy(z)).numpy() for z in (rows, self.points))
+        approved, found = self.points[there >= 0.0], np.full(len(rows), np.inf)
+        block = max(1, BLOCK // len(self.points))
+        for begin in range(0, len(rows) if len(approved) else 0, block):
+            part = slice(begin, begin + block)
+            prices = self.cost.price(rows[part, None, :], approved[None, :, :])
+            found[part] = prices.min(axis=1)
+        return np.where(now >= 0.0, 0.0, found)
+
     def describe(self) -> dict[str, Any]:
         """Return the cost, the number of places and the temperature."""
         told = {"points": len(self.points), "temperature": self.temperature, "start": self.start}
         return super().describe() | told
+
+    def _rows(self, score: Score, X: Any) -> Floats:
+        rows = people(X, score)
+        if self.points.shape[1] != rows.shape[1]:
+            raise ParameterError(
+                f"people have {rows.shape[1]} features, the places {self.points.shape[1]}"
+            )
+        return rows
 
     def _worth(self, score: Score, Z: Tensor) -> Floats:
         """Return what the decision at a place is worth, in (-1, 1)."""

@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 
+from countermove.people import QuadraticCost
 from countermove.response.base import Floats, Response
-from countermove.response.best import BestResponse, rational
+from countermove.response.best import BestResponse
+from countermove.response.points import PointsResponse
 from countermove.response.representation import RepresentationResponse, represented
+from countermove.response.robust import members_of
+from countermove.response.tangent import TangentResponse
 from countermove.scores import Score
+
+_RATIONAL: WeakKeyDictionary[Response, dict[bool, BestResponse]] = WeakKeyDictionary()
+
+Rational = BestResponse | TangentResponse | PointsResponse
+"""Fully rational people: free, confined to their tangents, or choosing among places."""
+
+
+def rational(response: Response, unscaled: bool = False) -> Rational:
+    """Return fully rational people with the cost and the actions of a response.
+
+    People who stay on a surface stay on it when they are rational; of a robust response the
+    first member's people are meant. Free people are made once per response: their plan is
+    kept, and conic costs are compiled only once.
+
+    Parameters
+    ----------
+    response
+        Whose cost and actions are meant.
+    unscaled
+        Price moves by their squared length instead of the cost.
+    """
+    response = members_of(response)[0]
+    if isinstance(response, TangentResponse | PointsResponse):
+        return response.rational(unscaled)
+    if isinstance(response, BestResponse) and not unscaled:
+        return response
+    made = _RATIONAL.setdefault(response, {})
+    known = made.get(unscaled)
+    cost = QuadraticCost() if unscaled else response.cost
+    same_cost = known is not None and (unscaled or known.cost is cost)
+    if known is None or not same_cost or known.actions is not response.actions:
+        known = made[unscaled] = BestResponse(cost, response.actions)
+    return known
 
 
 class RationalPeople(NamedTuple):
     """Best responders, the score they see, and where they stand, shape (n, k)."""
 
-    response: BestResponse
+    response: Rational
     score: Score
     rows: Floats
 
@@ -23,13 +61,15 @@ class RationalPeople(NamedTuple):
 def rational_people(response: Response, score: Score, X: Floats) -> RationalPeople | None:
     """Return best responders with a response's cost and actions.
 
-    People who move in a representation see its head from there. None where no closed form
-    knows their answer: the score is not affine in what moves.
+    People who move in a representation see its head from there; those on a surface stay on
+    it. None where no closed form knows their answer: the score is not affine in what moves.
     """
-    best = rational(response)
-    if isinstance(response, RepresentationResponse):
+    member = members_of(response)[0]
+    if isinstance(member, RepresentationResponse):
         known = represented(score)
         with torch.no_grad():
             places = known.represent(torch.from_numpy(X)).numpy()
-        return RationalPeople(best, known.head(), places)
-    return None if score.slope() is None else RationalPeople(best, score, X)
+        return RationalPeople(rational(member.inner), known.head(), places)
+    if score.slope() is None and not isinstance(member, PointsResponse):
+        return None
+    return RationalPeople(rational(member), score, X)

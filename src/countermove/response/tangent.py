@@ -7,22 +7,35 @@ a gain :math:`g` costs at least :math:`g^2/\rho^2` with :math:`\rho^2 = a^\top M
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from countermove.errors import CostError, ParameterError
-from countermove.people import Cost
+from countermove.errors import CostError, DataError, ParameterError, shown
+from countermove.people import Cost, QuadraticCost
 from countermove.people.manifold import Tangents
-from countermove.response.base import GAIN, OnFailure, Response, Responses, people
+from countermove.response.base import (
+    GAIN,
+    Crossing,
+    Floats,
+    OnFailure,
+    Response,
+    Responses,
+    people,
+)
 from countermove.response.smoothed import Start, check_choice, check_positive
 from countermove.response.tangent_rows import climbed_rows
 from countermove.response.trade import slope_of
 from countermove.scores import Score
 
 Behaviour = Literal["best", "smooth"]
+
+RANK = 1e-9
+"""Directions shorter than this, next to the longest, are none."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +111,38 @@ class TangentResponse(Response):
             return torch.add(open_.now, open_.reach, alpha=GAIN**0.5)
         return open_.now + self._climbed(open_)
 
+    def rational(self, unscaled: bool = False) -> Self:
+        """Return fully rational people on the same surface; ``unscaled`` prices squared length."""
+        other = copy.copy(self)
+        other.behaviour = "best"
+        other.cost = QuadraticCost() if unscaled else self.cost
+        return other
+
+    def crossing_cost(self, score: Score, X: Any) -> Floats:
+        """Return what the cheapest favourable decision within the tangent space costs, (n,).
+
+        Zero for those who are favourable already, infinity where the score does not grow along
+        the surface.
+        """
+        with torch.no_grad():
+            found = self.crossing(score, torch.from_numpy(people(X, score)))
+        return np.where(found.possible.numpy(), found.cost.numpy(), np.inf)
+
+    def crossing(self, score: Score, X: Tensor) -> Crossing:
+        r"""Return the same with its gradient: :math:`(s(x)_-/\rho)^2`, whatever the gain."""
+        open_ = self._open(score, X)
+        refused, way = open_.now < 0.0, open_.reach > 0.0
+        # Chosen before dividing: a zero reach would otherwise poison the gradient.
+        cost = torch.where(way, open_.now, 0.0) / torch.where(way, open_.reach, 1.0)
+        return Crossing(torch.where(refused, cost.square(), 0.0), way | ~refused)
+
     def describe(self) -> dict[str, Any]:
         """Return every argument but the surface, JSON-ready."""
         names = ("behaviour", "temperature", "start", "normalised")
         return super().describe() | {name: getattr(self, name) for name in names}
 
     def _open(self, score: Score, X: Tensor) -> _Open:
-        basis = torch.from_numpy(self.tangents.tangents(people(X, score)))
-        if basis.shape[:2] != X.shape or basis.shape[2] < 1:
-            raise ParameterError(
-                f"tangents are directions as columns, shape (n, d, r) with r of at least 1; for "
-                f"people of shape {tuple(X.shape)} got {tuple(basis.shape)}"
-            )
+        basis = _checked(self.tangents.tangents(people(X, score)), tuple(X.shape))
         slope = torch.einsum("ndr,d->nr", basis, slope_of(score))
         prices = _priced(self.cost, basis)
         best = torch.linalg.solve(prices, slope[:, :, None])[:, :, 0]
@@ -139,6 +172,28 @@ class TangentResponse(Response):
         (slope,) = torch.autograd.grad(_uphill(at, *_held(open_, sharpness)).sum(), at)
         steps = _uphill(gain, open_.now, open_.reach, sharpness) / slope
         return gain - torch.where(open_.reach.detach() > 0.0, steps - steps.detach(), 0.0)
+
+
+def _checked(given: Floats, shape: tuple[int, ...]) -> Tensor:
+    """Return the directions as a tensor, or say what is wrong with them."""
+    basis = np.asarray(given, dtype=np.float64)
+    if basis.ndim != 3 or basis.shape[:2] != shape or basis.shape[2] < 1:
+        raise ParameterError(
+            f"tangents are directions as columns, shape (n, d, r) with r of at least 1; for "
+            f"people of shape {shape} got {basis.shape}"
+        )
+    broken = np.flatnonzero(~np.isfinite(basis).all(axis=(1, 2)))
+    if len(broken):
+        raise DataError(f"the tangents at rows {shown(broken)} are not finite", rows=broken)
+    lengths = np.linalg.svd(basis, compute_uv=False)
+    flat = np.flatnonzero(lengths[:, -1] <= RANK * lengths[:, 0])
+    if len(flat):
+        raise DataError(
+            f"the tangents at rows {shown(flat)} have a rank below {basis.shape[2]}: a direction "
+            "is zero or lies along the others; give fewer directions, or leave these people out",
+            rows=flat,
+        )
+    return torch.from_numpy(basis)
 
 
 def _held(open_: _Open, sharpness: Tensor) -> tuple[Tensor, Tensor, Tensor]:
