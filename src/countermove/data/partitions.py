@@ -94,7 +94,7 @@ def raw_partitions(name: str, folder: Path, rows_per_part: int) -> Partitions:
 
 def read_parts(folder: Path) -> dict[str, Partitions]:
     """Return the splits of a folder that `write_parts` wrote."""
-    _restore(folder)
+    restore(folder)
     if not folder.is_dir():
         raise DataError(f"missing folder: {folder}; run the ingest of partitions first")
     splits = sorted(path for path in folder.iterdir() if path.is_dir())
@@ -111,8 +111,8 @@ def write_parts(parts: Iterable[tuple[str, pd.DataFrame]], folder: Path) -> None
     folder
         Holds one directory per split afterwards, and nothing else.
     """
-    partial, previous = _beside(folder, "partial"), _beside(folder, "previous")
-    _restore(folder)
+    partial = beside(folder, "partial")
+    restore(folder)
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     written: Counter[str] = Counter()
@@ -121,20 +121,27 @@ def write_parts(parts: Iterable[tuple[str, pd.DataFrame]], folder: Path) -> None
             (partial / split).mkdir(exist_ok=True)
             _write(part, partial / split / PART.format(written[split]))
             written[split] += 1
+    put_in_place(partial, folder)
+
+
+def put_in_place(finished: Path, folder: Path) -> None:
+    """Let a finished folder take the name of the one it replaces."""
+    previous = beside(folder, "previous")
     if folder.exists():
         folder.rename(previous)
-    partial.rename(folder)
+    finished.rename(folder)
     shutil.rmtree(previous, ignore_errors=True)
 
 
-def _restore(folder: Path) -> None:
+def restore(folder: Path) -> None:
     """Bring back what an interruption between two renames left aside."""
-    previous = _beside(folder, "previous")
+    previous = beside(folder, "previous")
     if previous.is_dir() and not folder.exists():
         previous.rename(folder)
 
 
-def _beside(folder: Path, what: str) -> Path:
+def beside(folder: Path, what: str) -> Path:
+    """Return the hidden neighbour of a folder for one purpose."""
     return folder.with_name(f".{folder.name}.{what}")
 
 

@@ -1,0 +1,129 @@
+"""A population in parts: any response, mapped over parquet partitions on any engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from countermove.data.partitions import Partitions
+from countermove.errors import DataError, ParameterError
+from countermove.execution import Execution, Mapper, PartsRun, PartTask, map_parts
+from countermove.response.base import Response
+from countermove.scores import Score
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COST, MOVED, FAVOURED = "move_cost", "moved", "favoured"
+"""Columns beside the moved features: what the move cost, who moved, the decision afterwards."""
+
+
+class RespondTask(PartTask):
+    """Let the people of a part answer a score.
+
+    Parameters
+    ----------
+    response, score
+        Who answers what.
+    features
+        Columns the score reads, in its order, in standardised units.
+    keep
+        Further columns that stay beside the moved features (an id, a label).
+    """
+
+    def __init__(
+        self, response: Response, score: Score, features: Sequence[str], keep: Sequence[str] = ()
+    ) -> None:
+        if len(features) != score.n_features:
+            raise ParameterError(
+                f"the score reads {score.n_features} features, {len(features)} columns were named"
+            )
+        taken = sorted({COST, MOVED, FAVOURED} & {*features, *keep})
+        if taken:
+            raise ParameterError(f"the result has its own column {taken[0]!r}; rename yours")
+        self.response, self.score = response, score
+        self.features, self.keep = tuple(features), tuple(keep)
+        self.columns = (*self.keep, *self.features)
+
+    def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
+        """Return the rows where people move to, with cost, mover and decision."""
+        import pyarrow as pa
+
+        X = _matrix(rows, self.features)
+        people = self.response.of_rows(np.arange(first_row, first_row + len(X)))
+        found = people.respond(self.score, X)
+        favoured = people.decisions_after(self.score, X)
+        moved = np.ascontiguousarray(found.x_new.T)
+        columns = {name: rows[name] for name in self.keep}
+        columns |= {name: pa.array(moved[j]) for j, name in enumerate(self.features)}
+        columns |= {
+            COST: pa.array(found.cost),
+            MOVED: pa.array(found.moved),
+            FAVOURED: pa.array(favoured),
+        }
+        return pa.table(columns)
+
+    def fingerprint(self) -> str:
+        """Return a digest of the score's numbers, the response and the columns."""
+        digest = sha256()
+        for name, value in sorted(self.score.state_dict().items()):
+            digest.update(name.encode() + value.detach().numpy().tobytes())
+        said = {
+            "score": [self.score.kind, self.score.describe()],
+            "response": self.response.describe(),
+            "columns": [self.features, self.keep],
+        }
+        digest.update(json.dumps(said, sort_keys=True, default=repr).encode())
+        return digest.hexdigest()
+
+
+def respond_parts(
+    response: Response,
+    score: Score,
+    parts: Partitions,
+    folder: Path,
+    features: Sequence[str],
+    keep: Sequence[str] = (),
+    mapper: Mapper | None = None,
+) -> PartsRun:
+    """Let a population in parts answer a score; the result is a folder of parts.
+
+    Guarantee: for scores affine in what moves and costs with a scalar reduction the result
+    is the same, bit for bit, on every engine and for every way of cutting the table; for
+    conic costs within the solver's tolerance.
+
+    Parameters
+    ----------
+    response, score
+        Who answers what.
+    parts
+        Standardised rows, in parquet files.
+    folder
+        Where the moved rows go; replaced whole, see `map_parts`.
+    features, keep
+        Columns the score reads, and columns to carry along.
+    mapper
+        Who works; here, one part after the other, by default.
+    """
+    task = RespondTask(response, score, features, keep)
+    if mapper is not None:
+        return map_parts(task, parts, folder, mapper)
+    with Execution().open() as serial:
+        return map_parts(task, parts, folder, serial)
+
+
+def _matrix(rows: Any, features: Sequence[str]) -> Any:
+    """Return columns as one C-ordered matrix; cells without a value are named."""
+    X = np.empty((len(rows), len(features)))
+    for j, name in enumerate(features):
+        column = rows[name]
+        if column.null_count:
+            empty = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
+            raise DataError(f"column {name!r} has cells without a value", rows=empty)
+        X[:, j] = column.to_numpy()
+    return X
