@@ -27,6 +27,8 @@ from countermove.execution.mapping import (
 logger = logging.getLogger(__name__)
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LARGE = 500_000
+"""Bytes beyond which what is shared does not travel with every item."""
 
 
 class DaskMapper(Mapper):
@@ -48,7 +50,10 @@ class DaskMapper(Mapper):
         """Yield results as they are done; what a lost worker had is done again by another."""
         from distributed import as_completed
 
-        package = Package.of(shared)
+        package: Any = Package.of(shared)
+        if len(package.content) > LARGE:
+            # Dask hands it from worker to worker; a list, because scatter opens mappings.
+            [package] = self._client.scatter([package], broadcast=True, hash=False)
         indices: dict[Any, int] = {}
         running = as_completed(loop=self._client.loop)
         ahead = AHEAD * self.workers

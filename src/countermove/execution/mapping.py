@@ -98,9 +98,8 @@ class SerialMapper(Mapper):
 
     def map(self, work: Work, items: Sequence[Any], shared: Any = None) -> Iterator[Done]:
         """Yield results in the order of the items."""
-        package = Package.of(shared)
         for index, item in enumerate(items):
-            yield run_item(work, package, index, item)
+            yield timed(work, shared, index, item)
 
     def close(self) -> None:
         """Nothing was started."""
@@ -255,9 +254,14 @@ _UNPACKED = threading.local()
 
 
 def run_item(work: Work, package: Package, index: int, item: Any) -> Done:
-    """Do one item, on whatever worker this is."""
+    """Unpack what is shared, once, and do one item on whatever worker this is."""
+    return timed(work, _unpacked(package), index, item)
+
+
+def timed(work: Work, shared: Any, index: int, item: Any) -> Done:
+    """Do one item and say how long it took."""
     started = time.perf_counter()
-    value = work(_unpacked(package), item)
+    value = work(shared, item)
     worker = f"{os.getpid()}/{threading.current_thread().name}"
     return Done(index, value, time.perf_counter() - started, worker)
 
