@@ -8,7 +8,7 @@ rows changed is simply not found.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -44,6 +44,11 @@ class CellStore:
                 f"{path} is no finished cell ({error}); delete it and run again"
             ) from error
         return cell
+
+    def known(self, keys: Sequence[str]) -> dict[int, dict[str, Any]]:
+        """Return the finished cells among some, by their place in the list."""
+        found = {place: self.get(key) for place, key in enumerate(keys)}
+        return {place: cell for place, cell in found.items() if cell is not None}
 
     def put(self, key: str, cell: Mapping[str, Any]) -> None:
         """Keep a finished cell: the file is whole or not there."""
