@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -52,6 +53,12 @@ class Partitions:
             pieces = _parquet_pieces if file.suffix == ".parquet" else _csv_pieces
             for part in pieces(file, self.rows_per_part):
                 yield file, part
+
+    def facts(self) -> dict[str, Any]:
+        """Return what tells these parts from others: names, sizes and times of the files."""
+        stats = [(str(path.absolute()), path.stat()) for path in self.files]
+        files = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
+        return {"files": files, "rows_per_part": self.rows_per_part}
 
     def read(self) -> pd.DataFrame:
         """Return the whole table; for tables that fit."""

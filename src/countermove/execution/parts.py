@@ -138,7 +138,7 @@ def map_parts(task: PartTask, parts: Partitions, folder: Path, mapper: Mapper) -
     """
     started = time.perf_counter()
     restore(folder)
-    pieces = list(_pieces(parts))
+    pieces = list(pieces_of(parts))
     partial = _prepared(folder, _made_of(task, parts))
     todo = [piece for piece in pieces if not _is_whole(partial, piece)]
     shared = (task, parts.rows_per_part, str(partial.absolute()))
@@ -233,7 +233,7 @@ def _words(table: Any) -> list[str]:
     return [name for name in words if name != "row_id"]
 
 
-def _pieces(parts: Partitions) -> Iterator[Piece]:
+def pieces_of(parts: Partitions) -> Iterator[Piece]:
     """Yield runs of whole row groups of about ``rows_per_part`` rows."""
     number, row = 0, 0
     for path in parts.files:
@@ -264,12 +264,7 @@ def _group_sizes(path: Path) -> list[int]:
 
 
 def _made_of(task: PartTask, parts: Partitions) -> dict[str, Any]:
-    stats = [(str(path.absolute()), path.stat()) for path in parts.files]
-    return {
-        "task": task.fingerprint(),
-        "files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats],
-        "rows_per_part": parts.rows_per_part,
-    }
+    return {"task": task.fingerprint(), "parts": parts.facts()}
 
 
 def _prepared(folder: Path, made_of: dict[str, Any]) -> Path:

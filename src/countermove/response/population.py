@@ -6,13 +6,14 @@ import json
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from countermove.data.partitions import Partitions
-from countermove.errors import DataError, ParameterError
-from countermove.execution import Execution, Mapper, PartsRun, PartTask, map_parts
+from countermove.errors import ParameterError
+from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts
+from countermove.execution.columns import matrix_of
 from countermove.response.base import Response
 from countermove.scores import Score
 
@@ -54,7 +55,7 @@ class RespondTask(PartTask):
         """Return the rows where people move to, with cost, mover and decision."""
         import pyarrow as pa
 
-        X = _matrix(rows, self.features)
+        X = matrix_of(rows, self.features)
         people = self.response.of_rows(np.arange(first_row, first_row + len(X)))
         found = people.respond(self.score, X)
         favoured = people.decisions_after(self.score, X)
@@ -111,19 +112,4 @@ def respond_parts(
         Who works; here, one part after the other, by default.
     """
     task = RespondTask(response, score, features, keep)
-    if mapper is not None:
-        return map_parts(task, parts, folder, mapper)
-    with Execution().open() as serial:
-        return map_parts(task, parts, folder, serial)
-
-
-def _matrix(rows: Any, features: Sequence[str]) -> Any:
-    """Return columns as one C-ordered matrix; cells without a value are named."""
-    X = np.empty((len(rows), len(features)))
-    for j, name in enumerate(features):
-        column = rows[name]
-        if column.null_count:
-            empty = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
-            raise DataError(f"column {name!r} has cells without a value", rows=empty)
-        X[:, j] = column.to_numpy()
-    return X
+    return map_parts(task, parts, folder, SerialMapper() if mapper is None else mapper)
