@@ -146,6 +146,7 @@ def test_what_cannot_be_learned_part_by_part(tables, tmp_path):
         StreamedSample.of(wrong, validation, 0)
     with pytest.raises(ParameterError, match="got 0"):
         StreamedSample.of(train, validation, 0, held=0)
-    empty = parts_of(X[:0], y[:0], tmp_path / "empty")
-    with pytest.raises((NotEnoughRowsError, DataError)):
-        StreamedSample.of(empty, validation, 0)
+    file = tmp_path / "empty.parquet"
+    pd.read_parquet(train.parts.files[0]).iloc[:0].to_parquet(file, index=False)
+    with pytest.raises(NotEnoughRowsError, match="hold no rows"):
+        StreamedSample.of(PartRows(Partitions((file,)), FEATURES), validation, 0)

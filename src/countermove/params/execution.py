@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,6 +12,7 @@ from pydantic import Field
 from countermove.params.base import Parameters
 
 if TYPE_CHECKING:
+    from countermove.data.partitions import Partitions
     from countermove.execution import Execution
 
 Count = Annotated[int, Field(gt=0)]
@@ -45,3 +48,9 @@ class ExecutionParameters(Parameters):
         said = self.model_dump(exclude={"rows_per_part", "tls"})
         tls = None if self.tls is None else Tls(**self.tls.model_dump())
         return Execution(**said, tls=tls)
+
+    def cut(self, splits: Mapping[str, Partitions]) -> dict[str, Partitions]:
+        """Return splits in parts of which workers hold ``rows_per_part`` rows at once."""
+        return {
+            name: replace(parts, rows_per_part=self.rows_per_part) for name, parts in splits.items()
+        }

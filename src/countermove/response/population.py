@@ -14,14 +14,18 @@ from countermove.data.partitions import Partitions
 from countermove.errors import ParameterError
 from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts
 from countermove.execution.columns import matrix_of
-from countermove.response.base import Response
-from countermove.scores import Score
+from countermove.response.base import Floats, Mask, Response
+from countermove.response.trade import known_scores
+from countermove.scores import LinearScore, Score
+from countermove.scores.reading import values
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COST, MOVED, FAVOURED = "move_cost", "moved", "favoured"
-"""Columns beside the moved features: what the move cost, who moved, the decision afterwards."""
+FAVOURED_BEFORE = "favoured_before"
+"""Columns beside the moved features: what the move cost, who moved, and what the rule decides
+for people where they end up and where they stood."""
 
 
 class RespondTask(PartTask):
@@ -44,7 +48,7 @@ class RespondTask(PartTask):
             raise ParameterError(
                 f"the score reads {score.n_features} features, {len(features)} columns were named"
             )
-        taken = sorted({COST, MOVED, FAVOURED} & {*features, *keep})
+        taken = sorted({COST, MOVED, FAVOURED, FAVOURED_BEFORE} & {*features, *keep})
         if taken:
             raise ParameterError(f"the result has its own column {taken[0]!r}; rename yours")
         self.response, self.score = response, score
@@ -58,14 +62,14 @@ class RespondTask(PartTask):
         X = matrix_of(rows, self.features)
         people = self.response.of_rows(np.arange(first_row, first_row + len(X)))
         found = people.respond(self.score, X)
-        favoured = people.decisions_after(self.score, X)
         moved = np.ascontiguousarray(found.x_new.T)
         columns = {name: rows[name] for name in self.keep}
         columns |= {name: pa.array(moved[j]) for j, name in enumerate(self.features)}
         columns |= {
             COST: pa.array(found.cost),
             MOVED: pa.array(found.moved),
-            FAVOURED: pa.array(favoured),
+            FAVOURED: pa.array(_decided(self.score, found.x_new)),
+            FAVOURED_BEFORE: pa.array(_decided(self.score, X)),
         }
         return pa.table(columns)
 
@@ -113,3 +117,14 @@ def respond_parts(
     """
     task = RespondTask(response, score, features, keep)
     return map_parts(task, parts, folder, SerialMapper() if mapper is None else mapper)
+
+
+def _decided(score: Score, X: Floats) -> Mask:
+    """Return whom the rule favours; a linear score is summed row by row, whoever is beside it."""
+    from countermove.response.plain_rows import score_rows
+
+    if type(score) is not LinearScore:
+        return values(score, X) >= 0.0
+    _, weight, bias = known_scores(score, X)
+    favoured: Mask = score_rows(X, weight, bias) >= 0.0
+    return favoured

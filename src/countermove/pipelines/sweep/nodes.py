@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -11,24 +12,24 @@ from countermove.params import ExecutionParameters, SweepParameters
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from countermove.production.cells import CellStore
     from countermove.production.sweep import Tables
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
-    Figure = Tables = CellStore = Any
+    Figure = Tables = Any
 
 
 def run(
     tables: Tables,
-    store: CellStore,
+    store: Path,
     sweep: SweepParameters,
     execution: ExecutionParameters,
     seed: int,
 ) -> pd.DataFrame:
     """Train and judge every cell that is not finished yet."""
+    from countermove.production.cells import CellStore
     from countermove.production.sweep import run_sweep
 
     with execution.build().open() as mapper:
-        return run_sweep(sweep.build(), tables, seed, mapper, store)
+        return run_sweep(sweep.build(), tables, seed, mapper, CellStore(store))
 
 
 def draw(cells: pd.DataFrame, sweep: SweepParameters) -> Figure:
