@@ -2,11 +2,7 @@
 
 import logging
 import os
-import socket
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,63 +13,17 @@ from countermove.errors import ClusterError, DataError, ParameterError, PartErro
 from countermove.execution import Execution, Tls, map_parts
 
 from . import work
-
-ROOT = Path(__file__).parents[2]
+from .clusters import RunningCluster, free_port
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Return a scheduler and two workers, as `dask scheduler` and `dask worker` start them."""
-    with RunningCluster() as address:
-        yield address
-
-
-class RunningCluster:
-    """A scheduler and workers in processes of their own, ended on the way out."""
-
-    def __init__(self, workers=2, scheduler_options=(), worker_options=(), scheme="tcp"):
-        self.workers, self.scheme = workers, scheme
-        self.scheduler_options, self.worker_options = scheduler_options, worker_options
-
-    def __enter__(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.address = f"{self.scheme}://127.0.0.1:{port}"
-        options = ["--host", self.address.rsplit(":", 1)[0], "--port", str(port), "--no-dashboard"]
-        self.processes = [start("scheduler", *options, *self.scheduler_options)]
-        for _ in range(self.workers):
-            self.processes.append(
-                start(
-                    "worker", self.address, "--nthreads", "1", "--no-dashboard",
-                    *self.worker_options,
-                )
-            )  # fmt: skip
-        return self.address
-
-    def __exit__(self, *_):
-        for process in reversed(self.processes):
-            process.terminate()
-        for process in self.processes:
-            process.wait(20)
-
-
-def start(what, *options):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    return subprocess.Popen(
-        [sys.executable, "-m", f"distributed.cli.dask_{what}", *options],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def far(address, **settings):
-    return Execution("dask", scheduler=address, timeout=30.0, **settings)
+    with RunningCluster() as running:
+        yield running
 
 
 def test_every_item_is_done_once_by_other_processes(cluster):
-    with far(cluster).open() as mapper:
+    with cluster.execution().open() as mapper:
         assert mapper.workers >= 1
         done = list(mapper.map(work.double, range(20), 10))
         assert sorted((one.index, one.value) for one in done) == [(i, 10 * i) for i in range(20)]
@@ -82,7 +32,7 @@ def test_every_item_is_done_once_by_other_processes(cluster):
 
 
 def test_an_items_error_arrives_with_its_rows(cluster):
-    with far(cluster).open() as mapper, pytest.raises(DataError, match="three") as caught:
+    with cluster.execution().open() as mapper, pytest.raises(DataError, match="three") as caught:
         list(mapper.map(work.fail_at_three, range(50)))
     assert caught.value.rows == (3,)
 
@@ -93,7 +43,7 @@ def test_parts_on_a_cluster_are_parts_here(cluster, tmp_path):
     table = Partitions((tmp_path / "in.parquet",), rows_per_part=100)
     with Execution().open() as mapper:
         here = map_parts(work.AddTask(1.0), table, tmp_path / "here", mapper).result().read()
-    with far(cluster).open() as mapper:
+    with cluster.execution().open() as mapper:
         there = map_parts(work.AddTask(1.0), table, tmp_path / "there", mapper)
         assert there.result().read().equals(here)
         with pytest.raises(PartError, match="part "):
@@ -102,9 +52,7 @@ def test_parts_on_a_cluster_are_parts_here(cluster, tmp_path):
 
 
 def test_a_scheduler_out_of_reach_is_said_within_seconds():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     started = time.monotonic()
     with pytest.raises(ClusterError, match=f"127.0.0.1:{port} within 2 s.*Nothing was written"):
         Execution("dask", scheduler=f"tcp://127.0.0.1:{port}", timeout=2.0).open()

@@ -41,6 +41,7 @@ def test_nothing_to_do_is_done_at_once():
         ({"workers": 0}, "at least 1, got 0"),
         ({"timeout": 0.0}, "seconds > 0"),
         ({"scheduler": "tcp://127.0.0.1:1"}, "engine is 'serial'"),
+        ({"engine": "dask", "scheduler": "tls://127.0.0.1:1"}, "set execution.tls"),
         (
             {"engine": "dask", "scheduler": "tcp://127.0.0.1:1", "workers": 2},
             "leave one of the two out",

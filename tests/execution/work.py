@@ -57,3 +57,37 @@ class AddTask(PartTask):
 
     def fingerprint(self):
         return f"add {self.amount}"
+
+
+class StubbornTask(AddTask):
+    """Add a number; one part takes its worker with it, always or once."""
+
+    def __init__(self, amount, first_row, flag=None):
+        super().__init__(amount)
+        self.first_row, self.flag = first_row, flag
+
+    def __call__(self, rows, first_row):
+        if first_row == self.first_row and (self.flag is None or not Path(self.flag).exists()):
+            if self.flag is not None:
+                Path(self.flag).touch()
+            os._exit(9)
+        time.sleep(0.02)
+        return super().__call__(rows, first_row)
+
+
+class HungryTask(AddTask):
+    """Add a number and take a gigabyte for it."""
+
+    def __call__(self, rows, first_row):
+        hoard = bytearray(os.urandom(1024)) * (1 << 20)
+        time.sleep(2.0)
+        assert len(hoard) == 1 << 30
+        return super().__call__(rows, first_row)
+
+
+class SlowTask(AddTask):
+    """Add a number, slowly; say when begun."""
+
+    def __call__(self, rows, first_row):
+        time.sleep(0.5)
+        return super().__call__(rows, first_row)

@@ -6,6 +6,7 @@ replaced whole: an interrupted write leaves the previous one readable.
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from countermove.data.sources import SUFFIXES, read_file
@@ -63,6 +65,20 @@ class Partitions:
     def read(self) -> pd.DataFrame:
         """Return the whole table; for tables that fit."""
         return pd.concat(list(self), ignore_index=True)
+
+    def draw(self, n: int, random: np.random.Generator) -> pd.DataFrame:
+        """Return about ``n`` rows, in their order, as many of every part as its share.
+
+        All rows, if there are no more than ``n``.
+        """
+        if n < 1:
+            raise ParameterError(f"at least one row must be drawn, got {n}")
+        total = max(sum(map(_rows_in, self.files)), 1)
+        kept = []
+        for part in self:
+            wanted = min(len(part), math.ceil(n * len(part) / total))
+            kept.append(part.iloc[np.sort(random.permutation(len(part))[:wanted])])
+        return pd.concat(kept, ignore_index=True)
 
 
 def raw_partitions(name: str, folder: Path, rows_per_part: int) -> Partitions:
@@ -172,6 +188,15 @@ def _parquet_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:
                 yield batch.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} is not a parquet file that can be read: {error}") from error
+
+
+def _rows_in(path: Path) -> int:
+    """Return the number of rows of a file; of a parquet file without reading them."""
+    import pyarrow.parquet as pq
+
+    if path.suffix != ".parquet":
+        return len(read_file(path))
+    return int(pq.read_metadata(path).num_rows)
 
 
 def _csv_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:

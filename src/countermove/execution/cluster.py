@@ -7,8 +7,8 @@ with it is given up, with advice. The only file that imports Dask.
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -42,7 +42,6 @@ class DaskMapper(Mapper):
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
-        self._cluster: Any = None
         self._client = self._connect()
         self.workers = self._count()
 
@@ -80,18 +79,19 @@ class DaskMapper(Mapper):
             raise failed[1]
 
     def close(self) -> None:
-        """Leave the cluster, and end it if it was ours."""
+        """Leave the cluster; one that this process started ends with the process."""
         self._client.close()
-        if self._cluster is not None:
-            self._cluster.close()
 
     def _connect(self) -> Any:
+        import dask
+
+        # Read when distributed is first imported: workers that come and go are its business.
+        dask.config.set({"logging": {"distributed": "error"}})
         from distributed import Client
 
         said = self._execution
         if said.scheduler is None:
-            self._cluster = self._local()
-            return Client(self._cluster)
+            return Client(_local_cluster(said.workers or cores(), said.memory_per_worker or "auto"))
         _warn_if_open(said)
         try:
             return Client(said.scheduler, timeout=said.timeout, security=self._security())
@@ -101,24 +101,6 @@ class DaskMapper(Mapper):
                 f"({error}); start one with 'dask scheduler', correct execution.scheduler, or "
                 "leave it out to use this machine. Nothing was written"
             ) from error
-
-    def _local(self) -> Any:
-        from distributed import LocalCluster
-
-        said = self._execution
-        n = said.workers or cores()
-        with warnings.catch_warnings():
-            # A dashboard is not asked for; its port may well be taken.
-            warnings.simplefilter("ignore")
-            return LocalCluster(
-                n_workers=n,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address=None,
-                memory_limit=said.memory_per_worker or "auto",
-                silence_logs=logging.ERROR,
-            )
 
     def _security(self) -> Any:
         from distributed import Security
@@ -170,6 +152,22 @@ class DaskMapper(Mapper):
             "raise execution.memory_per_worker or use fewer workers. Parts that were finished "
             "are kept; the next run does the rest"
         )
+
+
+@lru_cache(maxsize=1)
+def _local_cluster(workers: int, memory: str) -> Any:
+    """Start processes on this machine, once: every node of a run works with the same."""
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit=memory,
+        silence_logs=logging.ERROR,
+    )
 
 
 def _gone(said: Execution) -> str:

@@ -217,6 +217,11 @@ class Execution:
             raise ParameterError(
                 f"execution.scheduler is for engine 'dask'; the engine is {self.engine!r}"
             )
+        if (self.scheduler or "").startswith("tls://") and self.tls is None:
+            raise ParameterError(
+                f"the scheduler at {self.scheduler} asks who calls: set execution.tls to the "
+                "files ca_file, cert and key"
+            )
         if self.scheduler is not None and self.workers is not None:
             raise ParameterError(
                 "execution.workers is for workers on this machine; the scheduler at "

@@ -18,6 +18,7 @@ from countermove.response.base import Floats, Mask, Response
 from countermove.response.trade import known_scores
 from countermove.scores import LinearScore, Score
 from countermove.scores.reading import values
+from countermove.scores.storage import score_digest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,16 +76,12 @@ class RespondTask(PartTask):
 
     def fingerprint(self) -> str:
         """Return a digest of the score's numbers, the response and the columns."""
-        digest = sha256()
-        for name, value in sorted(self.score.state_dict().items()):
-            digest.update(name.encode() + value.detach().numpy().tobytes())
         said = {
-            "score": [self.score.kind, self.score.describe()],
+            "score": score_digest(self.score),
             "response": self.response.describe(),
             "columns": [self.features, self.keep],
         }
-        digest.update(json.dumps(said, sort_keys=True, default=repr).encode())
-        return digest.hexdigest()
+        return sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()
 
 
 def respond_parts(

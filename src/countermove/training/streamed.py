@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from countermove.data.partitions import Partitions
-from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
+from countermove.errors import DataError, NotEnoughRowsError, shown
 from countermove.execution import Mapper, SerialMapper
 from countermove.execution.columns import matrix_of
 from countermove.execution.parts import Piece, pieces_of
@@ -72,23 +72,14 @@ class PartRows:
 
         with pq.ParquetFile(piece.file) as file:
             table = file.read_row_groups(list(piece.groups), columns=[self.label, *self.features])
-        X, y = matrix_of(table, self.features), table[self.label].to_numpy()
-        wrong = np.flatnonzero(np.abs(y) != 1.0)
-        if wrong.size:
-            rows = piece.first_row + wrong
-            raise DataError(f"labels are -1 or +1; not so in rows {shown(rows)}", rows=rows)
-        return X, y.astype(np.float64)
+        y = _signs(table[self.label].to_numpy(), piece.first_row)
+        return matrix_of(table, self.features), y
 
     def draw(self, n: int, seed: int, stage: str) -> tuple[Tensor, Tensor]:
-        """Return about ``n`` rows drawn evenly from all pieces (all, if there are fewer)."""
-        random = generator(seed, stage)
-        found = []
-        for piece in self.pieces:
-            X, y = self.read(piece)
-            wanted = min(len(y), int(np.ceil(n * len(y) / self.n)))
-            rows = np.sort(random.permutation(len(y))[:wanted])
-            found.append((X[rows], y[rows]))
-        X, y = (np.concatenate(column) for column in zip(*found, strict=True))
+        """Return about ``n`` rows drawn evenly from all parts (all, if there are fewer)."""
+        frame = self.parts.draw(n, generator(seed, stage))
+        X = np.ascontiguousarray(frame[list(self.features)].to_numpy(dtype=np.float64))
+        y = np.array(frame[self.label].to_numpy(), dtype=np.float64)
         return torch.from_numpy(X), torch.from_numpy(y)
 
 
@@ -118,8 +109,6 @@ class StreamedSample(Sample):
         mapper: Mapper | None = None,
     ) -> StreamedSample:
         """Draw the rows to hold, at most about ``held`` of each, and leave the others on disk."""
-        if held < 1:
-            raise ParameterError(f"at least one row must be held, got {held}")
         return cls(
             *train.draw(held, seed, "held:train"),
             *validation.draw(held, seed, "held:validation"),
@@ -204,3 +193,12 @@ def _cached(rows: PartRows, piece: Piece) -> tuple[Floats, Floats]:
 def _together(rows: PartRows, pieces: Sequence[Piece]) -> tuple[Floats, Floats]:
     read = [rows.read(piece) for piece in pieces]
     return np.concatenate([X for X, _ in read]), np.concatenate([y for _, y in read])
+
+
+def _signs(labels: NDArray[Any], first_row: int) -> Floats:
+    """Return labels as a new array after checking that they are -1 and +1."""
+    wrong = np.flatnonzero(np.abs(labels) != 1.0)
+    if wrong.size:
+        rows = first_row + wrong
+        raise DataError(f"labels are -1 or +1; not so in rows {shown(rows)}", rows=rows)
+    return np.array(labels, dtype=np.float64)
