@@ -81,6 +81,14 @@ class SolverError(CountermoveError):
     """A numerical solver refused the problem or failed on it."""
 
 
+class ClusterError(CountermoveError):
+    """Workers cannot be reached, or were lost; finished parts are kept."""
+
+
+class PartError(CountermoveError):
+    """One part of a table could not be done; finished parts are kept."""
+
+
 class CalibrationError(CountermoveError):
     """A guarantee cannot be given from the rows available."""
 

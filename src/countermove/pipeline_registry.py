@@ -9,6 +9,7 @@ from countermove.pipelines import (
     evaluation,
     ingest,
     ingest_parts,
+    population,
     recourse,
     recourse_experiments,
     recourse_text,
@@ -18,6 +19,7 @@ from countermove.pipelines import (
     sweep,
     tradeoff,
     training,
+    training_parts,
     transfer_experiments,
 )
 
@@ -27,7 +29,8 @@ def register_pipelines() -> dict[str, Pipeline]:
 
     ``serm`` walks from the raw table to the report in one chain and is the default;
     its parts meet in the catalog only, so each also runs alone on what an earlier
-    run left. The others stand beside the chain: each says in its module what it does.
+    run left. ``serm_parts`` is the chain for tables that do not fit into memory. The others
+    stand beside: each says in its module what it does.
     """
     parts = {
         "ingest": ingest.create_pipeline(),
@@ -37,8 +40,14 @@ def register_pipelines() -> dict[str, Pipeline]:
         "reporting": reporting.create_pipeline(),
     }
     chain = sum(parts.values(), Pipeline([]))
-    beside = {
+    in_parts = {
         "ingest_parts": ingest_parts.create_pipeline(),
+        "training_parts": training_parts.create_pipeline(),
+        "population": population.create_pipeline(),
+    }
+    beside = {
+        **in_parts,
+        "serm_parts": sum(in_parts.values(), Pipeline([])),
         "sweep": sweep.create_pipeline(),
         "run_times": run_times.create_pipeline(),
         "stylised": stylised.create_pipeline(),

@@ -11,9 +11,11 @@ import yaml
 from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.synthetic import fabricate
-from countermove.errors import ParameterError, UnknownNameError
+from countermove.errors import ModelFileError, ParameterError, UnknownNameError
+from countermove.execution import Execution
 from countermove.params import GROUPS
 from countermove.people import MixtureCost, QuadraticCost
+from countermove.production.cells import CellStore
 from countermove.production.sweep import Grid, make_split, run_sweep
 from countermove.reporting.figures import sweep_figure
 
@@ -95,3 +97,67 @@ def test_paper_configurations_are_valid(path):
     for told in ("dataset", "datasets", "experiment"):
         if hasattr(parameters, told) and hasattr(built, told):
             assert getattr(built, told) == getattr(parameters, told)
+
+
+def without_times(cells):
+    return cells.drop(columns="seconds")
+
+
+def test_a_sweep_in_threads_is_the_same_sweep(cells):
+    with Execution("threads", workers=2).open() as mapper:
+        found = run_sweep(grid(), tables, 0, mapper)
+    assert without_times(found).equals(without_times(cells))
+
+
+def test_a_sweep_that_was_stopped_goes_on_where_it_was(cells, tmp_path, caplog):
+    store = CellStore(tmp_path / "cells")
+    run_sweep(grid(splits=1, costs=[QuadraticCost(1.0)]), tables, 0, store=store)
+    assert len(list(store.folder.iterdir())) == 1
+    with caplog.at_level("INFO"):
+        found = run_sweep(grid(), tables, 0, store=store)
+    assert caplog.text.count("strategic") == 3
+    assert without_times(found).equals(without_times(cells))
+    caplog.clear()
+    with caplog.at_level("INFO"):
+        again = run_sweep(grid(), tables, 0, store=store)
+    assert "strategic" not in caplog.text
+    assert again.equals(found)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"settings": {"max_epochs": 2}},
+        {"response": "smooth"},
+        {"divide_by_root_d": False},
+        {"costs": [QuadraticCost(2.0)]},
+    ],
+    ids=str,
+)
+def test_a_cell_is_known_only_by_everything_that_decides_it(changes, tmp_path):
+    store = CellStore(tmp_path)
+    run_sweep(grid(splits=1, costs=[QuadraticCost(1.0)]), tables, 0, store=store)
+    run_sweep(
+        grid(**({"splits": 1, "costs": [QuadraticCost(1.0)]} | changes)), tables, 0, store=store
+    )
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_other_rows_are_another_cell(tmp_path):
+    def changed(name, steps=None):
+        typed, schema = tables(name)
+        return typed.iloc[1:], schema
+
+    store, small = CellStore(tmp_path), grid(splits=1, costs=[QuadraticCost(1.0)])
+    run_sweep(small, tables, 0, store=store)
+    run_sweep(small, changed, 0, store=store)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_damaged_cell_is_named(tmp_path):
+    store, small = CellStore(tmp_path), grid(splits=1, costs=[QuadraticCost(1.0)])
+    run_sweep(small, tables, 0, store=store)
+    (path,) = tmp_path.iterdir()
+    path.write_text("{")
+    with pytest.raises(ModelFileError, match=f"{path.name} is no finished cell.*delete it"):
+        run_sweep(small, tables, 0, store=store)

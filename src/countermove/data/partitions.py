@@ -6,12 +6,15 @@ replaced whole: an interrupted write leaves the previous one readable.
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from countermove.data.sources import SUFFIXES, read_file
@@ -53,9 +56,29 @@ class Partitions:
             for part in pieces(file, self.rows_per_part):
                 yield file, part
 
+    def facts(self) -> dict[str, Any]:
+        """Return what tells these parts from others: names, sizes and times of the files."""
+        stats = [(str(path.absolute()), path.stat()) for path in self.files]
+        files = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
+        return {"files": files, "rows_per_part": self.rows_per_part}
+
     def read(self) -> pd.DataFrame:
         """Return the whole table; for tables that fit."""
         return pd.concat(list(self), ignore_index=True)
+
+    def draw(self, n: int, random: np.random.Generator) -> pd.DataFrame:
+        """Return about ``n`` rows, in their order, as many of every part as its share.
+
+        All rows, if there are no more than ``n``.
+        """
+        if n < 1:
+            raise ParameterError(f"at least one row must be drawn, got {n}")
+        total = max(sum(map(_rows_in, self.files)), 1)
+        kept = []
+        for part in self:
+            wanted = min(len(part), math.ceil(n * len(part) / total))
+            kept.append(part.iloc[np.sort(random.permutation(len(part))[:wanted])])
+        return pd.concat(kept, ignore_index=True)
 
 
 def raw_partitions(name: str, folder: Path, rows_per_part: int) -> Partitions:
@@ -94,7 +117,7 @@ def raw_partitions(name: str, folder: Path, rows_per_part: int) -> Partitions:
 
 def read_parts(folder: Path) -> dict[str, Partitions]:
     """Return the splits of a folder that `write_parts` wrote."""
-    _restore(folder)
+    restore(folder)
     if not folder.is_dir():
         raise DataError(f"missing folder: {folder}; run the ingest of partitions first")
     splits = sorted(path for path in folder.iterdir() if path.is_dir())
@@ -111,8 +134,8 @@ def write_parts(parts: Iterable[tuple[str, pd.DataFrame]], folder: Path) -> None
     folder
         Holds one directory per split afterwards, and nothing else.
     """
-    partial, previous = _beside(folder, "partial"), _beside(folder, "previous")
-    _restore(folder)
+    partial = beside(folder, "partial")
+    restore(folder)
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     written: Counter[str] = Counter()
@@ -121,20 +144,27 @@ def write_parts(parts: Iterable[tuple[str, pd.DataFrame]], folder: Path) -> None
             (partial / split).mkdir(exist_ok=True)
             _write(part, partial / split / PART.format(written[split]))
             written[split] += 1
+    put_in_place(partial, folder)
+
+
+def put_in_place(finished: Path, folder: Path) -> None:
+    """Let a finished folder take the name of the one it replaces."""
+    previous = beside(folder, "previous")
     if folder.exists():
         folder.rename(previous)
-    partial.rename(folder)
+    finished.rename(folder)
     shutil.rmtree(previous, ignore_errors=True)
 
 
-def _restore(folder: Path) -> None:
+def restore(folder: Path) -> None:
     """Bring back what an interruption between two renames left aside."""
-    previous = _beside(folder, "previous")
+    previous = beside(folder, "previous")
     if previous.is_dir() and not folder.exists():
         previous.rename(folder)
 
 
-def _beside(folder: Path, what: str) -> Path:
+def beside(folder: Path, what: str) -> Path:
+    """Return the hidden neighbour of a folder for one purpose."""
     return folder.with_name(f".{folder.name}.{what}")
 
 
@@ -158,6 +188,15 @@ def _parquet_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:
                 yield batch.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} is not a parquet file that can be read: {error}") from error
+
+
+def _rows_in(path: Path) -> int:
+    """Return the number of rows of a file; of a parquet file without reading them."""
+    import pyarrow.parquet as pq
+
+    if path.suffix != ".parquet":
+        return len(read_file(path))
+    return int(pq.read_metadata(path).num_rows)
 
 
 def _csv_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:

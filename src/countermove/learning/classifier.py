@@ -14,10 +14,11 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from countermove.execution import Mapper
 from countermove.learning.choice import Choice
 from countermove.learning.chosen_costs import AnyCost, costs_to_judge_by, costs_to_train_at
 from countermove.learning.evaluation import accuracy_after
-from countermove.learning.fitting import Recipe
+from countermove.learning.fitting import Recipe, check_summable
 from countermove.learning.populations import Population, population_at
 from countermove.learning.regularisers import Regulariser
 from countermove.people import ActionSet
@@ -28,6 +29,7 @@ from countermove.scores.probability import fit_slope
 from countermove.training import History, Loss, Sample, Trainer
 from countermove.training import labels as labelling
 from countermove.training.estimator import Floats, Rows, ScoreClassifier
+from countermove.training.streamed import PartRows, StreamedSample
 
 
 class StrategicClassifier(ScoreClassifier):
@@ -168,16 +170,64 @@ class StrategicClassifier(ScoreClassifier):
             train, valid = (rows, signs), self._checked(*validation)
             order = np.arange(len(rows) + len(valid[1]))
             listed = len(order)
-        given = self._start(rows.shape[1])
         sample = Sample(*map(torch.from_numpy, (*train, *valid)))
-        fit = self._recipe_of(seed, order, listed).fit(
-            given, sample, checkpoint=checkpoint, progress=progress
-        )
+        recipe = self._recipe_of(seed, order, listed)
+        return self._keep(recipe, sample, order[len(train[1]) :], checkpoint, progress)
+
+    def fit_parts(
+        self,
+        train: PartRows,
+        validation: PartRows,
+        *,
+        held: int = 200_000,
+        mapper: Mapper | None = None,
+        checkpoint: Path | None = None,
+        progress: bool = False,
+    ) -> Self:
+        r"""Train on rows that stay in parquet parts; labels are -1 and +1.
+
+        Every row is learned from. Starts, early stopping and the intercept look at about
+        ``held`` rows of each table, drawn once: the intercept is then off the best one on
+        all rows by :math:`O(1/\sqrt{held})` in accuracy.
+
+        Parameters
+        ----------
+        train, validation
+            Rows in parts.
+        held
+            Rows of each that are held in memory.
+        mapper
+            Who sums full gradients (``optimiser="lbfgs"``), part by part: the same sum,
+            to rounding, as in one piece. Mini-batches (``"adam"``) are streamed here.
+        checkpoint, progress
+            As in `fit`.
+        """
+        seed = labelling.seed_from(self.random_state)
+        self.classes_, self.favourable_ = np.array([-1.0, 1.0]), 1.0
+        self.n_features_in_ = len(train.features)
+        recipe = self._recipe(seed)
+        check_summable(recipe, self.optimiser)
+        sample = StreamedSample.of(train, validation, seed, held, mapper)
+        order = np.arange(len(sample.y_validation))
+        return self._keep(recipe, sample, order, checkpoint, progress)
+
+    def _keep(
+        self,
+        recipe: Recipe,
+        sample: Sample,
+        held: NDArray[np.intp],
+        checkpoint: Path | None,
+        progress: bool,
+    ) -> Self:
+        """Fit the recipe and remember what it made."""
+        given = self._start(sample.X.shape[1])
+        fit = recipe.fit(given, sample, checkpoint=checkpoint, progress=progress)
         self.score_: Score = fit.score
         self.history_: History = fit.history
         self.choice_: Choice | None = fit.choice
         self.cost_: AnyCost | None = self.cost if fit.cost is None else fit.cost
-        self.probability_slope_: float = self._slope(*valid, order[len(train[1]) :])
+        valid = sample.X_validation.numpy(), sample.y_validation.numpy()
+        self.probability_slope_: float = self._slope(*valid, held)
         return self
 
     def respond(self, X: Rows, response: Any = None) -> Responses[Any]:

@@ -18,12 +18,19 @@ from torch import Tensor
 
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.learning.choice import Choice, choose
-from countermove.learning.chosen_costs import AnyCost, FlexibleRisk, risk_of
+from countermove.learning.chosen_costs import (
+    AnyCost,
+    FlexibleCost,
+    FlexibleRisk,
+    UnknownCost,
+    risk_of,
+)
 from countermove.learning.intercept import Penalty, best_shift, shift_intercept
 from countermove.learning.objectives import StrategicRisk
 from countermove.learning.populations import Population
 from countermove.learning.regularisers import Regulariser, looks_at_people
 from countermove.people import Cost
+from countermove.people.per_person import people_listed
 from countermove.randomness import torch_generator
 from countermove.response.base import NoResponse
 from countermove.scores import LinearScore, Score
@@ -221,6 +228,22 @@ class Recipe:
             score, people.members, X.numpy(), y.numpy(), people.weights, smoothing, penalty
         )
         return shift_intercept(score, cut.shift), cut.accuracy
+
+
+def check_summable(recipe: Recipe, optimiser: str) -> None:
+    """Refuse what cannot be learned part by part: bounds per person, sums that are none."""
+    members = (*recipe.trained_against.members, *recipe.judged_by.members)
+    if any(people_listed(member.actions) is not None for member in members):
+        raise ParameterError(
+            "bounds of shape (n, d) belong to rows held in memory; people in parts need bounds "
+            "of shape (d,)"
+        )
+    robust = len(recipe.trained_against.members) > 1 and recipe.trained_against.weights is None
+    if optimiser == "lbfgs" and (robust or isinstance(recipe.cost, FlexibleCost | UnknownCost)):
+        raise ParameterError(
+            "the worst of several responses and learned costs are no sums over parts, as "
+            "optimiser='lbfgs' needs them; use optimiser='adam', or give the responses weights"
+        )
 
 
 def _penalty_of(

@@ -50,6 +50,30 @@ def train_published(
         response=response, regulariser=regulariser, random_state=seed, **training
     )
     classifier.fit(learn.X, learn.y, validation=(judge.X, judge.y))
+    rows = {"train": len(learn.y), "validation": len(judge.y)}
+    return published_model(classifier, schema, standardiser, training, rows)
+
+
+def published_model(
+    classifier: StrategicClassifier,
+    schema: Schema,
+    standardiser: Mapping[str, Any],
+    training: Mapping[str, Any],
+    rows: Mapping[str, int],
+) -> PublishedModel:
+    """Return a trained rule as it is stored, with what it was trained on and for.
+
+    Parameters
+    ----------
+    classifier
+        Fitted; its ``response`` is a `Response`.
+    schema, standardiser
+        What the columns mean and the JSON of their units.
+    training
+        The settings it was given.
+    rows
+        Number of rows by split.
+    """
     best = classifier.history_.best
     return PublishedModel(
         score=classifier.score_,
@@ -58,11 +82,11 @@ def train_published(
         about={
             "threshold": 0.5,
             "probability_slope": classifier.probability_slope_,
-            "response": response.describe(),
-            "regulariser": described(regulariser),
+            "response": classifier.response.describe(),
+            "regulariser": described(classifier.regulariser),
             "training": {key: value for key, value in training.items() if key != "score"},
-            "seed": seed,
-            "rows": {"train": len(learn.y), "validation": len(judge.y)},
+            "seed": classifier.random_state,
+            "rows": dict(rows),
             "best_epoch": best.epoch,
             "validation_accuracy": best.validation_accuracy,
         },

@@ -3,6 +3,7 @@
 from countermove.params.base import Parameters
 from countermove.params.estimate_people import EstimatePeopleParameters
 from countermove.params.evaluation import EvaluationParameters
+from countermove.params.execution import ExecutionParameters
 from countermove.params.ingest import IngestParameters
 from countermove.params.recourse import RecourseParameters
 from countermove.params.recourse_experiments import RecourseExperimentsParameters
@@ -15,6 +16,7 @@ from countermove.params.tradeoff import TradeoffParameters
 from countermove.params.transfer_experiments import TransferExperimentsParameters
 
 GROUPS: dict[str, type[Parameters]] = {
+    "execution": ExecutionParameters,
     "ingest": IngestParameters,
     "serm": SermParameters,
     "recourse": RecourseParameters,
@@ -34,6 +36,7 @@ __all__ = [
     "GROUPS",
     "EstimatePeopleParameters",
     "EvaluationParameters",
+    "ExecutionParameters",
     "IngestParameters",
     "Parameters",
     "RecourseExperimentsParameters",

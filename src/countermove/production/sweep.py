@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from countermove import __version__
 from countermove.data.design_matrix import design_matrix
 from countermove.data.schema import Schema
 from countermove.data.splits import split_table
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, UnknownNameError
+from countermove.execution import Done, Mapper, SerialMapper
+from countermove.execution.progress import part_bar
 from countermove.learning.baselines import hardt_threshold
 from countermove.learning.comparison import (
     Split,
@@ -28,6 +31,7 @@ from countermove.learning.comparison import (
 )
 from countermove.learning.evaluation import worst_accuracy
 from countermove.people import Cost, LinearCost, MixtureCost
+from countermove.production.cells import CellStore, content_key
 from countermove.scores import Score
 
 logger = logging.getLogger(__name__)
@@ -98,20 +102,111 @@ class Grid(Sampling):
     score: ScoreOf | None = None
 
 
-def run_sweep(grid: Grid, tables: Tables, seed: int) -> pd.DataFrame:
-    """Return one row per cell: dataset, split, cost, the accuracies of every rule, seconds."""
-    rows = [
-        {"dataset": name, "split": number, **axes, **row}
-        for name, table, axes in _lengths(grid, tables)
-        for number in range(grid.splits)
-        for row in _cells(grid, name, table, number, seed)
-    ]
-    if not rows:
+@dataclass(frozen=True)
+class Block:
+    """Cells that share a table, a split and so a blind rule: one item of work."""
+
+    table: str
+    steps: int | None
+    split: int
+
+    @property
+    def axes(self) -> dict[str, Any]:
+        """What is the same in all its cells."""
+        length = {} if self.steps is None else {"steps": self.steps}
+        return {"dataset": self.table, "split": self.split, **length}
+
+
+@dataclass(frozen=True)
+class SweepWork:
+    """What all blocks of a sweep share; travels to workers."""
+
+    grid: Grid
+    tables: Mapping[tuple[str, int | None], Table]
+    seed: int
+    store: CellStore | None = None
+
+
+def run_sweep(
+    grid: Grid,
+    tables: Tables,
+    seed: int,
+    mapper: Mapper | None = None,
+    store: CellStore | None = None,
+) -> pd.DataFrame:
+    """Return one row per cell: dataset, split, cost, the accuracies of every rule, seconds.
+
+    Parameters
+    ----------
+    grid
+        What varies, and what does not.
+    tables
+        Gives a table by name.
+    seed
+        Of the first split; the others follow.
+    mapper
+        Who works; here, one block after the other, by default.
+    store
+        Keeps finished cells: a sweep that was stopped goes on where it was.
+    """
+    found = {
+        (name, steps): tables(name, steps) if steps else table
+        for name, table in present(grid, tables)
+        for steps in (grid.steps or (None,))
+    }
+    if not found:
         raise ParameterError(
             f"none of the tables of this sweep is there ({', '.join(grid.datasets)}); "
             "put a file and a schema in place or name other datasets"
         )
+    blocks = [Block(*key, number) for key in found for number in range(grid.splits)]
+    work = SweepWork(grid, found, seed, store)
+    done = {one.index: one.value for one in _mapped(mapper, work, blocks)}
+    rows = [blocks[k].axes | row for k in range(len(blocks)) for row in done[k]]
     return pd.DataFrame(rows)
+
+
+def _mapped(mapper: Mapper | None, work: SweepWork, blocks: Sequence[Block]) -> Iterator[Done]:
+    workers = SerialMapper() if mapper is None else mapper
+    with part_bar(len(blocks), what="splits") as advance:
+        for one in workers.map(do_block, blocks, work):
+            advance()
+            yield one
+
+
+def do_block(work: SweepWork, block: Block) -> list[dict[str, Any]]:
+    """Return the cells of a block, those that are known and those trained now."""
+    costs, table, store = work.grid.costs, work.tables[block.table, block.steps], work.store
+    keys = [] if store is None else _keys(work, block, table)
+    rows = (
+        {} if store is None else {k: row for k, key in enumerate(keys) if (row := store.get(key))}
+    )
+    missing = [k for k in range(len(costs)) if k not in rows]
+    trained = _cells(work.grid, block, table, work.seed, [costs[k] for k in missing])
+    for k, row in zip(missing, trained, strict=True):
+        rows[k] = row
+        if store is not None:
+            store.put(keys[k], row)
+    return [rows[k] for k in range(len(costs))]
+
+
+def _keys(work: SweepWork, block: Block, table: Table) -> list[str]:
+    """Return what decides each cell: its place in the grid, every setting and the data."""
+    grid, (typed, schema) = work.grid, table
+    score = None if grid.score is None else grid.score(schema, work.seed + block.split)
+    settings = block.axes | {
+        "sampling": [grid.balance, grid.max_rows, grid.divide_by_root_d, dict(grid.shares)],
+        "batch_size": grid.batch_sizes.get(block.table),
+        "response": grid.response,
+        "settings": dict(grid.settings),
+        "blind": dict(grid.blind),
+        "score": None if score is None else [score.kind, score.describe()],
+        "seed": work.seed,
+        "version": __version__,
+        "schema": schema,
+        "data": content_key({}, typed),
+    }
+    return [content_key(settings | {"cost": cost}) for cost in grid.costs]
 
 
 def make_split(grid: Sampling, table: Table, seed: int) -> Split:
@@ -138,16 +233,12 @@ def present(grid: Sampling, tables: Tables) -> Iterator[tuple[str, Table]]:
             logger.warning("left out %s: %s", name, error)
 
 
-def _lengths(grid: Grid, tables: Tables) -> Iterator[tuple[str, Table, dict[str, Any]]]:
-    """Yield every table, of a series once per length of history."""
-    for name, table in present(grid, tables):
-        if not grid.steps:
-            yield name, table, {}
-        for steps in grid.steps:
-            yield name, tables(name, steps), {"steps": steps}
-
-
-def _cells(grid: Grid, name: str, table: Table, number: int, seed: int) -> Iterator[dict[str, Any]]:
+def _cells(
+    grid: Grid, block: Block, table: Table, seed: int, costs: Sequence[Cost]
+) -> Iterator[dict[str, Any]]:
+    if not costs:
+        return
+    name, number = block.table, block.split
     split = make_split(grid, table, seed + number)
     settings = {"random_state": seed + number, **grid.settings}
     if grid.score is not None:
@@ -155,7 +246,7 @@ def _cells(grid: Grid, name: str, table: Table, number: int, seed: int) -> Itera
     if name in grid.batch_sizes:
         settings["batch_size"] = grid.batch_sizes[name]
     blind = train_blind(split, **{**settings, **grid.blind})
-    for cost in grid.costs:
+    for cost in costs:
         started = time.perf_counter()
         found = compare(split, grid.response, cost, blind=blind, **settings).to_json()
         seconds = time.perf_counter() - started

@@ -7,9 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from countermove.data.rows import rows_of
+from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
+from countermove.people import ActionSet
 from countermove.people.narrowed import narrowed
+from countermove.recourse.advice import Advice
 from countermove.recourse.audit import audit, audited_groups
 from countermove.recourse.models import slope_of
 from countermove.recourse.pare_joint import Terms
@@ -66,22 +68,10 @@ def advise(
     seed
         Decides every draw.
     """
-    people, score, threshold = rows_of(table, schema), model.score, float(model.about["threshold"])
-    allowed = narrowed(response.actions, terms.largest_action, score.n_features)
-    # Without its threshold again, so that probabilities are read against it.
-    bare = replace(model, score=score.at_threshold(1.0 - threshold, slope_of(model)))
-    margin = min(terms.margin, 0.5 * (1.0 - threshold))
-    advice = recommend(
-        bare,
-        people.X,
-        terms.method,
-        threshold,
-        allowed,
-        response.cost,
-        margin=margin,
-        seed=seed,
-    )
-    told = advice_table(advice, people.X, schema, model.standardiser, people.ids)
+    people = rows_of(table, schema)
+    told = tell(model, people, schema, response, terms, seed)
+    bare, allowed, threshold = told.bare, told.allowed, told.threshold
+    advice = told.advice
     judged = audit(
         bare,
         people.X,
@@ -97,4 +87,59 @@ def advise(
     columns = {str(name): column.to_numpy(dtype=object) for name, column in people.groups.items()}
     by_group = audited_groups(bare, people.X, advice, threshold, response.cost, columns)
     groups = {name: [asdict(group) for group in found] for name, found in by_group.items()}
-    return Advised(told[DECIDED], told, judged.to_json() | {"groups": groups})
+    return Advised(told.table[DECIDED], told.table, judged.to_json() | {"groups": groups})
+
+
+@dataclass(frozen=True)
+class Told:
+    """What some people are told, and what it was looked for with.
+
+    Attributes
+    ----------
+    table
+        See `advice_table`.
+    advice
+        The same as arrays.
+    bare
+        The rule without its threshold, whose probabilities are read against ``threshold``.
+    allowed
+        Which moves recourse may use.
+    threshold
+        Of the rule.
+    """
+
+    table: pd.DataFrame
+    advice: Advice
+    bare: PublishedModel
+    allowed: ActionSet
+    threshold: float
+
+
+def tell(
+    model: PublishedModel,
+    people: Rows,
+    schema: Schema,
+    response: Response,
+    terms: Terms,
+    seed: int,
+) -> Told:
+    """Decide about people where they stand, and look for recourse for the refused; no audit.
+
+    Parameters are those of `advise`.
+    """
+    score, threshold = model.score, float(model.about["threshold"])
+    allowed = narrowed(response.actions, terms.largest_action, score.n_features)
+    # Without its threshold again, so that probabilities are read against it.
+    bare = replace(model, score=score.at_threshold(1.0 - threshold, slope_of(model)))
+    advice = recommend(
+        bare,
+        people.X,
+        terms.method,
+        threshold,
+        allowed,
+        response.cost,
+        margin=min(terms.margin, 0.5 * (1.0 - threshold)),
+        seed=seed,
+    )
+    table = advice_table(advice, people.X, schema, model.standardiser, people.ids)
+    return Told(table, advice, bare, allowed, threshold)

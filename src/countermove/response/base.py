@@ -92,6 +92,16 @@ class Response(ABC):
         self.actions: ActionSet = ActionSet() if actions is None else actions
         self._plans: dict[int, Plan] = {}
 
+    def __copy__(self) -> Self:
+        """Return another response of the same settings that shares what was compiled."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels to another process: what was compiled is made again there."""
+        return self.__dict__ | {"_plans": {}}
+
     def plan(self, n_features: int) -> Plan:
         """Return what the actions say about so many features; made once."""
         if n_features not in self._plans:

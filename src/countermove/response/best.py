@@ -59,6 +59,10 @@ class BestResponse(Response):
     exact_reach = True
     _solver: ConicBest | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the conic solver behind: its layers do not pickle."""
+        return super().__getstate__() | {"_solver": None}
+
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the derivative of the crossing point."""
         if self._is_conic(score):

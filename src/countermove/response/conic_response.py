@@ -82,6 +82,10 @@ class ConicResponse(SmoothedResponse):
         self.solver = solver
         self._layers: dict[Shape, Layer] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the layers behind: they do not pickle."""
+        return super().__getstate__() | {"_layers": {}}
+
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the gradient chosen at construction."""
         tensor = isinstance(X, Tensor)

@@ -61,18 +61,21 @@ class PublishedModel:
     about: dict[str, Any] = field(default_factory=dict)
 
 
+def model_digest(model: PublishedModel) -> str:
+    """Return the SHA-256 of a model's description, weights included: what `save_model` returns."""
+    return _digest(_described(model, _weights(model.score)))
+
+
+def score_digest(score: Score) -> str:
+    """Return a SHA-256 that two scores share only if they are the same function."""
+    said = json.dumps([score.kind, score.describe()], sort_keys=True)
+    return hashlib.sha256(said.encode() + _weights(score)).hexdigest()
+
+
 def save_model(model: PublishedModel, folder: Path) -> str:
     """Write a model into a new folder, all or nothing; return the SHA-256 of its description."""
-    weights = save_tensors({k: v.contiguous() for k, v in model.score.state_dict().items()})
-    description: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
-        "package_version": version("countermove"),
-        "schema_digest": model.schema_digest,
-        "score": {"kind": model.score.kind, "arguments": model.score.describe()},
-        "standardiser": model.standardiser.to_json(),
-        "about": model.about,
-        "weights_sha256": hashlib.sha256(weights).hexdigest(),
-    }
+    weights = _weights(model.score)
+    description = _described(model, weights)
     digest = _digest(description)
     if folder.exists():
         raise ModelFileError(f"{folder} exists already; a stored model is never overwritten")
@@ -115,6 +118,23 @@ def load_model(folder: Path, schema_digest: str | None = None) -> PublishedModel
         raise ModelFileError(f"{folder / WEIGHTS} does not fit its description: {error}") from error
     standardiser = Standardiser.from_json(description["standardiser"])
     return PublishedModel(score, standardiser, description["schema_digest"], description["about"])
+
+
+def _weights(score: Score) -> bytes:
+    weights: bytes = save_tensors({k: v.contiguous() for k, v in score.state_dict().items()})
+    return weights
+
+
+def _described(model: PublishedModel, weights: bytes) -> dict[str, Any]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "package_version": version("countermove"),
+        "schema_digest": model.schema_digest,
+        "score": {"kind": model.score.kind, "arguments": model.score.describe()},
+        "standardiser": model.standardiser.to_json(),
+        "about": model.about,
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+    }
 
 
 def _read_description(folder: Path) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from countermove.training.history import EpochRecord, History
 from countermove.training.losses import Loss, balanced_weights
-from countermove.training.trainer import Objective, Sample, Trainer, Verdict
+from countermove.training.sample import Objective, Sample, Verdict
+from countermove.training.trainer import Trainer
 
 __all__ = [
     "EpochRecord",

@@ -11,11 +11,11 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,6 @@ from torch import Tensor, nn
 from countermove.errors import (
     ModelFileError,
     NotConvergedError,
-    NotEnoughRowsError,
     ParameterError,
     UnknownNameError,
     nearest,
@@ -33,65 +32,10 @@ from countermove.scores import Score
 from countermove.training.checkpoints import Checkpoint
 from countermove.training.history import EpochRecord, History
 from countermove.training.progress import epoch_bar
+from countermove.training.sample import Objective, Sample, Verdict
 
 OPTIMISERS = ("adam", "lbfgs")
 CRITERIA = ("accuracy", "loss", "merit")
-
-
-class Verdict(NamedTuple):
-    """Accuracy after response, loss and, where epochs are not chosen by accuracy, the merit."""
-
-    accuracy: float
-    loss: float
-    merit: float | None = None
-
-
-class Objective(Protocol):
-    """What is minimised on the training rows and judged on the validation rows."""
-
-    def loss(self, score: Score, X: Tensor, y: Tensor) -> Tensor:
-        """Return the differentiable loss of a batch."""
-
-    def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float] | Verdict:
-        """Return accuracy after response and loss, and a merit if it decides; no gradients."""
-
-    def for_epoch(self, epoch: int) -> Self:
-        """Return the objective of an epoch counted from 0; most do not change."""
-
-    def of_rows(self, rows: Tensor) -> Self:
-        """Return the objective of some people of the sample; most do not change.
-
-        ``rows`` are positions among the training rows followed by the validation rows.
-        """
-
-    def parameters(self) -> Iterable[nn.Parameter]:
-        """Return what is learned besides the score."""
-
-    def settle(self) -> None:
-        """Bring what is learned besides the score back to where it may be; after every step."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Training and validation rows: ``X`` float64 (n, d), ``y`` float64 in {-1, +1}."""
-
-    X: Tensor
-    y: Tensor
-    X_validation: Tensor
-    y_validation: Tensor
-
-    def __post_init__(self) -> None:
-        for name, X, y in (
-            ("training", self.X, self.y),
-            ("validation", self.X_validation, self.y_validation),
-        ):
-            if X.ndim != 2 or y.shape != X.shape[:1]:
-                raise ParameterError(
-                    f"{name} rows must be X of shape (n, d) and y of shape (n,), "
-                    f"got {tuple(X.shape)} and {tuple(y.shape)}"
-                )
-            if not len(X):
-                raise NotEnoughRowsError(f"there are no {name} rows")
 
 
 @dataclass(frozen=True)
@@ -218,6 +162,7 @@ class _Run:
         X, y, sample = self.sample.X, self.sample.y, self.sample
         with torch.no_grad():
             settings["at_start"] = float(self.of_training().loss(self.score, X, y)).hex()
+        settings["rows"] = sample.facts()
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         for tensor in (*self.parameters, X, y, sample.X_validation, sample.y_validation):
             digest.update(str(tuple(tensor.shape)).encode())
@@ -240,7 +185,7 @@ class _Run:
         self.objective = self.objective.for_epoch(self.epoch)
         full_batch = self.trainer.optimiser == "lbfgs"
         total = self._full_batch() if full_batch else self._mini_batches()
-        self.judge(float(total) / len(self.sample.y), started)
+        self.judge(float(total) / self.sample.n, started)
 
     def of_training(self) -> Objective:
         """Return the objective of the training rows."""
@@ -248,19 +193,13 @@ class _Run:
 
     def _mini_batches(self) -> Tensor:
         """Step once per batch; return the summed loss over people."""
-        sample, size = self.sample, self.trainer.batch_size
         shuffler = torch_generator(self.trainer.seed, f"shuffle:{self.epoch}")
-        order = torch.randperm(len(sample.y), generator=shuffler)
-        X_batches, y_batches, people = (
-            torch.split(sample.X[order], size),
-            torch.split(sample.y[order], size),
-            torch.split(order, size),
-        )
+        batches = self.sample.batches(self.trainer.batch_size, shuffler)
         step, zero_grad = self.optimiser.step, self.optimiser.zero_grad
         of_rows, settle, score = self.objective.of_rows, self.objective.settle, self.score
         total = torch.zeros((), dtype=torch.float64)
         with _noisy(score, torch_generator(self.trainer.seed, f"noise:{self.epoch}")):
-            for X, y, rows in zip(X_batches, y_batches, people, strict=True):
+            for X, y, rows in batches:
                 loss = of_rows(rows).loss(score, X, y)
                 zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
@@ -275,14 +214,12 @@ class _Run:
 
         def closure() -> float:
             self.optimiser.zero_grad()
-            loss = objective.loss(self.score, sample.X, sample.y)
-            loss.backward()  # type: ignore[no-untyped-call]
-            return float(loss.detach())
+            return sample.descend(objective, self.score)
 
         self.optimiser.step(closure)
         self.objective.settle()
         with torch.no_grad():
-            return objective.loss(self.score, sample.X, sample.y) * len(sample.y)
+            return objective.loss(self.score, sample.X, sample.y) * sample.n
 
     def judge(self, train_loss: float | None, started: float) -> None:
         """Record the epoch and keep its weights if validation likes them best."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from countermove.params import SweepParameters
+from countermove.params import ExecutionParameters, SweepParameters
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -16,11 +17,19 @@ else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = Tables = Any
 
 
-def run(tables: Tables, sweep: SweepParameters, seed: int) -> pd.DataFrame:
-    """Train and judge every cell."""
+def run(
+    tables: Tables,
+    store: Path,
+    sweep: SweepParameters,
+    execution: ExecutionParameters,
+    seed: int,
+) -> pd.DataFrame:
+    """Train and judge every cell that is not finished yet."""
+    from countermove.production.cells import CellStore
     from countermove.production.sweep import run_sweep
 
-    return run_sweep(sweep.build(), tables, seed)
+    with execution.build().open() as mapper:
+        return run_sweep(sweep.build(), tables, seed, mapper, CellStore(store))
 
 
 def draw(cells: pd.DataFrame, sweep: SweepParameters) -> Figure:

@@ -11,7 +11,12 @@ def create_pipeline(**_: object) -> Pipeline:
     """Return the sweep pipeline."""
     return Pipeline(
         [
-            Node(nodes.run, ["tables", "params:sweep", "params:seed"], "sweep_cells", name="run"),
+            Node(
+                nodes.run,
+                ["tables", "sweep_store", "params:sweep", "params:execution", "params:seed"],
+                "sweep_cells",
+                name="run",
+            ),
             Node(nodes.draw, ["sweep_cells", "params:sweep"], "sweep_figure", name="draw"),
             Node(nodes.write_page, "sweep_figure", "sweep_page", name="write_sweep_page"),
         ],

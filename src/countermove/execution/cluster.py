@@ -1,0 +1,194 @@
+"""Workers of a Dask cluster: processes of this machine, or of many.
+
+Dask reruns what a lost worker had under way; an item that takes several workers
+with it is given up, with advice. The only file that imports Dask.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from countermove.errors import ClusterError
+from countermove.execution.mapping import (
+    AHEAD,
+    Done,
+    Execution,
+    Mapper,
+    Package,
+    Work,
+    cores,
+    run_item,
+)
+
+logger = logging.getLogger(__name__)
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LARGE = 500_000
+"""Bytes beyond which what is shared does not travel with every item."""
+
+
+class DaskMapper(Mapper):
+    """Gives items to the workers of a Dask scheduler.
+
+    Parameters
+    ----------
+    execution
+        Which scheduler, or how many local processes.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._client = self._connect()
+        self.workers = self._count()
+
+    def map(self, work: Work, items: Sequence[Any], shared: Any = None) -> Iterator[Done]:
+        """Yield results as they are done; what a lost worker had is done again by another."""
+        from distributed import as_completed
+
+        package: Any = Package.of(shared)
+        if len(package.content) > LARGE:
+            # Dask hands it from worker to worker; a list, because scatter opens mappings.
+            [package] = self._client.scatter([package], broadcast=True, hash=False)
+        indices: dict[Any, int] = {}
+        running = as_completed(loop=self._client.loop)
+        ahead = AHEAD * self.workers
+        failed: tuple[int, BaseException] | None = None
+
+        def start(index: int) -> None:
+            future = self._client.submit(run_item, work, package, index, items[index], pure=False)
+            indices[future.key] = index
+            running.add(future)
+
+        for index in range(min(ahead, len(items))):
+            start(index)
+        following = ahead
+        for future in running:
+            index = indices.pop(future.key)
+            if future.status == "finished":
+                yield self._result(future)
+                if failed is None and following < len(items):
+                    start(following)
+                    following += 1
+            elif failed is None or index < failed[0]:
+                failed = index, self._why(future)
+        if failed is not None:
+            raise failed[1]
+
+    def executor(self) -> Any:
+        """Return the cluster as a `concurrent.futures.Executor`."""
+        return self._client.get_executor(pure=False)
+
+    def close(self) -> None:
+        """Leave the cluster; one that this process started ends with the process."""
+        self._client.close()
+
+    def _connect(self) -> Any:
+        import dask
+
+        # Read when distributed is first imported: workers that come and go are its business.
+        dask.config.set({"logging": {"distributed": "error"}})
+        from distributed import Client
+
+        said = self._execution
+        if said.scheduler is None:
+            return Client(_local_cluster(said.workers or cores(), said.memory_per_worker or "auto"))
+        _warn_if_open(said)
+        try:
+            return Client(said.scheduler, timeout=said.timeout, security=self._security())
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ClusterError(
+                f"no Dask scheduler answers at {said.scheduler} within {said.timeout:g} s "
+                f"({error}); start one with 'dask scheduler', correct execution.scheduler, or "
+                "leave it out to use this machine. Nothing was written"
+            ) from error
+
+    def _security(self) -> Any:
+        from distributed import Security
+
+        tls = self._execution.tls
+        if tls is None:
+            return None
+        return Security(
+            tls_ca_file=str(tls.ca_file),
+            tls_client_cert=str(tls.cert),
+            tls_client_key=str(tls.key),
+            require_encryption=True,
+        )
+
+    def _count(self) -> int:
+        """Return the number of threads that work, once there is one."""
+        said = self._execution
+        try:
+            self._client.wait_for_workers(1, timeout=said.timeout)
+        except TimeoutError as error:
+            self.close()
+            raise ClusterError(
+                f"the scheduler at {said.scheduler} has had no worker for {said.timeout:g} s; "
+                "start one with 'dask worker <address>'. Nothing was written"
+            ) from error
+        return sum(self._client.nthreads().values())
+
+    def _result(self, future: Any) -> Done:
+        from distributed.client import FutureCancelledError
+
+        try:
+            result: Done = future.result()
+        except FutureCancelledError as error:
+            raise ClusterError(_gone(self._execution)) from error
+        return result
+
+    def _why(self, future: Any) -> BaseException:
+        """Return the item's own error, or what became of its workers."""
+        from distributed import KilledWorker
+
+        if future.status != "error":
+            return ClusterError(_gone(self._execution))
+        error: BaseException = future.exception()
+        if not isinstance(error, KilledWorker):
+            return error
+        return ClusterError(
+            f"{error.allowed_failures + 1} workers were lost one after the other with the same "
+            "part: most often it is too large for a worker's memory. Use fewer rows per part, "
+            "raise execution.memory_per_worker or use fewer workers. Parts that were finished "
+            "are kept; the next run does the rest"
+        )
+
+
+@lru_cache(maxsize=1)
+def _local_cluster(workers: int, memory: str) -> Any:
+    """Start processes on this machine, once: every node of a run works with the same."""
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit=memory,
+        silence_logs=logging.ERROR,
+    )
+
+
+def _gone(said: Execution) -> str:
+    where = said.scheduler or "this machine"
+    return (
+        f"the connection to the Dask scheduler ({where}) was lost while parts were under way; "
+        "parts that were finished are kept, the next run does the rest"
+    )
+
+
+def _warn_if_open(said: Execution) -> None:
+    """Say when anybody who reaches the scheduler could run code on its workers."""
+    address = urlsplit(said.scheduler or "")
+    if said.tls is None and address.hostname not in LOOPBACK:
+        logger.warning(
+            "the Dask scheduler at %s asks nobody who they are: whoever reaches its port can run "
+            "code on every worker and read the rows. Set execution.tls (ca_file, cert, key) and "
+            "a tls:// address, or keep the port inside a closed network",
+            said.scheduler,
+        )

@@ -1,0 +1,127 @@
+"""A population in parts: any response, mapped over parquet partitions on any engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from countermove.data.partitions import Partitions
+from countermove.errors import ParameterError
+from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts
+from countermove.execution.columns import matrix_of
+from countermove.response.base import Floats, Mask, Response
+from countermove.response.trade import known_scores
+from countermove.scores import LinearScore, Score
+from countermove.scores.reading import values
+from countermove.scores.storage import score_digest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COST, MOVED, FAVOURED = "move_cost", "moved", "favoured"
+FAVOURED_BEFORE = "favoured_before"
+"""Columns beside the moved features: what the move cost, who moved, and what the rule decides
+for people where they end up and where they stood."""
+
+
+class RespondTask(PartTask):
+    """Let the people of a part answer a score.
+
+    Parameters
+    ----------
+    response, score
+        Who answers what.
+    features
+        Columns the score reads, in its order, in standardised units.
+    keep
+        Further columns that stay beside the moved features (an id, a label).
+    """
+
+    def __init__(
+        self, response: Response, score: Score, features: Sequence[str], keep: Sequence[str] = ()
+    ) -> None:
+        if len(features) != score.n_features:
+            raise ParameterError(
+                f"the score reads {score.n_features} features, {len(features)} columns were named"
+            )
+        taken = sorted({COST, MOVED, FAVOURED, FAVOURED_BEFORE} & {*features, *keep})
+        if taken:
+            raise ParameterError(f"the result has its own column {taken[0]!r}; rename yours")
+        self.response, self.score = response, score
+        self.features, self.keep = tuple(features), tuple(keep)
+        self.columns = (*self.keep, *self.features)
+
+    def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
+        """Return the rows where people move to, with cost, mover and decision."""
+        import pyarrow as pa
+
+        X = matrix_of(rows, self.features)
+        people = self.response.of_rows(np.arange(first_row, first_row + len(X)))
+        found = people.respond(self.score, X)
+        moved = np.ascontiguousarray(found.x_new.T)
+        columns = {name: rows[name] for name in self.keep}
+        columns |= {name: pa.array(moved[j]) for j, name in enumerate(self.features)}
+        columns |= {
+            COST: pa.array(found.cost),
+            MOVED: pa.array(found.moved),
+            FAVOURED: pa.array(_decided(self.score, found.x_new)),
+            FAVOURED_BEFORE: pa.array(_decided(self.score, X)),
+        }
+        return pa.table(columns)
+
+    def fingerprint(self) -> str:
+        """Return a digest of the score's numbers, the response and the columns."""
+        said = {
+            "score": score_digest(self.score),
+            "response": self.response.describe(),
+            "columns": [self.features, self.keep],
+        }
+        return sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()
+
+
+def respond_parts(
+    response: Response,
+    score: Score,
+    parts: Partitions,
+    folder: Path,
+    features: Sequence[str],
+    keep: Sequence[str] = (),
+    mapper: Mapper | None = None,
+) -> PartsRun:
+    """Let a population in parts answer a score; the result is a folder of parts.
+
+    Guarantee: for scores affine in what moves and costs with a scalar reduction the result
+    is the same, bit for bit, on every engine and for every way of cutting the table; for
+    conic costs within the solver's tolerance.
+
+    Parameters
+    ----------
+    response, score
+        Who answers what.
+    parts
+        Standardised rows, in parquet files.
+    folder
+        Where the moved rows go; replaced whole, see `map_parts`.
+    features, keep
+        Columns the score reads, and columns to carry along.
+    mapper
+        Who works; here, one part after the other, by default.
+    """
+    task = RespondTask(response, score, features, keep)
+    return map_parts(task, parts, folder, SerialMapper() if mapper is None else mapper)
+
+
+def _decided(score: Score, X: Floats) -> Mask:
+    """Return whom the rule favours; a linear score is summed row by row, whoever is beside it."""
+    from countermove.response.plain_rows import score_rows
+
+    if type(score) is not LinearScore:
+        return values(score, X) >= 0.0
+    _, weight, bias = known_scores(score, X)
+    favoured: Mask = score_rows(X, weight, bias) >= 0.0
+    return favoured

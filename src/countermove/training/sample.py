@@ -1,0 +1,97 @@
+"""What training reads: rows to learn from, rows to stop by, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.scores import Score
+
+Batch = tuple[Tensor, Tensor, Tensor]
+"""Rows, labels and the rows' positions."""
+
+
+class Verdict(NamedTuple):
+    """Accuracy after response, loss and, where epochs are not chosen by accuracy, the merit."""
+
+    accuracy: float
+    loss: float
+    merit: float | None = None
+
+
+class Objective(Protocol):
+    """What is minimised on the training rows and judged on the validation rows."""
+
+    def loss(self, score: Score, X: Tensor, y: Tensor) -> Tensor:
+        """Return the differentiable loss of a batch."""
+
+    def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float] | Verdict:
+        """Return accuracy after response and loss, and a merit if it decides; no gradients."""
+
+    def for_epoch(self, epoch: int) -> Self:
+        """Return the objective of an epoch counted from 0; most do not change."""
+
+    def of_rows(self, rows: Tensor) -> Self:
+        """Return the objective of some people of the sample; most do not change.
+
+        ``rows`` are positions among the training rows followed by the validation rows.
+        """
+
+    def parameters(self) -> Iterable[nn.Parameter]:
+        """Return what is learned besides the score."""
+
+    def settle(self) -> None:
+        """Bring what is learned besides the score back to where it may be; after every step."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Training and validation rows: ``X`` float64 (n, d), ``y`` float64 in {-1, +1}."""
+
+    X: Tensor
+    y: Tensor
+    X_validation: Tensor
+    y_validation: Tensor
+
+    def __post_init__(self) -> None:
+        for name, X, y in (
+            ("training", self.X, self.y),
+            ("validation", self.X_validation, self.y_validation),
+        ):
+            if X.ndim != 2 or y.shape != X.shape[:1]:
+                raise ParameterError(
+                    f"{name} rows must be X of shape (n, d) and y of shape (n,), "
+                    f"got {tuple(X.shape)} and {tuple(y.shape)}"
+                )
+            if not len(X):
+                raise NotEnoughRowsError(f"there are no {name} rows")
+
+    @property
+    def n(self) -> int:
+        """Number of rows an epoch learns from."""
+        return len(self.y)
+
+    def batches(self, size: int, generator: torch.Generator) -> Iterator[Batch]:
+        """Yield every training row once, in an order drawn from ``generator``."""
+        order = torch.randperm(len(self.y), generator=generator)
+        yield from zip(
+            torch.split(self.X[order], size),
+            torch.split(self.y[order], size),
+            torch.split(order, size),
+            strict=True,
+        )
+
+    def descend(self, objective: Objective, score: Score) -> float:
+        """Add the gradient of the mean loss over all training rows; return that loss."""
+        loss = objective.loss(score, self.X, self.y)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return float(loss.detach())
+
+    def facts(self) -> Any:
+        """Return what identifies the training rows besides those held here, JSON-ready."""
+        return None

@@ -1,0 +1,208 @@
+"""Rows that stay in parquet parts: mini-batches streamed, full gradients summed part by part.
+
+Some rows are drawn once and held; starts, intercepts and verdicts look at them.
+An epoch learns from all rows: parts come in a drawn order, a few of them are blended and
+shuffled together, and the next ones are read while these are learned from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from countermove.data.partitions import Partitions
+from countermove.errors import DataError, NotEnoughRowsError, shown
+from countermove.execution import Mapper, SerialMapper
+from countermove.execution.columns import matrix_of
+from countermove.execution.parts import Piece, pieces_of
+from countermove.randomness import generator
+from countermove.scores import Score
+from countermove.training.sample import Batch, Objective, Sample
+
+Floats = NDArray[np.float64]
+
+BLENDED = 4
+"""Parts that are shuffled together: a table sorted by label must not train in its order."""
+CACHED = 4
+"""Parts a worker keeps in memory between two gradients."""
+
+
+@dataclass(frozen=True)
+class PartRows:
+    """Labelled rows in parquet parts.
+
+    Parameters
+    ----------
+    parts
+        The files; no more than ``rows_per_part`` of their rows make one piece.
+    features
+        Columns the score reads, in its order, in standardised units.
+    label
+        Column of labels in {-1, +1}.
+    """
+
+    parts: Partitions
+    features: tuple[str, ...]
+    label: str = "label"
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces, in the order of the rows."""
+        found = tuple(pieces_of(self.parts))
+        if not found:
+            raise NotEnoughRowsError("the parts hold no rows")
+        return found
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return sum(piece.n_rows for piece in self.pieces)
+
+    def read(self, piece: Piece) -> tuple[Floats, Floats]:
+        """Return the rows and labels of a piece, shapes (n, d) and (n,)."""
+        table = _read(piece, [self.label, *self.features])
+        return matrix_of(table, self.features), np.array(table[self.label].to_numpy(), np.float64)
+
+    def check(self) -> None:
+        """Refuse labels other than -1 and +1, wherever they are."""
+        for piece in self.pieces:
+            labels = _read(piece, [self.label])[self.label].to_numpy()
+            wrong = piece.first_row + np.flatnonzero(np.abs(labels) != 1.0)
+            if wrong.size:
+                raise DataError(f"labels are -1 or +1; not so in rows {shown(wrong)}", rows=wrong)
+
+    def draw(self, n: int, seed: int, stage: str) -> tuple[Tensor, Tensor]:
+        """Return about ``n`` rows drawn evenly from all parts (all, if there are fewer)."""
+        frame = self.parts.draw(n, generator(seed, stage))
+        X = np.ascontiguousarray(frame[list(self.features)].to_numpy(dtype=np.float64))
+        y = np.array(frame[self.label].to_numpy(), dtype=np.float64)
+        return torch.from_numpy(X), torch.from_numpy(y)
+
+
+@dataclass(frozen=True)
+class StreamedSample(Sample):
+    """Training rows in parts; ``X, y`` and the validation rows are held.
+
+    Parameters
+    ----------
+    rows
+        What an epoch learns from.
+    mapper
+        Who sums the full gradient (L-BFGS); here, part by part, by default. Mini-batches are
+        always taken here: each needs the one before.
+    """
+
+    rows: PartRows = field(kw_only=True)
+    mapper: Mapper = field(kw_only=True, default_factory=SerialMapper)
+
+    @classmethod
+    def of(
+        cls,
+        train: PartRows,
+        validation: PartRows,
+        seed: int,
+        held: int = 200_000,
+        mapper: Mapper | None = None,
+    ) -> StreamedSample:
+        """Draw the rows to hold, at most about ``held`` of each, and leave the others on disk."""
+        train.check()
+        validation.check()
+        return cls(
+            *train.draw(held, seed, "held:train"),
+            *validation.draw(held, seed, "held:validation"),
+            rows=train,
+            mapper=SerialMapper() if mapper is None else mapper,
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of rows an epoch learns from."""
+        return self.rows.n
+
+    def batches(self, size: int, generator: torch.Generator) -> Iterator[Batch]:
+        """Yield every row once: parts in drawn order, blended, the next ones read meanwhile."""
+        pieces = self.rows.pieces
+        order = torch.randperm(len(pieces), generator=generator).tolist()
+        groups = [order[k : k + BLENDED] for k in range(0, len(order), BLENDED)]
+        none = torch.empty(0, dtype=torch.int64)
+        for X, y in self._blends([[pieces[k] for k in group] for group in groups]):
+            shuffled = torch.randperm(len(y), generator=generator)
+            for rows in torch.split(shuffled, size):
+                yield X[rows], y[rows], none
+
+    def descend(self, objective: Objective, score: Score) -> float:
+        """Sum the parts' gradients, in the order of the parts whoever worked."""
+        pieces, total = self.rows.pieces, self.n
+        shared = GradientWork(self.rows, objective, score)
+        found = {one.index: one.value for one in self.mapper.map(part_gradient, pieces, shared)}
+        parameters = [parameter for parameter in score.parameters() if parameter.requires_grad]
+        risk = 0.0
+        for k in range(len(pieces)):
+            n, loss, gradients = found[k]
+            risk += n / total * loss
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                part = torch.from_numpy(gradient) * (n / total)
+                parameter.grad = part if parameter.grad is None else parameter.grad.add_(part)
+        return risk
+
+    def facts(self) -> Any:
+        """Return names, sizes and times of the files."""
+        return self.rows.parts.facts()
+
+    def _blends(self, groups: Sequence[Sequence[Piece]]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the rows of each group of pieces; the next group is read while one is used."""
+        with ThreadPoolExecutor(1) as reader:
+            ahead = reader.submit(_together, self.rows, groups[0])
+            for k in range(len(groups)):
+                X, y = ahead.result()
+                if k + 1 < len(groups):
+                    ahead = reader.submit(_together, self.rows, groups[k + 1])
+                yield torch.from_numpy(X), torch.from_numpy(y)
+
+
+@dataclass(frozen=True)
+class GradientWork:
+    """What every part's gradient needs; travels to workers."""
+
+    rows: PartRows
+    objective: Objective
+    score: Score
+
+
+def part_gradient(work: GradientWork, piece: Piece) -> tuple[int, float, list[Floats]]:
+    """Return the number of rows of a part, its mean loss and the loss's gradient."""
+    X, y = _cached(work.rows, piece)
+    work.score.zero_grad()
+    loss = work.objective.loss(work.score, torch.from_numpy(X), torch.from_numpy(y))
+    loss.backward()  # type: ignore[no-untyped-call]
+    trained = [parameter for parameter in work.score.parameters() if parameter.requires_grad]
+    gradients = [
+        np.zeros(tuple(p.shape)) if p.grad is None else p.grad.numpy().copy() for p in trained
+    ]
+    work.score.zero_grad()
+    return len(y), float(loss.detach()), gradients
+
+
+@lru_cache(maxsize=CACHED)
+def _cached(rows: PartRows, piece: Piece) -> tuple[Floats, Floats]:
+    return rows.read(piece)
+
+
+def _together(rows: PartRows, pieces: Sequence[Piece]) -> tuple[Floats, Floats]:
+    read = [rows.read(piece) for piece in pieces]
+    return np.concatenate([X for X, _ in read]), np.concatenate([y for _, y in read])
+
+
+def _read(piece: Piece, columns: list[str]) -> Any:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(piece.file) as file:
+        return file.read_row_groups(list(piece.groups), columns=columns)
