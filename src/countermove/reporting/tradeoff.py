@@ -32,13 +32,15 @@ def tradeoff_figure(points: pd.DataFrame, kind: str, title: str, tolerance: floa
 
     from countermove.learning.tradeoff import mark
 
-    panels = list(dict.fromkeys(zip(points["dataset"], points["response"], strict=True)))
-    several = len({name for name, _ in panels}) > 1
-    names = [f"{name}: {called(people)}" if several else called(people) for name, people in panels]
+    panels = list(points.groupby(["dataset", "response", "training"], sort=False))
+    several = len(set(points["dataset"])) > 1
+    names = [
+        (f"{name}: " if several else "") + _people(str(response), str(training))
+        for (name, response, training), _ in panels
+    ]
     figure = make_subplots(rows=1, cols=len(panels), subplot_titles=names)
     hard, words = MEASURES[kind]
-    for column, (name, response) in enumerate(panels, start=1):
-        own = points[(points["dataset"] == name) & (points["response"] == response)]
+    for column, (_, own) in enumerate(panels, start=1):
         means = own.groupby("strength").mean(numeric_only=True).reset_index()
         own = mark(means, kind, tolerance)
         for traces, shown in ((_traces(own, hard), True), (_traces(own, "smoothed"), False)):
@@ -67,7 +69,7 @@ def tradeoff_page(
     )
     rows = [
         (
-            f"{row['dataset']}: {called(row['response'])}",
+            f"{row['dataset']}: {_people(row['response'], row['training'])}",
             str(row["split"]),
             f"{row['strength']:.4g}",
             f"{row['test_accuracy_plain']:.3f}",
@@ -94,6 +96,11 @@ at most {cut_off} in any part. Smoothed measures can move by rescaling the score
 hard ones.</p>
 </body></html>
 """
+
+
+def _people(response: str, training: str) -> str:
+    """Return a curve's people in words, and its training where that is not the usual one."""
+    return called(response) + ("" if training == "usual" else f", {training}")
 
 
 def _traces(own: pd.DataFrame, measure: str) -> list[Any]:
