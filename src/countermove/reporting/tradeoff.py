@@ -51,7 +51,7 @@ def tradeoff_figure(points: pd.DataFrame, kind: str, title: str, tolerance: floa
             for trace in traces:
                 trace.visible, trace.showlegend = shown, number == 0
                 figure.add_trace(trace, row=number // columns + 1, col=number % columns + 1)
-    figure.update_xaxes(title="accuracy after response", tickformat=".2f")
+    figure.update_xaxes(title="accuracy after response", tickformat=".3~f")
     figure.update_yaxes(title=words, col=1)
     return figure.update_layout(
         title=f"Accuracy against {kind} ({title})",
