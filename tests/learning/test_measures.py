@@ -35,6 +35,16 @@ def test_measures_by_hand():
     assert (found.people, found.deserving, found.refused, found.cut_off) == (4, 3, 3, 0)
 
 
+@pytest.mark.parametrize("people", [FREE, ScalarResponse(QuadraticCost(1.0)), NoResponse()])
+def test_recourse_of_all_is_the_share_approved_in_the_end(people):
+    """Nobody approved moves out of approval, so it buys nothing that an approval rate does not."""
+    rows = np.random.default_rng(0).normal(size=(200, 1)), np.ones(200)
+    for bias in (-2.0, -0.5, 0.5):
+        found = social_measures(line(bias=bias), *rows, people)
+        approved = people.decisions_after(line(bias=bias), rows[0])
+        assert found.recourse_all == pytest.approx(approved.mean())
+
+
 def test_the_unscaled_burden_does_not_know_the_price():
     dear = social_measures(line(), *CROWD, BestResponse(QuadraticCost(3.0)))
     assert dear.burden == pytest.approx(3 * (4 + 1 + 0) / 3, abs=1e-9)

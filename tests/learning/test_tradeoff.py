@@ -40,6 +40,16 @@ def test_more_strength_less_burden(curve):
         assert burden[-1] < 0.5 * burden[0]
 
 
+def test_every_strength_has_a_rule_of_its_own(split):
+    """If validation rows chose the epoch, the neighbour's rule would often be kept again."""
+    published = {"temperature": 1.0, "loss": "hinge", "max_epochs": 5}
+    strengths = np.geomspace(0.1, 0.2, 5)
+    curve = trade_off(
+        split, SocialBurden(), strengths, "published", QuadraticCost(1.0), epochs=2, **published
+    )
+    assert curve["validation_burden"].is_unique
+
+
 def test_smoothed_and_hard_measures_of_both_parts_are_there(curve):
     for part in ("validation", "test"):
         for name in ("accuracy", "smoothed", "utility", "burden", "burden_unscaled"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from countermove.errors import ParameterError, UnknownNameError
@@ -36,6 +37,35 @@ def test_every_strength_of_every_curve_is_there_once(points):
     found = list(points[["split", "response", "strength"]].itertuples(index=False, name=None))
     best, smooth = [("best", s) for s in (0.0, 0.1, 1.0)], [("smooth", s) for s in (0.0, 0.1)]
     assert found == [(split, *point) for split in (0, 1) for point in (*best, *smooth)]
+
+
+def test_two_trainings_for_the_same_people_are_two_curves():
+    said = {
+        "curves": [
+            {"strengths": [0.1], "training": {"max_epochs": 2}, "epochs": 1, "settle": settle}
+            for settle in (True, False)
+        ],
+        "cost": {"kind": "quadratic", "scale": 1.0},
+        "datasets": ["tiny"],
+    }
+    points = run_tradeoff(TradeoffParameters.model_validate(said).build(), tables, seed=0)
+    words = ["intercept settled"] * 2 + ["intercept as trained"] * 2
+    assert points["training"].tolist() == words
+    choices = tradeoff_choices(points, "burden", 0.01)
+    assert choices["training"].tolist() == words[::2] * 2
+    figure = tradeoff_figure(points, "burden", "t", 0.01)
+    assert [note.text for note in figure.layout.annotations] == [
+        "best response, intercept settled",
+        "best response, intercept as trained",
+    ]
+
+
+def test_every_left_axis_says_what_is_measured(points):
+    several = pd.concat([points.assign(dataset=name) for name in ("one", "two")])
+    figure = tradeoff_figure(several, "burden", "t", 0.01)
+    hard, smoothed = (button["args"][1] for button in figure.layout.updatemenus[0].buttons)
+    assert set(hard) == set(smoothed) == {"yaxis.title.text", "yaxis3.title.text"}
+    assert figure.layout.yaxis3.title.text == figure.layout.yaxis.title.text
 
 
 def test_one_point_of_every_curve_is_chosen(points):

@@ -45,11 +45,16 @@ def trade_off(
     response: Any,
     cost: Cost | None = None,
     actions: ActionSet | None = None,
+    epochs: int | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
     r"""Train one rule per strength and measure all of them.
 
     .. math:: s_k = \arg\min_s \text{risk}(s) + \lambda_k R(s), \quad \text{started at } s_{k-1}
+
+    The unregularised rule is trained as ``settings`` say. The others keep the mean of their
+    steps (``stop_by="average"``): validation rows choose among strengths, and an epoch chosen
+    by the same rows would tie every strength to the luckiest epoch of its neighbour.
 
     Parameters
     ----------
@@ -61,6 +66,8 @@ def trade_off(
         In any order; 0, the unregularised rule, comes first whether named or not.
     response, cost, actions
         The population, as `StrategicClassifier` takes it.
+    epochs
+        Of every strength above 0, all of them run; None: ``max_epochs`` of the settings.
     settings
         Further arguments of `StrategicClassifier`.
 
@@ -74,11 +81,13 @@ def trade_off(
         answer the rule as best they can; ``seconds``.
     """
     people = judging_population(response, cost, actions, settings)
+    onward: dict[str, Any] = {"start": "given", "stop_by": "average"}
+    onward |= {} if epochs is None else {"max_epochs": epochs}
     rows, rule = [], None
     for strength in _ascending(strengths):
         started = time.perf_counter()
         aim = replace(regulariser, strength=strength)
-        warm: dict[str, Any] = {} if rule is None else {"score": rule, "start": "given"}
+        warm: dict[str, Any] = {} if rule is None else {"score": rule, **onward}
         classifier = StrategicClassifier(
             cost=cost,
             actions=actions,
@@ -145,7 +154,7 @@ def choice_of(curve: pd.DataFrame, kind: str) -> dict[str, float]:
 
 
 def _ascending(strengths: Sequence[float]) -> list[float]:
-    if not strengths:
+    if not len(strengths):
         raise ParameterError("a trade-off needs at least one strength")
     return sorted({0.0, *(float(strength) for strength in strengths)})
 

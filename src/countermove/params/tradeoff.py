@@ -54,13 +54,19 @@ class StrengthsParameters(Parameters):
 
 
 class CurveParameters(Parameters):
-    """One population: its strengths (a list, or a range) and its training."""
+    """One population: its strengths (a list, or a range) and its training.
+
+    ``epochs`` are those of every strength above 0 (None: ``training.max_epochs``). ``settle`` has
+    hard decisions settle the intercept after training; None: except for ``published``.
+    """
 
     response: PopulationParameters = PopulationParameters()
     strengths: StrengthsParameters | Annotated[list[Strength], Field(min_length=1)] = (
         StrengthsParameters(lowest=1e-3, highest=0.3)
     )
     training: TrainingParameters = TrainingParameters()
+    epochs: Count | None = None
+    settle: bool | None = None
 
     def build(self) -> Curve:
         """Return the curve."""
@@ -69,8 +75,9 @@ class CurveParameters(Parameters):
         said = self.strengths
         strengths = said.build() if isinstance(said, StrengthsParameters) else said
         settings: dict[str, Any] = self.training.model_dump()
-        settings |= self.response.model_dump(exclude={"kind"})
-        return Curve(self.response.kind, strengths, settings)
+        settings |= self.response.model_dump(exclude={"kind"}) | {"calibrate": self.settle}
+        words = {None: "usual", True: "intercept settled", False: "intercept as trained"}
+        return Curve(self.response.kind, strengths, settings, self.epochs, words[self.settle])
 
 
 class TradeoffParameters(Parameters):

@@ -21,7 +21,7 @@ from countermove.production.sweep import Sampling, Tables, make_split, present
 
 logger = logging.getLogger(__name__)
 
-AXES = ["dataset", "split", "response"]
+AXES = ["dataset", "split", "response", "training"]
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,17 @@ class Curve:
         Of the regulariser; 0 is added.
     settings
         Further arguments of `StrategicClassifier`.
+    epochs
+        Of every strength above 0; None: as many as the unregularised rule may take.
+    training
+        What tells the curve from another of the same population, in words.
     """
 
     response: str
     strengths: Sequence[float]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    epochs: int | None = None
+    training: str = "usual"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +100,11 @@ def tradeoff_choices(points: pd.DataFrame, kind: str, tolerance: float) -> pd.Da
         dict(zip(AXES, key, strict=True)) | choice_of(curve, kind)
         for key, curve in points.groupby(AXES, sort=False)
     ]
-    for key, curves in points.groupby(["dataset", "response"], sort=False):
+    whole = [axis for axis in AXES if axis != "split"]
+    for key, curves in points.groupby(whole, sort=False):
         means = curves.groupby("strength").mean(numeric_only=True).reset_index()
         joint = choice_of(mark(means, kind, tolerance), kind)
-        rows.append({"dataset": key[0], "split": "all", "response": key[1]} | joint)
+        rows.append(dict(zip(whole, key, strict=True)) | {"split": "all"} | joint)
     return pd.DataFrame(rows)
 
 
@@ -110,6 +117,7 @@ def _curves(
         settings = {"random_state": seed + number, **curve.settings}
         if name in plan.batch_sizes:
             settings["batch_size"] = plan.batch_sizes[name]
+        settings["epochs"] = curve.epochs
         points = trade_off(
             split, plan.regulariser, curve.strengths, curve.response, plan.cost, **settings
         )
@@ -118,5 +126,6 @@ def _curves(
             name, number, curve.response, len(points), time.perf_counter() - started,
         )  # fmt: skip
         marked = mark(points, plan.regulariser.kind, plan.tolerance)
-        axes = pd.DataFrame({"dataset": name, "split": number, "response": curve.response}, [0])
+        where = name, number, curve.response, curve.training
+        axes = pd.DataFrame(dict(zip(AXES, where, strict=True)), [0])
         yield axes.merge(marked, how="cross")

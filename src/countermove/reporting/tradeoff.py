@@ -20,6 +20,8 @@ MEASURES = {
 """The hard measure of each kind and what its axis says."""
 PARTS = {"validation": ("#9aa5b1", "circle"), "test": ("#00796b", "diamond")}
 FRONT, CHOSEN = "#b7791f", "#c53030"
+ABREAST = 3
+"""Panels a page has room for side by side; more of them stand in pairs."""
 
 
 def tradeoff_figure(points: pd.DataFrame, kind: str, title: str, tolerance: float) -> Figure:
@@ -32,27 +34,31 @@ def tradeoff_figure(points: pd.DataFrame, kind: str, title: str, tolerance: floa
 
     from countermove.learning.tradeoff import mark
 
-    panels = list(dict.fromkeys(zip(points["dataset"], points["response"], strict=True)))
-    several = len({name for name, _ in panels}) > 1
-    names = [f"{name}: {called(people)}" if several else called(people) for name, people in panels]
-    figure = make_subplots(rows=1, cols=len(panels), subplot_titles=names)
+    panels = list(points.groupby(["dataset", "response", "training"], sort=False))
+    several = len(set(points["dataset"])) > 1
+    names = [
+        (f"{name}: " if several else "") + _people(str(response), str(training))
+        for (name, response, training), _ in panels
+    ]
+    columns = len(panels) if len(panels) <= ABREAST else 2
+    lines = -(-len(panels) // columns)
+    figure = make_subplots(rows=lines, cols=columns, subplot_titles=names, vertical_spacing=0.15)
     hard, words = MEASURES[kind]
-    for column, (name, response) in enumerate(panels, start=1):
-        own = points[(points["dataset"] == name) & (points["response"] == response)]
+    for number, (_, own) in enumerate(panels):
         means = own.groupby("strength").mean(numeric_only=True).reset_index()
         own = mark(means, kind, tolerance)
         for traces, shown in ((_traces(own, hard), True), (_traces(own, "smoothed"), False)):
             for trace in traces:
-                trace.visible, trace.showlegend = shown, column == 1
-                figure.add_trace(trace, row=1, col=column)
-    figure.update_xaxes(title="accuracy after response", tickformat=".2f")
-    figure.update_yaxes(title=words, row=1, col=1)
+                trace.visible, trace.showlegend = shown, number == 0
+                figure.add_trace(trace, row=number // columns + 1, col=number % columns + 1)
+    figure.update_xaxes(title="accuracy after response", tickformat=".3~f")
+    figure.update_yaxes(title=words, col=1)
     return figure.update_layout(
-        title=title,
+        title=f"Accuracy against {kind} ({title})",
         template="plotly_white",
-        height=520,
-        legend={"orientation": "h", "y": -0.2},
-        updatemenus=[_buttons(len(figure.data), len(panels), words)],
+        height=120 + 400 * lines,
+        legend={"orientation": "h", "y": -0.2 / lines},
+        updatemenus=[_buttons(len(figure.data), len(panels), columns, words)],
     )
 
 
@@ -60,24 +66,8 @@ def tradeoff_page(
     points: pd.DataFrame, choices: pd.DataFrame, figure: Figure, kind: str, tolerance: float
 ) -> str:
     """Return a page: the figure, and what the chosen strength of every curve bought."""
-    hard, words = MEASURES[kind]
-    head = (
-        *("people", "split", "strength", "accuracy, plain", "accuracy, chosen"),
-        *(f"{kind}, plain", f"{kind}, chosen", "change"),
-    )
-    rows = [
-        (
-            f"{row['dataset']}: {called(row['response'])}",
-            str(row["split"]),
-            f"{row['strength']:.4g}",
-            f"{row['test_accuracy_plain']:.3f}",
-            f"{row['test_accuracy']:.3f}",
-            f"{row[f'test_{hard}_plain']:.3f}",
-            f"{row[f'test_{hard}']:.3f}",
-            f"{row['change']:+.3f} ({row['relative_change']:+.0%})",
-        )
-        for _, row in choices.iterrows()
-    ]
+    _, words = MEASURES[kind]
+    joint = choices["split"] == "all"
     cut_off = int(points[["validation_cut_off", "test_cut_off"]].to_numpy().max())
     title = f"Countermove: accuracy against {escape(kind)}"
     return f"""<!doctype html>
@@ -88,12 +78,45 @@ has the best hard measure ({escape(words)}) among those that give up at most {to
 accuracy, both judged on validation rows; the table reports test rows, without and with
 regularisation.</p>
 {figure.to_html(full_html=False, include_plotlyjs=True)}
-{html_table(head, rows)}
+<h2>One strength for all splits, chosen by their means</h2>
+{_choices_table(choices[joint], kind)}
+<h2>Split by split</h2>
+{_choices_table(choices[~joint], kind)}
 <p class="note">Deserving people whom no allowed move brings to approval are left out of the burden:
 at most {cut_off} in any part. Smoothed measures can move by rescaling the score alone; judge by the
 hard ones.</p>
 </body></html>
 """
+
+
+def _choices_table(choices: pd.DataFrame, kind: str) -> str:
+    """Return what every choice bought on test rows, as HTML."""
+    hard, _ = MEASURES[kind]
+    head = (
+        *("people", "split", "strength", "accuracy, plain", "accuracy, chosen"),
+        *(f"{kind}, plain", f"{kind}, chosen", "change"),
+    )
+    rows = [
+        (
+            f"{row['dataset']}: {_people(row['response'], row['training'])}",
+            str(row["split"]),
+            f"{row['strength']:.4g}",
+            f"{row['test_accuracy_plain']:.3f}",
+            f"{row['test_accuracy']:.3f}",
+            *(
+                f"{row[name]:.3f}".replace("-", "−")
+                for name in (f"test_{hard}_plain", f"test_{hard}")
+            ),
+            f"{row['change']:+.3f} ({row['relative_change']:+.0%})".replace("-", "−"),
+        )
+        for _, row in choices.iterrows()
+    ]
+    return html_table(head, rows)
+
+
+def _people(response: str, training: str) -> str:
+    """Return a curve's people in words, and its training where that is not the usual one."""
+    return called(response) + ("" if training == "usual" else f", {training}")
 
 
 def _traces(own: pd.DataFrame, measure: str) -> list[Any]:
@@ -138,17 +161,21 @@ def _traces(own: pd.DataFrame, measure: str) -> list[Any]:
     return [line, *traces, star]
 
 
-def _buttons(n_traces: int, n_panels: int, words: str) -> dict[str, Any]:
-    """Return the switch between hard and smoothed measures."""
+def _buttons(n_traces: int, n_panels: int, columns: int, words: str) -> dict[str, Any]:
+    """Return the switch between hard and smoothed measures; the left axes say which."""
     half = n_traces // n_panels // 2
     hard = ([True] * half + [False] * half) * n_panels
-    axis = {"yaxis.title.text": words}
-    smooth = {"yaxis.title.text": "smoothed measure (training steers by it)"}
+    left = [f"yaxis{number or ''}.title.text" for number in (0, *range(3, n_panels + 1, 2))]
+    left = left if columns == 2 else left[:1]
+    axis = dict.fromkeys(left, words)
+    smooth = dict.fromkeys(left, "smoothed measure (training steers by it)")
     return {
         "type": "buttons",
         "direction": "right",
         "x": 1.0,
-        "y": 1.18,
+        "y": 1.0,
+        "pad": {"b": 30},
+        "yanchor": "bottom",
         "xanchor": "right",
         "buttons": [
             {"label": "hard", "method": "update", "args": [{"visible": hard}, axis]},

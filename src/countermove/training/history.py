@@ -33,7 +33,9 @@ class EpochRecord:
         return self.validation_accuracy if given is None else given
 
     def better_than(self, other: EpochRecord, by: str = "accuracy") -> bool:
-        """Tell whether validation prefers this epoch: merit, then loss; or by either alone."""
+        """Tell whether to prefer this epoch: merit, then loss; either alone; or the later one."""
+        if by == "average":
+            return self.epoch >= other.epoch
         if by == "merit" or (by == "accuracy" and self.merit != other.merit):
             return self.merit > other.merit
         return self.validation_loss < other.validation_loss

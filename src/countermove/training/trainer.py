@@ -29,13 +29,14 @@ from countermove.errors import (
 )
 from countermove.randomness import torch_generator
 from countermove.scores import Score
+from countermove.training.averaging import Average
 from countermove.training.checkpoints import Checkpoint
 from countermove.training.history import EpochRecord, History
 from countermove.training.progress import epoch_bar
 from countermove.training.sample import Objective, Sample, Verdict
 
 OPTIMISERS = ("adam", "lbfgs")
-CRITERIA = ("accuracy", "loss", "merit")
+CRITERIA = ("accuracy", "loss", "merit", "average")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Trainer:
         then the loss), or the ``"loss"`` alone, for rules whose intercept is settled
         afterwards: until then their accuracy says little about their direction; or the
         ``"merit"`` (accuracy) alone, ties to the earlier epoch, as the SERM experiments have it.
+        ``"average"`` chooses none: all epochs are run and the mean of the steps is kept
+        (`Average`), for runs started from a rule that was chosen on the same validation rows.
     """
 
     optimiser: str = "adam"
@@ -150,6 +153,7 @@ class _Run:
         self.records: list[EpochRecord] = []
         self.best = 0
         self.kept = [parameter.detach().clone() for parameter in self.parameters]
+        self.average = Average(self.parameters) if trainer.stop_by == "average" else None
         self.fingerprint = ""
 
     def digest(self) -> str:
@@ -196,7 +200,7 @@ class _Run:
         shuffler = torch_generator(self.trainer.seed, f"shuffle:{self.epoch}")
         batches = self.sample.batches(self.trainer.batch_size, shuffler)
         step, zero_grad = self.optimiser.step, self.optimiser.zero_grad
-        of_rows, settle, score = self.objective.of_rows, self.objective.settle, self.score
+        of_rows, settle, score = self.objective.of_rows, self._settle, self.score
         total = torch.zeros((), dtype=torch.float64)
         with _noisy(score, torch_generator(self.trainer.seed, f"noise:{self.epoch}")):
             for X, y, rows in batches:
@@ -217,12 +221,22 @@ class _Run:
             return sample.descend(objective, self.score)
 
         self.optimiser.step(closure)
-        self.objective.settle()
+        self._settle()
         with torch.no_grad():
             return objective.loss(self.score, sample.X, sample.y) * sample.n
 
+    def _settle(self) -> None:
+        """End a step: everything learned is where it may be, and counted if steps are averaged."""
+        self.objective.settle()
+        if self.average is not None:
+            self.average.take()
+
     def judge(self, train_loss: float | None, started: float) -> None:
-        """Record the epoch and keep its weights if validation likes them best."""
+        """Record the epoch, or the mean of the steps so far, and keep what validation prefers."""
+        with nullcontext() if self.average is None else self.average.in_place():
+            self._judge(train_loss, started)
+
+    def _judge(self, train_loss: float | None, started: float) -> None:
         sample = self.sample
         held = torch.arange(len(sample.y), len(sample.y) + len(sample.y_validation))
         with torch.no_grad():
@@ -262,6 +276,7 @@ class _Run:
             "parameters": list(self.parameters),
             "kept": self.kept,
             "optimiser": self.optimiser.state_dict(),
+            "averaged": 0 if self.average is None else self.average.steps,
         }
         return Checkpoint(self.fingerprint, state)
 
@@ -279,6 +294,10 @@ class _Run:
                 for target, stored in zip(targets, checkpoint.state[name], strict=True):
                     target.copy_(stored)
         self.optimiser.load_state_dict(dict(checkpoint.state["optimiser"]))
+        if self.average is not None:
+            # What was kept is the mean as it stood.
+            self.average.steps = checkpoint.state["averaged"]
+            self.average.values = [kept.clone() for kept in self.kept]
 
 
 @contextmanager
