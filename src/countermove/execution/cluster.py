@@ -168,7 +168,7 @@ def _local_cluster(workers: int, memory: str) -> Any:
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address=":0",
         memory_limit=memory,
         silence_logs=logging.ERROR,
     )
