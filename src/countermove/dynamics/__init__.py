@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from countermove.dynamics.contraction import linearise
+    from countermove.dynamics.contraction import linearise, settle
     from countermove.dynamics.crowd import Crowd
     from countermove.dynamics.learners import LogisticLearner, RidgeLearner
     from countermove.dynamics.level_k import LevelKPopulation
@@ -23,6 +23,7 @@ __all__ = [
     "TrainedLearner",
     "linearise",
     "retrain_until_stable",
+    "settle",
 ]
 
 _HOMES = {
@@ -35,6 +36,7 @@ _HOMES = {
     "TrainedLearner": "trained",
     "linearise": "contraction",
     "retrain_until_stable": "retraining",
+    "settle": "contraction",
 }
 
 
