@@ -5,6 +5,7 @@ from countermove.params.estimate_people import EstimatePeopleParameters
 from countermove.params.evaluation import EvaluationParameters
 from countermove.params.execution import ExecutionParameters
 from countermove.params.ingest import IngestParameters
+from countermove.params.lookahead import LookaheadParameters
 from countermove.params.recourse import RecourseParameters
 from countermove.params.recourse_experiments import RecourseExperimentsParameters
 from countermove.params.recourse_text import RecourseTextParameters
@@ -28,6 +29,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "recourse_text": RecourseTextParameters,
     "transfer_experiments": TransferExperimentsParameters,
     "tradeoff": TradeoffParameters,
+    "lookahead": LookaheadParameters,
     "estimate_people": EstimatePeopleParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
@@ -38,6 +40,7 @@ __all__ = [
     "EvaluationParameters",
     "ExecutionParameters",
     "IngestParameters",
+    "LookaheadParameters",
     "Parameters",
     "RecourseExperimentsParameters",
     "RecourseParameters",
