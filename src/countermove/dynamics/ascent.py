@@ -95,7 +95,7 @@ def ascend(
         if there is None:
             break
         there_slope = gradient(there)
-        length = _spectral(there.eta - state.eta, there_slope - slope, metric)
+        length = spectral_length(there.eta - state.eta, there_slope - slope, metric)
         state, slope = there, there_slope
         values.append(state.value)
         residuals.append(_residual(state, slope, project))
@@ -122,7 +122,7 @@ def _search(
     return None
 
 
-def _spectral(step: Floats, change: Floats, metric: Floats) -> float:
+def spectral_length(step: Floats, change: Floats, metric: Floats) -> float:
     r"""Return :math:`\langle s, s\rangle / -\langle s, g' - g\rangle`, the fitting length."""
     bend = -float(np.sum(metric * step * change))
     square = float(np.sum(metric * step * step))

@@ -35,6 +35,10 @@ class Platform(ABC):
         """Return the model and the whole crowd it is fitted to, whose first rows are ``crowd``."""
 
     @abstractmethod
+    def meet(self, crowd: Crowd, theta: Floats) -> Crowd:
+        """Return everybody the learner sees beside ``crowd`` while ``theta`` is deployed."""
+
+    @abstractmethod
     def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
         r"""Return :math:`J^{-\top} v`, J the derivative of the condition that fixes the model."""
 
@@ -48,6 +52,10 @@ class Fitted(Platform):
     def settle(self, crowd: Crowd, start: Floats | None = None) -> tuple[Floats, Crowd]:
         """Return the fitted model."""
         return self.learner.fit(crowd, start), crowd
+
+    def meet(self, crowd: Crowd, theta: Floats) -> Crowd:
+        """Return the crowd: nobody answers the model."""
+        return crowd
 
     def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
         r"""Return :math:`H^{-1} v`."""
@@ -137,23 +145,19 @@ class Bilevel:
     utility: Utility
     platform: Platform | Learner
 
-    def __post_init__(self) -> None:
-        if isinstance(self.platform, Learner):
-            object.__setattr__(self, "platform", Fitted(self.platform))
-
     @property
-    def _platform(self) -> Platform:
-        assert isinstance(self.platform, Platform)
-        return self.platform
+    def facing(self) -> Platform:
+        """The platform the members face."""
+        return Fitted(self.platform) if isinstance(self.platform, Learner) else self.platform
 
     @property
     def learner(self) -> Learner:
         """The learner of the platform."""
-        return self._platform.learner
+        return self.facing.learner
 
     def at(self, eta: Floats, start: Floats | None = None) -> Point:
         """Return what a strategy leads to; ``start`` is a model to warm-start the fit from."""
-        theta, whole = self._platform.settle(self.space.crowd_at(eta), start)
+        theta, whole = self.facing.settle(self.space.crowd_at(eta), start)
         value = self.utility.value(theta, self.space.members_at(eta), self.learner)
         return Point(eta, theta, value - self.space.cost(eta), whole)
 
@@ -168,10 +172,14 @@ class Bilevel:
         .. math:: -\frac{\partial}{\partial\eta}\, v \cdot \nabla_\theta\mathrm{risk}, \qquad
                   v = J^{-\top}\, \partial_\theta f
         """
+        v = self.leverage(point)
+        return -self.space.steering(point.eta, point.theta, point.whole, v, self.learner)
+
+    def leverage(self, point: Point) -> Floats:
+        r"""Return :math:`v = J^{-\top}\,\partial_\theta f`: the worth of a push."""
         members = self.space.members_at(point.eta)
         wish = self.utility.by_theta(point.theta, members, self.learner)
-        v = self._platform.adjoint(point.theta, point.whole, wish)
-        return -self.space.steering(point.eta, point.theta, point.whole, v, self.learner)
+        return self.facing.adjoint(point.theta, point.whole, wish)
 
     def gradient(self, point: Point) -> Floats:
         r"""Return :math:`\nabla U(\eta)`, in the shape of ``eta``."""
