@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove.dynamics.bilevel import Platform
+from countermove.dynamics.bilevel import Platform, refit
 from countermove.dynamics.crowd import Crowd, mixture
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.populations import Population
@@ -68,7 +68,7 @@ class SelfishRest(Platform):
         theta = self.learner.fit(self._joined(crowd, base)) if start is None else start
         for _ in range(self.max_rounds):
             whole = self.meet(crowd, theta)
-            after = self.learner.fit(whole, theta)
+            after = refit(self.learner, whole, theta)
             gap = float(np.abs(after - theta).max())
             theta = after
             if gap <= self.tolerance * (1.0 + float(np.abs(theta).max())):
