@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from countermove.response.base import NoResponse, Response, Responses
     from countermove.response.best import BestResponse
     from countermove.response.conic_response import ConicResponse
+    from countermove.response.gain import GainResponse
     from countermove.response.gap import OptimalityGap
     from countermove.response.named import named_response
     from countermove.response.representation import RepresentationResponse
@@ -19,6 +20,7 @@ __all__ = [
     "AscentResponse",
     "BestResponse",
     "ConicResponse",
+    "GainResponse",
     "NoResponse",
     "OptimalityGap",
     "RepresentationResponse",
@@ -35,6 +37,7 @@ _HOMES = {
     "RepresentationResponse": "representation",
     "BestResponse": "best",
     "ConicResponse": "conic_response",
+    "GainResponse": "gain",
     "NoResponse": "base",
     "Response": "base",
     "Responses": "base",
