@@ -77,6 +77,16 @@ class NotConvergedError(CountermoveError):
     """A solver stopped before its tolerance for the rows given."""
 
 
+class DivergedError(NotConvergedError):
+    """Repeated retraining ran away; ``trajectory`` holds everything up to there."""
+
+    def __init__(
+        self, message: str, *, trajectory: object = None, rows: Iterable[int] = ()
+    ) -> None:
+        super().__init__(message, rows=rows)
+        self.trajectory = trajectory
+
+
 class SolverError(CountermoveError):
     """A numerical solver refused the problem or failed on it."""
 

@@ -9,6 +9,7 @@ reads a learner only through these derivatives.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -17,23 +18,19 @@ import torch
 from numpy.typing import NDArray
 
 from countermove.dynamics.crowd import Crowd
-from countermove.errors import DataError, NotConvergedError, ParameterError, SolverError, shown
+from countermove.dynamics.newton import Local, newton, solve_definite
+from countermove.errors import DataError, ParameterError, shown
 from countermove.scores import LinearScore, Score
 
 Floats = NDArray[np.float64]
-
-FLAT = 1e-13
-"""A Hessian whose smallest eigenvalue is below this share of its largest is singular."""
-NEAR = 1e-6
-"""A fit ends only where Newton's next step is below this share of the parameters."""
-HALVINGS = 60
-"""How often a Newton step may be halved before the fit is given up."""
 
 
 class Learner(ABC):
     r"""Minimises a risk over a crowd; the parameters are one vector ``theta`` of shape (p,)."""
 
     name: ClassVar[str]
+    differentiable: ClassVar[bool] = True
+    """Whether the derivatives are at hand; a learner that only fits has none."""
 
     @abstractmethod
     def fit(self, crowd: Crowd, start: Floats | None = None) -> Floats:
@@ -221,37 +218,41 @@ class LinearLearner(Learner):
         return found
 
     def fit(self, crowd: Crowd, start: Floats | None = None) -> Floats:
-        """Return the minimiser by Newton's method, each step halved until the risk falls."""
+        """Return the minimiser by Newton's method."""
         self._check(crowd)
-        theta = np.zeros(crowd.d + self.intercept) if start is None else np.array(start)
-        risk = self.risk(theta, crowd)
-        for _ in range(self.max_steps):
-            gradient = self.gradient(theta, crowd)
-            step = self.solve(theta, crowd, gradient)
-            # Far out on separable classes the gradient vanishes too, but the step does not.
-            near = np.abs(step).max() <= NEAR * (1.0 + np.abs(theta).max())
-            if near and np.abs(gradient).max() <= self.tolerance:
-                return theta
-            theta, risk = self._descend(theta, risk, step, float(gradient @ step), crowd)
-        raise NotConvergedError(
-            f"the {self.name} learner's gradient is still {np.abs(gradient).max():.2g} after "
-            f"{self.max_steps} Newton steps (tolerance {self.tolerance:.2g}): the classes may be "
-            "separable, so that no minimiser exists; add a penalty, or allow more steps"
-        )
+        theta = np.zeros(crowd.d + self.intercept) if start is None else start
+        return newton(
+            self.local(crowd), theta, tolerance=self.tolerance, max_steps=self.max_steps,
+            name=self.name,
+        )  # fmt: skip
 
-    def _descend(
-        self, theta: Floats, risk: float, step: Floats, decrement: float, crowd: Crowd
-    ) -> tuple[Floats, float]:
-        """Take the longest of the halved steps that does not raise the risk beyond rounding."""
-        rounding = 4.0 * np.finfo(np.float64).eps * max(1.0, abs(risk))
-        share = 1.0
-        for _ in range(HALVINGS):
-            there = theta - share * step
-            risk_there = self.risk(there, crowd)
-            if risk_there <= risk - 1e-4 * share * decrement + rounding:
-                return there, risk_there
-            share /= 2.0
-        raise NotConvergedError(f"no step lowers the {self.name} learner's risk of {risk:.6g}")
+    def local(self, crowd: Crowd) -> Callable[[Floats], Local]:
+        """Return the risk on a crowd as Newton's method reads it: one pass over the rows a point.
+
+        Rows lie along the memory, so that weighing them is one sweep per column.
+        """
+        columns = np.ascontiguousarray(self.design(crowd.X).T)
+        mass, ridge = crowd.mass, self._ridge(len(columns))
+
+        def at(theta: Floats) -> Local:
+            loss, first, second = self._curve(theta @ columns, crowd.y)
+
+            def gradient() -> Floats:
+                found: Floats = columns @ (mass * first) + ridge * theta
+                return found
+
+            def hessian() -> Floats:
+                weighed = columns * np.sqrt(mass * second)
+                found: Floats = weighed @ weighed.T + np.diag(ridge)
+                return found
+
+            return Local(float(mass @ loss) + 0.5 * float(ridge @ theta**2), gradient, hessian)
+
+        return at
+
+    def _curve(self, s: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the loss of scores and its first two derivatives."""
+        return (self._loss(s, y), *self._slopes(s, y))
 
     def _bias(self, theta: Floats) -> float:
         return float(theta[-1]) if self.intercept else 0.0
@@ -275,6 +276,13 @@ class LogisticLearner(LinearLearner):
     def _slopes(self, s: Floats, y: Floats) -> tuple[Floats, Floats]:
         chance = self.chances(s)
         return chance - y, chance * (1.0 - chance)
+
+    def _curve(self, s: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        # One exponential serves the loss and its slopes, without overflow.
+        small = np.exp(-np.abs(s))
+        chance = np.where(s >= 0.0, 1.0, small) / (1.0 + small)
+        loss = np.log1p(small) + np.maximum(s, 0.0) - y * s
+        return loss, chance - y, chance * (1.0 - chance)
 
     def _label_slopes(self, s: Floats, y: Floats) -> tuple[Floats, Floats]:
         return -s, np.full_like(s, -1.0)
@@ -309,18 +317,3 @@ class RidgeLearner(LinearLearner):
 
     def _label_slopes(self, s: Floats, y: Floats) -> tuple[Floats, Floats]:
         return -2.0 * (s - y), np.full_like(s, -2.0)
-
-
-def solve_definite(matrix: Floats, v: Floats) -> Floats:
-    r"""Return :math:`H^{-1} v` for a positive definite H; name the flat direction of another."""
-    values, vectors = np.linalg.eigh(matrix)
-    if not values[0] > FLAT * max(float(values[-1]), np.finfo(np.float64).tiny):
-        flat = int(np.argmax(np.abs(vectors[:, 0])))
-        raise SolverError(
-            f"the learner's Hessian is singular (eigenvalues from {values[0]:.2g} to "
-            f"{values[-1]:.2g}; the flat direction is mostly parameter {flat}), so its answer to "
-            "data is not determined; give the learner a penalty > 0, on the intercept too if the "
-            "flat direction is the intercept's, or drop columns that repeat each other"
-        )
-    solution: Floats = vectors @ ((vectors.T @ v) / values)
-    return solution

@@ -27,6 +27,15 @@ class Population(ABC):
     def answer(self, theta: Floats, learner: Learner) -> Crowd:
         """Return the crowd once everybody has answered the learner's model ``theta``."""
 
+    @property
+    def first_level(self) -> Population:
+        """The same people if each took the deployed model as it is: these, unless it says so."""
+        return self
+
+    def promised_rate(self, first: float) -> float:
+        """Return the contraction per round, given that of `first_level`."""
+        return first
+
 
 @dataclass(frozen=True, eq=False)
 class RespondingPopulation(Population):

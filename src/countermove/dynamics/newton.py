@@ -1,0 +1,113 @@
+"""Newton's method for a smooth convex risk of few parameters, to the last digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.errors import NotConvergedError, SolverError
+
+Floats = NDArray[np.float64]
+
+FLAT = 1e-13
+"""A Hessian whose smallest eigenvalue is below this share of its largest is singular."""
+NEAR = 1e-6
+"""A fit ends only where Newton's next step is below this share of the parameters."""
+SETTLED = 1e-3
+"""Steps below this share of the parameters leave the Hessian as it is."""
+HALVINGS = 60
+"""How often a Newton step may be halved before the fit is given up."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """A risk at one point, and on demand its gradient (p,) and Hessian (p, p) there."""
+
+    risk: float
+    gradient: Callable[[], Floats]
+    hessian: Callable[[], Floats]
+
+
+def newton(
+    at: Callable[[Floats], Local], start: Floats, *, tolerance: float, max_steps: int, name: str
+) -> Floats:
+    """Return the minimiser, each step halved until the risk falls.
+
+    Parameters
+    ----------
+    at
+        The risk at a point.
+    start
+        Where to begin, shape (p,).
+    tolerance
+        Ends when no entry of the gradient is larger and the next step is small.
+    max_steps
+        Steps before it is given up.
+    name
+        Of the learner, for errors.
+
+    Raises
+    ------
+    NotConvergedError
+        If the gradient does not vanish in so many steps, as where classes are separable.
+    SolverError
+        If the Hessian is singular.
+    """
+    theta = np.array(start, dtype=np.float64)
+    here, hessian, last = at(theta), None, np.inf
+    for _ in range(max_steps):
+        gradient = here.gradient()
+        # Once steps are small the Hessian hardly changes, and the last one serves.
+        if hessian is None or last > SETTLED:
+            hessian = here.hessian()
+        step = solve_definite(hessian, gradient)
+        last = float(np.abs(step).max() / (1.0 + np.abs(theta).max()))
+        # Far out on separable classes the gradient vanishes too, but the step does not.
+        if last <= NEAR and np.abs(gradient).max() <= tolerance:
+            # The step is at hand, and takes the model to rounding.
+            return theta - step
+        theta, here = _descend(at, theta, here, step, float(gradient @ step), name)
+    raise NotConvergedError(
+        f"the {name} learner's gradient is still {np.abs(gradient).max():.2g} after "
+        f"{max_steps} Newton steps (tolerance {tolerance:.2g}): the classes may be "
+        "separable, so that no minimiser exists; add a penalty, or allow more steps"
+    )
+
+
+def solve_definite(matrix: Floats, v: Floats) -> Floats:
+    r"""Return :math:`H^{-1} v` for a positive definite H; name the flat direction of another."""
+    values, vectors = np.linalg.eigh(matrix)
+    if not values[0] > FLAT * max(float(values[-1]), np.finfo(np.float64).tiny):
+        flat = int(np.argmax(np.abs(vectors[:, 0])))
+        raise SolverError(
+            f"the learner's Hessian is singular (eigenvalues from {values[0]:.2g} to "
+            f"{values[-1]:.2g}; the flat direction is mostly parameter {flat}), so its answer to "
+            "data is not determined; give the learner a penalty > 0, on the intercept too if the "
+            "flat direction is the intercept's, or drop columns that repeat each other"
+        )
+    scaled = (vectors.T @ v).T / values
+    solution: Floats = vectors @ scaled.T
+    return solution
+
+
+def _descend(
+    at: Callable[[Floats], Local],
+    theta: Floats,
+    here: Local,
+    step: Floats,
+    decrement: float,
+    name: str,
+) -> tuple[Floats, Local]:
+    """Take the longest of the halved steps that does not raise the risk beyond rounding."""
+    rounding = 4.0 * np.finfo(np.float64).eps * max(1.0, abs(here.risk))
+    share = 1.0
+    for _ in range(HALVINGS):
+        point = theta - share * step
+        there = at(point)
+        if there.risk <= here.risk - 1e-4 * share * decrement + rounding:
+            return point, there
+        share /= 2.0
+    raise NotConvergedError(f"no step lowers the {name} learner's risk of {here.risk:.6g}")

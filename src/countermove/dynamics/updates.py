@@ -1,0 +1,156 @@
+r"""How a platform turns the people it meets into its next model.
+
+Repeated risk minimisation and repeated gradient descent (Perdomo et al., 2020), and
+risk minimisation held near the last model, the usual remedy where it overshoots.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.dynamics.crowd import Crowd
+from countermove.dynamics.learners import Learner, LinearLearner
+from countermove.dynamics.newton import Local, newton
+from countermove.dynamics.populations import Population
+from countermove.errors import ParameterError, UnknownNameError, nearest
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A model as deployed, and the people who answered it.
+
+    Parameters
+    ----------
+    learner, population
+        Who trains, and whom it meets.
+    theta
+        The model deployed, shape (p,).
+    crowd
+        The people once they have answered it.
+    round
+        Counted from 0.
+    """
+
+    learner: Learner
+    population: Population
+    theta: Floats
+    crowd: Crowd
+    round: int = 0
+
+
+class Update(ABC):
+    """One way to the next model."""
+
+    name: ClassVar[str]
+    seeks_stability: ClassVar[bool] = True
+    """Whether its resting points are the stable ones; else it seeks the lowest risk after
+    response, at which a learner would still move."""
+
+    @abstractmethod
+    def next(self, now: Deployment) -> Floats:
+        """Return the next model."""
+
+
+@dataclass(frozen=True)
+class RiskMinimisation(Update):
+    r""":math:`\theta_{t+1} = A(D(\theta_t))`: train anew on everybody who answered."""
+
+    name: ClassVar[str] = "risk_minimisation"
+
+    def next(self, now: Deployment) -> Floats:
+        """Return the fitted model."""
+        return now.learner.fit(now.crowd, start=now.theta)
+
+
+@dataclass(frozen=True)
+class GradientDescent(Update):
+    r""":math:`\theta_{t+1} = \theta_t - \eta\,\nabla_\theta\mathrm{risk}(\theta_t; D(\theta_t))`.
+
+    Parameters
+    ----------
+    step
+        :math:`\eta > 0`, in parameters per unit of gradient.
+    """
+
+    step: float = 0.1
+    name: ClassVar[str] = "gradient_descent"
+
+    def __post_init__(self) -> None:
+        positive("step", self.step)
+
+    def next(self, now: Deployment) -> Floats:
+        """Return the model after one step."""
+        return now.theta - self.step * now.learner.gradient(now.theta, now.crowd)
+
+
+@dataclass(frozen=True)
+class ProximalRiskMinimisation(Update):
+    r"""Train anew, but stay near the last model (RegRRM).
+
+    .. math:: \theta_{t+1} = \arg\min_\theta \mathrm{risk}(\theta; D(\theta_t))
+              + r\,|\theta - \theta_t|^2
+
+    Its resting points are the stable points; it moves more slowly towards them and
+    overshoots less.
+
+    Parameters
+    ----------
+    strength
+        :math:`r > 0`.
+    """
+
+    strength: float = 0.1
+    name: ClassVar[str] = "proximal"
+
+    def __post_init__(self) -> None:
+        positive("strength", self.strength)
+
+    def next(self, now: Deployment) -> Floats:
+        """Return the minimiser, by Newton's method."""
+        learner = now.learner
+        if not isinstance(learner, LinearLearner):
+            raise ParameterError(
+                f"staying near the last model needs a learner whose risk is at hand "
+                f"(LogisticLearner, RidgeLearner); {learner.name!r} only fits"
+            )
+        risk, ridge = learner.local(now.crowd), 2.0 * self.strength
+
+        def at(theta: Floats) -> Local:
+            plain, away = risk(theta), theta - now.theta
+            return Local(
+                plain.risk + self.strength * float(away @ away),
+                lambda: plain.gradient() + ridge * away,
+                lambda: plain.hessian() + ridge * np.eye(len(theta)),
+            )
+
+        return newton(
+            at, now.theta, tolerance=learner.tolerance, max_steps=learner.max_steps,
+            name=learner.name,
+        )  # fmt: skip
+
+
+def positive(name: str, value: float) -> None:
+    """Refuse a setting that is not a positive number."""
+    if not (np.isfinite(value) and value > 0.0):
+        raise ParameterError(f"{name} is a number > 0, got {value!r}")
+
+
+def named_update(name: str) -> Update:
+    """Return an update by name, with its default settings."""
+    from countermove.dynamics.performative import DerivativeFree, PerformativeDescent
+
+    kinds: tuple[type[Update], ...] = (
+        RiskMinimisation, GradientDescent, ProximalRiskMinimisation, PerformativeDescent,
+        DerivativeFree,
+    )  # fmt: skip
+    known = {kind.name: kind for kind in kinds}
+    if name not in known:
+        raise UnknownNameError(f"no update is called {name!r}; {nearest(name, known)}")
+    return known[name]()
