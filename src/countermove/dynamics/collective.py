@@ -170,7 +170,7 @@ class Collective:
         if not isinstance(platform, SelfishRest):
             return 0.0
         point = self.at(eta)
-        return platform.rate(point.theta, point.whole)
+        return platform.linearised(point.theta, point.whole).radius
 
     def _changed(self, **changes: Any) -> Collective:
         return replace(self, **changes)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove.dynamics.learners import FLAT
+from countermove.dynamics.newton import FLAT
 from countermove.errors import SolverError
 
 Floats = NDArray[np.float64]

@@ -12,16 +12,58 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove.dynamics.bilevel import Platform, refit
+from countermove.dynamics.bilevel import Platform
+from countermove.dynamics.contraction import Linearisation, linearise
 from countermove.dynamics.crowd import Crowd, mixture
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.populations import Population
+from countermove.dynamics.retraining import retrain_until_stable
 from countermove.errors import NotConvergedError, ParameterError, SolverError
 
 Floats = NDArray[np.float64]
 
-NUDGE = 1e-5
-"""How far a model is nudged to see how the rest's answer changes, relative to its size."""
+UNDETERMINED = 1e12
+"""Condition of :math:`I - M` from which on a stable point is not determined by the data."""
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedPopulation(Population):
+    r"""Members who keep to a strategy, and a rest that answers the model: the mixture (4).
+
+    Parameters
+    ----------
+    members
+        The members as they report themselves.
+    rest
+        Everybody else.
+    participation
+        The members' share :math:`\alpha`.
+    """
+
+    members: Crowd
+    rest: Population
+    participation: float
+
+    @property
+    def base(self) -> Crowd:  # type: ignore[override]
+        """Everybody while no model is deployed."""
+        return self._joined(self.rest.base)
+
+    def answer(self, theta: Floats, learner: Learner) -> Crowd:
+        """Return the members, first, and the rest's answer."""
+        return self._joined(self.rest.answer(theta, learner))
+
+    @property
+    def first_level(self) -> Population:
+        """The rest alone."""
+        return self.rest.first_level
+
+    def promised_rate(self, first: float) -> float:
+        r"""Return Proposition 9's rate: :math:`1 - \alpha` times the rest's."""
+        return (1.0 - self.participation) * self.rest.promised_rate(first)
+
+    def _joined(self, rest: Crowd) -> Crowd:
+        return mixture([self.members, rest], [self.participation, 1.0 - self.participation])
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +86,7 @@ class SelfishRest(Platform):
     Notes
     -----
     With :math:`M = -H^{-1} (1-\alpha)\, \partial_\phi E_{D(\phi)}[\nabla\ell(\theta)]`, the
-    linearised retraining, :math:`J = H (I - M)`. Its entries are central differences of the
+    linearised retraining, :math:`J = H (I - M)`. The entries of M are central differences of the
     rest's answers, which must therefore change smoothly with the model (a rest that jumps at a
     decision boundary has no such derivative).
     """
@@ -64,29 +106,34 @@ class SelfishRest(Platform):
 
     def settle(self, crowd: Crowd, start: Floats | None = None) -> tuple[Floats, Crowd]:
         """Return the performatively stable model by repeated retraining."""
-        base = self.rest.base
-        theta = self.learner.fit(self._joined(crowd, base)) if start is None else start
-        for _ in range(self.max_rounds):
-            whole = self.meet(crowd, theta)
-            after = refit(self.learner, whole, theta)
-            gap = float(np.abs(after - theta).max())
-            theta = after
-            if gap <= self.tolerance * (1.0 + float(np.abs(theta).max())):
-                return theta, self.meet(crowd, theta)
-        raise NotConvergedError(
-            f"retraining beside a selfish rest has not settled after {self.max_rounds} rounds "
-            f"(last change {gap:.2g}); a larger collective, a rest that answers less or a larger "
-            "penalty steadies it"
+        joined = self.joined(crowd)
+        run = retrain_until_stable(
+            self.learner,
+            joined,
+            start,
+            rounds=self.max_rounds,
+            tolerance=self.tolerance,
+            theory=False,
         )
+        if not run.stable:
+            raise NotConvergedError(
+                f"retraining beside a selfish rest is {run.words}; a larger collective, a rest "
+                "that answers less or a larger penalty steadies it"
+            )
+        return run.theta, joined.answer(run.theta, self.learner)
 
     def meet(self, crowd: Crowd, theta: Floats) -> Crowd:
         """Return the members and the rest's answer to ``theta``."""
-        return self._joined(crowd, self.rest.answer(theta, self.learner))
+        return self.joined(crowd).answer(theta, self.learner)
+
+    def joined(self, crowd: Crowd) -> JoinedPopulation:
+        """Return members and rest as one population, to be retrained on."""
+        return JoinedPopulation(crowd, self.rest, self.participation)
 
     def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
         r"""Return :math:`H^{-1} (I - M^\top)^{-1} v`."""
-        system = np.eye(len(theta)) - self.linearised(theta, whole).T
-        if np.linalg.cond(system) > 1e12:
+        system = np.eye(len(theta)) - self.linearised(theta, whole).matrix.T
+        if np.linalg.cond(system) > UNDETERMINED:
             raise SolverError(
                 "retraining beside the selfish rest neither settles nor departs along some "
                 "direction, so that its answer to data is not determined; change the "
@@ -95,23 +142,7 @@ class SelfishRest(Platform):
         settled: Floats = np.linalg.solve(system, v).astype(np.float64)
         return self.learner.solve(theta, whole, settled)
 
-    def linearised(self, theta: Floats, whole: Crowd) -> Floats:
-        """Return M: how a change of the deployed model changes the retrained one, shape (p, p)."""
-        columns = []
-        for j in range(len(theta)):
-            step = np.zeros_like(theta)
-            step[j] = NUDGE * (1.0 + abs(float(theta[j])))
-            ahead, behind = (
-                self.learner.gradient(theta, self.rest.answer(theta + sign * step, self.learner))
-                for sign in (1.0, -1.0)
-            )
-            slope = (1.0 - self.participation) * (ahead - behind) / (2.0 * step[j])
-            columns.append(-self.learner.solve(theta, whole, slope))
-        return np.column_stack(columns)
-
-    def rate(self, theta: Floats, whole: Crowd) -> float:
-        r"""Return the contraction of retraining near the stable point: M's spectral radius."""
-        return float(np.abs(np.linalg.eigvals(self.linearised(theta, whole))).max())
-
-    def _joined(self, crowd: Crowd, rest: Crowd) -> Crowd:
-        return mixture([crowd, rest], [self.participation, 1.0 - self.participation])
+    def linearised(self, theta: Floats, whole: Crowd) -> Linearisation:
+        """Return how retraining acts near the stable model; ``whole`` is what it is fitted to."""
+        members = whole.of_rows(np.arange(whole.n - self.rest.base.n))
+        return linearise(self.learner, self.joined(members), theta)

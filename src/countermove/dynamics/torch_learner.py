@@ -19,7 +19,8 @@ from torch.func import functional_call, grad, vmap
 
 from countermove.dynamics.conjugate import solve_by_products
 from countermove.dynamics.crowd import Crowd
-from countermove.dynamics.learners import HALVINGS, Learner
+from countermove.dynamics.learners import Learner
+from countermove.dynamics.newton import HALVINGS
 from countermove.errors import DataError, NotConvergedError, ParameterError
 from countermove.scores import Score
 
