@@ -113,8 +113,13 @@ def coordination(
     return compare(problem, best, selfish)
 
 
-def compare(problem: Bilevel, best: Solution, selfish: SelfishPoint) -> Coordination:
-    """Return the benefit and its bounds for two strategies already found."""
+def compare(
+    problem: Bilevel, best: Solution, selfish: SelfishPoint, checked: int = CHECKED
+) -> Coordination:
+    """Return the benefit and its bounds for two strategies already found.
+
+    ``checked`` points between the two show how concave the utility is.
+    """
     here, there = selfish.point, best.point
     metric = problem.space.metric
     step = there.eta - here.eta
@@ -122,7 +127,7 @@ def compare(problem: Bilevel, best: Solution, selfish: SelfishPoint) -> Coordina
     natural = problem.steered(here) / metric
     steering = float(np.sum(metric * natural**2))
     alignment = _alignment(problem, here, there)
-    curvature = _curvature(problem, here, step) / square if square > 0.0 else 0.0
+    curvature = _curvature(problem, here, step, checked) / square if square > 0.0 else 0.0
     return Coordination(
         best=best,
         selfish=selfish,
@@ -144,14 +149,14 @@ def _alignment(problem: Bilevel, here: Point, there: Point) -> float:
     return float(problem.leverage(here) @ gradient)
 
 
-def _curvature(problem: Bilevel, here: Point, step: Floats) -> float:
+def _curvature(problem: Bilevel, here: Point, step: Floats, checked: int) -> float:
     """Return the least fall of the slope along the line, per unit of the line's length of 1."""
     slopes, theta = [], here.theta
-    for share in np.linspace(0.0, 1.0, CHECKED):
+    for share in np.linspace(0.0, 1.0, checked):
         point = problem.at(here.eta + share * step, theta)
         slopes.append(float(np.sum(problem.gradient(point) * step)))
         theta = point.theta
-    return float(-np.diff(slopes).max() * (CHECKED - 1))
+    return float(-np.diff(slopes).max() * (checked - 1))
 
 
 def _theorem_6(alignment: float, curvature: float, square: float, linear: bool) -> AlignmentBound:
@@ -176,4 +181,4 @@ def _theorem_12(steering: float, curvature: float, square: float) -> AlignmentBo
 
 
 _BENT = "the utility is not strongly concave between the two strategies"
-_CHECKED = f"strongly concave at {CHECKED} points between the two strategies"
+_CHECKED = "strongly concave at the points checked between the two strategies"

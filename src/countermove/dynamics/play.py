@@ -52,6 +52,7 @@ def selfish_point(
     tolerance: float = 1e-6,
     max_steps: int = 500,
     strict: bool = True,
+    stride: float | None = None,
 ) -> SelfishPoint:
     """Return where members and learner rest when nobody coordinates.
 
@@ -67,6 +68,10 @@ def selfish_point(
         Rounds of moving and refitting.
     strict
         Raise where the play has not come to rest; else the point says so.
+    stride
+        How far a member moves at most before the learner refits. Where many points are stable
+        (members who become indifferent stop anywhere), short strides lead to the one that
+        members reach who are never surprised by the refit.
 
     Notes
     -----
@@ -80,7 +85,7 @@ def selfish_point(
     residuals = [_wish(problem, point, slope)]
     recent, best = deque([residuals[0]], REMEMBERED), (residuals[0], point)
     while best[0] > tolerance and len(residuals) <= max_steps:
-        after, slope_after = _round(problem, point, slope, length, max(recent))
+        after, slope_after = _round(problem, point, slope, length, max(recent), stride)
         length = spectral_length(after.eta - point.eta, slope_after - slope, space.metric)
         point, slope = after, slope_after
         residuals.append(_wish(problem, point, slope))
@@ -96,11 +101,16 @@ def selfish_point(
 
 
 def _round(
-    problem: Bilevel, point: Point, slope: Floats, length: float, ceiling: float
+    problem: Bilevel,
+    point: Point,
+    slope: Floats,
+    length: float,
+    ceiling: float,
+    stride: float | None,
 ) -> tuple[Point, Floats]:
     """Let everybody climb and the learner refit; shorter if that leaves them less content."""
     space = problem.space
-    reach = STRIDE * (1.0 + float(np.abs(point.eta).max()))
+    reach = STRIDE * (1.0 + float(np.abs(point.eta).max())) if stride is None else stride
     length = min(length, reach / max(float(np.abs(slope).max()), np.finfo(np.float64).tiny))
     direction = space.project(point.eta + length * slope) - point.eta
     for halving in range(HALVINGS):
