@@ -9,6 +9,7 @@ from countermove.pipelines import (
     evaluation,
     ingest,
     ingest_parts,
+    lookahead,
     recourse,
     recourse_experiments,
     recourse_text,
@@ -46,6 +47,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "recourse_text": recourse_text.create_pipeline(),
         "transfer_experiments": transfer_experiments.create_pipeline(),
         "tradeoff": tradeoff.create_pipeline(),
+        "lookahead": lookahead.create_pipeline(),
         "estimate_people": estimate_people.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

@@ -18,9 +18,19 @@ import torch
 from numpy.typing import NDArray
 
 from countermove.dynamics.crowd import Crowd
-from countermove.dynamics.newton import Local, newton, solve_definite
+from countermove.dynamics.newton import FLAT, HALVINGS, Local, newton, solve_definite
 from countermove.errors import DataError, ParameterError, shown
 from countermove.scores import LinearScore, Score
+
+__all__ = [
+    "FLAT",
+    "HALVINGS",
+    "Learner",
+    "LinearLearner",
+    "LogisticLearner",
+    "RidgeLearner",
+    "solve_definite",
+]
 
 Floats = NDArray[np.float64]
 

@@ -4,6 +4,7 @@ from countermove.params.base import Parameters
 from countermove.params.estimate_people import EstimatePeopleParameters
 from countermove.params.evaluation import EvaluationParameters
 from countermove.params.ingest import IngestParameters
+from countermove.params.lookahead import LookaheadParameters
 from countermove.params.recourse import RecourseParameters
 from countermove.params.recourse_experiments import RecourseExperimentsParameters
 from countermove.params.recourse_text import RecourseTextParameters
@@ -26,6 +27,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "recourse_text": RecourseTextParameters,
     "transfer_experiments": TransferExperimentsParameters,
     "tradeoff": TradeoffParameters,
+    "lookahead": LookaheadParameters,
     "estimate_people": EstimatePeopleParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
@@ -35,6 +37,7 @@ __all__ = [
     "EstimatePeopleParameters",
     "EvaluationParameters",
     "IngestParameters",
+    "LookaheadParameters",
     "Parameters",
     "RecourseExperimentsParameters",
     "RecourseParameters",

@@ -8,7 +8,7 @@ which turns the sign of a model and leaves every gap, loss and norm as published
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -44,6 +44,12 @@ FEATURES = (
 )
 """In the order of the published file. The published code drops the first one for its Figures 2
 to 5 and keeps the old numbers, so that its names are off by one."""
+STRATEGIC = (
+    "RevolvingUtilizationOfUnsecuredLines",
+    "NumberOfOpenCreditLinesAndLoans",
+    "NumberRealEstateLoansOrLines",
+)
+"""What people can change in the paper's Figure 1."""
 OTHERS = 10_000
 """How many people without default the paper keeps: the first ones of the file."""
 CONSTANTS = ("constant", "intercept", "bias", "1")
@@ -61,10 +67,13 @@ class LookaheadTable:
         a learner adds itself.
     names
         The d columns.
+    changeable
+        Those people can change where an experiment names none.
     """
 
     crowd: Crowd
     names: tuple[str, ...]
+    changeable: tuple[str, ...] = ()
 
     def columns(self, names: Sequence[str]) -> tuple[int, ...]:
         """Return the positions of columns people can change, by name.
@@ -86,14 +95,17 @@ class LookaheadTable:
                 raise ParameterError(f"no column {name!r}; {nearest(str(name), self.names)}")
         return tuple(self.names.index(name) for name in names)
 
-    def only(self, names: Sequence[str]) -> ActionSet:
-        """Return the actions of people who can change these columns freely, and no other."""
-        free = self.columns(names)
+    def only(self, names: Sequence[str] = ()) -> ActionSet:
+        """Return the actions of people who can change these columns freely, and no other.
+
+        Without names, those that are ``changeable``.
+        """
+        free = self.columns(names or self.changeable)
         return ActionSet(immutable=tuple(j for j in range(len(self.names)) if j not in free))
 
     def of_rows(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> LookaheadTable:
         """Return some of the people."""
-        return LookaheadTable(self.crowd.of_rows(rows), self.names)
+        return replace(self, crowd=self.crowd.of_rows(rows))
 
 
 def lookahead_table(
@@ -154,13 +166,20 @@ def paper_table(raw: pd.DataFrame) -> LookaheadTable:
         )
     X = Standardiser.fit(cells[:, 1:], FEATURES).transform(cells[:, 1:])
     kept = ~repaid | (np.cumsum(repaid) <= OTHERS)
-    return LookaheadTable(Crowd(X[kept], repaid[kept].astype(np.float64)), FEATURES)
+    return LookaheadTable(Crowd(X[kept], repaid[kept].astype(np.float64)), FEATURES, STRATEGIC)
 
 
 def prepared_table(typed: pd.DataFrame, schema: Schema) -> LookaheadTable:
-    """Return a typed table, standardised, with everybody in it."""
+    """Return a typed table, standardised, with everybody in it.
+
+    People can change what the schema says they can; one-hot columns stay.
+    """
     arrays = design_matrix(typed, schema)
-    X = Standardiser.fit(arrays.X, schema.feature_names).transform(arrays.X)
-    return LookaheadTable(
-        Crowd(X, (arrays.y > 0.0).astype(np.float64)), tuple(schema.feature_names)
+    names = tuple(schema.feature_names)
+    X = Standardiser.fit(arrays.X, names).transform(arrays.X)
+    changeable = tuple(
+        column.name
+        for column in schema.model_features()
+        if column.change != "immutable" and column.group is None
     )
+    return LookaheadTable(Crowd(X, (arrays.y > 0.0).astype(np.float64)), names, changeable)

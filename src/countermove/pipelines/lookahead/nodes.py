@@ -1,0 +1,57 @@
+"""An experiment on people who look ahead, as cells, what they sum up to, a page and facts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from countermove.params import LookaheadParameters
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from countermove.production.lookahead_table import LookaheadTable
+    from countermove.production.sweep import Tables
+else:  # Kedro resolves annotations at start-up, and these are slow to import.
+    Figure = LookaheadTable = Tables = Any
+
+
+def prepare(tables: Tables, raw_tables: Tables, lookahead: LookaheadParameters) -> LookaheadTable:
+    """Bring the table to the crowd an experiment reads."""
+    from countermove.production.lookahead_table import lookahead_table
+
+    return lookahead_table(tables, raw_tables, lookahead.dataset, lookahead.preparation)
+
+
+def measure(people: LookaheadTable, lookahead: LookaheadParameters, seed: int) -> pd.DataFrame:
+    """Run the experiment."""
+    return lookahead.build().cells(people, seed)
+
+
+def sum_up(cells: pd.DataFrame, lookahead: LookaheadParameters) -> pd.DataFrame:
+    """Sum the cells up."""
+    return lookahead.build().means(cells)
+
+
+def draw(cells: pd.DataFrame, means: pd.DataFrame, lookahead: LookaheadParameters) -> Figure:
+    """Draw the experiment."""
+    from countermove.reporting.lookahead import lookahead_figure
+
+    return lookahead_figure(lookahead.experiment.kind, cells, means, lookahead.name)
+
+
+def write_page(figure: Figure, means: pd.DataFrame) -> str:
+    """Write the figure and the table as a page that needs nothing but itself."""
+    from countermove.reporting.lookahead import lookahead_page
+
+    return lookahead_page(figure, means)
+
+
+def state(
+    people: LookaheadTable, means: pd.DataFrame, lookahead: LookaheadParameters, seed: int
+) -> dict[str, Any]:
+    """State what was run on whom, and what came out."""
+    from countermove.reporting.lookahead import lookahead_facts
+
+    return lookahead_facts(people, means, lookahead.model_dump(mode="json"), seed)
