@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.newton import FLAT, HALVINGS, Local, newton, solve_definite
-from countermove.errors import DataError, ParameterError, shown
+from countermove.errors import DataError, NotConvergedError, ParameterError, SolverError, shown
 from countermove.scores import LinearScore, Score
 
 __all__ = [
@@ -230,11 +231,18 @@ class LinearLearner(Learner):
     def fit(self, crowd: Crowd, start: Floats | None = None) -> Floats:
         """Return the minimiser by Newton's method."""
         self._check(crowd)
-        theta = np.zeros(crowd.d + self.intercept) if start is None else start
-        return newton(
-            self.local(crowd), theta, tolerance=self.tolerance, max_steps=self.max_steps,
+        zero = np.zeros(crowd.d + self.intercept)
+        fitted = partial(
+            newton, self.local(crowd), tolerance=self.tolerance, max_steps=self.max_steps,
             name=self.name,
         )  # fmt: skip
+        if start is None:
+            return fitted(zero)
+        try:
+            return fitted(start)
+        except (NotConvergedError, SolverError):
+            # People may be so far from the old model that its risk is flat there.
+            return fitted(zero)
 
     def local(self, crowd: Crowd) -> Callable[[Floats], Local]:
         """Return the risk on a crowd as Newton's method reads it: one pass over the rows a point.

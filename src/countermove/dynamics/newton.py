@@ -18,6 +18,8 @@ NEAR = 1e-6
 """A fit ends only where Newton's next step is below this share of the parameters."""
 SETTLED = 1e-3
 """Steps below this share of the parameters leave the Hessian as it is."""
+STALLED = 0.5
+"""So close to the minimum every step lowers the gradient by more than this, but for rounding."""
 HALVINGS = 60
 """How often a Newton step may be halved before the fit is given up."""
 
@@ -43,7 +45,8 @@ def newton(
     start
         Where to begin, shape (p,).
     tolerance
-        Ends when no entry of the gradient is larger and the next step is small.
+        Ends when no entry of the gradient is larger, or it is down to rounding, and the next
+        step is small.
     max_steps
         Steps before it is given up.
     name
@@ -57,21 +60,24 @@ def newton(
         If the Hessian is singular.
     """
     theta = np.array(start, dtype=np.float64)
-    here, hessian, last = at(theta), None, np.inf
+    here, hessian, last, before = at(theta), None, np.inf, np.inf
     for _ in range(max_steps):
         gradient = here.gradient()
+        worst = float(np.abs(gradient).max())
         # Once steps are small the Hessian hardly changes, and the last one serves.
         if hessian is None or last > SETTLED:
             hessian = here.hessian()
         step = solve_definite(hessian, gradient)
         last = float(np.abs(step).max() / (1.0 + np.abs(theta).max()))
-        # Far out on separable classes the gradient vanishes too, but the step does not.
-        if last <= NEAR and np.abs(gradient).max() <= tolerance:
+        # Far out on separable classes the gradient vanishes too, but the step does not. Where
+        # labels or features are large, a gradient that no longer falls is rounding.
+        if last <= NEAR and (worst <= tolerance or worst >= STALLED * before):
             # The step is at hand, and takes the model to rounding.
             return theta - step
+        before = worst
         theta, here = _descend(at, theta, here, step, float(gradient @ step), name)
     raise NotConvergedError(
-        f"the {name} learner's gradient is still {np.abs(gradient).max():.2g} after "
+        f"the {name} learner's gradient is still {worst:.2g} after "
         f"{max_steps} Newton steps (tolerance {tolerance:.2g}): the classes may be "
         "separable, so that no minimiser exists; add a penalty, or allow more steps"
     )

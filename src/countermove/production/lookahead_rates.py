@@ -67,8 +67,9 @@ class RatesExperiment:
         """Return one row per strength and mixture; nothing is drawn.
 
         ``measured``: the last ratio of gaps; ``radius``: spectral radius of retraining at the
-        stable model; ``predicted``: Theorem 3's sum with the measured rate of level 1;
-        ``distance``: of the stable model from that of level 1; ``holds``: Theorem 3's condition.
+        stable model; ``predicted``: Theorem 3's sum with the measured rate of level 1, where
+        that is stable and nobody is of level 0; ``distance``: of the last model from that of
+        level 1; ``holds``: Theorem 3's condition.
         """
         return pd.DataFrame(
             [
@@ -91,14 +92,17 @@ class RatesExperiment:
         for shares in self.mixtures:
             population = self._population(people, strength, shares)
             run = self._run(learner, population)
-            predicted = None if rho is None else abs(level_k_rate(shares, rho))
+            predicted = None
+            # People of level 0 move the stable model, and the rate of level 1 is another there.
+            if first.stable and rho is not None and not shares.get(0):
+                predicted = abs(level_k_rate(shares, rho))
             scores = learner.scores(run.theta, people.crowd.X)
             yield {
                 "mixture": share_words(shares),
                 "status": run.status,
                 "rounds": len(run.gaps),
                 "measured": run.measured.rate,
-                "predicted": predicted if first.stable else None,
+                "predicted": predicted,
                 "radius": linearise(learner, population, run.theta).radius if run.stable else None,
                 "distance": float(np.linalg.norm(run.theta - first.theta)),
                 "risk": float(run.risks[-1]),
