@@ -180,6 +180,15 @@ def test_a_singular_hessian_is_refused_and_a_penalty_offered():
         Bilevel(space, LossUtility(), LogisticLearner()).maximise()
 
 
+def test_a_learner_that_only_fits_is_refused():
+    class OnlyFits(LogisticLearner):
+        differentiable = False
+
+    space = Moves(crowd_of(), columns=(1,), cost_rate=1.0)
+    with pytest.raises(ParameterError, match="only fits"):
+        Bilevel(space, LossUtility(), OnlyFits())
+
+
 def test_a_mixture_of_a_rest_and_copies_is_partial_participation():
     """Model (3): moving the members' copies leaves the rest where it is."""
     base = crowd_of()

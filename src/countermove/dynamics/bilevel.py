@@ -19,7 +19,7 @@ from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.spaces import Space
 from countermove.dynamics.utilities import Utility
-from countermove.errors import NotConvergedError, ParameterError, SolverError
+from countermove.errors import NotConvergedError, ParameterError
 from countermove.randomness import generator
 
 Floats = NDArray[np.float64]
@@ -43,16 +43,6 @@ class Platform(ABC):
         r"""Return :math:`J^{-\top} v`, J the derivative of the condition that fixes the model."""
 
 
-def refit(learner: Learner, crowd: Crowd, start: Floats | None) -> Floats:
-    """Fit from a model nearby, and afresh where the data has moved too far for it to help."""
-    if start is None:
-        return learner.fit(crowd)
-    try:
-        return learner.fit(crowd, start)
-    except (NotConvergedError, SolverError):
-        return learner.fit(crowd)
-
-
 @dataclass(frozen=True)
 class Fitted(Platform):
     r"""The learner sees the crowd and nobody else; J is its Hessian."""
@@ -61,7 +51,7 @@ class Fitted(Platform):
 
     def settle(self, crowd: Crowd, start: Floats | None = None) -> tuple[Floats, Crowd]:
         """Return the fitted model."""
-        return refit(self.learner, crowd, start), crowd
+        return self.learner.fit(crowd, start), crowd
 
     def meet(self, crowd: Crowd, theta: Floats) -> Crowd:
         """Return the crowd: nobody answers the model."""
@@ -154,6 +144,13 @@ class Bilevel:
     space: Space
     utility: Utility
     platform: Platform | Learner
+
+    def __post_init__(self) -> None:
+        if not self.learner.differentiable:
+            raise ParameterError(
+                "acting through the retraining needs a learner with derivatives (LogisticLearner, "
+                f"RidgeLearner, TorchLearner); {self.learner.name} only fits"
+            )
 
     @property
     def facing(self) -> Platform:

@@ -19,8 +19,17 @@ def narrowed(people: LookaheadTable, dropped: Sequence[str]) -> LookaheadTable:
     kept = [j for j in range(len(people.names)) if j not in gone]
     crowd = people.crowd
     return LookaheadTable(
-        Crowd(crowd.X[:, kept], crowd.y, crowd.weight), tuple(people.names[j] for j in kept)
+        Crowd(crowd.X[:, kept], crowd.y, crowd.weight),
+        tuple(people.names[j] for j in kept),
+        tuple(name for name in people.changeable if name not in dropped),
     )
+
+
+def chosen(columns: Sequence[str], people: LookaheadTable) -> tuple[str, ...]:
+    """Return the columns named, or all that people can change; each checked to be one."""
+    names = tuple(columns or people.changeable)
+    people.columns(names)
+    return names
 
 
 def with_constant(people: LookaheadTable) -> LookaheadTable:

@@ -24,7 +24,12 @@ from countermove.dynamics.play import SelfishPoint
 from countermove.dynamics.utilities import PenalisedLossUtility
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
-from countermove.production.lookahead_columns import moved_in_code, narrowed, with_constant
+from countermove.production.lookahead_columns import (
+    chosen,
+    moved_in_code,
+    narrowed,
+    with_constant,
+)
 from countermove.production.lookahead_published import (
     alignment_in_code,
     stackelberg_in_code,
@@ -46,7 +51,8 @@ class CoordinationExperiment:
     Parameters
     ----------
     columns
-        Those reported at will, one at a time, under their right names.
+        Those reported at will, one at a time, under their right names; none: all that people
+        can change.
     penalties
         :math:`\lambda` in the members' utility.
     dropped
@@ -62,7 +68,7 @@ class CoordinationExperiment:
         stops after 200 steps, and a gradient contracted over the wrong index.
     """
 
-    columns: Sequence[str]
+    columns: Sequence[str] = ()
     penalties: Sequence[float] = tuple(np.linspace(0.0, 1.0, 10))
     dropped: Sequence[str] = ()
     reach: float = 1.0
@@ -71,17 +77,18 @@ class CoordinationExperiment:
     published: bool = False
 
     def __post_init__(self) -> None:
-        if not self.reach > 0.0 or not self.columns or not self.penalties:
+        if not self.reach > 0.0 or not self.penalties:
             raise ParameterError(
-                "a collective needs at least one column and penalty and a reach > 0; got "
-                f"{list(self.columns)}, {list(self.penalties)} and {self.reach}"
+                "a collective needs at least one penalty and a reach > 0 (nothing is best where "
+                f"moves are unbounded); got {list(self.penalties)} and {self.reach}"
             )
 
     def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
         """Return one row per column and penalty (see `means`)."""
         narrow = narrowed(people, self.dropped)
         rows = self._published if self.published else self._exact
-        return pd.DataFrame([row for name in self.columns for row in rows(people, narrow, name)])
+        names = chosen(self.columns, people if self.published else narrow)
+        return pd.DataFrame([row for name in names for row in rows(people, narrow, name)])
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return the cells: nothing is drawn."""

@@ -20,7 +20,13 @@ from countermove.dynamics.learners import LogisticLearner
 from countermove.dynamics.utilities import LossUtility
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
-from countermove.production.lookahead_columns import moved_in_code, narrowed, with_constant
+from countermove.production.lookahead import mean_and_spread
+from countermove.production.lookahead_columns import (
+    chosen,
+    moved_in_code,
+    narrowed,
+    with_constant,
+)
 from countermove.production.lookahead_table import LookaheadTable
 from countermove.production.lookahead_unrolled import climb_in_code
 from countermove.randomness import generator
@@ -35,7 +41,8 @@ class SizeExperiment:
     Parameters
     ----------
     columns
-        Those reported at will, one at a time, under their right names.
+        Those reported at will, one at a time, under their right names; none: all that people
+        can change.
     participation
         Shares of everybody, in (0, 1].
     seeds
@@ -51,7 +58,7 @@ class SizeExperiment:
         Move the columns the published code moves, with its learner of 100 steps and its search.
     """
 
-    columns: Sequence[str]
+    columns: Sequence[str] = ()
     participation: Sequence[float] = tuple(np.linspace(0.01, 0.99, 10))
     seeds: Sequence[int] = (0,)
     reach: float = 2.5
@@ -62,11 +69,11 @@ class SizeExperiment:
 
     def __post_init__(self) -> None:
         wrong = [share for share in self.participation if not 0.0 < share <= 1.0]
-        if wrong or not self.reach > 0.0 or not self.columns or not self.seeds:
+        if wrong or not self.reach > 0.0 or not self.seeds:
             raise ParameterError(
-                "sizes lie in (0, 1], the reach is > 0, and there is a column and a seed; got "
-                f"{list(self.participation)}, {self.reach}, {list(self.columns)}, "
-                f"{list(self.seeds)}"
+                "participation lies in (0, 1], the reach is > 0 (nothing is best where moves are "
+                "unbounded), and there is a seed; got "
+                f"{list(self.participation)}, {self.reach} and {list(self.seeds)}"
             )
 
     def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
@@ -77,25 +84,14 @@ class SizeExperiment:
         gain of everybody together in closed form: the loss without the column less the loss.
         """
         narrow = narrowed(people, self.dropped)
-        return pd.DataFrame(
-            [
-                row
-                for name in self.columns
-                for row in (self._published if self.published else self._exact)(
-                    people, narrow, name, seed
-                )
-            ]
-        )
+        names = chosen(self.columns, people if self.published else narrow)
+        rows = self._published if self.published else self._exact
+        return pd.DataFrame([row for name in names for row in rows(people, narrow, name, seed)])
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return means over draws, and their standard deviations."""
-        by = ["column", "moved", "participation"]
-        values = [name for name in ("utility", "gain") if name in cells]
-        grouped = cells.groupby(by, sort=False)[values]
-        spread = grouped.std(ddof=1).add_suffix("_sd")
-        return pd.concat([grouped.mean(), spread, grouped.size().rename("draws")], axis=1)[
-            [*values, *(f"{value}_sd" for value in values), "draws"]
-        ].reset_index()
+        values = [name for name in ("utility", "gain", "gain_of_all") if name in cells]
+        return mean_and_spread(cells, ["column", "moved", "participation"], values)
 
     def _exact(
         self, people: LookaheadTable, narrow: LookaheadTable, name: str, seed: int

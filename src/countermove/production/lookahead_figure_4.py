@@ -22,7 +22,7 @@ from countermove.dynamics.learners import LogisticLearner
 from countermove.dynamics.scaling import scaling
 from countermove.dynamics.utilities import TargetModelUtility
 from countermove.errors import ParameterError
-from countermove.production.lookahead_columns import narrowed
+from countermove.production.lookahead_columns import chosen, narrowed
 from countermove.production.lookahead_table import LookaheadTable
 from countermove.randomness import generator
 
@@ -39,7 +39,8 @@ class ScalingExperiment:
     Parameters
     ----------
     columns
-        S: those that members shift by :math:`\eta\,E[x_S \mid \text{favourable}]`.
+        S: those that members shift by :math:`\eta\,E[x_S \mid \text{favourable}]`; none: all that
+        people can change.
     strengths
         :math:`\eta`.
     participation
@@ -57,7 +58,7 @@ class ScalingExperiment:
         Draws per cell, where members are drawn.
     """
 
-    columns: Sequence[str]
+    columns: Sequence[str] = ()
     strengths: Sequence[float] = (0.559, 0.34, 0.2159)
     participation: Sequence[float] = tuple(np.linspace(0.1, 0.99, 20))
     target_participation: float = 0.3
@@ -68,8 +69,12 @@ class ScalingExperiment:
     trials: int = 3
 
     def __post_init__(self) -> None:
-        if self.trials < 1 or not self.strengths or not self.participation:
-            raise ParameterError("name at least one strength, one participation and one trial")
+        wrong = [share for share in self.participation if not 0.0 < share <= 1.0]
+        if wrong or self.trials < 1 or not self.strengths or not self.participation:
+            raise ParameterError(
+                "name at least one strength, trial and participation, the latter in (0, 1]; got "
+                f"{list(self.strengths)}, {self.trials} and {list(self.participation)}"
+            )
 
     def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
         """Return one row per strength, size and trial.
@@ -151,12 +156,12 @@ class ScalingExperiment:
 
     def _kept(self, people: LookaheadTable) -> LookaheadTable:
         narrow = narrowed(people, self.dropped)
-        moved = narrow.crowd.X[:, list(narrow.columns(self.columns))]
+        moved = narrow.crowd.X[:, list(narrow.columns(chosen(self.columns, narrow)))]
         near: NDArray[np.bool_] = np.all(np.abs(moved) < self.outliers, axis=1)
         return narrow.of_rows(near)
 
     def _move(self, people: LookaheadTable, strength: float) -> Floats:
-        crowd, columns = people.crowd, list(people.columns(self.columns))
+        crowd, columns = people.crowd, list(people.columns(chosen(self.columns, people)))
         favoured = crowd.of_rows(crowd.y == 1.0)
         mean: Floats = favoured.mean(favoured.X[:, columns])
         return strength * mean[None, :]
@@ -169,7 +174,7 @@ class ScalingExperiment:
     def _collective(
         self, people: LookaheadTable, share: float, target: Floats | None, rows: Any
     ) -> Collective:
-        crowd, columns = people.crowd, people.columns(self.columns)
+        crowd, columns = people.crowd, people.columns(chosen(self.columns, people))
         return Collective(
             Crowd(crowd.X, crowd.y),
             TargetModelUtility(np.zeros(crowd.d + 1) if target is None else target),

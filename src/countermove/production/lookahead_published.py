@@ -45,7 +45,7 @@ def stackelberg_in_code(crowd: Crowd, column: int, penalty: float) -> float:
         here = crowd.moved(X)
         theta = descent(here)
         own, _ = learner.loss_slopes(theta, here)
-        wrong = _contracted_wrongly(here, theta, penalty)
+        wrong = contracted_wrongly(here, theta, penalty)
         X[:, column] += step * (own[:, column] / crowd.n - wrong[:, column])
     theta = descent(crowd.moved(X))
     return learner.risk(theta, crowd.moved(X)) - penalty * float(theta @ theta)
@@ -53,10 +53,10 @@ def stackelberg_in_code(crowd: Crowd, column: int, penalty: float) -> float:
 
 def alignment_in_code(crowd: Crowd, theta: Floats, penalty: float) -> float:
     """Return what the code plots as the alignment: a squared length over *all* columns."""
-    return float(np.sum(_contracted_wrongly(crowd, theta, penalty) ** 2))
+    return float(np.sum(contracted_wrongly(crowd, theta, penalty) ** 2))
 
 
-def _contracted_wrongly(crowd: Crowd, theta: Floats, penalty: float) -> Floats:
+def contracted_wrongly(crowd: Crowd, theta: Floats, penalty: float) -> Floats:
     r"""Return :math:`\frac1n (r_i v_j + w_i x_{ij}\, \theta \cdot v)`, shape (n, d).
 
     The right one has :math:`w_i (x_i \cdot v)\,\theta_j` as its second term.

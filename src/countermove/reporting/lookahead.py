@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from countermove.reporting.lookahead_collective import COLLECTIVE_DRAWN
 from countermove.reporting.transfer_experiments import (
     AGAIN,
     DARK,
@@ -170,5 +171,6 @@ DRAWN: dict[str, Callable[[pd.DataFrame, pd.DataFrame], Figure]] = {
     "theorem_3": _theorem_3,
     "beliefs": _beliefs,
     "figure_5": _figure_5,
+    **COLLECTIVE_DRAWN,
 }
-"""By kind of experiment; other figures join here."""
+"""By kind of experiment."""
