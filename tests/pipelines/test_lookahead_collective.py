@@ -17,7 +17,7 @@ def test_a_collective_on_the_table_of_the_run(project, kind):
         "run:\n  pipelines: lookahead\n  params:\n    lookahead:\n      dataset: tiny\n"
         f"      name: mine\n      experiment: {{kind: {kind}, columns: [income]}}\n"
     )
-    outcome = project.run("--config", "mine.yml", "--env=test")
+    outcome = project.run("--config", "mine.yml")
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     folder = project.path / "data" / "08_reporting"
     facts = json.loads((folder / "tiny" / "lookahead.json").read_text())
@@ -33,6 +33,6 @@ def test_a_column_that_does_not_exist_is_said(project):
         "run:\n  pipelines: lookahead\n  params:\n    lookahead:\n      dataset: tiny\n"
         "      experiment: {kind: figure_3, columns: [incme]}\n"
     )
-    outcome = project.run("--config", "wrong.yml", "--env=test")
+    outcome = project.run("--config", "wrong.yml")
     assert outcome.returncode != 0
     assert "did you mean 'income'" in outcome.stdout + outcome.stderr

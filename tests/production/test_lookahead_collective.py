@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from countermove.production.lookahead_figure_4 import ScalingExperiment, crossin
 from countermove.production.lookahead_published import contracted_wrongly
 from countermove.production.lookahead_table import LookaheadTable
 from countermove.production.lookahead_unrolled import utility_and_slope
-from countermove.reporting.lookahead import lookahead_figure, lookahead_page
+from countermove.reporting.lookahead import lookahead_facts, lookahead_figure, lookahead_page
 
 ROOT = Path(__file__).parents[2]
 PAPER = sorted((ROOT / "conf" / "paper").glob("lookahead_figure_[234]*.yml"))
@@ -56,6 +57,8 @@ def test_every_kind_is_measured_summed_up_and_drawn(kind, published, people, tmp
     page = lookahead_page(lookahead_figure(kind, read, means, "small_run"), means)
     assert "Small run" in page
     assert str(means.columns[0]) in page
+    facts = lookahead_facts(people, means, said(kind).model_dump(mode="json"), 0)
+    assert len(json.loads(json.dumps(facts, allow_nan=False))["results"]) == len(means)
 
 
 @pytest.mark.parametrize("path", PAPER, ids=lambda path: path.stem)

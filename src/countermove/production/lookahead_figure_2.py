@@ -110,6 +110,7 @@ class CoordinationExperiment:
             start = best.eta
             found = compare(problem, best, selfish, CONCAVITY_POINTS)
             length = float(selfish.point.theta @ selfish.point.theta)
+            bound = found.theorem_12.value
             yield {
                 "column": name,
                 "moved": name,
@@ -124,7 +125,7 @@ class CoordinationExperiment:
                 },
                 "alignment": found.alignment,
                 "steering": float(np.sum(problem.steered(selfish.point) ** 2)),
-                "theorem_12": found.theorem_12.value,
+                "theorem_12": bound if np.isfinite(bound) else np.nan,
                 "theorem_12_kind": found.theorem_12.kind,
                 "settled": best.converged,
             }
