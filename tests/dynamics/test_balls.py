@@ -23,7 +23,7 @@ def test_a_projection_is_inside_and_nearest(p, prices, boxed):
     if boxed:
         assert (nearest >= box[0]).all()
         assert (nearest <= box[1]).all()
-    for _ in range(100):
+    for _ in range(25):
         others = ball.project(2.0 * rng.normal(size=(60, 3)), *box)
         gap = ((points - nearest) * (others - nearest)).sum(axis=1)
         assert gap.max() <= 1e-10

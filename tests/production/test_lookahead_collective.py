@@ -27,8 +27,8 @@ ROOT = Path(__file__).parents[2]
 PAPER = sorted((ROOT / "conf" / "paper").glob("lookahead_figure_[234]*.yml"))
 NAMES = ("unused", "income", "age", "noise")
 SMALL = {
-    "figure_2": {"penalties": [0.0, 0.5], "max_steps": 15},
-    "figure_3": {"participation": [0.1, 0.6], "seeds": [0, 1], "max_steps": 15},
+    "figure_2": {"penalties": [0.1, 0.5], "max_steps": 8, "columns": ["income"]},
+    "figure_3": {"participation": [0.6], "seeds": [0, 1], "max_steps": 8, "columns": ["income"]},
     "figure_4": {"participation": [0.2, 0.5, 0.9], "strengths": [0.5], "trials": 2},
 }
 
@@ -36,8 +36,8 @@ SMALL = {
 @pytest.fixture(scope="module")
 def people() -> LookaheadTable:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 4))
-    y = (rng.random(300) < 1.0 / (1.0 + np.exp(-X @ [0.2, 1.0, -0.7, 0.4]))).astype(float)
+    X = rng.normal(size=(200, 4))
+    y = (rng.random(200) < 1.0 / (1.0 + np.exp(-X @ [0.2, 1.0, -0.7, 0.4]))).astype(float)
     return LookaheadTable(Crowd(X, y), NAMES, ("income", "noise"))
 
 

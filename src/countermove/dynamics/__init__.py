@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from countermove.dynamics.bilevel import Bilevel
     from countermove.dynamics.collective import Collective
     from countermove.dynamics.contraction import linearise
-    from countermove.dynamics.coordination import coordination
     from countermove.dynamics.crowd import Crowd
     from countermove.dynamics.learners import LogisticLearner, RidgeLearner
     from countermove.dynamics.level_k import LevelKPopulation
@@ -48,7 +47,6 @@ __all__ = [
     "TorchLearner",
     "TrainedLearner",
     "Utility",
-    "coordination",
     "linearise",
     "retrain_until_stable",
 ]
@@ -73,7 +71,6 @@ _HOMES = {
     "TorchLearner": "torch_learner",
     "TrainedLearner": "trained",
     "Utility": "utilities",
-    "coordination": "coordination",
     "linearise": "contraction",
     "retrain_until_stable": "retraining",
 }

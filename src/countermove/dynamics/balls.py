@@ -92,12 +92,16 @@ class Ball:
             The box, any shapes that broadcast to (n, k), with 0 inside; None: no bound.
         """
         actions = self._checked(actions)
-        low = -np.inf if lower is None else np.minimum(lower, 0.0)
-        high = np.inf if upper is None else np.maximum(upper, 0.0)
-        if (lower is not None and np.any(lower > 0.0)) or (
-            upper is not None and np.any(upper < 0.0)
-        ):
-            raise ParameterError("a box that meets a ball must hold 0, the choice to stay")
+        low = -np.inf if lower is None else np.asarray(lower)
+        high = np.inf if upper is None else np.asarray(upper)
+        outside = np.broadcast_to((low > high) | (low > 0.0) | (high < 0.0), actions.shape)
+        if outside.any():
+            rows = np.flatnonzero(outside.any(axis=1))
+            raise ParameterError(
+                "a box that meets a ball must hold 0, the choice to stay; not so for the people in "
+                f"rows {shown(rows)}",
+                rows=rows,
+            )
         if self.p == float("inf"):
             reach = self._radii(len(actions))[:, None] / self._prices(actions.shape[1])
             return np.clip(actions, np.maximum(low, -reach), np.minimum(high, reach))

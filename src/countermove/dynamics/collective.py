@@ -62,6 +62,8 @@ class Collective:
     rest
         A population of everybody who does *not* take part, answering the model selfishly; None:
         they stay as they are.
+    allow_constant
+        Whether a column that is the same for everybody may move.
     """
 
     base: Crowd
