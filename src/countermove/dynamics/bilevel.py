@@ -34,9 +34,9 @@ class Platform(ABC):
     def settle(self, crowd: Crowd, start: Floats | None = None) -> tuple[Floats, Crowd]:
         """Return the model and the whole crowd it is fitted to, whose first rows are ``crowd``."""
 
-    @abstractmethod
     def meet(self, crowd: Crowd, theta: Floats) -> Crowd:
-        """Return everybody the learner sees beside ``crowd`` while ``theta`` is deployed."""
+        """Return everybody the learner sees while ``theta`` is deployed: the crowd, unless said."""
+        return crowd
 
     @abstractmethod
     def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
@@ -52,10 +52,6 @@ class Fitted(Platform):
     def settle(self, crowd: Crowd, start: Floats | None = None) -> tuple[Floats, Crowd]:
         """Return the fitted model."""
         return self.learner.fit(crowd, start), crowd
-
-    def meet(self, crowd: Crowd, theta: Floats) -> Crowd:
-        """Return the crowd: nobody answers the model."""
-        return crowd
 
     def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
         r"""Return :math:`H^{-1} v`."""
@@ -210,7 +206,9 @@ class Bilevel:
         starts
             Starts in all; those after the first are drawn at random.
         tolerance
-            On the projected gradient per member.
+            On the largest entry of the projected gradient per member. With many members in balls of
+            p = 1 a few keep changing features long after the utility has settled: ask for 1e-2
+            there, or cap ``max_steps`` with ``strict=False``.
         max_steps
             Ascent steps per start.
         seed
