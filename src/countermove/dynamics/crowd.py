@@ -120,6 +120,9 @@ def checked_shares(shares: Sequence[float], n: int | None = None) -> Floats:
 
 
 def _refuse_infinite(values: Floats, what: str) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # One sum tells whether all are finite.
+            return
     finite = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
     if not finite.all():
         rows = np.flatnonzero(~finite)

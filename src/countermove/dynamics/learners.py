@@ -249,7 +249,8 @@ class LinearLearner(Learner):
 
         Rows lie along the memory, so that weighing them is one sweep per column.
         """
-        columns = np.ascontiguousarray(self.design(crowd.X).T)
+        columns = np.ones((crowd.d + self.intercept, crowd.n))
+        columns[: crowd.d] = crowd.X.T
         mass, ridge = crowd.mass, self._ridge(len(columns))
 
         def at(theta: Floats) -> Local:
@@ -289,7 +290,7 @@ class LogisticLearner(LinearLearner):
     name: ClassVar[str] = "logistic"
 
     def _loss(self, s: Floats, y: Floats) -> Floats:
-        return cast(Floats, np.logaddexp(0.0, s) - y * s)
+        return cast(Floats, np.log1p(np.exp(-np.abs(s))) + np.maximum(s, 0.0) - y * s)
 
     def _slopes(self, s: Floats, y: Floats) -> tuple[Floats, Floats]:
         chance = self.chances(s)

@@ -162,13 +162,17 @@ class LevelKPopulation(Population):
 
     def _places(self, score: Score, rows: NDArray[np.intp] | None = None) -> Floats:
         """Return where everybody, or some, end up in answer to a score."""
+        response, who = self.response, self.who
+        people = self.base.X if rows is None else self.base.X[rows]
+        if who is None:
+            chosen = response if rows is None else response.of_rows(rows)
+            return np.asarray(chosen.respond(score, people).x_new)
         among = np.arange(self.base.n) if rows is None else rows
-        movers = among if self.who is None else among[self.who[among]]
-        X = self.base.X.copy()
-        response = self.response if len(movers) == self.base.n else self.response.of_rows(movers)
-        if len(movers):
-            X[movers] = response.respond(score, self.base.X[movers]).x_new
-        return X if rows is None else X[rows]
+        movers = np.flatnonzero(who[among])
+        X = people.copy()
+        if movers.size:
+            X[movers] = response.of_rows(among[movers]).respond(score, people[movers]).x_new
+        return X
 
 
 def level_k_rate(shares: Shares, first: float) -> float:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from countermove.errors import CostError, ParameterError
-from countermove.response.base import OnFailure, Response, Responses, people
+from countermove.response.base import Floats, OnFailure, Response, Responses, people
 from countermove.response.failures import raise_not_finite
 from countermove.response.trade import slope_of
 from countermove.scores import Score
@@ -48,13 +49,7 @@ class GainResponse(Response):
         """Return where people move to; tensors carry gradients to score, ``X`` and cost."""
         if not isinstance(X, Tensor):
             with torch.no_grad():
-                found = self.respond(score, torch.from_numpy(people(X, score)))
-            return Responses(
-                found.x_new.numpy(),
-                found.cost.numpy(),
-                found.moved.numpy(),
-                found.converged.numpy(),
-            )
+                return self._respond_plainly(score, people(X, score))
         moves = self._moves(score, X)
         cost = self.cost.price(torch.zeros_like(moves), moves)
         moved = (moves.detach() != 0.0).any(dim=1)
@@ -69,23 +64,43 @@ class GainResponse(Response):
         """Return the score itself, unbounded: that is what these people want."""
         return after
 
+    def _respond_plainly(self, score: Score, rows: Floats) -> Responses[Floats]:
+        """Return the answer of rows without gradients; one move serves where nothing bounds it."""
+        wanted, bounded = self._wish(score, rows)
+        moves = self._within_bounds(wanted, torch.from_numpy(rows)) if bounded else wanted[None]
+        cost = self.cost.price(torch.zeros_like(moves), moves).numpy()
+        moved = (moves != 0.0).any(dim=1).numpy()
+        n = len(rows)
+        return Responses(
+            rows + moves.numpy(),
+            np.broadcast_to(cost, n).copy(),
+            np.broadcast_to(moved, n).copy(),
+            np.ones(n, dtype=bool),
+        )
+
     def _moves(self, score: Score, X: Tensor) -> Tensor:
-        rows = people(X, score)
-        raise_not_finite(rows, rows.sum(axis=1))
+        """Return everybody's move, shape (n, d)."""
+        wanted, bounded = self._wish(score, people(X, score))
+        return self._within_bounds(wanted, X) if bounded else wanted.expand(len(X), -1)
+
+    def _wish(self, score: Score, rows: Floats) -> tuple[Tensor, bool]:
+        """Return the move of people whom nothing bounds, shape (d,), and whether bounds matter."""
+        refuse_infinite(rows)
         plan = self.plan(score.n_features)
         if plan.actions.A is not None:
             raise ParameterError(
                 "GainResponse reads bounds, not constraints A δ + b ≥ 0; drop A and b"
             )
-        free = plan.movable(slope_of(score))
-        if not bool(torch.isfinite(free.detach()).all()):
+        slope = plan.movable(slope_of(score))
+        if not bool(torch.isfinite(slope.detach()).all()):
             raise ParameterError("the score's weights hold NaN or infinity")
         unbounded, _ = plan.facts(len(rows))
-        wanted = self._wanted(free, torch.from_numpy(plan.moving), unbounded)
-        if unbounded:
-            return wanted.expand(len(rows), -1)
-        plan.actions.box(rows)  # Refuses people without any allowed action, by row.
-        parts = plan.bounds(len(rows))
+        return self._wanted(slope, torch.from_numpy(plan.moving), unbounded), not unbounded
+
+    def _within_bounds(self, wanted: Tensor, X: Tensor) -> Tensor:
+        plan, n = self.plan(len(wanted)), len(X)
+        plan.actions.box(X.detach().numpy())  # Refuses people without any allowed action, by row.
+        parts = plan.bounds(n)
         lower, upper, low, high = map(
             torch.from_numpy, (parts.lower, parts.upper, parts.min_value, parts.max_value)
         )
@@ -109,3 +124,11 @@ class GainResponse(Response):
             f"costs, and for Mahalanobis costs where nothing bounds what moves; got {self.cost!r}"
             f"{'' if unbounded else ' with bounds'}"
         )
+
+
+def refuse_infinite(rows: Floats) -> None:
+    """Raise with the people whose features are not finite; one sum tells whether there are any."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum()):
+            return
+        raise_not_finite(rows, np.where(np.isfinite(rows).all(axis=1), 0.0, np.nan))
