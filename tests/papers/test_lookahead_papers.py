@@ -160,7 +160,14 @@ def test_corollary_1_needs_contraction(credit, young):
     assert resting.stable
     assert np.allclose(resting.theta, cycling.theta, atol=1e-4)
     half = LevelKPopulation(credit.crowd, response, {1: 0.5, 2: 0.5}, who=young)
-    assert retrain_until_stable(learner, half, rounds=60, theory=False).stable
+    calm = retrain_until_stable(learner, half, rounds=60, theory=False)
+    assert calm.stable
+    # It rests where level 1 would, too, if it could get there: -1.124, but .5 (-1.124 + 1.124^2).
+    leading = linearise(learner, first, calm.theta).radius
+    assert leading == pytest.approx(1.124, abs=2e-3)
+    again = learner.fit(first.answer(calm.theta, learner))
+    assert np.linalg.norm(again - calm.theta) < 1e-8
+    assert calm.measured.rate == pytest.approx(level_k_rate(half.shares, -leading), rel=0.02)
 
 
 def test_figure_5_under_the_right_names(credit):
