@@ -11,8 +11,10 @@ from countermove.dynamics import (
     RidgeLearner,
     linearise,
     retrain_until_stable,
+    settle,
 )
 from countermove.dynamics.contraction import measured, promise
+from countermove.errors import NotConvergedError
 
 LEARNER = LogisticLearner(penalty=0.05, penalise_intercept=True)
 
@@ -41,6 +43,18 @@ def test_the_measured_rate_is_the_spectral_radius(people, wishing):
     assert run.measured.rate == pytest.approx(
         linearise(LEARNER, population, run.theta).radius, rel=1e-2
     )
+
+
+def test_a_stable_model_is_found_also_where_retraining_leaves_it(people, wishing):
+    learner = LogisticLearner(penalty=0.002, penalise_intercept=True)
+    population = RespondingPopulation(people, wishing(40.0), people.X[:, 1] < 0.0)
+    cycling = retrain_until_stable(learner, population, rounds=100, theory=False)
+    assert not cycling.stable
+    theta = settle(learner, population, cycling.thetas[-2:].mean(axis=0))
+    assert np.linalg.norm(learner.fit(population.answer(theta, learner)) - theta) < 1e-9
+    assert linearise(learner, population, theta).radius > 1.0
+    with pytest.raises(NotConvergedError, match="no stable model found in 1 steps"):
+        settle(learner, population, cycling.theta, max_steps=1)
 
 
 def test_constants_of_a_setting_known_by_hand(people, wishing):

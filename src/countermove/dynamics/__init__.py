@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from countermove.dynamics.balls import Ball
     from countermove.dynamics.bilevel import Bilevel
     from countermove.dynamics.collective import Collective
-    from countermove.dynamics.contraction import linearise
+    from countermove.dynamics.contraction import linearise, settle
     from countermove.dynamics.crowd import Crowd
     from countermove.dynamics.learners import LogisticLearner, RidgeLearner
     from countermove.dynamics.level_k import LevelKPopulation
@@ -49,6 +49,7 @@ __all__ = [
     "Utility",
     "linearise",
     "retrain_until_stable",
+    "settle",
 ]
 
 _HOMES = {
@@ -73,6 +74,7 @@ _HOMES = {
     "Utility": "utilities",
     "linearise": "contraction",
     "retrain_until_stable": "retraining",
+    "settle": "contraction",
 }
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner, LinearLearner
 from countermove.dynamics.populations import Population
-from countermove.errors import ParameterError
+from countermove.errors import NotConvergedError, ParameterError
 
 Floats = NDArray[np.float64]
 
@@ -167,6 +167,48 @@ def linearise(
     matrix = -np.column_stack([learner.solve(theta, crowd, column) for column in mixed.T])
     radius = float(np.abs(np.linalg.eigvals(matrix)).max())
     return Linearisation(matrix, radius, float(np.linalg.norm(matrix, 2)))
+
+
+def settle(
+    learner: Learner,
+    population: Population,
+    start: Floats,
+    tolerance: float = 1e-10,
+    max_steps: int = 50,
+) -> Floats:
+    r"""Return a stable model, also one that retraining would leave: Newton's method on the gap.
+
+    .. math:: \theta \leftarrow \theta + (I - M)^{-1}\,(A(D(\theta)) - \theta)
+
+    with M the linearisation. It finds a stable model near the start, not every one.
+
+    Parameters
+    ----------
+    learner, population
+        Who trains, and whom it meets.
+    start
+        Where to begin, shape (p,).
+    tolerance
+        Ends where a fit moves the model by at most this.
+    max_steps
+        Steps before it is given up.
+
+    Raises
+    ------
+    NotConvergedError
+        If no stable model is found.
+    """
+    theta = np.array(start, dtype=np.float64)
+    for _ in range(max_steps):
+        gap = learner.fit(population.answer(theta, learner), start=theta) - theta
+        if np.linalg.norm(gap) <= tolerance:
+            return theta
+        matrix = linearise(learner, population, theta).matrix
+        theta = theta + np.linalg.solve(np.eye(len(theta)) - matrix, gap)
+    raise NotConvergedError(
+        f"no stable model found in {max_steps} steps: a fit still moves the last one by "
+        f"{np.linalg.norm(gap):.2g} (tolerance {tolerance:.2g}); try another start"
+    )
 
 
 def promise(learner: Learner, population: Population, thetas: Floats) -> Promise:

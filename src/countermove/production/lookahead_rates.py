@@ -1,8 +1,8 @@
 r"""Theorem 3 where it can be seen: only part of the people respond, so the model itself moves.
 
-With everybody moving alike the intercept absorbs the move and one round is enough. With
-only some of them answering, retraining contracts by :math:`|\sum_k \alpha_k \rho^k|` a round,
-:math:`\rho` the rate of level 1 alone; the stable model is one for all mixtures without level 0.
+Where everybody moves alike the intercept absorbs it in one round. Else retraining contracts by
+:math:`|\sum_k \alpha_k \rho^k|` a round, :math:`\rho` the leading eigenvalue of level 1, and the
+stable model is one for all mixtures without level 0.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove.dynamics.contraction import linearise, promise
+from countermove.dynamics.contraction import linearise, promise, settle
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.level_k import LevelKPopulation, level_k_rate
+from countermove.dynamics.level_k import LevelKPopulation
 from countermove.dynamics.retraining import Retraining, retrain_until_stable
 from countermove.production.lookahead import (
     accuracy,
@@ -66,10 +66,11 @@ class RatesExperiment:
     def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
         """Return one row per strength and mixture; nothing is drawn.
 
-        ``measured``: the last ratio of gaps; ``radius``: spectral radius of retraining at the
-        stable model; ``predicted``: Theorem 3's sum with the measured rate of level 1, where
-        that is stable and nobody is of level 0; ``distance``: of the last model from that of
-        level 1; ``holds``: Theorem 3's condition.
+        ``measured``: the last ratio of gaps; ``radius``: spectral radius of retraining where it
+        came to rest; ``predicted``: Theorem 3's sum with the eigenvalues of level 1 at its stable
+        model, above 1 where retraining leaves it, none with people of level 0, whose stable model
+        is another; ``distance``: of the last model from level 1's stable one; ``holds``: Theorem
+        3's condition.
         """
         return pd.DataFrame(
             [
@@ -86,16 +87,16 @@ class RatesExperiment:
     def _rows(self, people: LookaheadTable, strength: float) -> Iterator[dict[str, Any]]:
         learner = platform(people, "exact", self.penalty, self.penalise_intercept)
         alone = self._population(people, strength, {1: 1.0})
-        first = self._run(learner, alone)
-        holds = promise(learner, alone, first.thetas).holds
-        rho = first.measured.signed
+        walked = self._run(learner, alone).thetas
+        holds = promise(learner, alone, walked).holds
+        # Where level 1 alternates, its stable model lies between the last two.
+        home = settle(learner, alone, walked[-2:].mean(axis=0))
+        values = np.linalg.eigvals(linearise(learner, alone, home).matrix)
         for shares in self.mixtures:
             population = self._population(people, strength, shares)
             run = self._run(learner, population)
-            predicted = None
-            # People of level 0 move the stable model, and the rate of level 1 is another there.
-            if first.stable and rho is not None and not shares.get(0):
-                predicted = abs(level_k_rate(shares, rho))
+            sums = [sum(share * value**k for k, share in shares.items() if k) for value in values]
+            predicted = None if shares.get(0) else float(np.abs(sums).max())
             scores = learner.scores(run.theta, people.crowd.X)
             yield {
                 "mixture": share_words(shares),
@@ -104,7 +105,7 @@ class RatesExperiment:
                 "measured": run.measured.rate,
                 "predicted": predicted,
                 "radius": linearise(learner, population, run.theta).radius if run.stable else None,
-                "distance": float(np.linalg.norm(run.theta - first.theta)),
+                "distance": float(np.linalg.norm(run.theta - home)),
                 "risk": float(run.risks[-1]),
                 "accuracy_before": accuracy(scores, people.crowd.y),
                 "holds": holds,

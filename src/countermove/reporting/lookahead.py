@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from countermove.reporting.lookahead_collective import COLLECTIVE_DRAWN
@@ -29,7 +30,7 @@ def lookahead_figure(kind: str, cells: pd.DataFrame, means: pd.DataFrame, title:
     return (
         DRAWN[kind](cells, means)
         .update_layout(
-            title=title.replace("_", " ").capitalize(),
+            title=title.replace("_", " ").capitalize().replace("Lookahead", "Look-ahead"),
             template="plotly_white",
             legend={"orientation": "h", "y": -0.2},
         )
@@ -40,7 +41,7 @@ def lookahead_page(figure: Figure, means: pd.DataFrame) -> str:
     """Return a page with the figure and the table under it; small numbers keep their digits."""
     shown = means.copy()
     for column in shown.select_dtypes("float"):
-        shown[column] = [f"{value:.4g}" for value in shown[column]]
+        shown[column] = ["" if isnan(value) else f"{value:.4g}" for value in shown[column]]
     return experiment_page(figure, shown)
 
 
@@ -71,13 +72,18 @@ def _figure_1(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     figure = Figure()
     for (mixture, part), colour in _coloured(means[means["gap_scaled"] > 0.0], "mixture"):
         line = _line(part["round"], part["gap_scaled"], str(mixture), colour)
-        line.error_y = {"array": part["gap_scaled_sd"].fillna(0.0).tolist(), "thickness": 1}
+        spread = part["gap_scaled_sd"].fillna(0.0)
+        # A logarithmic axis has no room for a mean less its deviation where that is below 0.
+        below = spread.clip(upper=0.9 * part["gap_scaled"])
+        line.error_y = {
+            "array": spread.tolist(), "arrayminus": below.tolist(), "symmetric": False,
+            "thickness": 1,
+        }  # fmt: skip
         figure.add_trace(line)
     figure.update_yaxes(
-        type="log", exponentformat="power",
-        title="gap between models, over the first model's length on what people change",
+        type="log", exponentformat="power", title="gap over length of the first model",
     )  # fmt: skip
-    return figure.update_xaxes(title="round")
+    return figure.update_xaxes(title="round").update_layout(height=600)
 
 
 def _theorem_3(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
@@ -95,7 +101,7 @@ def _theorem_3(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
         where = part["mixture"].tolist()
         for name, label, colour in (
             ("measured", "above: last ratio of gaps", DARK),
-            ("predicted", "predicted from level 1 (Theorem 3)", OTHER),
+            ("predicted", "predicted from level 1 (above 1: unstable)", OTHER),
             ("radius", "spectral radius at the stable model", RIGHT),
         ):
             bar = Bar(
@@ -104,7 +110,8 @@ def _theorem_3(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
             )  # fmt: skip
             figure.add_trace(bar, row=1, col=column)
         apart = Bar(
-            x=where, y=_numbers(part["distance"]), name="below: distance from level 1's last model",
+            x=where, y=_numbers(part["distance"]),
+            name="below: distance from level 1's stable model",
             legendgroup="apart", showlegend=column == 1, marker_color=PUBLISHED,
             hovertext=part["status"].tolist(),
         )  # fmt: skip
@@ -163,7 +170,7 @@ def _line(x: pd.Series, y: pd.Series, label: str, colour: str) -> Any:
 
 
 def _numbers(values: pd.Series) -> list[float | None]:
-    return [None if value != value else float(value) for value in values.astype(float)]
+    return [None if isnan(value) else float(value) for value in values.astype(float)]
 
 
 DRAWN: dict[str, Callable[[pd.DataFrame, pd.DataFrame], Figure]] = {
