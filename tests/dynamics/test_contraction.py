@@ -14,6 +14,7 @@ from countermove.dynamics import (
     settle,
 )
 from countermove.dynamics.contraction import measured, promise
+from countermove.dynamics.populations import Population
 from countermove.errors import NotConvergedError
 
 LEARNER = LogisticLearner(penalty=0.05, penalise_intercept=True)
@@ -72,6 +73,25 @@ def test_constants_of_a_setting_known_by_hand(people, wishing):
     assert found.smoothness == pytest.approx(max(slopes), rel=1e-8)
     assert found.strong_convexity == 3.0
     assert found.rate == pytest.approx(0.4 * max(slopes) / 3.0, rel=1e-8)
+
+
+class Following(Population):
+    """People whose labels follow the model."""
+
+    def __init__(self, base):
+        self.base = base
+
+    def answer(self, theta, learner):
+        return self.base.moved(y=self.base.y + 0.3 * (learner.design(self.base.X) @ theta))
+
+
+def test_labels_that_follow_the_model_count(people):
+    """The label moves by 0.3 (x, 1) per unit of model, a ridge gradient by 2 (x, 1) per label."""
+    learner, theta = RidgeLearner(penalty=3.0, penalise_intercept=True), np.zeros(4)
+    found = promise(learner, Following(people), np.array([theta]))
+    lengths = np.linalg.norm(learner.design(people.X), axis=1)
+    assert found.sensitivity == pytest.approx(0.3 * lengths.mean(), rel=1e-8)
+    assert found.smoothness == pytest.approx(2.0 * lengths.max(), rel=1e-8)
 
 
 def test_rounding_is_no_rate():

@@ -190,3 +190,7 @@ def test_levels_nobody_can_have_are_refused(people, wishing):
         LevelKPopulation(people, wishing(1.0), {1: 1.0}, levels=levels[:5])
     with pytest.raises(DataError, match="who answers"):
         LevelKPopulation(people, wishing(1.0), {1: 1.0}, who=levels[:5] > 0)
+    with pytest.raises(DataError, match="positions below 300"):
+        LevelKPopulation(people, wishing(1.0), {2: 1.0}, believed_rows=[0, 300])
+    with pytest.raises(DataError, match="at least one position"):
+        LevelKPopulation(people, wishing(1.0), {2: 1.0}, believed_rows=np.zeros(300, dtype=bool))

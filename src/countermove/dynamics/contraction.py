@@ -77,8 +77,8 @@ class Promise:
     ----------
     sensitivity
         :math:`\epsilon`: how far people of the first level move on average per unit of the
-        model, the largest seen (a lower estimate of the theorem's supremum). Label changes are
-        not counted.
+        model, the largest seen (a lower estimate of the theorem's supremum). Labels count as one
+        more column.
     smoothness
         :math:`\beta`: the largest change of a person's gradient per unit of move, over the
         columns that people move and the models seen (again a lower estimate).
@@ -239,10 +239,12 @@ def _sensitivity(
     Wasserstein distance. Near the last model the bound is the mean norm of everybody's Jacobian.
     """
     theta = thetas[-1]
-    ups = [
-        population.answer(theta + e, learner).X - population.answer(theta - e, learner).X
-        for e in DIFFERENCE * np.eye(len(theta))
-    ]
+
+    def places(model: Floats) -> Floats:
+        crowd = population.answer(model, learner)
+        return np.column_stack([crowd.X, crowd.y])
+
+    ups = [places(theta + e) - places(theta - e) for e in DIFFERENCE * np.eye(len(theta))]
     jacobian = np.stack(ups, axis=-1) / (2.0 * DIFFERENCE)
     moving = np.flatnonzero(np.abs(jacobian).max(axis=(0, 2)) > 0.0)
     if not moving.size:
@@ -251,17 +253,16 @@ def _sensitivity(
     largest = float(mass @ np.linalg.norm(jacobian[:, moving], 2, axis=(1, 2)))
     apart = float(np.linalg.norm(thetas[0] - theta))
     if apart > NOISE:
-        before, after = (population.answer(model, learner).X for model in (thetas[0], theta))
-        largest = max(largest, float(mass @ np.linalg.norm(after - before, axis=1)) / apart)
+        moved = np.linalg.norm(places(theta) - places(thetas[0]), axis=1)
+        largest = max(largest, float(mass @ moved) / apart)
     return largest, moving
 
 
 def _smoothness(learner: Learner, crowd: Crowd, theta: Floats, moving: NDArray[np.intp]) -> float:
-    r"""Return the largest :math:`|\partial_x \nabla_\theta \ell(z_i, \theta)|` over people."""
+    r"""Return the largest :math:`|\partial_z \nabla_\theta \ell(z_i, \theta)|` over people."""
     if not moving.size:
         return 0.0
     counted = crowd.mass > 0.0
-    mixed = np.stack(
-        [learner.pull(theta, crowd, v)[0][:, moving][counted] for v in np.eye(len(theta))], axis=1
-    )
+    pulled = [np.column_stack(learner.pull(theta, crowd, v)) for v in np.eye(len(theta))]
+    mixed = np.stack([part[:, moving][counted] for part in pulled], axis=1)
     return float((np.linalg.norm(mixed, 2, axis=(1, 2)) / crowd.mass[counted]).max())

@@ -79,7 +79,12 @@ class LevelKPopulation(Population):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", _by_level(self.shares))
+        if self.who is not None:
+            object.__setattr__(self, "who", np.asarray(self.who, dtype=np.bool_))
         RespondingPopulation(self.base, self.response, self.who)
+        if self.believed_rows is not None:
+            rows = _checked_rows(self.believed_rows, self.base.n)
+            object.__setattr__(self, "believed_rows", rows)
         if self.levels is not None:
             object.__setattr__(self, "levels", _checked_levels(self.levels, self.base.n, self.top))
 
@@ -218,3 +223,13 @@ def _checked_levels(levels: Any, n: int, top: int) -> Levels:
             rows=wrong,
         )
     return found.astype(np.int64)
+
+
+def _checked_rows(rows: Any, n: int) -> NDArray[np.intp]:
+    try:
+        found: NDArray[np.intp] = np.arange(n)[np.asarray(rows)]
+    except IndexError as error:
+        raise DataError(f"the rows people imagine are positions below {n}: {error}") from error
+    if found.ndim != 1 or not found.size:
+        raise DataError("the rows people imagine are a list of at least one position")
+    return found
