@@ -31,6 +31,14 @@ REMEMBERED = 4
 
 
 @dataclass(frozen=True, eq=False)
+class _Chain:
+    """The models that levels 1 … K answer, and everybody's place at levels 1 … K - 1."""
+
+    scores: list[Score]
+    places: list[Floats]
+
+
+@dataclass(frozen=True, eq=False)
 class LevelKPopulation(Population):
     r"""A mixture of people who think k = 0 … K steps ahead (Section 3 of the look-ahead paper).
 
@@ -75,7 +83,7 @@ class LevelKPopulation(Population):
     levels: Levels | None = None
     believed_learner: Learner | None = None
     believed_rows: NDArray[np.intp] | None = None
-    _chains: dict[Any, list[Score]] = field(default_factory=dict, init=False, repr=False)
+    _chains: dict[Any, _Chain] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", _by_level(self.shares))
@@ -115,18 +123,16 @@ class LevelKPopulation(Population):
 
     def answer(self, theta: Floats, learner: Learner) -> Crowd:
         """Return everybody where their level takes them."""
-        chain = self.foreseen(theta, learner)
+        chain = self._chain(theta, learner)
         if self.levels is None:
             present = [k for k, share in enumerate(self.shares) if share]
-            answers = [
-                self.base.moved(self._places(chain[k - 1])) if k else self.base for k in present
-            ]
+            answers = [self.base.moved(self._level(k, chain)) if k else self.base for k in present]
             return mixture(answers, [float(self.shares[k]) for k in present])
         X = self.base.X.copy()
         for k in range(1, self.top + 1):
             rows = np.flatnonzero(self.levels == k)
             if rows.size:
-                X[rows] = self._places(chain[k - 1], rows)
+                X[rows] = self._level(k, chain, rows)
         return self.base.moved(X)
 
     def foreseen(self, theta: Floats, learner: Learner) -> list[Score]:
@@ -134,12 +140,7 @@ class LevelKPopulation(Population):
 
         Each hypothetical model is fitted once per deployed model, and kept for the next ask.
         """
-        key = (np.asarray(theta).tobytes(), learner)
-        if key not in self._chains:
-            while len(self._chains) >= REMEMBERED:
-                self._chains.pop(next(iter(self._chains)))
-            self._chains[key] = self._look_ahead(theta, learner)
-        return self._chains[key]
+        return self._chain(theta, learner).scores
 
     @property
     def first_level(self) -> Population:
@@ -154,16 +155,32 @@ class LevelKPopulation(Population):
         """Return the same people mixed otherwise, without levels of their own."""
         return replace(self, shares=shares, levels=None)
 
-    def _look_ahead(self, theta: Floats, learner: Learner) -> list[Score]:
+    def _chain(self, theta: Floats, learner: Learner) -> _Chain:
+        key = (np.asarray(theta).tobytes(), learner)
+        if key not in self._chains:
+            while len(self._chains) >= REMEMBERED:
+                self._chains.pop(next(iter(self._chains)))
+            self._chains[key] = self._look_ahead(theta, learner)
+        return self._chains[key]
+
+    def _look_ahead(self, theta: Floats, learner: Learner) -> _Chain:
         believed = learner if self.believed_learner is None else self.believed_learner
         rows = self.believed_rows
         imagined = self.base if rows is None else self.base.of_rows(rows)
-        chain, start = [learner.score(theta)], theta if believed is learner else None
+        scores, start = [learner.score(theta)], theta if believed is learner else None
+        places = []
         for _ in range(2, self.top + 1):
-            hypothetical = imagined.moved(self._places(chain[-1], rows))
-            start = believed.fit(hypothetical, start=start)
-            chain.append(believed.score(start))
-        return chain
+            places.append(self._places(scores[-1], rows))
+            start = believed.fit(imagined.moved(places[-1]), start=start)
+            scores.append(believed.score(start))
+        return _Chain(scores, places if rows is None else [])
+
+    def _level(self, k: int, chain: _Chain, rows: NDArray[np.intp] | None = None) -> Floats:
+        """Return where level k takes everybody, or some; what was imagined is not asked twice."""
+        if k <= len(chain.places):
+            known = chain.places[k - 1]
+            return known if rows is None else known[rows]
+        return self._places(chain.scores[k - 1], rows)
 
     def _places(self, score: Score, rows: NDArray[np.intp] | None = None) -> Floats:
         """Return where everybody, or some, end up in answer to a score."""
