@@ -254,7 +254,7 @@ class LinearLearner(Learner):
         mass, ridge = crowd.mass, self._ridge(len(columns))
 
         def at(theta: Floats) -> Local:
-            loss, first, second = self._curve(theta @ columns, crowd.y)
+            losses, first, second = self._curve(theta @ columns, crowd.y)
 
             def gradient() -> Floats:
                 found: Floats = columns @ (mass * first) + ridge * theta
@@ -265,13 +265,16 @@ class LinearLearner(Learner):
                 found: Floats = weighed @ weighed.T + np.diag(ridge)
                 return found
 
-            return Local(float(mass @ loss) + 0.5 * float(ridge @ theta**2), gradient, hessian)
+            def risk() -> float:
+                return float(mass @ losses()) + 0.5 * float(ridge @ theta**2)
+
+            return Local(risk, gradient, hessian)
 
         return at
 
-    def _curve(self, s: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the loss of scores and its first two derivatives."""
-        return (self._loss(s, y), *self._slopes(s, y))
+    def _curve(self, s: Floats, y: Floats) -> tuple[Callable[[], Floats], Floats, Floats]:
+        """Return the loss of scores, on demand, and its first two derivatives."""
+        return (lambda: self._loss(s, y), *self._slopes(s, y))
 
     def _bias(self, theta: Floats) -> float:
         return float(theta[-1]) if self.intercept else 0.0
@@ -296,12 +299,15 @@ class LogisticLearner(LinearLearner):
         chance = self.chances(s)
         return chance - y, chance * (1.0 - chance)
 
-    def _curve(self, s: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    def _curve(self, s: Floats, y: Floats) -> tuple[Callable[[], Floats], Floats, Floats]:
         # One exponential serves the loss and its slopes, without overflow.
         small = np.exp(-np.abs(s))
         chance = np.where(s >= 0.0, 1.0, small) / (1.0 + small)
-        loss = np.log1p(small) + np.maximum(s, 0.0) - y * s
-        return loss, chance - y, chance * (1.0 - chance)
+
+        def losses() -> Floats:
+            return cast(Floats, np.log1p(small) + np.maximum(s, 0.0) - y * s)
+
+        return losses, chance - y, chance * (1.0 - chance)
 
     def _label_slopes(self, s: Floats, y: Floats) -> tuple[Floats, Floats]:
         return -s, np.full_like(s, -1.0)

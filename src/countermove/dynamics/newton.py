@@ -26,9 +26,9 @@ HALVINGS = 60
 
 @dataclass(frozen=True)
 class Local:
-    """A risk at one point, and on demand its gradient (p,) and Hessian (p, p) there."""
+    """On demand a risk at one point, its gradient (p,) and its Hessian (p, p)."""
 
-    risk: float
+    risk: Callable[[], float]
     gradient: Callable[[], Floats]
     hessian: Callable[[], Floats]
 
@@ -60,7 +60,7 @@ def newton(
         If the Hessian is singular.
     """
     theta = np.array(start, dtype=np.float64)
-    here, hessian, last, before = at(theta), None, np.inf, np.inf
+    here, risk, hessian, last, before = at(theta), None, None, np.inf, np.inf
     for _ in range(max_steps):
         gradient = here.gradient()
         worst = float(np.abs(gradient).max())
@@ -75,7 +75,8 @@ def newton(
             # The step is at hand, and takes the model to rounding.
             return theta - step
         before = worst
-        theta, here = _descend(at, theta, here, step, float(gradient @ step), name)
+        risk = here.risk() if risk is None else risk
+        theta, here, risk = _descend(at, theta, risk, step, float(gradient @ step), name)
     raise NotConvergedError(
         f"the {name} learner's gradient is still {worst:.2g} after "
         f"{max_steps} Newton steps (tolerance {tolerance:.2g}): the classes may be "
@@ -102,18 +103,19 @@ def solve_definite(matrix: Floats, v: Floats) -> Floats:
 def _descend(
     at: Callable[[Floats], Local],
     theta: Floats,
-    here: Local,
+    risk: float,
     step: Floats,
     decrement: float,
     name: str,
-) -> tuple[Floats, Local]:
+) -> tuple[Floats, Local, float]:
     """Take the longest of the halved steps that does not raise the risk beyond rounding."""
-    rounding = 4.0 * np.finfo(np.float64).eps * max(1.0, abs(here.risk))
+    rounding = 4.0 * np.finfo(np.float64).eps * max(1.0, abs(risk))
     share = 1.0
     for _ in range(HALVINGS):
         point = theta - share * step
         there = at(point)
-        if there.risk <= here.risk - 1e-4 * share * decrement + rounding:
-            return point, there
+        risk_there = there.risk()
+        if risk_there <= risk - 1e-4 * share * decrement + rounding:
+            return point, there, risk_there
         share /= 2.0
-    raise NotConvergedError(f"no step lowers the {name} learner's risk of {here.risk:.6g}")
+    raise NotConvergedError(f"no step lowers the {name} learner's risk of {risk:.6g}")

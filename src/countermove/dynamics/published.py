@@ -48,9 +48,9 @@ class PublishedDescent(LogisticLearner):
         longest = 1.0 / (0.25 * float(mass @ (columns**2).sum(axis=0)) + self.penalty)
 
         def local(theta: Floats) -> tuple[float, Floats]:
-            loss, first, _ = self._curve(theta @ columns, crowd.y)
+            losses, first, _ = self._curve(theta @ columns, crowd.y)
             size = float(np.sqrt((ridge > 0.0) @ theta**2))
-            return float(mass @ loss) + 0.5 * self.penalty * size, mass * first
+            return float(mass @ losses()) + 0.5 * self.penalty * size, mass * first
 
         theta, step = np.zeros(len(columns)), longest
         before, weighed = local(theta)

@@ -125,7 +125,7 @@ class ProximalRiskMinimisation(Update):
         def at(theta: Floats) -> Local:
             plain, away = risk(theta), theta - now.theta
             return Local(
-                plain.risk + self.strength * float(away @ away),
+                lambda: plain.risk() + self.strength * float(away @ away),
                 lambda: plain.gradient() + ridge * away,
                 lambda: plain.hessian() + ridge * np.eye(len(theta)),
             )

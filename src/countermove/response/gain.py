@@ -69,12 +69,14 @@ class GainResponse(Response):
         wanted, bounded = self._wish(score, rows)
         moves = self._within_bounds(wanted, torch.from_numpy(rows)) if bounded else wanted[None]
         cost = self.cost.price(torch.zeros_like(moves), moves).numpy()
-        moved = (moves != 0.0).any(dim=1).numpy()
-        n = len(rows)
+        action, n = moves.numpy(), len(rows)
+        x_new = rows.copy()
+        for j in np.flatnonzero(action.any(axis=0)):
+            x_new[:, j] += action[:, j]
         return Responses(
-            rows + moves.numpy(),
+            x_new,
             np.broadcast_to(cost, n).copy(),
-            np.broadcast_to(moved, n).copy(),
+            np.broadcast_to(action.any(axis=1), n).copy(),
             np.ones(n, dtype=bool),
         )
 
