@@ -126,12 +126,14 @@ class LevelKPopulation(Population):
         chain = self._chain(theta, learner)
         if self.levels is None:
             present = [k for k, share in enumerate(self.shares) if share]
-            answers = [self.base.moved(self._level(k, chain)) if k else self.base for k in present]
+            answers = [self.base.moved(self._level(k, chain)) for k in present]
             return mixture(answers, [float(self.shares[k]) for k in present])
-        X = self.base.X.copy()
-        for k in range(1, self.top + 1):
+        # Everybody starts where the most common level takes them; the others are put right.
+        common = int(np.argmax(np.bincount(self.levels)))
+        X = self._level(common, chain).copy()
+        for k in range(self.top + 1):
             rows = np.flatnonzero(self.levels == k)
-            if rows.size:
+            if k != common and rows.size:
                 X[rows] = self._level(k, chain, rows)
         return self.base.moved(X)
 
@@ -178,7 +180,7 @@ class LevelKPopulation(Population):
     def _level(self, k: int, chain: _Chain, rows: NDArray[np.intp] | None = None) -> Floats:
         """Return where level k takes everybody, or some; what was imagined is not asked twice."""
         if k <= len(chain.places):
-            known = chain.places[k - 1]
+            known = chain.places[k - 1] if k else self.base.X
             return known if rows is None else known[rows]
         return self._places(chain.scores[k - 1], rows)
 
