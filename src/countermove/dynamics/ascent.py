@@ -23,6 +23,8 @@ ENOUGH = 1e-4
 """Share of the promised climb a step must keep."""
 SHORTEST, LONGEST = 1e-12, 1e12
 """Limits of the spectral step length."""
+ROUNDING = 1e-10
+"""Values that differ by less than this share are the same."""
 HALVINGS = 50
 STRIDE = 10.0
 """A step moves no entry farther than this many times one more than the largest entry."""
@@ -45,9 +47,10 @@ S = TypeVar("S", bound=State)
 
 @dataclass(frozen=True, eq=False)
 class Ascent(Generic[S]):
-    """How a search went: its best state, and values and residuals after each step."""
+    """How a search went: its best state with its residual, values and residuals after each step."""
 
     state: S
+    residual: float
     converged: bool
     values: tuple[float, ...]
     residuals: tuple[float, ...]
@@ -87,9 +90,7 @@ def ascend(
     values, residuals = [state.value], [_residual(state, slope, project)]
     recent, best = deque([state.value], REMEMBERED), (state, residuals[0])
     while residuals[-1] > tolerance and len(values) <= max_steps:
-        reach = STRIDE * (1.0 + float(np.abs(state.eta).max()))
-        length = min(length, reach / max(float(np.abs(slope).max()), np.finfo(np.float64).tiny))
-        direction = project(state.eta + length * slope) - state.eta
+        direction = project(state.eta + within_reach(length, state.eta, slope) * slope) - state.eta
         promised = float(np.sum(metric * slope * direction))
         there = _search(at, state, direction, promised, min(recent))
         if there is None:
@@ -102,10 +103,16 @@ def ascend(
         recent.append(state.value)
         best = max(best, (state, residuals[-1]), key=lambda pair: pair[0].value)
     # The last state is the stationary one; an earlier one may lie a rounding above it.
-    if residuals[-1] <= tolerance:
+    rounding = ROUNDING * (1.0 + abs(best[0].value))
+    if residuals[-1] <= tolerance and state.value >= best[0].value - rounding:
         best = (state, residuals[-1])
-    residuals[-1] = best[1]
-    return Ascent(best[0], best[1] <= tolerance, tuple(values), tuple(residuals))
+    return Ascent(*best, best[1] <= tolerance, tuple(values), tuple(residuals))
+
+
+def within_reach(length: float, eta: Floats, slope: Floats, reach: float | None = None) -> float:
+    """Return a length that moves no entry farther than ``reach``; None: a few times its size."""
+    farthest = STRIDE * (1.0 + float(np.abs(eta).max())) if reach is None else reach
+    return min(length, farthest / max(float(np.abs(slope).max()), np.finfo(np.float64).tiny))
 
 
 def _search(

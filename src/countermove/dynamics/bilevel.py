@@ -234,17 +234,13 @@ class Bilevel:
         best = max(ascents, key=lambda ascent: ascent.state.value)
         if strict and not best.converged:
             raise NotConvergedError(
-                f"the best strategy's projected gradient is still {best.residuals[-1]:.2g} after "
+                f"the best strategy's projected gradient is still {best.residual:.2g} after "
                 f"{len(best.values) - 1} steps (tolerance {tolerance:.2g}); allow more steps or a "
                 "larger tolerance, or take what was found with strict=False"
             )
+        ends = tuple(ascent.state.value for ascent in ascents)
         return Solution(
-            point=best.state,
-            converged=best.converged,
-            residual=best.residuals[-1],
-            values=best.values,
-            residuals=best.residuals,
-            start_values=tuple(ascent.state.value for ascent in ascents),
+            best.state, best.converged, best.residual, best.values, best.residuals, ends
         )
 
     def _ascend(self, eta: Floats, tolerance: float, max_steps: int) -> Ascent[Point]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove.dynamics.ascent import REMEMBERED, STRIDE, spectral_length
+from countermove.dynamics.ascent import REMEMBERED, spectral_length, within_reach
 from countermove.dynamics.bilevel import Bilevel, Point
 from countermove.errors import NotConvergedError
 
@@ -110,8 +110,7 @@ def _round(
 ) -> tuple[Point, Floats]:
     """Let everybody climb and the learner refit; shorter if that leaves them less content."""
     space = problem.space
-    reach = STRIDE * (1.0 + float(np.abs(point.eta).max())) if stride is None else stride
-    length = min(length, reach / max(float(np.abs(slope).max()), np.finfo(np.float64).tiny))
+    length = within_reach(length, point.eta, slope, stride)
     direction = space.project(point.eta + length * slope) - point.eta
     for halving in range(HALVINGS):
         after = problem.at(point.eta + 0.5**halving * direction, point.theta)
