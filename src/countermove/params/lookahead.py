@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from countermove.params.base import Parameters
+from countermove.params.lookahead_collective import (
+    CoordinationParameters,
+    ScalingParameters,
+    SizeParameters,
+)
 from countermove.params.people import Positive
 from countermove.params.sweep import Count
 from countermove.params.transfer_experiments import NotNegative, Seeds
@@ -104,7 +109,13 @@ class ImportanceParameters(Parameters):
 
 
 ExperimentParameters = Annotated[
-    RetrainingParameters | RatesParameters | BeliefsParameters | ImportanceParameters,
+    RetrainingParameters
+    | RatesParameters
+    | BeliefsParameters
+    | ImportanceParameters
+    | CoordinationParameters
+    | SizeParameters
+    | ScalingParameters,
     Field(discriminator="kind"),
 ]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from countermove.reporting.lookahead_collective import COLLECTIVE_DRAWN
 from countermove.reporting.transfer_experiments import (
     AGAIN,
     DARK,
@@ -177,5 +178,6 @@ DRAWN: dict[str, Callable[[pd.DataFrame, pd.DataFrame], Figure]] = {
     "theorem_3": _theorem_3,
     "beliefs": _beliefs,
     "figure_5": _figure_5,
+    **COLLECTIVE_DRAWN,
 }
-"""By kind of experiment; other figures join here."""
+"""By kind of experiment."""
