@@ -79,16 +79,18 @@ class RawTableDataset(AbstractDataset[None, pd.DataFrame]):
 
 
 class TablesDataset(AbstractDataset[None, Any]):
-    """Every table by name, read and cleaned when it is asked for."""
+    """Every table by name, read when it is asked for, and cleaned unless ``cleaned`` is false."""
 
     def __init__(
         self,
         folder: dict[str, str],
         schemas: dict[str, str],
+        cleaned: bool = True,
         metadata: dict[str, Any] | None = None,
     ) -> None:
         self._folder = Path(folder["path"])
         self._schemas = Path(schemas["path"])
+        self._cleaned = cleaned
         self.metadata = metadata
 
     def load(self) -> Callable[..., tuple[pd.DataFrame, Schema]]:
@@ -109,10 +111,15 @@ class TablesDataset(AbstractDataset[None, Any]):
             from countermove.data.sequences import with_steps
 
             schema = with_steps(schema, steps)
-        return clean(read_raw(name, self._folder, schema), schema), schema
+        raw = read_raw(name, self._folder, schema)
+        return clean(raw, schema) if self._cleaned else raw, schema
 
     def _describe(self) -> dict[str, Any]:
-        return {"folder": str(self._folder), "schemas": str(self._schemas)}
+        return {
+            "folder": str(self._folder),
+            "schemas": str(self._schemas),
+            "cleaned": self._cleaned,
+        }
 
 
 class MatchesSchema:

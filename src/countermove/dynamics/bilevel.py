@@ -1,0 +1,246 @@
+r"""The one engine of everyone who acts *through* the retraining.
+
+.. math:: \max_\eta \; U(\eta) = f(D_\eta, \theta_\eta) - C(\eta), \qquad
+          \nabla_\theta\,\mathrm{risk}(\theta_\eta, D_\eta) = 0
+
+Differentiating the learner's condition gives the gradient; nothing is unrolled.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.dynamics.ascent import Ascent, ascend
+from countermove.dynamics.crowd import Crowd
+from countermove.dynamics.learners import Learner
+from countermove.dynamics.spaces import Space
+from countermove.dynamics.utilities import Utility
+from countermove.errors import NotConvergedError, ParameterError
+from countermove.randomness import generator
+
+Floats = NDArray[np.float64]
+
+
+class Platform(ABC):
+    """What a crowd's data leads to: a model, and how it yields to a change of the data."""
+
+    learner: Learner
+
+    @abstractmethod
+    def settle(self, crowd: Crowd, start: Floats | None = None) -> tuple[Floats, Crowd]:
+        """Return the model and the whole crowd it is fitted to, whose first rows are ``crowd``."""
+
+    @abstractmethod
+    def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
+        r"""Return :math:`J^{-\top} v`, J the derivative of the condition that fixes the model."""
+
+
+@dataclass(frozen=True)
+class Fitted(Platform):
+    r"""The learner sees the crowd and nobody else; J is its Hessian."""
+
+    learner: Learner
+
+    def settle(self, crowd: Crowd, start: Floats | None = None) -> tuple[Floats, Crowd]:
+        """Return the fitted model."""
+        return self.learner.fit(crowd, start), crowd
+
+    def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
+        r"""Return :math:`H^{-1} v`."""
+        return self.learner.solve(theta, whole, v)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A strategy and what it leads to.
+
+    Parameters
+    ----------
+    eta
+        The strategy, in the units of its space.
+    theta
+        The model it leads to.
+    value
+        The members' utility less the strategy's cost.
+    whole
+        Everybody the model was fitted to.
+    """
+
+    eta: Floats
+    theta: Floats
+    value: float
+    whole: Crowd
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A best strategy found.
+
+    Parameters
+    ----------
+    point
+        The strategy, its model and its utility.
+    converged
+        Whether the projected gradient fell below the tolerance.
+    residual
+        The largest entry of the projected gradient, per member, in units of utility per unit moved.
+    values
+        The utility after each step, of the start that led here.
+    residuals
+        The projected gradient after each step.
+    start_values
+        The utility each start ended at: strategies that are only local maxima show here.
+    """
+
+    point: Point
+    converged: bool
+    residual: float
+    values: tuple[float, ...]
+    residuals: tuple[float, ...]
+    start_values: tuple[float, ...]
+
+    @property
+    def eta(self) -> Floats:
+        """The strategy."""
+        return self.point.eta
+
+    @property
+    def theta(self) -> Floats:
+        """The model it leads to."""
+        return self.point.theta
+
+    @property
+    def value(self) -> float:
+        """The members' utility less the strategy's cost."""
+        return self.point.value
+
+
+@dataclass(frozen=True, eq=False)
+class Bilevel:
+    r"""Members with a utility and a space of strategies, above a platform that refits.
+
+    Parameters
+    ----------
+    space
+        What the members can do.
+    utility
+        What they want at the model that results.
+    platform
+        Whom they face; a learner stands for one that sees the space's crowd alone.
+    """
+
+    space: Space
+    utility: Utility
+    platform: Platform | Learner
+
+    def __post_init__(self) -> None:
+        if isinstance(self.platform, Learner):
+            object.__setattr__(self, "platform", Fitted(self.platform))
+
+    @property
+    def _platform(self) -> Platform:
+        assert isinstance(self.platform, Platform)
+        return self.platform
+
+    @property
+    def learner(self) -> Learner:
+        """The learner of the platform."""
+        return self._platform.learner
+
+    def at(self, eta: Floats, start: Floats | None = None) -> Point:
+        """Return what a strategy leads to; ``start`` is a model to warm-start the fit from."""
+        theta, whole = self._platform.settle(self.space.crowd_at(eta), start)
+        value = self.utility.value(theta, self.space.members_at(eta), self.learner)
+        return Point(eta, theta, value - self.space.cost(eta), whole)
+
+    def own(self, point: Point) -> Floats:
+        r"""Return :math:`\partial_1 f - \nabla C`: what selfish members see."""
+        slope = self.space.own_slope(point.eta, point.theta, self.utility, self.learner)
+        return slope - self.space.cost_slope(point.eta)
+
+    def steered(self, point: Point) -> Floats:
+        r"""Return what only a collective sees: the utility's change through the model.
+
+        .. math:: -\frac{\partial}{\partial\eta}\, v \cdot \nabla_\theta\mathrm{risk}, \qquad
+                  v = J^{-\top}\, \partial_\theta f
+        """
+        members = self.space.members_at(point.eta)
+        wish = self.utility.by_theta(point.theta, members, self.learner)
+        v = self._platform.adjoint(point.theta, point.whole, wish)
+        return -self.space.steering(point.eta, point.theta, point.whole, v, self.learner)
+
+    def gradient(self, point: Point) -> Floats:
+        r"""Return :math:`\nabla U(\eta)`, in the shape of ``eta``."""
+        return self.own(point) + self.steered(point)
+
+    def maximise(
+        self,
+        start: Floats | None = None,
+        starts: int = 1,
+        tolerance: float = 1e-6,
+        max_steps: int = 500,
+        seed: int = 0,
+        strict: bool = True,
+    ) -> Solution:
+        """Return the best strategy found by projected gradient ascent.
+
+        Parameters
+        ----------
+        start
+            Where to start; None: nobody moves.
+        starts
+            Starts in all; those after the first are drawn at random.
+        tolerance
+            On the projected gradient per member.
+        max_steps
+            Ascent steps per start.
+        seed
+            Of the random starts.
+        strict
+            Raise `NotConvergedError` where the best start did not converge; else the solution
+            says so.
+
+        Notes
+        -----
+        U is not concave in general: what is found is a stationary strategy no worse than its
+        start, a global maximiser where U is concave.
+        """
+        if starts < 1 or max_steps < 1 or not tolerance > 0.0:
+            raise ParameterError(
+                "a search needs starts >= 1, max_steps >= 1 and tolerance > 0; got "
+                f"{starts}, {max_steps} and {tolerance}"
+            )
+        rng = generator(seed, "collective starts")
+        first = self.space.stay() if start is None else self.space.project(start)
+        begun = [first] + [self.space.drawn(rng) for _ in range(starts - 1)]
+        ascents = [self._ascend(eta, tolerance, max_steps) for eta in begun]
+        best = max(ascents, key=lambda ascent: ascent.state.value)
+        if strict and not best.converged:
+            raise NotConvergedError(
+                f"the best strategy's projected gradient is still {best.residuals[-1]:.2g} after "
+                f"{len(best.values) - 1} steps (tolerance {tolerance:.2g}); allow more steps or a "
+                "larger tolerance, or take what was found with strict=False"
+            )
+        return Solution(
+            point=best.state,
+            converged=best.converged,
+            residual=best.residuals[-1],
+            values=best.values,
+            residuals=best.residuals,
+            start_values=tuple(ascent.state.value for ascent in ascents),
+        )
+
+    def _ascend(self, eta: Floats, tolerance: float, max_steps: int) -> Ascent[Point]:
+        return ascend(
+            at=lambda there, near: self.at(there, None if near is None else near.theta),
+            gradient=lambda point: self.gradient(point) / self.space.metric,
+            project=self.space.project,
+            metric=self.space.metric,
+            start=eta,
+            tolerance=tolerance,
+            max_steps=max_steps,
+        )

@@ -1,0 +1,166 @@
+"""The people of the look-ahead experiments, as a crowd with named columns.
+
+As the paper prepares give-me-some-credit, or any table as the chain cleans it. The
+label here is 1 for the favourable outcome, no default; the paper's is its opposite,
+which turns the sign of a model and leaves every gap, loss and norm as published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from countermove.data.checks import column_problems, raise_all, rows_problem
+from countermove.data.design_matrix import design_matrix
+from countermove.data.parsing import numbers
+from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
+from countermove.dynamics.crowd import Crowd
+from countermove.errors import NotEnoughRowsError, ParameterError, nearest
+from countermove.people import ActionSet
+from countermove.production.sweep import Tables
+
+Floats = NDArray[np.float64]
+Preparation = Literal["paper", "chain"]
+
+PAPER_TABLE = "give-me-some-credit"
+LABEL = "SeriousDlqin2yrs"
+FEATURES = (
+    "RevolvingUtilizationOfUnsecuredLines",
+    "age",
+    "NumberOfTime30-59DaysPastDueNotWorse",
+    "DebtRatio",
+    "MonthlyIncome",
+    "NumberOfOpenCreditLinesAndLoans",
+    "NumberOfTimes90DaysLate",
+    "NumberRealEstateLoansOrLines",
+    "NumberOfTime60-89DaysPastDueNotWorse",
+    "NumberOfDependents",
+)
+"""In the order of the published file. The published code drops the first one for its Figures 2
+to 5 and keeps the old numbers, so that its names are off by one."""
+OTHERS = 10_000
+"""How many people without default the paper keeps: the first ones of the file."""
+CONSTANTS = ("constant", "intercept", "bias", "1")
+"""What somebody may call the column of ones that the published code appends."""
+
+
+@dataclass(frozen=True, eq=False)
+class LookaheadTable:
+    """People in standardised units.
+
+    Parameters
+    ----------
+    crowd
+        Features (n, d) and labels in {0, 1}, 1 the favourable outcome; no column of ones, which
+        a learner adds itself.
+    names
+        The d columns.
+    """
+
+    crowd: Crowd
+    names: tuple[str, ...]
+
+    def columns(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Return the positions of columns people can change, by name.
+
+        Raises
+        ------
+        ParameterError
+            If there is none, one twice, one unknown, or the learner's constant.
+        """
+        if not names or len(set(names)) < len(names):
+            raise ParameterError(f"name at least one column, each once; got {list(names)}")
+        for name in names:
+            if name not in self.names and str(name).lower() in CONSTANTS:
+                raise ParameterError(
+                    f"{name!r} is the learner's constant, which nobody can change; "
+                    f"choose among the columns: {', '.join(self.names)}"
+                )
+            if name not in self.names:
+                raise ParameterError(f"no column {name!r}; {nearest(str(name), self.names)}")
+        return tuple(self.names.index(name) for name in names)
+
+    def only(self, names: Sequence[str]) -> ActionSet:
+        """Return the actions of people who can change these columns freely, and no other."""
+        free = self.columns(names)
+        return ActionSet(immutable=tuple(j for j in range(len(self.names)) if j not in free))
+
+    def of_rows(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> LookaheadTable:
+        """Return some of the people."""
+        return LookaheadTable(self.crowd.of_rows(rows), self.names)
+
+
+def lookahead_table(
+    tables: Tables, raw: Tables, dataset: str = PAPER_TABLE, preparation: Preparation | None = None
+) -> LookaheadTable:
+    """Return the people of a dataset.
+
+    Parameters
+    ----------
+    tables, raw
+        Give a typed, or a raw, table and its schema by name.
+    dataset
+        Its name.
+    preparation
+        ``"paper"`` (`paper_table`; give-me-some-credit only, and its default) or ``"chain"``
+        (`prepared_table`; the default of every other table).
+    """
+    chosen = preparation or ("paper" if dataset == PAPER_TABLE else "chain")
+    if chosen == "chain":
+        return prepared_table(*tables(dataset))
+    if dataset != PAPER_TABLE:
+        raise ParameterError(
+            f"the paper prepares {PAPER_TABLE} only, got {dataset!r}; use preparation: chain"
+        )
+    return paper_table(raw(dataset)[0])
+
+
+def paper_table(raw: pd.DataFrame) -> LookaheadTable:
+    """Return give-me-some-credit as the paper prepares it.
+
+    Rows with an empty cell are dropped, the rest standardised, and only then balanced: all who
+    defaulted and the first 10,000 who did not, in the order of the file.
+
+    Raises
+    ------
+    DataError
+        If columns are missing or hold something else than numbers, or too few rows are left.
+    """
+    expected = (LABEL, *FEATURES)
+    surplus = [str(column) for column in raw.columns if column not in expected]
+    raise_all(column_problems(raw.columns, expected, surplus), PAPER_TABLE)
+    read = {column: numbers(raw[column]) for column in expected}
+    raise_all(
+        [
+            problem
+            for column, (_, _, strange) in read.items()
+            for problem in rows_problem(f"column {column!r}: not a number", strange)
+        ],
+        PAPER_TABLE,
+    )
+    cells = np.column_stack([values for values, _, _ in read.values()])
+    cells = cells[np.isfinite(cells).all(axis=1)]
+    repaid = cells[:, 0] == 0.0
+    if not repaid.any() or repaid.all():
+        raise NotEnoughRowsError(
+            f"table {PAPER_TABLE!r}: of {len(cells)} rows without empty cells {repaid.sum()} "
+            f"have {LABEL} = 0; both outcomes are needed"
+        )
+    X = Standardiser.fit(cells[:, 1:], FEATURES).transform(cells[:, 1:])
+    kept = ~repaid | (np.cumsum(repaid) <= OTHERS)
+    return LookaheadTable(Crowd(X[kept], repaid[kept].astype(np.float64)), FEATURES)
+
+
+def prepared_table(typed: pd.DataFrame, schema: Schema) -> LookaheadTable:
+    """Return a typed table, standardised, with everybody in it."""
+    arrays = design_matrix(typed, schema)
+    X = Standardiser.fit(arrays.X, schema.feature_names).transform(arrays.X)
+    return LookaheadTable(
+        Crowd(X, (arrays.y > 0.0).astype(np.float64)), tuple(schema.feature_names)
+    )
