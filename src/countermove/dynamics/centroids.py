@@ -65,8 +65,7 @@ class CentroidLearner(Learner):
         wrong = np.flatnonzero(names[found] != y)
         if wrong.size:
             raise DataError(
-                f"labels are among the classes {list(self.classes)}; not so in rows "
-                f"{shown(wrong)}",
+                f"labels are among the classes {list(self.classes)}; not so in rows {shown(wrong)}",
                 rows=wrong,
             )
         codes: NDArray[np.intp] = order[found]

@@ -62,10 +62,14 @@ class CentroidGoals(Goals):
     sharpness
         :math:`\beta`: 1 as published; the larger, the more the loss counts the nearest rival alone.
         The loss is divided by it.
+    softening
+        :math:`\eta`: distances are :math:`\sqrt{|x - \mu|^2 + \eta^2}`, which rounds off their kink
+        at a centroid and changes the loss by at most :math:`\eta`.
     """
 
     learner: CentroidLearner
     sharpness: float = 1.0
+    softening: float = 0.0
 
     @property
     def known(self) -> tuple[float, ...]:
@@ -102,7 +106,8 @@ class CentroidGoals(Goals):
 
     def _distances(self, theta: Floats, X: Floats) -> tuple[Floats, Floats]:
         apart = X[:, None, :] - self.learner.centroids(theta)
-        return np.linalg.norm(apart, axis=2), apart
+        squares = np.einsum("mkd,mkd->mk", apart, apart)
+        return np.sqrt(squares + self.softening**2), apart
 
 
 @dataclass(frozen=True)
