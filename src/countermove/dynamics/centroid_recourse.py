@@ -44,14 +44,15 @@ def shares_by_class(learner: CentroidLearner, crowd: Crowd, mass: Floats) -> Flo
 
     ``mass`` is what each row counts as a participant, zero for the others.
     """
-    inside: Floats = np.bincount(learner.codes(crowd.y), mass, len(learner.classes))
+    inside = np.bincount(learner.codes(crowd.y), mass, len(learner.classes)).astype(np.float64)
     return inside / learner.masses(crowd)
 
 
 def reduce_to_means(learner: CentroidLearner, crowd: Crowd, mass: Floats) -> Reduced:
     """Replace people by class means; exact when all participants have the same convex moves."""
     codes = learner.codes(crowd.y)
-    X, y, weight, members, kept = [], [], [], [], []
+    X: list[Floats] = []
+    y, weight, members, kept = [], [], [], []
     for code, name in enumerate(learner.classes):
         for taking_part, part in ((True, mass), (False, crowd.mass - mass)):
             own = np.where(codes == code, part, 0.0)
@@ -71,9 +72,9 @@ def reduce_to_means(learner: CentroidLearner, crowd: Crowd, mass: Floats) -> Red
 
 def closed_form_applies(problem: RecourseProblem, reach: Reach) -> bool:
     """Return whether one outside query meets moves with a known farthest point."""
-    plain = reach.actions is None and (reach.prices is None or reach.p != 2.0)
+    plain = reach.only_fixes and (reach.prices is None or reach.p != 2.0)
     boxed = reach.shared and reach.p == float("inf")
-    outside = problem.m == 1 and (problem.places < 0).all()
+    outside = problem.m == 1 and bool((problem.places < 0).all())
     return isinstance(problem.learner, CentroidLearner) and outside and (plain or boxed)
 
 
@@ -83,7 +84,7 @@ def closed_form(problem: RecourseProblem, reach: Reach, shares: Floats) -> Float
     assert isinstance(learner, CentroidLearner)
     gaps = problem.query[0] - learner.centroids(problem.theta)
     goal = int(learner.codes(problem.goal)[0])
-    moves = np.zeros_like(gaps)
+    moves: Floats = np.zeros(gaps.shape)
     for code, (gap, share) in enumerate(zip(gaps, shares, strict=True)):
         if share > 0.0:
             moves[code] = (_nearest if code == goal else _farthest)(reach, gap, float(share))
@@ -92,15 +93,19 @@ def closed_form(problem: RecourseProblem, reach: Reach, shares: Floats) -> Float
 
 def _nearest(reach: Reach, gap: Floats, share: float) -> Floats:
     r"""Return :math:`\arg\min_{\delta \in S} |gap - \rho\delta|`: the projection of gap / rho."""
-    return reach.project(np.zeros((1, len(gap))), gap[None, :] / share)[0]
+    nearest: Floats = reach.project(np.zeros((1, len(gap))), gap[None, :] / share)[0]
+    return nearest
 
 
 def _farthest(reach: Reach, gap: Floats, share: float) -> Floats:
     r"""Return :math:`\arg\max_{\delta \in S} |gap - \rho\delta|`, at an extreme point of S."""
+    free = reach.movable(len(gap))
+    if not free.any():
+        return np.zeros(len(gap))
     if reach.p == 2.0:
-        length = float(np.linalg.norm(gap))
-        away = -gap / length if length > 0.0 else np.eye(len(gap))[0]
-        return reach.budget * away
+        length = float(np.linalg.norm(gap[free]))
+        along = np.where(free, gap, 0.0) if length > 0.0 else np.eye(len(gap))[free.argmax()]
+        return -reach.budget * along / (length or 1.0)
     candidates = _corner(reach, gap, share) if reach.p == float("inf") else _tips(reach, len(gap))
     away = np.linalg.norm(gap - share * candidates, axis=1)
     best: Floats = candidates[int(away.argmax())]
@@ -114,11 +119,13 @@ def _corner(reach: Reach, gap: Floats, share: float) -> Floats:
         for sign in (-1.0, 1.0)
     ]
     low, high = ends[0][0], ends[1][0]
-    return np.where(np.abs(gap - share * low) >= np.abs(gap - share * high), low, high)[None, :]
+    below = np.abs(gap - share * low) >= np.abs(gap - share * high)
+    corner: Floats = np.where(below, low, high)[None, :]
+    return corner
 
 
 def _tips(reach: Reach, d: int) -> Floats:
     """Return the tips of the priced cross-polytope, shape (2 d, d)."""
     length = reach.budget / (np.ones(d) if reach.prices is None else reach.prices)
-    tips = np.diag(length)
+    tips = np.diag(length)[reach.movable(d)]
     return np.concatenate([tips, -tips])

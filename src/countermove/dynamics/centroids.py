@@ -73,7 +73,8 @@ class CentroidLearner(Learner):
 
     def masses(self, crowd: Crowd) -> Floats:
         """Return how much each class counts, shape (k,)."""
-        return np.bincount(self.codes(crowd.y), crowd.mass, len(self.classes))
+        counted = np.bincount(self.codes(crowd.y), crowd.mass, len(self.classes))
+        return counted.astype(np.float64)
 
     def fit(self, crowd: Crowd, start: Floats | None = None) -> Floats:
         """Return the class means."""
@@ -88,7 +89,7 @@ class CentroidLearner(Learner):
     def losses(self, theta: Floats, crowd: Crowd) -> Floats:
         """Return half the squared distance of each person to the mean of their class."""
         away = self._away(theta, crowd)
-        return 0.5 * np.einsum("ij,ij->i", away, away)
+        return 0.5 * np.asarray(np.einsum("ij,ij->i", away, away))
 
     def risk(self, theta: Floats, crowd: Crowd) -> float:
         """Return the mean of the losses."""

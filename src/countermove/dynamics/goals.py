@@ -102,7 +102,8 @@ class CentroidGoals(Goals):
     def decide(self, theta: Floats, X: Floats) -> Floats:
         """Return the class of the nearest centroid."""
         away, _ = self._distances(theta, X)
-        return np.asarray(self.learner.classes)[away.argmin(axis=1)]
+        named: Floats = np.asarray(self.learner.classes, dtype=np.float64)[away.argmin(axis=1)]
+        return named
 
     def _distances(self, theta: Floats, X: Floats) -> tuple[Floats, Floats]:
         apart = X[:, None, :] - self.learner.centroids(theta)

@@ -8,7 +8,6 @@ Both run on the one engine (`bilevel`); class means have closed forms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +27,9 @@ from countermove.dynamics.moves import Moves
 from countermove.dynamics.participants import checked_participation, checked_rows
 from countermove.dynamics.queries import QueryUtility, Unmoved
 from countermove.dynamics.recourse_problem import Reach, RecourseProblem, recourse_problem
+from countermove.dynamics.recourse_result import Recourse
 from countermove.dynamics.recourse_search import Search, best_found
+from countermove.dynamics.recourse_stage import Stage, continuous, on_sphere
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet
 
@@ -36,59 +37,6 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Method = Literal["auto", "closed_form", "means", "engine", "sphere"]
 METHODS = ("auto", "closed_form", "means", "engine", "sphere")
-
-
-@dataclass(frozen=True, eq=False)
-class Recourse:
-    """What people do for a query, and what the query gets.
-
-    Parameters
-    ----------
-    problem
-        Who asked for what.
-    moves
-        Moves of the data subjects, shape (n, d); zero for those who do not take part.
-    query_moves
-        Moves of the queries, shape (m, d).
-    theta
-        The model that results.
-    method
-        How the moves were found.
-    converged
-        Whether they are stationary, or no stretch of steps gains any more (closed forms are).
-    """
-
-    problem: RecourseProblem
-    moves: Floats
-    query_moves: Floats
-    theta: Floats
-    method: str
-    converged: bool
-
-    @property
-    def query(self) -> Floats:
-        """Where the queries stand in the end, shape (m, d)."""
-        return self.problem.query + self.query_moves
-
-    @property
-    def loss_before(self) -> float:
-        """The mean loss of the goals before anybody moved."""
-        return self.problem.loss(self.problem.theta)
-
-    @property
-    def loss(self) -> float:
-        """The mean loss of the goals in the end."""
-        return self.problem.loss(self.theta, self.query)
-
-    @property
-    def reached(self) -> NDArray[np.bool_]:
-        """Which queries get the decision they want, shape (m,)."""
-        return self.problem.reached(self.theta, self.query)
-
-    @property
-    def decisions(self) -> list[Any]:
-        """What the queries are given in the end, by the user's names."""
-        return self.problem.named(self.problem.goals.decide(self.theta, self.query))
 
 
 def individual(problem: RecourseProblem, reach: Reach, search: Search | None = None) -> Recourse:
@@ -99,7 +47,10 @@ def individual(problem: RecourseProblem, reach: Reach, search: Search | None = N
     """
     search = Search(starts=4) if search is None else search
     people = Crowd(problem.query, problem.goal, problem.weight)
-    space = Moves(people, ball=reach.ball(), actions=_continuous(reach.actions))
+    allowed = continuous(reach.actions)
+    if allowed is not None and (problem.places >= 0).all():
+        allowed = allowed.of_rows(problem.places)
+    space = Moves(people, ball=reach.ball(), actions=allowed)
     assert problem.weight is not None
     utility = QueryUtility(
         problem.goals, problem.query, problem.goal, problem.weight, np.arange(problem.m)
@@ -117,7 +68,7 @@ def individual(problem: RecourseProblem, reach: Reach, search: Search | None = N
 def individual_sphere(problem: RecourseProblem, reach: Reach) -> Recourse:
     """Return the published shortcut: one gradient, stretched to the sphere (it may overshoot)."""
     _, slopes = problem.goals.slopes(problem.theta, problem.query, problem.goal)
-    moves = _on_sphere(-slopes, reach)
+    moves = on_sphere(-slopes, reach)
     still = np.zeros_like(problem.crowd.X)
     return Recourse(problem, still, moves, problem.theta, "sphere", False)
 
@@ -162,11 +113,21 @@ def together(
     if chosen == "closed_form":
         return _by_classes(problem, reach, rows, share)
     if chosen == "means":
-        return _by_means(problem, reach, rows, share, search or Search(starts=8))
-    stage = _Stage.of(problem, reach, own, rows, share)
+        return _by_means(problem, reach, rows, share, search or Search(starts=4))
+    stage = Stage.of(problem, reach, own, rows, share)
     if chosen == "sphere":
         return stage.sphere()
-    return stage.solve(search or Search())
+    search = search or Search()
+    starts = []
+    if reach.shared and (stage.place < 0).all():
+        starts.append(_translated(problem, reach, len(rows), search))
+    return stage.solve(search, starts)
+
+
+def stage_of(problem: RecourseProblem, reach: Reach, participants: Any = None) -> Stage:
+    """Return the engine of some participants who help outside queries."""
+    rows = checked_rows(participants, problem.crowd)
+    return Stage.of(problem, reach, reach.at(0.0), rows, 1.0)
 
 
 def collective_recourse(
@@ -286,7 +247,7 @@ def _by_means(
     assert isinstance(learner, CentroidLearner)
     mass = _taking_part(problem.crowd, rows, share)
     small = reduce_to_means(learner, problem.crowd, mass)
-    space = Moves(small.crowd, small.members, ball=reach.ball(), actions=_continuous(reach.actions))
+    space = Moves(small.crowd, small.members, ball=reach.ball(), actions=continuous(reach.actions))
     assert problem.weight is not None
     utility = QueryUtility(problem.goals, problem.query, problem.goal, problem.weight)
     found, converged = best_found(Bilevel(space, utility, learner), [], search)
@@ -313,76 +274,11 @@ def _same_in_class(
     return Recourse(problem, moves, still, theta, method, converged)
 
 
-@dataclass(frozen=True, eq=False)
-class _Stage:
-    """The engine's crowd: data subjects, copies of those who stay, and queries that count nothing.
-
-    ``members`` are data subjects (the first ``len(rows)``) and queries that move themselves.
-    """
-
-    problem: RecourseProblem
-    reach: Reach
-    rows: Rows
-    engine: Bilevel
-    place: Rows
-
-    @classmethod
-    def of(
-        cls, problem: RecourseProblem, reach: Reach, own: Reach, rows: Rows, share: float
-    ) -> _Stage:
-        crowd = _with_stayers(problem.crowd, rows, share)
-        place = _places(problem.places, rows)
-        radii = np.full(len(rows), reach.budget)
-        members = rows
-        if own.budget > 0.0:
-            _refuse_per_person(reach.actions)
-            radii[place[place >= 0]] = own.budget
-            alone = np.flatnonzero(place < 0)
-            place[alone] = len(rows) + np.arange(len(alone))
-            members = np.concatenate([rows, crowd.n + np.arange(len(alone))])
-            radii = np.concatenate([radii, np.full(len(alone), own.budget)])
-            crowd = Crowd(
-                np.concatenate([crowd.X, problem.query[alone]]),
-                np.concatenate([crowd.y, problem.goal[alone]]),
-                np.concatenate([crowd.mass, np.zeros(len(alone))]),
-            )
-        allowed = None if reach.actions is None else _continuous(reach.actions.of_rows(rows))
-        space = Moves(crowd, members, ball=reach.ball(radii), actions=allowed)
-        assert problem.weight is not None
-        utility = QueryUtility(problem.goals, problem.query, problem.goal, problem.weight, place)
-        return cls(problem, reach, rows, Bilevel(space, utility, problem.learner), place)
-
-    def solve(self, search: Search) -> Recourse:
-        """Climb from staying, and from everybody's opposite of the query's own move."""
-        starts = [] if (self.place >= 0).any() else [self._translated(search)]
-        found, converged = best_found(self.engine, starts, search)
-        return self._told(found.eta, found.theta, "engine", converged)
-
-    def sphere(self) -> Recourse:
-        """Return one gradient per participant, stretched to the sphere."""
-        at = self.engine.at(self.engine.space.stay(), self.problem.theta)
-        eta = _on_sphere(self.engine.gradient(at), self.reach)
-        return self._told(eta, self.engine.at(eta, at.theta).theta, "sphere", False)
-
-    def _translated(self, search: Search) -> Floats:
-        alone = individual(
-            self.problem,
-            self.reach.at(self.reach.budget),
-            Search(4, seed=search.seed, strict=False),
-        )
-        assert self.problem.weight is not None
-        return np.tile(-self.problem.weight @ alone.query_moves, (len(self.rows), 1))
-
-    def _query(self, eta: Floats) -> Floats:
-        utility = self.engine.utility
-        assert isinstance(utility, QueryUtility)
-        return utility.at(self.engine.space.members_at(eta))
-
-    def _told(self, eta: Floats, theta: Floats, method: str, converged: bool) -> Recourse:
-        moves = np.zeros_like(self.problem.crowd.X)
-        moves[self.rows] = eta[: len(self.rows)]
-        shift = self._query(eta) - self.problem.query
-        return Recourse(self.problem, moves, shift, theta, method, converged)
+def _translated(problem: RecourseProblem, reach: Reach, n: int, search: Search) -> Floats:
+    """Return everybody's opposite of the query's own best move."""
+    alone = individual(problem, reach, Search(2, seed=search.seed, strict=False))
+    assert problem.weight is not None
+    return np.tile(-problem.weight @ alone.query_moves, (n, 1))
 
 
 def _taking_part(crowd: Crowd, rows: Rows, share: float) -> Floats:
@@ -390,41 +286,3 @@ def _taking_part(crowd: Crowd, rows: Rows, share: float) -> Floats:
     mass = np.zeros(crowd.n)
     mass[rows] = share * crowd.mass[rows]
     return mass
-
-
-def _with_stayers(crowd: Crowd, rows: Rows, share: float) -> Crowd:
-    """Split each participant into one who takes part and one who stays."""
-    if share == 1.0:
-        return crowd
-    mass = crowd.mass.copy()
-    mass[rows] *= share
-    return Crowd(
-        np.concatenate([crowd.X, crowd.X[rows]]),
-        np.concatenate([crowd.y, crowd.y[rows]]),
-        np.concatenate([mass, (1.0 - share) * crowd.mass[rows]]),
-    )
-
-
-def _places(queries: Rows, rows: Rows) -> Rows:
-    """Return where each query stands among the participants, -1 for none."""
-    where = {int(row): at for at, row in enumerate(rows)}
-    return np.array([where.get(int(row), -1) for row in queries], dtype=np.intp)
-
-
-def _on_sphere(direction: Floats, reach: Reach) -> Floats:
-    size = reach.ball().size(direction)
-    return direction * (reach.budget / np.where(size > 0.0, size, 1.0))[:, None]
-
-
-def _continuous(actions: ActionSet | None) -> ActionSet | None:
-    return None if actions is None else actions.for_response()
-
-
-def _refuse_per_person(actions: ActionSet | None) -> None:
-    if actions is not None and not Reach(0.0, actions=actions).shared:
-        bounds = (actions.lower, actions.upper, actions.min_value, actions.max_value)
-        if any(end is not None and end.ndim == 2 for end in bounds):
-            raise ParameterError(
-                "queries who move besides others need bounds of shape (d,), the same for all; "
-                "bounds per person name data subjects only"
-            )

@@ -73,6 +73,22 @@ class Reach:
             and all(end is None or end.ndim == 1 for end in ends)
         )
 
+    @property
+    def only_fixes(self) -> bool:
+        """Whether the actions hold some features fixed and say nothing else."""
+        said = self.actions
+        if said is None:
+            return True
+        bounds = (said.lower, said.upper, said.min_value, said.max_value, said.A)
+        directed = said.only_increase or said.only_decrease
+        return not directed and all(end is None for end in bounds)
+
+    def movable(self, d: int) -> NDArray[np.bool_]:
+        """Return which of ``d`` features may move."""
+        if self.actions is None:
+            return np.ones(d, dtype=np.bool_)
+        return self.actions.for_response().movable_among(d)
+
     def box(self, X: Floats) -> tuple[Floats | None, Floats | None]:
         """Return the bounds of everybody's moves, one-hot groups held fixed."""
         if self.actions is None:

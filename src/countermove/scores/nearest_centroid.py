@@ -64,7 +64,8 @@ class NearestCentroidScore(Score):
         """Return the log-odds of the favourable class against its rivals."""
         away = torch.linalg.vector_norm(X[:, None, :] - self.centroids, dim=2)
         rivals = torch.logsumexp(-away[:, list(self.rivals)], dim=1)
-        return -away[:, self.favourable] - rivals + self.bias
+        found: Tensor = -away[:, self.favourable] - rivals + self.bias
+        return found
 
     def slope(self) -> None:
         """Return None: the score is affine in nothing."""

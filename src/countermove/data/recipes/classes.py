@@ -29,7 +29,7 @@ def iris(raw: pd.DataFrame, name: str = "iris") -> pd.DataFrame:
     """
     species = texts(raw["species"])
     strange = (~species.isin(SPECIES)).to_numpy(np.bool_)
-    raise_all(rows_problem("column 'species': not one of the three", strange, species), name)
+    raise_all(rows_problem("column 'species': not one of the three", strange), name)
     answers = {f"is_{kind}": (species == kind).astype(np.int64) for kind in SPECIES}
     return raw[list(IRIS_COLUMNS)].assign(**answers)
 
