@@ -5,6 +5,7 @@ from __future__ import annotations
 from kedro.pipeline import Pipeline
 
 from countermove.pipelines import (
+    collective,
     estimate_people,
     evaluation,
     ingest,
@@ -47,5 +48,6 @@ def register_pipelines() -> dict[str, Pipeline]:
         "transfer_experiments": transfer_experiments.create_pipeline(),
         "tradeoff": tradeoff.create_pipeline(),
         "estimate_people": estimate_people.create_pipeline(),
+        "collective": collective.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

@@ -70,6 +70,9 @@ def test_prices_and_immutable_features_are_kept():
     reach = Reach(0.5, 2.0, np.array([1.0, 2.0, 4.0, 1.0]), ActionSet(immutable=[3]))
     found = together(problem, reach)
     assert found.method == "means"
+    fixed = Reach(0.5, actions=ActionSet(immutable=[3]))
+    exact, engine = (together(problem, fixed, method=m) for m in ("closed_form", "engine"))
+    assert engine.loss == pytest.approx(exact.loss, abs=1e-6)
     assert not found.moves[:, 3].any()
     assert (reach.ball().size(found.moves) <= 0.5 + 1e-9).all()
     engine = together(problem, reach, method="engine")

@@ -58,10 +58,10 @@ def test_budgets_that_never_work_are_none():
 
 def test_a_linear_query_s_least_budget_is_its_distance():
     y = (Y == 2).astype(int)
-    learner = LogisticLearner(penalty=0.01)
-    problem = recourse_problem(X, y, X[60], 1, learner=learner)
+    learner = LogisticLearner(penalty=0.1)
+    problem = recourse_problem(X, y, X[70], 1, learner=learner)
     w = learner.slope(problem.theta, 4)
-    distance = -learner.scores(problem.theta, X[60:61])[0] / np.linalg.norm(w)
+    distance = -learner.scores(problem.theta, X[70:71])[0] / np.linalg.norm(w)
     found = least_budgets(problem, Reach(1.0), tolerance=1e-2)
     assert found.individual == pytest.approx(distance, rel=1.2e-2)
     assert found.collective <= found.individual * 1.011

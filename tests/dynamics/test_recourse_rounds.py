@@ -1,5 +1,7 @@
 """Rounds of retraining add up, and labels can help where features cannot."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -18,7 +20,7 @@ PROBLEM = recourse_problem(X, Y, 0.25 * MEANS[1] + 0.75 * MEANS[2], 1)
 def test_rounds_without_memory_add_up_to_one_large_move():
     rounds = recourse_rounds(PROBLEM, Reach(0.25), 4)
     assert rounds[-1].loss == pytest.approx(together(PROBLEM, Reach(1.0)).loss, abs=1e-9)
-    assert [a.loss > b.loss for a, b in zip(rounds, rounds[1:], strict=False)] == [True] * 3
+    assert [a.loss > b.loss for a, b in pairwise(rounds)] == [True] * 3
     assert np.linalg.norm(rounds[-1].moves, axis=1).max() <= 1.0 + 1e-9
 
 
@@ -62,8 +64,8 @@ def test_the_last_of_a_class_keeps_its_label():
 def test_nonsense_is_refused():
     with pytest.raises(ParameterError, match="memory"):
         recourse_rounds(PROBLEM, Reach(0.1), 2, memory=1.0)
+    inside = recourse_problem(X, Y, None, 1, query_rows=[120])
     with pytest.raises(ParameterError, match="outside the data"):
-        inside = recourse_problem(X, Y, None, 1, query_rows=[120])
         recourse_rounds(inside, Reach(0.1), 2)
     with pytest.raises(NotEnoughRowsError, match="at least one label"):
         label_moves(PROBLEM, 0)

