@@ -1,5 +1,8 @@
 """Recourse alone and together: the engine, the closed forms, the theorem and its limits."""
 
+import time
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -270,3 +273,29 @@ def test_a_singular_learner_says_so_and_offers_a_penalty():
 def test_an_unfinished_search_is_loud():
     with pytest.raises(NotConvergedError, match="still gains"):
         together(two_classes(), Reach(1.0), search=Search(max_steps=1))
+
+
+@pytest.mark.slow
+def test_linear_constraints_meet_the_ball():
+    """What petals gain sepals lose: a sum that stays within a tenth, beside the budget."""
+    problem = two_classes(n=12)
+    rule = ActionSet(A=[[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]], b=[0.1, 0.1])
+    found = together(problem, Reach(0.3, actions=rule), search=Search(max_steps=10, strict=False))
+    assert np.abs(found.moves.sum(axis=1)).max() <= 0.1 + 1e-6
+    assert np.linalg.norm(found.moves, axis=1).max() <= 0.3 + 1e-9
+    assert together(problem, Reach(0.3)).loss < found.loss < found.loss_before
+
+
+def test_ten_thousand_participants_need_memory_of_the_size_of_the_table():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(10_000, 20))
+    y = (rows[:, 0] + rng.logistic(size=10_000) > 0.0).astype(float)
+    problem = RecourseProblem(Crowd(rows, y), np.full(20, -0.3), 1.0, LogisticLearner(penalty=0.01))
+    start = time.process_time()
+    tracemalloc.start()
+    found = together(problem, Reach(0.3), search=Search(tolerance=1e-4))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert time.process_time() - start < 30.0
+    assert peak < 60 * rows.nbytes  # a matrix of people by people would be 500 times the table
+    assert found.loss < individual(problem, Reach(0.3)).loss

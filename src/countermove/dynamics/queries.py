@@ -92,6 +92,10 @@ class Unmoved(Platform):
         """Return the model as it is."""
         return self.theta, crowd
 
+    def meet(self, crowd: Crowd, theta: Floats) -> Crowd:
+        """Return the crowd: nobody answers the model."""
+        return crowd
+
     def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
         """Return zeros: nothing is reached through the model."""
         return np.zeros_like(theta)

@@ -86,7 +86,7 @@ class CollectiveParameters(Parameters):
     query: QueryParameters = QueryParameters()
     budgets: list[NotNegative] = Field(BUDGETS, min_length=2)
     absolute: bool = False
-    budget_of_answers: Annotated[int, Field(ge=1)] = 4
+    budget_of_answers: Annotated[int, Field(ge=1)] = 6
     norm: Literal["1", "2", "inf"] = "2"
     participation: list[Share] = Field([0.1, 0.25, 0.5, 0.75, 1.0], min_length=1)
     draws: Count = 20

@@ -80,12 +80,13 @@ class CollectiveExperiment:
     def problem(self, people: pd.DataFrame) -> RecourseProblem:
         """Return who asks for what."""
         X, y = _arrays(people)
+        known = {str(name) for name in y}
         for name in (self.goal, self.start):
-            if name not in set(y):
-                raise UnknownNameError(f"no class {name!r}; {nearest(name, set(y))}")
+            if name not in known:
+                raise UnknownNameError(f"no class {name!r}; {nearest(name, known)}")
         goal, start = (X[y == name].mean(axis=0) for name in (self.goal, self.start))
         query = self.share * goal + (1.0 - self.share) * start
-        learner = self._learner(X.shape[1], len(set(y)))
+        learner = self._learner(X.shape[1], len(known))
         return recourse_problem(X, y, query, self.goal, learner=learner)
 
     def sizes(self, problem: RecourseProblem) -> list[float]:

@@ -88,7 +88,8 @@ class VariationalAutoencoder:
         else:
             optimiser = torch.optim.SGD(parameters, self.learning_rate, self.momentum)
         for _ in range(self.epochs):
-            for batch in torch.randperm(len(rows), generator=generator).split(self.batch_size):
+            order = torch.randperm(len(rows), generator=generator)
+            for batch in torch.split(order, self.batch_size):  # type: ignore[no-untyped-call]
                 optimiser.zero_grad()
                 self._loss(rows[batch], encoder, decoder, generator).backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
