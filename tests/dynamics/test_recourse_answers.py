@@ -34,19 +34,37 @@ def test_two_classes_on_a_line_tie():
     quarter = 0.25 * np.linalg.norm(MEANS[0] - MEANS[1])
     assert quarter == pytest.approx(0.802, abs=5e-4)
     assert found.individual == pytest.approx(quarter, rel=1e-9)
-    assert found.collective == pytest.approx(quarter, rel=1e-3)
+    assert found.collective == pytest.approx(quarter, rel=1e-9)
 
 
 def test_least_budgets_are_budgets_that_work_and_hardly_less_does():
     problem = iris(1, 2)
     found = least_budgets(problem, Reach(1.0), tolerance=1e-3)
-    at = Reach(found.collective)
-    assert together(problem, at).reached.all()
-    assert not together(problem, at.at(0.995 * found.collective)).reached.any()
+    assert together(problem, Reach(1.001 * found.collective)).reached.all()
+    assert not together(problem, Reach(0.999 * found.collective)).reached.any()
     gaps = np.linalg.norm(problem.query - MEANS, axis=1)
     assert found.collective == pytest.approx((gaps[1] - gaps[2]) / 2, rel=1e-3)
     # Every distance to a cell is reached by the best move of that length and no shorter one.
     assert individual(problem, Reach(1.01 * found.individual)).reached.all()
+
+
+@pytest.mark.parametrize("participants", [None, Y == 1, Y == 0])
+def test_exact_budgets_are_those_of_a_search(participants):
+    """With a box that never binds nothing is exact, and the bisection finds the same."""
+    problem = iris(1, 2)
+    exact = least_budgets(problem, Reach(1.0), participants, 0.7).collective
+    wide = ActionSet(lower=np.full(4, -1e3))
+    found = least_budgets(problem, Reach(1.0, actions=wide), participants, 0.7).collective
+    assert (exact is None) == (participants is not None and participants[0])
+    assert found == (None if exact is None else pytest.approx(exact, rel=2e-3))
+
+
+def test_off_the_line_between_the_means_together_needs_less():
+    """Half the difference of the distances, against the distance to the plane between."""
+    query = 0.25 * MEANS[0] + 0.75 * MEANS[1] + np.array([0.5, 0.5, 0.0, 0.0])
+    two = recourse_problem(X[Y < 2], Y[Y < 2], query, 0)
+    found = least_budgets(two, Reach(1.0))
+    assert found.collective < 0.99 * found.individual
 
 
 def test_budgets_that_never_work_are_none():

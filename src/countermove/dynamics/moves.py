@@ -130,7 +130,7 @@ class Moves(Space):
         return found
 
     def _constrained(self, actions: ActionSet, moves: Floats) -> Floats:
-        """Return the nearest moves within linear constraints, and in the ball where there is one."""
+        """Return the nearest moves within linear constraints, and in the ball if there is one."""
         X, ball = self.crowd.X[self.rows], self.ball
         if ball is None or actions.A is None or actions.b is None:
             return actions.project(X, moves)

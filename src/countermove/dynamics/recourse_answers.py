@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from countermove.dynamics.centroid_recourse import shares_by_class
 from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.online_recourse import individual, stage_of, together
+from countermove.dynamics.participants import checked_participation, checked_rows
 from countermove.dynamics.recourse_problem import Reach, RecourseProblem
 from countermove.dynamics.recourse_result import Recourse
 from countermove.dynamics.recourse_search import Search
-from countermove.errors import DataError, NotEnoughRowsError, ParameterError
+from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
 
 Floats = NDArray[np.float64]
@@ -29,8 +31,8 @@ FAR = 1e6
 class LeastBudgets:
     """Least budgets at which every query gets its goal; None where no budget looked at does.
 
-    Each is a budget at which the goal *was* reached; how much lower it could be depends on the
-    search (class means with p = 2: exact).
+    Class means with p = 2: exact, at a tie of the two nearest means. Otherwise a budget at which
+    the goal *was* reached; how much lower it could be depends on the search.
     """
 
     individual: float | None
@@ -70,20 +72,45 @@ def least_budgets(
         found = together(problem, at, participants, participation, search=search)
         return bool(found.reached.all())
 
-    exact = _nearest_cell(problem, reach)
     start = reach.budget or 1.0
-    return LeastBudgets(
-        _least(alone, start, tolerance) if exact is None else exact,
-        _least(helped, start, tolerance),
-    )
+    if not _plain_means(problem, reach):
+        return LeastBudgets(_least(alone, start, tolerance), _least(helped, start, tolerance))
+    alone_exactly = _nearest_cell(problem)
+    if problem.m == 1 and (problem.places < 0).all():
+        return LeastBudgets(alone_exactly, _tie(problem, participants, participation))
+    return LeastBudgets(alone_exactly, _least(helped, start, tolerance))
 
 
-def _nearest_cell(problem: RecourseProblem, reach: Reach) -> float | None:
+def _plain_means(problem: RecourseProblem, reach: Reach) -> bool:
+    plain = reach.p == 2.0 and reach.prices is None and reach.actions is None
+    return plain and isinstance(problem.learner, CentroidLearner)
+
+
+def _tie(problem: RecourseProblem, participants: Any, participation: float) -> float | None:
+    r"""Return the budget at which the goal's mean is as near as the nearest other.
+
+    Means move straight to and from the query, each by its share of participants:
+    :math:`\max_c (r_g - r_c) / (\rho_g + \rho_c)`.
+    """
+    learner, crowd = problem.learner, problem.crowd
+    assert isinstance(learner, CentroidLearner)
+    rows, mass = checked_rows(participants, crowd), np.zeros(crowd.n)
+    mass[rows] = checked_participation(participation) * crowd.mass[rows]
+    shares = shares_by_class(learner, crowd, mass)
+    away = np.linalg.norm(problem.query[0] - learner.centroids(problem.theta), axis=1)
+    goal = int(learner.codes(problem.goal)[0])
+    behind = away[goal] - np.delete(away, goal)
+    speed = shares[goal] + np.delete(shares, goal)
+    if ((behind > 0.0) & (speed == 0.0)).any():
+        return None
+    moving = speed > 0.0
+    return float(max(0.0, (behind[moving] / speed[moving]).max(initial=0.0)))
+
+
+def _nearest_cell(problem: RecourseProblem) -> float:
     r"""Return the distance to the goal's cell, :math:`|x - \mu_g| \le |x - \mu_c|`: half-spaces."""
     learner = problem.learner
-    plain = reach.p == 2.0 and reach.prices is None and reach.actions is None
-    if not isinstance(learner, CentroidLearner) or not plain:
-        return None
+    assert isinstance(learner, CentroidLearner)
     means, distances = learner.centroids(problem.theta), []
     for query, code in zip(problem.query, learner.codes(problem.goal), strict=True):
         others = np.delete(np.arange(len(means)), code)
@@ -246,7 +273,11 @@ class Alternative:
 
 
 def alternatives(
-    problem: RecourseProblem, reach: Reach, n: int = 3, search: Search | None = None
+    problem: RecourseProblem,
+    reach: Reach,
+    n: int = 3,
+    features: Sequence[str] | None = None,
+    search: Search | None = None,
 ) -> list[Alternative]:
     """Return ways to help that differ: in who moves, and in what they move.
 
@@ -261,6 +292,8 @@ def alternatives(
         How far each may go.
     n
         How many.
+    features
+        Names of the features, for the names of the ways; None: numbers.
     search
         How long to look for each.
     """
@@ -276,7 +309,8 @@ def alternatives(
         spared = tuple(int(j) for j in np.argsort(-used)[:count])
         if len(spared) < problem.crowd.d:
             found = together(problem, _sparing(reach, spared), search=search)
-            ways.append(Alternative(f"without feature {', '.join(map(str, spared))}", found))
+            named = [str(j) if features is None else features[j] for j in spared]
+            ways.append(Alternative(f"sparing {shown(named, cap=3)}", found))
     return _spread(ways, n)
 
 

@@ -156,6 +156,7 @@ class CollectiveExperiment:
         helped = together(problem, reach, search=_LENIENT)
         least = least_budgets(problem, reach, tolerance=1e-3)
         decided = problem.goals.decide(problem.theta, problem.crowd.X)
+        names = [str(name) for name in people.drop(columns=CLASS).columns]
         return {
             "experiment": self.title,
             "learner": {"kind": self.learner, **self.learner_said},
@@ -180,7 +181,7 @@ class CollectiveExperiment:
                     "loss": way.recourse.loss,
                     "reached": bool(way.recourse.reached.all()),
                 }
-                for way in alternatives(problem, reach, search=_LENIENT)
+                for way in alternatives(problem, reach, features=names, search=_LENIENT)
             ],
             "side_effects": asdict(side_effects(helped)),
             "without_sight": self._blind(problem, reach, seed),

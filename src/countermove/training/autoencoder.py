@@ -89,7 +89,7 @@ class VariationalAutoencoder:
             optimiser = torch.optim.SGD(parameters, self.learning_rate, self.momentum)
         for _ in range(self.epochs):
             order = torch.randperm(len(rows), generator=generator)
-            for batch in torch.split(order, self.batch_size):  # type: ignore[no-untyped-call]
+            for batch in torch.split(order, self.batch_size):
                 optimiser.zero_grad()
                 self._loss(rows[batch], encoder, decoder, generator).backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
