@@ -6,8 +6,8 @@ from sklearn.datasets import load_iris
 
 from countermove.dynamics.black_box import with_retrainings, with_surrogate
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.recourse_problem import Reach, recourse_problem
 from countermove.dynamics.recourse_search import Search
+from countermove.dynamics.recourse_setting import Reach, recourse_problem
 from countermove.errors import ParameterError
 
 X, Y = load_iris(return_X_y=True)

@@ -14,8 +14,8 @@ from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.dynamics.online_recourse import individual, individual_sphere, together
-from countermove.dynamics.recourse_problem import Reach, RecourseProblem, recourse_problem
 from countermove.dynamics.recourse_search import Search
+from countermove.dynamics.recourse_setting import Reach, RecourseProblem, recourse_problem
 from countermove.dynamics.torch_learner import TorchLearner
 from countermove.errors import (
     DataError,
@@ -47,15 +47,21 @@ def two_classes(n=40, d=3, seed=0, penalty=0.1, **said):
     return recourse_problem(rows, y, refused[0], 1, learner=learner)
 
 
-@pytest.mark.parametrize(("p", "share"), [(1.0, 1.0), (2.0, 1.0), (INF, 1.0), (2.0, 0.4)])
-def test_the_engine_on_class_means_is_the_closed_form(p, share):
-    """Generic engine on all 150 rows against the closed form, to 1e-6."""
-    problem, reach = iris(1, 2), Reach(0.5, p)
+@pytest.mark.parametrize(
+    ("p", "share", "budget"),
+    [(1.0, 1.0, 0.5), (2.0, 1.0, 0.5), (INF, 1.0, 0.5), (2.0, 0.4, 0.5), (2.0, 1.0, 3.0)],
+)
+def test_the_engine_on_class_means_is_the_closed_form(p, share, budget):
+    """Generic engine on all 150 rows against the closed form, to 1e-6.
+
+    At 3 the goal's mean comes onto the query, where the loss has a kink.
+    """
+    problem, reach = iris(1, 2), Reach(budget, p)
     exact = together(problem, reach, participation=share, method="closed_form")
     found = together(problem, reach, participation=share, method="engine", search=Search(starts=3))
     assert found.loss == pytest.approx(exact.loss, abs=1e-6)
     assert found.converged
-    assert (reach.ball().size(found.moves) <= 0.5 + 1e-9).all()
+    assert (reach.ball().size(found.moves) <= budget + 1e-9).all()
 
 
 def test_the_moves_do_what_the_result_says():
@@ -196,8 +202,17 @@ def test_several_queries_with_goals_of_their_own():
     assert engine.loss == pytest.approx(small.loss, abs=1e-6)
 
 
+class Strategic(LinearScore):
+    """A linear score that counts on everybody reaching 0.3 further along its weights."""
+
+    def forward(self, rows):
+        return super().forward(rows) - 0.3 * (self.weight @ self.weight + 1e-6).sqrt()
+
+
 @pytest.mark.parametrize(
-    "score", [LinearScore(3), MLPScore(3, (4,), dropout=0.0)], ids=["linear", "mlp"]
+    "score",
+    [MLPScore(3, (4,), dropout=0.0), Strategic(3)],
+    ids=["mlp", "strategic"],
 )
 def test_any_differentiable_score_can_be_steered(score):
     base = two_classes(n=20)

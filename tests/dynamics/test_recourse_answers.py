@@ -15,7 +15,7 @@ from countermove.dynamics.recourse_answers import (
     side_effects,
     without,
 )
-from countermove.dynamics.recourse_problem import Reach, recourse_problem
+from countermove.dynamics.recourse_setting import Reach, recourse_problem
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError
 from countermove.people import ActionSet
 

@@ -8,8 +8,8 @@ from sklearn.datasets import load_iris
 
 from countermove.dynamics.learners import LogisticLearner
 from countermove.dynamics.online_recourse import together
-from countermove.dynamics.recourse_problem import Reach, recourse_problem
 from countermove.dynamics.recourse_rounds import label_moves, recourse_rounds
+from countermove.dynamics.recourse_setting import Reach, recourse_problem
 from countermove.errors import NotEnoughRowsError, ParameterError
 
 X, Y = load_iris(return_X_y=True)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from countermove.dynamics.online_recourse import together
-from countermove.dynamics.recourse_problem import Reach, recourse_problem
+from countermove.dynamics.recourse_setting import Reach, recourse_problem
 from countermove.dynamics.shift_audit import audit_shift
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError
 

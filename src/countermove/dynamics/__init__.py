@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         marginal_values,
         side_effects,
     )
-    from countermove.dynamics.recourse_problem import Reach, recourse_problem
+    from countermove.dynamics.recourse_setting import Reach, recourse_problem
     from countermove.dynamics.shift_audit import audit_shift
 
 __all__ = [
@@ -38,7 +38,7 @@ _HOMES = {
     "CentroidLearner": "centroids",
     "Crowd": "crowd",
     "LogisticLearner": "learners",
-    "Reach": "recourse_problem",
+    "Reach": "recourse_setting",
     "RidgeLearner": "learners",
     "audit_shift": "shift_audit",
     "break_even": "recourse_answers",
@@ -46,7 +46,7 @@ _HOMES = {
     "individual_recourse": "online_recourse",
     "least_budgets": "recourse_answers",
     "marginal_values": "recourse_answers",
-    "recourse_problem": "recourse_problem",
+    "recourse_problem": "recourse_setting",
     "side_effects": "recourse_answers",
 }
 

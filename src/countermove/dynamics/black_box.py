@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.online_recourse import together
 from countermove.dynamics.participants import checked_rows
-from countermove.dynamics.recourse_problem import Reach, RecourseProblem
 from countermove.dynamics.recourse_result import Recourse
 from countermove.dynamics.recourse_search import Search
+from countermove.dynamics.recourse_setting import Reach, RecourseProblem
 from countermove.errors import ParameterError
 from countermove.randomness import generator
 

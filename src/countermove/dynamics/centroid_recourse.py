@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.crowd import Crowd
-from countermove.dynamics.recourse_problem import Reach, RecourseProblem
+from countermove.dynamics.recourse_setting import Reach, RecourseProblem
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]

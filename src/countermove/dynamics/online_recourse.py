@@ -26,9 +26,9 @@ from countermove.dynamics.learners import Learner
 from countermove.dynamics.moves import Moves
 from countermove.dynamics.participants import checked_participation, checked_rows
 from countermove.dynamics.queries import QueryUtility, Unmoved
-from countermove.dynamics.recourse_problem import Reach, RecourseProblem, recourse_problem
 from countermove.dynamics.recourse_result import Recourse
 from countermove.dynamics.recourse_search import Search, best_found
+from countermove.dynamics.recourse_setting import Reach, RecourseProblem, recourse_problem
 from countermove.dynamics.recourse_stage import Stage, continuous, on_sphere
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet

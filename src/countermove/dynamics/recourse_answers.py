@@ -13,9 +13,9 @@ from countermove.dynamics.centroid_recourse import shares_by_class
 from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.online_recourse import individual, stage_of, together
 from countermove.dynamics.participants import checked_participation, checked_rows
-from countermove.dynamics.recourse_problem import Reach, RecourseProblem
 from countermove.dynamics.recourse_result import Recourse
 from countermove.dynamics.recourse_search import Search
+from countermove.dynamics.recourse_setting import Reach, RecourseProblem
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove.dynamics.recourse_problem import RecourseProblem
+from countermove.dynamics.recourse_setting import RecourseProblem
 
 Floats = NDArray[np.float64]
 

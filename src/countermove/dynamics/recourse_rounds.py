@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.online_recourse import together
 from countermove.dynamics.participants import checked_rows
-from countermove.dynamics.recourse_problem import Reach, RecourseProblem
 from countermove.dynamics.recourse_search import Search
+from countermove.dynamics.recourse_setting import Reach, RecourseProblem
 from countermove.errors import NotEnoughRowsError, ParameterError
 
 Floats = NDArray[np.float64]

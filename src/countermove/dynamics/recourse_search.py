@@ -9,18 +9,22 @@ from numpy.typing import NDArray
 
 from countermove.dynamics.bilevel import Bilevel, Solution
 from countermove.dynamics.goals import CentroidGoals
+from countermove.dynamics.parts import Part
 from countermove.dynamics.queries import QueryUtility
 from countermove.errors import NotConvergedError, ParameterError
 from countermove.randomness import generator
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 STRETCH, STALLED = 50, 1e-7
 """Steps between looks at the gain, and the share of the value below which a gain is none."""
-LADDER = (1e-2, 1e-3)
+LADDER = (1e-2, 1e-4, 1e-6, 1e-8)
 """Softenings of the distances, as shares of the farthest goal's."""
-ON_KINK = 1e-2
+ON_KINK = 5e-2
 """A query this near its goal's centroid, as such a share, sits on the kink."""
+CYCLES = 6
+"""How often each class moves in turn there, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,28 +105,54 @@ def _climb(engine: Bilevel, eta: Floats, search: Search) -> tuple[Solution, bool
 def _over_kinks(
     engine: Bilevel, begun: list[Floats], starts: list[Floats], search: Search
 ) -> tuple[Solution, bool]:
-    """Climb with softened distances, ever less, and at last with the distances themselves.
+    """Climb with softened distances first, then with the distances themselves.
 
     A query on its goal's centroid sits on a kink of its loss, where no slope vanishes and every
-    step is short: there the search ends with distances softened by a thousandth.
+    step is short: there the search goes on class by class (`_by_class`).
     """
-    utility = engine.utility
-    assert isinstance(utility, QueryUtility)
     scale = max(_distance(engine, begun[0]), 1e-3)
     soft = _softened(engine, LADDER[0] * scale)
     begun = begun + [engine.space.project(start) for start in starts]
     found = [_stretch(soft, eta, search) for eta in begun]
-    # The given starts may be better than where softened distances lead.
-    ends = [one.eta for one in found] + begun[len(begun) - len(starts) :]
+    # A start may be better than where softened distances lead from it.
+    ends = [one.eta for one in found] + begun
     eta = max(ends, key=lambda end: engine.at(end).value)
-    first = engine.at(eta)
+    best, ended = replace(found[0], point=engine.at(eta)), True
     if _distance(engine, eta) > ON_KINK * scale:
-        return _climb(engine, eta, search)
-    for share in LADDER[1:]:
-        last = _stretch(_softened(engine, share * scale), eta, search)
-        eta = last.eta
-    there = engine.at(last.eta, last.theta)
-    return replace(last, point=max(first, there, key=lambda point: point.value)), True
+        best, ended = _climb(engine, eta, search)
+    # The climb itself may have led to the kink.
+    if _distance(engine, best.eta) <= ON_KINK * scale:
+        best, ended = _by_class(engine, best, scale, search), True
+    return best, ended
+
+
+def _by_class(engine: Bilevel, best: Solution, scale: float, search: Search) -> Solution:
+    """Let one class move at a time, its distances softened ever less, until a cycle gains nothing.
+
+    The stiff kink of the goal's class then no longer shortens the steps of the others.
+    """
+    members = engine.space.members_at(best.eta)
+    kinds = np.column_stack([members.y, members.mass > 0.0])
+    blocks = [np.flatnonzero((kinds == kind).all(axis=1)) for kind in np.unique(kinds, axis=0)]
+    for _ in range(CYCLES):
+        before = best.value
+        for rows in blocks:
+            best = _one_block(engine, best, rows, scale, search)
+        if best.value - before <= STALLED * 1e-2 * (1.0 + abs(before)):
+            break
+    return best
+
+
+def _one_block(
+    engine: Bilevel, best: Solution, rows: Rows, scale: float, search: Search
+) -> Solution:
+    eta = best.eta[rows]
+    for share in LADDER:
+        part = replace(_softened(engine, share * scale), space=Part(engine.space, best.eta, rows))
+        eta = _stretch(part, eta, search).eta
+    space = Part(engine.space, best.eta, rows)
+    there = engine.at(space.whole(eta), best.theta)
+    return replace(best, point=there) if there.value > best.value else best
 
 
 def _stretch(engine: Bilevel, eta: Floats, search: Search) -> Solution:

@@ -11,9 +11,9 @@ from countermove.dynamics.bilevel import Bilevel
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.moves import Moves
 from countermove.dynamics.queries import QueryUtility
-from countermove.dynamics.recourse_problem import Reach, RecourseProblem
 from countermove.dynamics.recourse_result import Recourse
 from countermove.dynamics.recourse_search import Search, best_found
+from countermove.dynamics.recourse_setting import Reach, RecourseProblem
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
 

@@ -22,9 +22,9 @@ from countermove.dynamics.recourse_answers import (
     random_participants,
     side_effects,
 )
-from countermove.dynamics.recourse_problem import Reach, RecourseProblem, recourse_problem
 from countermove.dynamics.recourse_result import Recourse
 from countermove.dynamics.recourse_search import Search
+from countermove.dynamics.recourse_setting import Reach, RecourseProblem, recourse_problem
 from countermove.dynamics.shift_audit import audit_shift
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.production.collective_people import CLASS
