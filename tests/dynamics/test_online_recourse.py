@@ -271,6 +271,12 @@ def test_bad_input_is_named():
         together(two_classes(), Reach(1.0), method="closed_form")
     with pytest.raises(ParameterError, match="query_rows"):
         collective_recourse(X, Y, None, 0, budget=1.0)
+    with pytest.raises(ParameterError, match="among 0 to 149, or -1"):
+        collective_recourse(X, Y, None, 0, budget=1.0, query_rows=[150])
+    with pytest.raises(ParameterError, match="one per query"):
+        collective_recourse(X, Y, X[60], 0, budget=1.0, query_rows=[60, 61])
+    with pytest.raises(ParameterError, match="has other features"):
+        collective_recourse(X, Y, X[60], 0, budget=1.0, query_rows=[61])
 
 
 def test_a_singular_learner_says_so_and_offers_a_penalty():

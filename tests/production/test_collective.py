@@ -128,7 +128,7 @@ def test_what_cannot_be_asked():
     [
         {"budgets": [0.0, -1.0]},
         {"budgets": [0.0]},
-        {"norm": "3"},
+        {"norm": 3},
         {"participation": [0.0]},
         {"learner": {"kind": "forest"}},
         {"query": {"share": 1.0}},
@@ -139,6 +139,12 @@ def test_what_cannot_be_asked():
 def test_nonsense_is_refused_before_anything_runs(changes):
     with pytest.raises(ValidationError):
         said(**changes)
+
+
+def test_numbers_of_a_command_line_are_names_and_norms():
+    parameters = said(query={"goal": 1, "start": 2}, norm=float("inf"))
+    assert (parameters.query.goal, parameters.query.start) == ("1", "2")
+    assert parameters.build().norm == np.inf
 
 
 @pytest.mark.parametrize("path", PAPER, ids=lambda path: path.stem)

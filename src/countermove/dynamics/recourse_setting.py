@@ -244,8 +244,7 @@ def recourse_problem(
         )
     people = np.asarray(X, dtype=np.float64)
     rows = None if query_rows is None else np.atleast_1d(np.asarray(query_rows, dtype=np.intp))
-    if query is None:
-        query = people[_inside(rows, len(people))]
+    query = _of_data_subjects(query, rows, people)
     mass = None if weight is None else np.asarray(weight, float) / np.sum(np.asarray(weight, float))
     problem = RecourseProblem(
         Crowd(people, codes.astype(np.float64), mass),
@@ -261,9 +260,27 @@ def recourse_problem(
     return problem
 
 
-def _inside(rows: Rows | None, n: int) -> Rows:
-    if rows is None or ((rows < 0) | (rows >= n)).any():
+def _of_data_subjects(query: ArrayLike | None, rows: Rows | None, people: Floats) -> Floats:
+    """Return the queries' features: given, or those of the data subjects they are."""
+    n = len(people)
+    if query is None and (rows is None or (rows < 0).any()):
         raise ParameterError(
             f"give the features of the queries, or query_rows among 0 to {n - 1}; got {rows}"
         )
-    return rows
+    if rows is not None and ((rows < -1) | (rows >= n)).any():
+        raise ParameterError(f"query_rows are among 0 to {n - 1}, or -1 for none; got {rows}")
+    if query is None:
+        return people[rows]
+    asked = np.atleast_2d(np.asarray(query, dtype=np.float64))
+    if rows is None:
+        return asked
+    if rows.shape != (len(asked),):
+        raise ParameterError(f"query_rows are one per query ({len(asked)}), got {rows.shape}")
+    other = np.flatnonzero((rows >= 0) & (asked != people[rows]).any(axis=1))
+    if other.size:
+        raise ParameterError(
+            f"query {shown(other)} is said to be a data subject but has other features; give the "
+            "rows alone (query=None)",
+            rows=other,
+        )
+    return asked

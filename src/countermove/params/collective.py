@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from countermove.params.base import Parameters
 from countermove.params.people import Positive
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 NotNegative = Annotated[float, Field(ge=0)]
 BUDGETS = [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5]
+Norm = Annotated[
+    Literal[1, 2, "inf"], BeforeValidator(lambda said: "inf" if said == float("inf") else said)
+]
 Share = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -61,6 +64,8 @@ LearnerParameters = Annotated[
 class QueryParameters(Parameters):
     """A person between two class means, ``share`` of the way from ``start`` to ``goal``."""
 
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
     goal: str = "1"
     start: str = "2"
     share: Annotated[float, Field(ge=0, lt=1)] = 0.25
@@ -87,7 +92,7 @@ class CollectiveParameters(Parameters):
     budgets: list[NotNegative] = Field(BUDGETS, min_length=2)
     absolute: bool = False
     budget_of_answers: Annotated[int, Field(ge=1)] = 6
-    norm: Literal["1", "2", "inf"] = "2"
+    norm: Norm = 2
     participation: list[Share] = Field([0.1, 0.25, 0.5, 0.75, 1.0], min_length=1)
     draws: Count = 20
     retrainings: Annotated[int, Field(ge=3)] = 201
