@@ -46,14 +46,13 @@ def individual(problem: RecourseProblem, reach: Reach, search: Search | None = N
     said) starts in all, a query of a nearest-centroid model starts from its goal's centroid.
     """
     search = Search(starts=4) if search is None else search
-    people = Crowd(problem.query, problem.goal, problem.weight)
+    people = Crowd(problem.query, problem.goal, problem.mass)
     allowed = continuous(reach.actions)
     if allowed is not None and (problem.places >= 0).all():
         allowed = allowed.of_rows(problem.places)
     space = Moves(people, ball=reach.ball(), actions=allowed)
-    assert problem.weight is not None
     utility = QueryUtility(
-        problem.goals, problem.query, problem.goal, problem.weight, np.arange(problem.m)
+        problem.goals, problem.query, problem.goal, problem.mass, np.arange(problem.m)
     )
     engine = Bilevel(space, utility, Unmoved(problem.learner, problem.theta))
     starts: list[Floats] = []
@@ -248,8 +247,7 @@ def _by_means(
     mass = _taking_part(problem.crowd, rows, share)
     small = reduce_to_means(learner, problem.crowd, mass)
     space = Moves(small.crowd, small.members, ball=reach.ball(), actions=continuous(reach.actions))
-    assert problem.weight is not None
-    utility = QueryUtility(problem.goals, problem.query, problem.goal, problem.weight)
+    utility = QueryUtility(problem.goals, problem.query, problem.goal, problem.mass)
     found, converged = best_found(Bilevel(space, utility, learner), [], search)
     by_class = np.zeros((len(learner.classes), problem.crowd.d))
     by_class[small.codes] = found.eta
@@ -277,8 +275,7 @@ def _same_in_class(
 def _translated(problem: RecourseProblem, reach: Reach, n: int, search: Search) -> Floats:
     """Return everybody's opposite of the query's own best move."""
     alone = individual(problem, reach, Search(2, seed=search.seed, strict=False))
-    assert problem.weight is not None
-    return np.tile(-problem.weight @ alone.query_moves, (n, 1))
+    return np.tile(-problem.mass @ alone.query_moves, (n, 1))
 
 
 def _taking_part(crowd: Crowd, rows: Rows, share: float) -> Floats:

@@ -93,7 +93,7 @@ def _again(problem: RecourseProblem, crowd: Crowd) -> RecourseProblem:
         problem.query,
         problem.goal,
         problem.learner,
-        weight=problem.weight,
+        weight=problem.mass,
         labels=problem.labels,
     )
 
@@ -178,8 +178,7 @@ def _short_list(
     :math:`-H^{-1} m (\nabla\ell(x, b) - \nabla\ell(x, a))`.
     """
     crowd = problem.crowd.moved(y=y)
-    assert problem.weight is not None
-    wish = problem.weight @ problem.goals.slopes(theta, problem.query, problem.goal)[0]
+    wish = problem.mass @ problem.goals.slopes(theta, problem.query, problem.goal)[0]
     v = problem.learner.solve(theta, crowd, wish)
     own = problem.learner.row_gradients(theta, crowd) @ v
     masses = {label: crowd.mass[y == label].sum() for label in problem.goals.known}

@@ -142,7 +142,7 @@ class RecourseProblem:
         if bad.size:
             raise DataError(f"queries must be finite, not so in {shown(bad)}", rows=bad)
         goal = np.broadcast_to(np.asarray(self.goal, dtype=np.float64), (len(query),)).copy()
-        weight = np.full(len(query), 1.0) if self.weight is None else np.asarray(self.weight, float)
+        weight = np.ones(len(query)) if self.weight is None else np.asarray(self.weight, float)
         if weight.shape != (len(query),) or not (weight > 0.0).all():
             raise ParameterError(f"weights of queries are numbers > 0, one each; got {weight}")
         goals = goals_of(self.learner)
@@ -163,6 +163,11 @@ class RecourseProblem:
         return len(self.query)
 
     @property
+    def mass(self) -> Floats:
+        """How much each query counts, adding up to 1, shape (m,)."""
+        return np.full(self.m, 1.0 / self.m) if self.weight is None else self.weight
+
+    @property
     def places(self) -> Rows:
         """Which data subject each query is, -1 for none, shape (m,)."""
         return np.full(self.m, -1, dtype=np.intp) if self.rows is None else self.rows
@@ -173,8 +178,7 @@ class RecourseProblem:
 
     def loss(self, theta: Floats, query: Floats | None = None) -> float:
         """Return the weighted mean of the losses."""
-        assert self.weight is not None
-        return float(self.weight @ self.losses(theta, query))
+        return float(self.mass @ self.losses(theta, query))
 
     def reached(self, theta: Floats, query: Floats | None = None) -> NDArray[np.bool_]:
         """Return which queries get the decision they want, shape (m,)."""

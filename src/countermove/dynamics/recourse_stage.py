@@ -69,8 +69,7 @@ class Stage:
             )
         allowed = None if reach.actions is None else continuous(reach.actions.of_rows(rows))
         space = Moves(crowd, members, ball=reach.ball(radii), actions=allowed)
-        assert problem.weight is not None
-        utility = QueryUtility(problem.goals, problem.query, problem.goal, problem.weight, place)
+        utility = QueryUtility(problem.goals, problem.query, problem.goal, problem.mass, place)
         return cls(problem, reach, rows, Bilevel(space, utility, problem.learner), place)
 
     def solve(self, search: Search, starts: list[Floats]) -> Recourse:
