@@ -25,6 +25,13 @@ def test_watching_retrainings_comes_near_full_sight():
     assert (np.linalg.norm(many.recourse.moves, axis=1) <= 0.5 + 1e-9).all()
 
 
+def test_few_unknowns_need_few_retrainings():
+    """Class means only ever move to and from the query: three numbers instead of twelve."""
+    free = with_retrainings(PROBLEM, Reach(0.5), retrainings=41)
+    towards = with_retrainings(PROBLEM, Reach(0.5), retrainings=41, directions="query")
+    assert 0.0 <= towards.regret < 0.5 * free.regret
+
+
 def test_a_surrogate_helps_where_the_learners_agree():
     rows, y = X[Y > 0], Y[Y > 0] - 1
     query = 0.25 * MEANS[1] + 0.75 * MEANS[2]
@@ -38,5 +45,7 @@ def test_a_surrogate_helps_where_the_learners_agree():
 
 
 def test_nonsense_is_refused():
+    with pytest.raises(ParameterError, match="directions are any, query"):
+        with_retrainings(PROBLEM, Reach(0.5), directions="all")
     with pytest.raises(ParameterError, match="retrainings >= 3"):
         with_retrainings(PROBLEM, Reach(0.5), retrainings=2)

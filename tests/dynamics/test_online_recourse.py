@@ -211,7 +211,7 @@ class Strategic(LinearScore):
 
 @pytest.mark.parametrize(
     "score",
-    [MLPScore(3, (4,), dropout=0.0), Strategic(3)],
+    [pytest.param(MLPScore(3, (4,), dropout=0.0), marks=pytest.mark.slow), Strategic(3)],
     ids=["mlp", "strategic"],
 )
 def test_any_differentiable_score_can_be_steered(score):
@@ -307,6 +307,7 @@ def test_linear_constraints_meet_the_ball():
     assert together(problem, Reach(0.3)).loss < found.loss < found.loss_before
 
 
+@pytest.mark.slow
 def test_ten_thousand_participants_need_memory_of_the_size_of_the_table():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(10_000, 20))

@@ -6,7 +6,7 @@ Both are judged by their regret: the loss they leave above what full sight would
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,11 @@ from countermove.dynamics.participants import checked_rows
 from countermove.dynamics.recourse_result import Recourse
 from countermove.dynamics.recourse_search import Search
 from countermove.dynamics.recourse_setting import Reach, RecourseProblem
-from countermove.errors import ParameterError
+from countermove.errors import ParameterError, shown
 from countermove.randomness import generator
 
 Floats = NDArray[np.float64]
+Directions = Literal["any", "query"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,7 @@ def with_retrainings(
     reach: Reach,
     retrainings: int = 400,
     participants: Any = None,
+    directions: Directions = "any",
     probe: float = 0.1,
     seed: int = 0,
     search: Search | None = None,
@@ -86,7 +88,8 @@ def with_retrainings(
 
     .. math:: g = \frac{D}{2h} (\ell(\Delta + h u) - \ell(\Delta - h u))\,u
 
-    Steps shrink like :math:`1/\sqrt t`; the best moves watched are kept.
+    Steps shrink like :math:`1/\sqrt t`; the best moves watched are kept. The number D of unknowns
+    sets how many retrainings it takes.
 
     Parameters
     ----------
@@ -98,6 +101,9 @@ def with_retrainings(
         How many may be watched, at least 3.
     participants
         Rows or a mask; None: everybody.
+    directions
+        ``"any"``: each class may move anywhere, D = classes × features. ``"query"``: each moves to
+        or from the (first) query only, D = classes; right for class means, a guess elsewhere.
     probe
         :math:`h`, as a share of the budget.
     seed
@@ -109,13 +115,15 @@ def with_retrainings(
         raise ParameterError(
             f"expected retrainings >= 3 and a probe in (0, 1), got {retrainings} and {probe}"
         )
+    if directions not in get_args(Directions):
+        raise ParameterError(f"directions are {shown(get_args(Directions))}; got {directions!r}")
     rows = checked_rows(participants, problem.crowd)
-    watched = _Watched(problem, reach, rows)
+    watched = _Watched(problem, reach, rows, directions)
     rng = generator(seed, "blind help")
     best = found = np.zeros((len(watched.classes), problem.crowd.d))
     best_loss, step, h = watched.loss(best), reach.budget, probe * reach.budget
     for t in range((retrainings - 1) // 2):
-        u = rng.normal(size=found.shape)
+        u = watched.along(rng.normal(size=found.shape))
         u /= np.linalg.norm(u)
         tried = [watched.inside(found + sign * h * u) for sign in (1.0, -1.0)]
         losses = [watched.loss(moves) for moves in tried]
@@ -137,10 +145,23 @@ class _Watched:
     problem: RecourseProblem
     reach: Reach
     rows: NDArray[np.intp]
+    directions: Directions
 
     @property
     def classes(self) -> Floats:
         return np.unique(self.problem.crowd.y)
+
+    def along(self, by_class: Floats) -> Floats:
+        """Keep of a direction what is asked for: all of it, or the part to and from the query."""
+        if self.directions == "any":
+            return by_class
+        crowd = self.problem.crowd
+        means = [
+            crowd.of_rows(crowd.y == name).mean(crowd.X[crowd.y == name]) for name in self.classes
+        ]
+        gaps = self.problem.query[0] - np.array(means)
+        units = gaps / np.maximum(np.linalg.norm(gaps, axis=1, keepdims=True), 1e-300)
+        return by_class[:, :1] * units
 
     def moves(self, by_class: Floats) -> Floats:
         crowd = self.problem.crowd

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove.dynamics.black_box import with_retrainings
+from countermove.dynamics.black_box import Directions, with_retrainings
 from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.learners import Learner, LogisticLearner
 from countermove.dynamics.online_recourse import individual, individual_sphere, together
@@ -217,13 +217,23 @@ class CollectiveExperiment:
         return {name: float(worth[names == name].mean()) for name in dict.fromkeys(names.tolist())}
 
     def _blind(self, problem: RecourseProblem, reach: Reach, seed: int) -> dict[str, float]:
-        told = with_retrainings(
-            problem, reach, retrainings=self.retrainings, seed=seed, search=_LENIENT
+        free, towards = (
+            with_retrainings(
+                problem,
+                reach,
+                retrainings=self.retrainings,
+                directions=directions,
+                seed=seed,
+                search=_LENIENT,
+            )
+            for directions in _DIRECTIONS
         )
         return {
-            "retrainings": told.retrainings,
-            "loss": told.recourse.loss,
-            "regret": told.regret,
+            "retrainings": free.retrainings,
+            "loss": free.recourse.loss,
+            "regret": free.regret,
+            "loss_along_query": towards.recourse.loss,
+            "regret_along_query": towards.regret,
         }
 
     def _audit(self, problem: RecourseProblem, helped: Recourse, seed: int) -> dict[str, Any]:
@@ -263,6 +273,9 @@ class CollectiveExperiment:
 
 _LENIENT = Search(starts=2, max_steps=400, tolerance=1e-6, strict=False)
 """For curves of many points: each search ends, and says where it ended."""
+
+
+_DIRECTIONS: tuple[Directions, Directions] = ("any", "query")
 
 
 def _arrays(people: pd.DataFrame) -> tuple[Floats, NDArray[np.str_]]:

@@ -238,6 +238,10 @@ def answer_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"loss without seeing the learner, after {blind['retrainings']} retrainings",
             f"{blind['loss']:.4f} (regret {blind['regret']:.4f})",
         ),
+        (
+            "the same, each class moving to or from the query only",
+            f"{blind['loss_along_query']:.4f} (regret {blind['regret_along_query']:.4f})",
+        ),
         ("the platform's audit raises an alarm", _yes(facts["audit"]["alarm"])),
     ]
 
