@@ -271,6 +271,14 @@ def test_bad_input_is_named():
         together(two_classes(), Reach(1.0), method="closed_form")
     with pytest.raises(ParameterError, match="query_rows"):
         collective_recourse(X, Y, None, 0, budget=1.0)
+    with pytest.raises(DataError, match="labels are one per row"):
+        collective_recourse(X, Y[:10], query, 0, budget=1.0)
+    with pytest.raises(NotEnoughRowsError, match="same label"):
+        collective_recourse(X, np.zeros(150), query, 0, budget=1.0)
+    with pytest.raises(ParameterError, match="tells two classes apart, the labels have 3"):
+        collective_recourse(X, Y, query, 0, budget=1.0, learner=LogisticLearner(penalty=0.1))
+    with pytest.raises(ParameterError, match="the labels have 3 classes, the learner 2"):
+        collective_recourse(X, Y, query, 0, budget=1.0, learner=CentroidLearner())
     with pytest.raises(ParameterError, match="among 0 to 149, or -1"):
         collective_recourse(X, Y, None, 0, budget=1.0, query_rows=[150])
     with pytest.raises(ParameterError, match="one per query"):

@@ -161,7 +161,8 @@ class _Watched:
         ]
         gaps = self.problem.query[0] - np.array(means)
         units = gaps / np.maximum(np.linalg.norm(gaps, axis=1, keepdims=True), 1e-300)
-        return by_class[:, :1] * units
+        kept: Floats = by_class[:, :1] * units
+        return kept
 
     def moves(self, by_class: Floats) -> Floats:
         crowd = self.problem.crowd

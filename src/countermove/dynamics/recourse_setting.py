@@ -13,7 +13,7 @@ from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.goals import Goals, goals_of
 from countermove.dynamics.learners import Learner
-from countermove.errors import DataError, ParameterError, shown
+from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
 
 Floats = NDArray[np.float64]
@@ -235,18 +235,15 @@ def recourse_problem(
     allow_reached
         Whether queries may have what they want already.
     """
+    people = np.asarray(X, dtype=np.float64)
+    if np.shape(y) != people.shape[:1]:
+        raise DataError(f"labels are one per row ({len(people)}), got shape {np.shape(y)}")
     names, codes = np.unique(np.asarray(y), return_inverse=True)
     wanted = np.ravel(np.asarray(goal))
     unknown = [str(g) for g in wanted if g not in names]
     if unknown:
         raise ParameterError(f"unknown goal class {shown(unknown)}; the labels are {shown(names)}")
-    chosen = CentroidLearner(tuple(range(len(names)))) if learner is None else learner
-    if isinstance(chosen, CentroidLearner) and chosen.classes != tuple(range(len(names))):
-        raise ParameterError(
-            f"the labels have {len(names)} classes, the learner {len(chosen.classes)}; give it "
-            f"classes 0 to {len(names) - 1}, or leave it out"
-        )
-    people = np.asarray(X, dtype=np.float64)
+    chosen = _learner(learner, len(names))
     rows = None if query_rows is None else np.atleast_1d(np.asarray(query_rows, dtype=np.intp))
     query = _of_data_subjects(query, rows, people)
     mass = None if weight is None else np.asarray(weight, float) / np.sum(np.asarray(weight, float))
@@ -262,6 +259,25 @@ def recourse_problem(
     if not allow_reached:
         problem.refuse_reached()
     return problem
+
+
+def _learner(learner: Learner | None, k: int) -> Learner:
+    """Return the learner, or the one of class means, if it can tell ``k`` classes apart."""
+    if k < 2:
+        raise NotEnoughRowsError("everybody has the same label; a model needs at least two classes")
+    if learner is None:
+        return CentroidLearner(tuple(range(k)))
+    if isinstance(learner, CentroidLearner) and learner.classes != tuple(range(k)):
+        raise ParameterError(
+            f"the labels have {k} classes, the learner {len(learner.classes)}; give it classes 0 "
+            f"to {k - 1}, or leave it out"
+        )
+    if not isinstance(learner, CentroidLearner) and k != 2:
+        raise ParameterError(
+            f"a {learner.name} learner tells two classes apart, the labels have {k}; ask for one "
+            "class against the others (y == goal), or take class means"
+        )
+    return learner
 
 
 def _of_data_subjects(query: ArrayLike | None, rows: Rows | None, people: Floats) -> Floats:
