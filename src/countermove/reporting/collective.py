@@ -128,7 +128,7 @@ def _traces(
             )
     for who, label, symbol in (
         ("query", "the query, helped by others", "star"),
-        ("alone", "the query, moving alone", "star-open"),
+        ("alone", "the query, moving alone (regions as at 0)", "star-open"),
     ):
         part = now[now["who"] == who]
         traces.append(
