@@ -5,6 +5,7 @@ from __future__ import annotations
 from kedro.pipeline import Pipeline
 
 from countermove.pipelines import (
+    collective,
     estimate_people,
     evaluation,
     ingest,
@@ -58,5 +59,6 @@ def register_pipelines() -> dict[str, Pipeline]:
         "tradeoff": tradeoff.create_pipeline(),
         "lookahead": lookahead.create_pipeline(),
         "estimate_people": estimate_people.create_pipeline(),
+        "collective": collective.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

@@ -11,6 +11,7 @@ from countermove.errors import ModelFileError
 from countermove.scores import (
     LinearScore,
     MLPScore,
+    NearestCentroidScore,
     PartlyLinearScore,
     RecurrentScore,
     RepresentationScore,
@@ -25,6 +26,7 @@ def model(kind: str = "linear") -> PublishedModel:
         "linear": lambda: LinearScore(3, draws),
         "partly_linear": lambda: PartlyLinearScore(3, movable=[1], hidden=(4, 4), generator=draws),
         "mlp": lambda: MLPScore(3, (5, 4), "relu", 0.2, draws),
+        "nearest_centroid": lambda: NearestCentroidScore(3, 4, favourable=2, against=[0, 3]),
         "recurrent": lambda: RecurrentScore([[2], [0], [1]], 4, draws),
         "representation": lambda: RepresentationScore(3, (5, 2), "elu", draws),
     }[kind]()

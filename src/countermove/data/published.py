@@ -236,8 +236,10 @@ TEXTS: Mapping[str, Published] = {
 
 WITHOUT_FETCHING: Mapping[str, Facts] = {
     "credit": Facts(30_000, 0.7788, "CC BY 4.0"),
+    "digits": Facts(1_797, 0.1013, "CC BY 4.0"),
     "german": Facts(1_000, 0.7, "CC BY 4.0"),
     "german-recourse": Facts(1_000, 0.7, "CC BY 4.0"),
+    "iris": Facts(150, 0.3333, "CC BY 4.0"),
     "tiny": Facts(240, 0.4333, "Apache-2.0, nobody in it is real"),
 }
 """The tables that come with Countermove."""

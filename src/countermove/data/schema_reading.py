@@ -38,8 +38,10 @@ RECIPES = (
     "adult",
     "compas",
     "credit",
+    "digits",
     "german",
     "give-me-some-credit",
+    "iris",
     "loanapp",
     "mnist-5k",
 )

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from countermove.data.bundled import BUNDLED, read_bundled
 from countermove.data.checks import check_columns
 from countermove.data.names import check_dataset_name, known_datasets
 from countermove.data.schema import Schema
@@ -117,7 +118,7 @@ def read_file(path: Path) -> pd.DataFrame:
 
 
 def read_embedded(name: str) -> pd.DataFrame:
-    """Read a table the package carries, raw, every cell as text.
+    """Read a table that comes along, raw; those the package carries with every cell as text.
 
     Raises
     ------
@@ -129,8 +130,11 @@ def read_embedded(name: str) -> pd.DataFrame:
     import gzip
     import lzma
 
+    if name in BUNDLED:
+        return read_bundled(name)
     if name not in EMBEDDED:
-        raise UnknownNameError(f"no embedded table {name!r}; {nearest(name, EMBEDDED)}")
+        known = (*EMBEDDED, *BUNDLED)
+        raise UnknownNameError(f"no embedded table {name!r}; {nearest(name, known)}")
     file_name, expected = EMBEDDED[name]
     try:
         content = files("countermove.data").joinpath("embedded", file_name).read_bytes()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from countermove.dynamics.balls import Ball
 from countermove.dynamics.crowd import Crowd
+from countermove.dynamics.dykstra import project_to_both
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.participants import checked_columns, checked_rows
 from countermove.dynamics.spaces import Space
@@ -119,13 +120,31 @@ class Moves(Space):
         """Return the nearest allowed moves, person by person."""
         eta = np.asarray(eta, dtype=np.float64)
         if self.actions is not None and self.actions.A is not None:
-            moves = self.actions.project(self.crowd.X[self.rows], eta[:, : self._k])
+            moves = self._constrained(self.actions, eta[:, : self._k])
             label = np.clip(eta, self.lower, self.upper)[:, self._k :]
             return np.hstack([moves, label])
         found: Floats = np.clip(eta, self.lower, self.upper)
         if self.ball is not None:
             k = self._k
             found[:, :k] = self.ball.project(eta[:, :k], self.lower[:, :k], self.upper[:, :k])
+        return found
+
+    def _constrained(self, actions: ActionSet, moves: Floats) -> Floats:
+        """Return the nearest moves within linear constraints, and in the ball if there is one."""
+        X, ball = self.crowd.X[self.rows], self.ball
+        if ball is None or actions.A is None or actions.b is None:
+            return actions.project(X, moves)
+        lower, upper = self.lower[:, : self._k], self.upper[:, : self._k]
+        found = ball.project(moves, lower, upper)
+        # Whoever meets the constraints in the ball already is where both sets are nearest.
+        out = np.flatnonzero((found @ actions.A.T + actions.b < 0.0).any(axis=1))
+        if out.size:
+            own, small = actions.of_rows(out), ball.of_rows(out)
+            found[out] = project_to_both(
+                moves[out],
+                lambda a: own.project(X[out], a),
+                lambda a: small.project(a, lower[out], upper[out]),
+            )
         return found
 
     def crowd_at(self, eta: Floats) -> Crowd:
@@ -207,10 +226,10 @@ class Moves(Space):
     def _check_constraints(self, actions: ActionSet) -> None:
         if actions.A is None:
             return
-        if self.uniform or self.ball is not None or self._k != self.crowd.d:
+        if self.uniform or self._k != self.crowd.d:
             raise ParameterError(
-                "actions with linear constraints (A, b) need one move per member, all columns "
-                "(mark the others immutable) and no ball beside them"
+                "actions with linear constraints (A, b) need one move per member and all columns "
+                "(mark the others immutable)"
             )
 
     def _refuse_endless(self) -> None:

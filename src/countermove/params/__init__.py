@@ -1,6 +1,7 @@
 """What the YAML may say: one pydantic model per group of parameters, each with ``build()``."""
 
 from countermove.params.base import Parameters
+from countermove.params.collective import CollectiveParameters
 from countermove.params.estimate_people import EstimatePeopleParameters
 from countermove.params.evaluation import EvaluationParameters
 from countermove.params.execution import ExecutionParameters
@@ -31,11 +32,13 @@ GROUPS: dict[str, type[Parameters]] = {
     "tradeoff": TradeoffParameters,
     "lookahead": LookaheadParameters,
     "estimate_people": EstimatePeopleParameters,
+    "collective": CollectiveParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
 __all__ = [
     "GROUPS",
+    "CollectiveParameters",
     "EstimatePeopleParameters",
     "EvaluationParameters",
     "ExecutionParameters",

@@ -26,6 +26,7 @@ from countermove.errors import ModelFileError, nearest
 from countermove.scores.base import Score
 from countermove.scores.linear import LinearScore
 from countermove.scores.mlp import MLPScore
+from countermove.scores.nearest_centroid import NearestCentroidScore
 from countermove.scores.partly_linear import PartlyLinearScore
 from countermove.scores.recurrent import RecurrentScore
 from countermove.scores.representation import RepresentationScore
@@ -35,7 +36,14 @@ WEIGHTS = "score.safetensors"
 DESCRIPTION = "model.json"
 _KINDS: dict[str, type[Score]] = {
     kind.kind: kind
-    for kind in (LinearScore, PartlyLinearScore, MLPScore, RecurrentScore, RepresentationScore)
+    for kind in (
+        LinearScore,
+        MLPScore,
+        NearestCentroidScore,
+        PartlyLinearScore,
+        RecurrentScore,
+        RepresentationScore,
+    )
 }
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from countermove.data.recipes.adult import ADULT_COLUMNS, adult
+from countermove.data.recipes.classes import DIGITS_COLUMNS, IRIS_COLUMNS, digits, iris
 from countermove.data.recipes.compas import COMPAS_COLUMNS, compas
 from countermove.data.recipes.credit import CREDIT_COLUMNS, credit
 from countermove.data.recipes.german import GERMAN_COLUMNS, german
@@ -28,8 +29,10 @@ __all__ = [
     "apply_recipe",
     "compas",
     "credit",
+    "digits",
     "german",
     "give_me_some_credit",
+    "iris",
     "loanapp",
     "mnist",
     "raw_columns",
@@ -48,8 +51,10 @@ RECIPES: Mapping[str, Recipe] = {
     "adult": Recipe(ADULT_COLUMNS, adult),
     "compas": Recipe(COMPAS_COLUMNS, compas),
     "credit": Recipe(CREDIT_COLUMNS, credit),
+    "digits": Recipe(DIGITS_COLUMNS, digits),
     "german": Recipe(GERMAN_COLUMNS, german),
     "give-me-some-credit": Recipe(GMSC_COLUMNS, give_me_some_credit),
+    "iris": Recipe(IRIS_COLUMNS, iris),
     "loanapp": Recipe(LOANAPP_COLUMNS, loanapp),
     "mnist-5k": Recipe(MNIST_COLUMNS, mnist),
 }
