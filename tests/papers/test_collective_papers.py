@@ -72,7 +72,7 @@ def test_training_accuracy_on_iris():
 
 
 def test_participation_at_a_half():
-    """The figures on record are single draws: they lie among draws of ours, near the exact mean."""
+    """Who took part is not on record: its figures lie among draws of ours, near the exact mean."""
     problem, rng = iris(0, 1), np.random.default_rng(0)
     for share, recorded in PARTICIPATION.items():
         exact = together(problem, Reach(0.5), participation=share).loss
