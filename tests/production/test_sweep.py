@@ -113,6 +113,7 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(cells, tmp_path, caplog):
     store = CellStore(tmp_path / "cells")
     run_sweep(grid(splits=1, costs=[QuadraticCost(1.0)]), tables, 0, store=store)
     assert len(list(store.folder.iterdir())) == 1
+    caplog.clear()
     with caplog.at_level("INFO"):
         found = run_sweep(grid(), tables, 0, store=store)
     assert caplog.text.count("strategic") == 3

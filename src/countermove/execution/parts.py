@@ -199,9 +199,10 @@ def _work(task: PartTask, batch: Any, row: int, piece: Piece) -> Any:
     except CountermoveError as error:
         rows = [row + position for position in error.rows]
         named = f"rows {shown(rows)}" if rows else f"rows {row} to {row + len(batch) - 1}"
+        counted = " (rows counted from the part's first)" if rows else ""
         raise PartError(
-            f"part {piece.number} ({Path(piece.file).name}, {named} of the table): {error}. "
-            "Finished parts are kept; mend the rows and run again",
+            f"part {piece.number} ({Path(piece.file).name}, {named} of the table): "
+            f"{error}{counted}. Finished parts are kept; mend the rows and run again",
             rows=rows,
         ) from error
 
