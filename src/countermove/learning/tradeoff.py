@@ -78,14 +78,14 @@ def trade_off(
         measures ``<part>_<name>`` and ``<part>_cut_off`` (the deserving whom no allowed move
         brings to approval) for the parts ``validation`` and ``test``, all under the stated
         response (worst member of a robust one); ``test_rational_<name>`` for people who
-        answer the rule as best they can; ``seconds``.
+        answer the rule as best they can; ``seconds``, of the processor.
     """
     people = judging_population(response, cost, actions, settings)
     onward: dict[str, Any] = {"start": "given", "stop_by": "average"}
     onward |= {} if epochs is None else {"max_epochs": epochs}
     rows, rule = [], None
     for strength in _ascending(strengths):
-        started = time.perf_counter()
+        started = time.process_time()
         aim = replace(regulariser, strength=strength)
         warm: dict[str, Any] = {} if rule is None else {"score": rule, **onward}
         classifier = StrategicClassifier(
@@ -95,7 +95,7 @@ def trade_off(
             **(settings | {"response": response} | warm),
         ).fit(*split.train, validation=split.validation)
         rule = classifier.score_
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         rows.append(
             {"strength": strength, **_measured(rule, split, aim, people), "seconds": seconds}
         )
