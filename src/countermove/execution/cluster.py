@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -158,20 +157,27 @@ class DaskMapper(Mapper):
         )
 
 
-@lru_cache(maxsize=1)
+_RUNNING: dict[tuple[int, str], Any] = {}
+
+
 def _local_cluster(workers: int, memory: str) -> Any:
-    """Start processes on this machine, once: every node of a run works with the same."""
+    """Return processes on this machine, started once: every node of a run works with the same."""
     from distributed import LocalCluster
 
-    return LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address=":0",
-        memory_limit=memory,
-        silence_logs=logging.ERROR,
-    )
+    wanted = workers, memory
+    for other in [key for key in _RUNNING if key != wanted]:
+        _RUNNING.pop(other).close()
+    if wanted not in _RUNNING:
+        _RUNNING[wanted] = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=":0",
+            memory_limit=memory,
+            silence_logs=logging.ERROR,
+        )
+    return _RUNNING[wanted]
 
 
 def _gone(said: Execution) -> str:
