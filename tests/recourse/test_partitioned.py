@@ -4,9 +4,9 @@ import pytest
 
 from countermove.data.partitions import Partitions
 from countermove.data.rows import rows_of
-from countermove.execution import Execution
+from countermove.execution import Execution, map_parts
 from countermove.recourse.advised import tell
-from countermove.recourse.partitioned import AdviceTask, advise_parts, calibrate_parts
+from countermove.recourse.partitioned import AdviceTask, calibrate_parts
 
 from .test_calibrated import NARROW, RESPONSE, SCHEMA, model_of, rows
 
@@ -26,7 +26,7 @@ def test_parts_are_told_what_the_whole_is_told(engine, tmp_path):
     whole = tell(model, rows_of(people, SCHEMA), SCHEMA, RESPONSE, NARROW, 0).table
     task = AdviceTask(model, SCHEMA, RESPONSE, NARROW, 0)
     with Execution(engine).open() as mapper:
-        run = advise_parts(task, parts_of(people, tmp_path / "in", 50), tmp_path / "out", mapper)
+        run = map_parts(task, parts_of(people, tmp_path / "in", 50), tmp_path / "out", mapper)
     found = run.result().read()
     assert found["row_id"].tolist() == whole["row_id"].tolist()
     assert found["status"].tolist() == whole["status"].tolist()

@@ -12,13 +12,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from countermove.data.sources import SUFFIXES, read_file
 from countermove.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PART = "part-{:05d}.parquet"
 
@@ -173,9 +176,15 @@ def _write(part: pd.DataFrame, path: Path) -> None:
     import pyarrow.parquet as pq
 
     table = pa.Table.from_pandas(part, preserve_index=False)
-    # A dictionary helps words that repeat; for numbers it only costs time.
+    pq.write_table(table, path, use_dictionary=repeating_words(table))
+
+
+def repeating_words(table: pa.Table) -> list[str]:
+    """Return the columns for which a dictionary pays: text that repeats; numbers it only slows."""
+    import pyarrow as pa
+
     words = [field.name for field in table.schema if not pa.types.is_primitive(field.type)]
-    pq.write_table(table, path, use_dictionary=[name for name in words if name != "row_id"])
+    return [name for name in words if name != "row_id"]
 
 
 def _parquet_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:

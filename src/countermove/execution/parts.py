@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from countermove.data.durable import replace_file
-from countermove.data.partitions import PART, Partitions, beside, put_in_place, restore
+from countermove.data.partitions import (
+    PART,
+    Partitions,
+    beside,
+    put_in_place,
+    repeating_words,
+    restore,
+)
 from countermove.errors import CountermoveError, DataError, PartError, shown
 from countermove.execution.mapping import Mapper
 from countermove.execution.progress import part_bar
@@ -176,7 +183,9 @@ def do_piece(shared: tuple[PartTask, int, str], piece: Piece) -> PartTimes:
             while (rows := _timed(spent, "reading", next, batches, None)) is not None:
                 result = _timed(spent, "working", _work, task, rows, row, piece)
                 if writer is None:
-                    writer = pq.ParquetWriter(hidden, result.schema, use_dictionary=_words(result))
+                    writer = pq.ParquetWriter(
+                        hidden, result.schema, use_dictionary=repeating_words(result)
+                    )
                 _timed(spent, "writing", writer.write_table, result)
                 row += len(rows)
         if writer is not None:
@@ -224,14 +233,6 @@ def _columns(task: PartTask, file: Any) -> list[str] | None:
             f"the parts have no column {shown(missing)}; expected {shown(task.columns, 30)}"
         )
     return list(task.columns)
-
-
-def _words(table: Any) -> list[str]:
-    """Return the columns for which a dictionary pays: text that repeats."""
-    import pyarrow as pa
-
-    words = [field.name for field in table.schema if not pa.types.is_primitive(field.type)]
-    return [name for name in words if name != "row_id"]
 
 
 def pieces_of(parts: Partitions) -> Iterator[Piece]:

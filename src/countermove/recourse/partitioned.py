@@ -6,13 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from countermove.data.partitions import Partitions
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
-from countermove.execution import Mapper, PartsRun, PartTask, map_parts
+from countermove.execution import PartTask
 from countermove.randomness import generator
 from countermove.recourse.advised import tell
 from countermove.recourse.calibrated import CalibratedRule, calibrate_model
@@ -63,11 +62,6 @@ class AdviceTask(PartTask):
             "seed": self.seed,
         }
         return sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()
-
-
-def advise_parts(task: AdviceTask, parts: Partitions, folder: Path, mapper: Mapper) -> PartsRun:
-    """Decide and advise a table in parts; the result is a folder of parts, see `map_parts`."""
-    return map_parts(task, parts, folder, mapper)
 
 
 def calibrate_parts(

@@ -7,7 +7,7 @@ import pandas as pd
 
 from countermove.data.checks import raise_all, rows_problem
 from countermove.data.parsing import texts
-from countermove.data.recipes.cells import whole_numbers
+from countermove.data.recipes.mnist import with_answers
 
 SIDE = 8
 """Pixels along an edge of a small digit."""
@@ -44,8 +44,4 @@ def digits(raw: pd.DataFrame, name: str = "digits") -> pd.DataFrame:
     name
         Dataset named in errors.
     """
-    digit = whole_numbers(raw, ("digit",), name)["digit"]
-    strange = (digit < 0) | (digit > 9)
-    raise_all(rows_problem("column 'digit': not one of 0 to 9", strange, digit), name)
-    answers = {f"is_{d}": (digit == d).astype(np.int64) for d in range(10)}
-    return raw[list(DIGITS_COLUMNS)].assign(**answers)
+    return with_answers(raw, DIGITS_COLUMNS, name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -25,8 +27,13 @@ def mnist(raw: pd.DataFrame, name: str = "mnist-5k") -> pd.DataFrame:
     name
         Dataset named in errors.
     """
+    return with_answers(raw, MNIST_COLUMNS, name)
+
+
+def with_answers(raw: pd.DataFrame, columns: Sequence[str], name: str) -> pd.DataFrame:
+    """Return some columns of images of digits and ``is_0`` … ``is_9``; refuse other digits."""
     digit = whole_numbers(raw, ("digit",), name)["digit"]
     strange = (digit < 0) | (digit > 9)
     raise_all(rows_problem("column 'digit': not one of 0 to 9", strange, digit), name)
     answers = pd.DataFrame({f"is_{d}": (digit == d).astype(np.int64) for d in range(10)})
-    return pd.concat([raw[[*PIXELS, "digit"]], answers], axis=1)
+    return pd.concat([raw[list(columns)], answers], axis=1)

@@ -61,12 +61,13 @@ def advise(
     seed: int,
 ) -> dict[str, Any]:
     """Decide about the people of the test parts and tell the refused what to do."""
-    from countermove.recourse.partitioned import AdviceTask, advise_parts
+    from countermove.execution import map_parts
+    from countermove.recourse.partitioned import AdviceTask
 
     response = serm.build(schema, model.standardiser)
     task = AdviceTask(model, schema, response, recourse.build(), seed)
     with execution.build().open() as mapper:
-        return advise_parts(task, execution.cut(parts)["test"], folder, mapper).to_json()
+        return map_parts(task, execution.cut(parts)["test"], folder, mapper).to_json()
 
 
 def sum_up(
