@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from countermove.production.history import History
     from countermove.production.registry import Registry
     from countermove.production.retraining.batches import Batch
-    from countermove.production.retraining.judging import People
     from countermove.scores.storage import PublishedModel
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
-    PublishedModel = Registry = History = Batch = People = Any
+    PublishedModel = Registry = History = Batch = Any
 
 
 def pin_holdout(
@@ -84,15 +83,11 @@ def collect_rows(
     seed: int,
 ) -> tuple[pd.DataFrame, ...]:
     """Put the batches beside the base table, people set back to where they stood."""
-    from countermove.production.retraining.stock import rules_answered
-    from countermove.production.retraining.training import LEARNED_FROM, challenger_rows
+    from countermove.production.retraining.stock import collect
 
-    unit = Standardiser.from_json(standardiser)
-    base = dict(zip(LEARNED_FROM, (train, validation, calibration), strict=True))
-    rules, people = rules_answered(registry, facts), serm.build(schema, unit)
-    shares = ingest.split.build()
-    parts = challenger_rows(base, batches, rules, schema, unit, people, shares, seed)
-    return tuple(parts[name] for name in LEARNED_FROM)
+    unit, base = Standardiser.from_json(standardiser), (train, validation, calibration)
+    people, shares = serm.build(schema, unit), ingest.split.build()
+    return collect(registry, base, batches, facts, schema, unit, people, shares, seed)
 
 
 def train_challenger(
@@ -142,23 +137,17 @@ def judge(
     holdout: pd.DataFrame,
     schema: Schema,
     serm: SermParameters,
-    recourse: RecourseParameters,
     evaluation: EvaluationParameters,
     retrain: RetrainParameters,
     seed: int,
 ) -> dict[str, Any]:
     """Put champion and challenger to the hold-out, and the case to the gates."""
-    from countermove.production.retraining.judging import People as Assumed
-    from countermove.production.retraining.judging import judge_challenger
+    from countermove.production.retraining.judging import People, weigh
 
-    unit = challenger.standardiser
-    people = Assumed(*evaluation.responses(serm, schema, unit), serm.build(schema, unit))
-    tables = {"train": train, "validation": validation, "holdout": holdout}
-    terms = (recourse.build(), evaluation.build())
-    gates = retrain.gates.build()
-    return judge_challenger(
-        registry, challenger, calibration, tables, schema, people, *terms, gates, seed
-    )
+    unit, tables = challenger.standardiser, (train, validation, holdout)
+    people = People(*evaluation.responses(serm, schema, unit), serm.build(schema, unit))
+    terms, gates = evaluation.build(), retrain.gates.build()
+    return weigh(registry, challenger, calibration, tables, schema, people, terms, gates, seed)
 
 
 def decide(

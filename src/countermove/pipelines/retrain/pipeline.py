@@ -70,7 +70,6 @@ def create_pipeline(**_: object) -> Pipeline:
                 "test_rows",
                 "schema",
                 "params:serm",
-                "params:recourse",
                 "params:evaluation",
                 "params:retrain",
                 "params:seed",

@@ -89,7 +89,7 @@ def settle_challenger(
     calibration
         Its threshold and promises.
     judged
-        What `judge_challenger` returned.
+        What `weigh` returned.
     batches, holdout, outcomes
         What the run looked at.
     train

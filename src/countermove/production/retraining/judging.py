@@ -149,19 +149,20 @@ def judgement(case: Case) -> dict[str, Any]:
     }
 
 
-def judge_challenger(
+def weigh(
     registry: Registry,
     challenger: PublishedModel,
     calibration: Mapping[str, Any],
-    tables: Mapping[str, pd.DataFrame],
+    tables: Sequence[pd.DataFrame],
     schema: Schema,
     people: People,
-    recourse: Terms,
     transfer: TransferTerms,
     gates: Sequence[Gate],
     seed: int,
 ) -> dict[str, Any]:
     """Put a challenger and the champion to the hold-out, and the case to the gates.
+
+    ``tables`` are the standardised training, validation and hold-out rows.
 
     Returns
     -------
@@ -174,10 +175,10 @@ def judge_challenger(
         calibration["certificate"],
         None if champion is None else champion.model,
         None if champion is None else champion.facts["certificate"],
-        tables,
+        dict(zip(("train", "validation", "holdout"), tables, strict=True)),
         schema,
         people,
-        recourse,
+        Terms(**calibration["terms"]),
         transfer,
         seed,
         judged_before(registry.decisions()),

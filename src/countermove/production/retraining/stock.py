@@ -14,7 +14,8 @@ from countermove.errors import BlockedError, shown
 from countermove.production.registry import Registry
 from countermove.production.retraining.batches import BATCH, Batch, gather
 from countermove.production.retraining.deciding import looked_at
-from countermove.production.retraining.training import Deployed
+from countermove.production.retraining.training import LEARNED_FROM, Deployed, challenger_rows
+from countermove.response import Response
 
 SHA256, RULE, NEW = "sha256", "rule", "new"
 
@@ -68,6 +69,31 @@ def rules_answered(
     versions = {batch[RULE] for batch in facts.values() if batch[RULE] is not None}
     scores = {version: registry.load(version).model.score for version in versions}
     return {name: Deployed(scores.get(batch[RULE])) for name, batch in facts.items()}
+
+
+def collect(
+    registry: Registry,
+    base: Sequence[pd.DataFrame],
+    batches: pd.DataFrame,
+    facts: Mapping[str, Mapping[str, Any]],
+    schema: Schema,
+    standardiser: Standardiser,
+    response: Response,
+    fractions: Mapping[str, float],
+    seed: int,
+) -> tuple[pd.DataFrame, ...]:
+    """Return train, validation and calibration rows: the base's, and the batches' beside them."""
+    parts = challenger_rows(
+        dict(zip(LEARNED_FROM, base, strict=True)),
+        batches,
+        rules_answered(registry, facts),
+        schema,
+        standardiser,
+        response,
+        fractions,
+        seed,
+    )
+    return tuple(parts[name] for name in LEARNED_FROM)
 
 
 def new_rows(
