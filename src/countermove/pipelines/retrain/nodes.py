@@ -132,22 +132,19 @@ def judge(
     registry: Registry,
     challenger: PublishedModel,
     calibration: dict[str, Any],
-    train: pd.DataFrame,
-    validation: pd.DataFrame,
     holdout: pd.DataFrame,
     schema: Schema,
     serm: SermParameters,
     evaluation: EvaluationParameters,
     retrain: RetrainParameters,
-    seed: int,
 ) -> dict[str, Any]:
     """Put champion and challenger to the hold-out, and the case to the gates."""
     from countermove.production.retraining.judging import People, weigh
 
-    unit, tables = challenger.standardiser, (train, validation, holdout)
+    unit, gates = challenger.standardiser, retrain.gates.build()
     people = People(*evaluation.responses(serm, schema, unit), serm.build(schema, unit))
-    terms, gates = evaluation.build(), retrain.gates.build()
-    return weigh(registry, challenger, calibration, tables, schema, people, terms, gates, seed)
+    level = evaluation.failure_probability
+    return weigh(registry, challenger, calibration, holdout, schema, people, level, gates)
 
 
 def decide(

@@ -57,8 +57,9 @@ class Case:
     without_recourse
         People of the hold-out whom the promise speaks of and who have no way, and how many
         people it speaks of.
-    transfer
-        The challenger's transfer report, as JSON.
+    bounds
+        On the challenger's error after deployment: ``claim``, ``direction``, ``forecast`` and
+        ``level`` each, see `countermove.production.retraining.forecast.foretell`.
     looks
         How many challengers were judged on this hold-out before.
     """
@@ -70,7 +71,7 @@ class Case:
     certificate: Mapping[str, Any]
     champion_certificate: Mapping[str, Any] | None
     without_recourse: tuple[int, int]
-    transfer: Mapping[str, Any]
+    bounds: Sequence[Mapping[str, Any]]
     looks: int = 0
 
 

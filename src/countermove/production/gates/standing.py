@@ -92,7 +92,7 @@ class TransferBound(Gate):
     limit
         Of the error.
     bound
-        Which upper bound of the transfer report: ``worst_case_direct_upper`` holds whichever
+        Which upper bound: ``worst_case_direct_upper`` holds whichever
         of the plausible responses is true, ``direct_upper`` for the stated one.
     """
 
@@ -102,16 +102,9 @@ class TransferBound(Gate):
 
     def check(self, case: Case) -> GateResult:
         """Hold the certificate against the limit."""
-        found = [
-            entry["value"]
-            for entry in case.transfer["bounds"]
-            if entry["name"] == self.bound
-            and entry["kind"] == "certificate"
-            and entry["labels"] == "kept"
-            and entry["value"] is not None
-        ]
+        found = [entry["forecast"] for entry in case.bounds if entry["claim"] == self.bound]
         if not found:
-            words = f"the transfer report has no certificate {self.bound!r}"
+            words = f"there is no bound {self.bound!r} on the error"
             return GateResult(self.name, False, None, self.limit, words)
         value = max(found)
         words = f"the error after deployment is at most {value:.3f}; {self.limit:g} is allowed"

@@ -2,48 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from countermove.certificates.intervals import share_interval
+from countermove.certificates.intervals import lower_share, share_interval, upper_share
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
-from countermove.production.gates.base import Case
+from countermove.production.gates.base import Case, Judged
 from countermove.production.history import History
 from countermove.production.registry import Registry
 from countermove.production.retraining.stock import RULE, new_rows
 from countermove.scores import Score
 from countermove.scores.reading import values
 
-KEPT = "kept"
-"""Forecasts are made for labels that moving does not change, as the rules are trained."""
-ERROR_AFTER = ("direct_upper", "direct_lower", "worst_case_direct_upper", "worst_case_direct_lower")
-"""Bounds that speak of the error after deployment itself."""
+
+def foretell(
+    judged: Judged, stated: Sequence[str], failure_probability: float
+) -> list[dict[str, Any]]:
+    """Bound the error a rule will make once people have answered it, from the hold-out.
+
+    ``direct_upper`` and ``direct_lower`` are Clopper and Pearson's bounds under the first stated
+    response, each at level 1 - alpha; their ``worst_case`` twins hold whichever of the
+    responses is true, each of which gets an equal part of alpha. They are the bounds of those
+    names of the transfer report.
+    """
+    n, part = len(judged.right[stated[0]]), failure_probability / len(judged.right)
+    wrong = {name: int(np.sum(~right)) for name, right in judged.right.items()}
+    own = wrong[stated[0]]
+    bounds = {
+        "direct_upper": upper_share(own, n, failure_probability),
+        "direct_lower": lower_share(own, n, failure_probability),
+        "worst_case_direct_upper": upper_share(max(wrong.values()), n, part),
+        "worst_case_direct_lower": lower_share(min(wrong.values()), n, part),
+    }
+    return [
+        {
+            "claim": name,
+            "direction": name.rpartition("_")[2],
+            "forecast": float(bound),
+            "level": 1.0 - failure_probability,
+        }
+        for name, bound in bounds.items()
+    ]
 
 
 def forecast(case: Case) -> dict[str, Any]:
-    """Return the predicted induced error of a challenger, with its bounds, to be stored."""
+    """Return the predicted error of a challenger after deployment, with its bounds."""
     stated = case.stated[0]
-    predicted = case.transfer["models"]["challenger"][KEPT]["predicted"][stated]
-    bounds = [
-        {
-            "claim": entry["name"],
-            "direction": entry["direction"],
-            "forecast": entry["value"],
-            "level": entry["level"],
-        }
-        for entry in case.transfer["bounds"]
-        if entry["labels"] == KEPT
-        and entry["kind"] == "certificate"
-        and entry["value"] is not None
-        and entry["name"] in ERROR_AFTER
-        and entry["response"] in (stated, "worst case")
-    ]
-    return {"response": stated, "error": predicted["value"], "bounds": bounds}
+    error = float(np.mean(~case.challenger.right[stated]))
+    return {"response": stated, "error": error, "bounds": case.bounds}
 
 
 def outcomes(

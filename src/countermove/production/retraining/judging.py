@@ -14,7 +14,7 @@ from countermove.data.schema import Schema
 from countermove.production.gates.base import Case, Gate, Judged, check_gates
 from countermove.production.registry import Registry
 from countermove.production.retraining.deciding import judged_before
-from countermove.production.retraining.forecast import forecast
+from countermove.production.retraining.forecast import forecast, foretell
 from countermove.recourse.models import slope_of
 from countermove.recourse.pare_after_response import missed_after_response
 from countermove.recourse.pare_joint import Terms
@@ -23,8 +23,6 @@ from countermove.response import NoResponse, Response
 from countermove.response.robust import members_of
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
-from countermove.transfer.published import report_published
-from countermove.transfer.report import TransferTerms
 
 NOBODY = "none"
 """The response of people who stay where they are: every rule is judged under it too."""
@@ -80,12 +78,11 @@ def make_case(
     certificate: Mapping[str, Any],
     champion: PublishedModel | None,
     champion_certificate: Mapping[str, Any] | None,
-    tables: Mapping[str, pd.DataFrame],
+    holdout: pd.DataFrame,
     schema: Schema,
     people: People,
     recourse: Terms,
-    transfer: TransferTerms,
-    seed: int,
+    failure_probability: float,
     looks: int = 0,
 ) -> Case:
     """Collect what the gates look at.
@@ -96,37 +93,29 @@ def make_case(
         Rules with their thresholds folded in, in the same units; no champion at a cold start.
     certificate, champion_certificate
         Their promises of recourse, as JSON.
-    tables
-        Standardised ``train``, ``validation`` and ``holdout``.
-    schema, people, recourse, transfer, seed
-        What the columns mean, how people answer, the terms of promise and transfer report.
+    holdout
+        Standardised rows.
+    schema, people, recourse
+        What the columns mean, how people answer, and the terms of the promise.
+    failure_probability
+        Of each bound on the error.
     looks
         How many challengers this hold-out has judged before.
     """
-    held = rows_of(tables["holdout"], schema)
-    report = report_published(
-        {"challenger": challenger},
-        tables["train"],
-        tables["validation"],
-        tables["holdout"],
-        schema,
-        people.responses,
-        people.stated,
-        transfer,
-        seed,
-    )
+    held = rows_of(holdout, schema)
     before = None
     if champion is not None:
         before = put_to(champion.score, held.X, held.y, people.responses)
+    after = put_to(challenger.score, held.X, held.y, people.responses)
     return Case(
-        challenger=put_to(challenger.score, held.X, held.y, people.responses),
+        challenger=after,
         champion=before,
         stated=list(people.stated),
         groups=held.groups,
         certificate=certificate,
         champion_certificate=champion_certificate,
         without_recourse=without_recourse(challenger, held.X, people.trained, recourse),
-        transfer=report,
+        bounds=foretell(after, people.stated, failure_probability),
         looks=looks,
     )
 
@@ -153,16 +142,13 @@ def weigh(
     registry: Registry,
     challenger: PublishedModel,
     calibration: Mapping[str, Any],
-    tables: Sequence[pd.DataFrame],
+    holdout: pd.DataFrame,
     schema: Schema,
     people: People,
-    transfer: TransferTerms,
+    failure_probability: float,
     gates: Sequence[Gate],
-    seed: int,
 ) -> dict[str, Any]:
     """Put a challenger and the champion to the hold-out, and the case to the gates.
-
-    ``tables`` are the standardised training, validation and hold-out rows.
 
     Returns
     -------
@@ -175,12 +161,11 @@ def weigh(
         calibration["certificate"],
         None if champion is None else champion.model,
         None if champion is None else champion.facts["certificate"],
-        dict(zip(("train", "validation", "holdout"), tables, strict=True)),
+        holdout,
         schema,
         people,
         Terms(**calibration["terms"]),
-        transfer,
-        seed,
+        failure_probability,
         judged_before(registry.decisions()),
     )
     found = [gate.to_json() for gate in check_gates(gates, case)]

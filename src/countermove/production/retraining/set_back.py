@@ -27,14 +27,8 @@ MARGIN_WEIGHT = 10.0
 over the boundary are then matched with people who did, and the others with the others."""
 
 
-def set_back(
-    observed: pd.DataFrame,
-    reference: pd.DataFrame,
-    schema: Schema,
-    score: Score,
-    response: Response,
-) -> pd.DataFrame:
-    r"""Return observed people where they are likely to have stood before.
+class SetBack:
+    r"""Puts observed people where they are likely to have stood before they answered a rule.
 
     With :math:`r_j` a person of the reference, :math:`r_j'` where the response sends them and
     :math:`x'_i` an observed person of the same label,
@@ -48,32 +42,48 @@ def set_back(
 
     Parameters
     ----------
-    observed, reference
-        Standardised tables: after the answer, and of people who had nothing to answer to.
+    reference
+        Standardised table of people who had nothing to answer to.
     schema
         What the columns mean.
     score, response
         The deployed rule, and how people are assumed to have answered it.
     """
-    from scipy.spatial import KDTree
 
-    seen, known = rows_of(observed, schema), rows_of(reference, schema)
-    # Of several plausible kinds of people, the first is taken for what they did.
-    moved = members_of(response)[0].respond(score, known.X, on_failure="mask").x_new
-    slope = score.slope()
-    norm = 1.0 if slope is None else max(float(slope.detach().norm()), TINY)
-    X = seen.X.copy()
-    for label in np.unique(seen.y):
-        donors, people = known.y == label, seen.y == label
-        if not donors.any():
-            raise NotEnoughRowsError(f"the reference has nobody with label {label:+.0f}")
-        tree = KDTree(_places(score, moved[donors], norm))
-        _, nearest = tree.query(_places(score, seen.X[people], norm))
-        X[people] -= (moved[donors] - known.X[donors])[nearest]
-    return observed.assign(**dict(zip(schema.feature_names, X.T, strict=True)))
+    def __init__(
+        self, reference: pd.DataFrame, schema: Schema, score: Score, response: Response
+    ) -> None:
+        from sklearn.neighbors import NearestNeighbors
 
+        self._schema, self._score = schema, score
+        known = rows_of(reference, schema)
+        # Of several plausible kinds of people, the first is taken for what they did.
+        there = members_of(response)[0].respond(score, known.X, on_failure="mask").x_new
+        slope = score.slope()
+        self._norm = 1.0 if slope is None else max(float(slope.detach().norm()), TINY)
+        self._donors = {
+            float(label): (
+                NearestNeighbors(n_neighbors=1, algorithm="brute").fit(
+                    self._places(there[known.y == label])
+                ),
+                (there - known.X)[known.y == label],
+            )
+            for label in np.unique(known.y)
+        }
 
-def _places(score: Score, X: Floats, norm: float) -> Floats:
-    """Return the features with the weighted distance from the boundary beside them."""
-    margin = MARGIN_WEIGHT * values(score, X) / norm
-    return np.column_stack([X, margin])
+    def __call__(self, observed: pd.DataFrame) -> pd.DataFrame:
+        """Return a standardised table with its people set back."""
+        seen = rows_of(observed, self._schema)
+        X = seen.X.copy()
+        for label in np.unique(seen.y):
+            if label not in self._donors:
+                raise NotEnoughRowsError(f"the reference has nobody with label {label:+.0f}")
+            search, moves = self._donors[label]
+            people = seen.y == label
+            nearest = search.kneighbors(self._places(seen.X[people]), return_distance=False)
+            X[people] -= moves[nearest[:, 0]]
+        return observed.assign(**dict(zip(self._schema.feature_names, X.T, strict=True)))
+
+    def _places(self, X: Floats) -> Floats:
+        """Return the features with the weighted distance from the boundary beside them."""
+        return np.column_stack([X, MARGIN_WEIGHT * values(self._score, X) / self._norm])

@@ -16,7 +16,7 @@ from countermove.errors import NotEnoughRowsError
 from countermove.learning.published import train_published
 from countermove.learning.regularisers import Regulariser
 from countermove.production.retraining.batches import BATCH
-from countermove.production.retraining.set_back import set_back
+from countermove.production.retraining.set_back import SetBack
 from countermove.response import Response
 from countermove.scores import LinearScore, Score
 from countermove.scores.storage import PublishedModel
@@ -45,7 +45,7 @@ def challenger_rows(
 
     Each batch is divided like the base (what would be its hold-out is trained on), always in
     the same way, so that no row ever changes sides. People who answered a rule are set back
-    (see `set_back`), and none of them is calibrated on: they are an approximation.
+    (see `SetBack`), and none of them is calibrated on: they are an approximation.
 
     Parameters
     ----------
@@ -61,12 +61,15 @@ def challenger_rows(
         Of the division.
     """
     parts = {name: [base[name]] for name in LEARNED_FROM}
+    setters: dict[int, SetBack] = {}
     for name, typed in batches.groupby(BATCH, sort=False) if len(batches) else ():
         rule = deployed[str(name)].score
+        if rule is not None and id(rule) not in setters:
+            setters[id(rule)] = SetBack(base["train"], schema, rule, response)
         for part, rows in _divided(typed.drop(columns=BATCH), schema, fractions, seed).items():
             table = standardised_table(rows, schema, standardiser)
             if rule is not None:
-                table = set_back(table, base["train"], schema, rule, response)
+                table = setters[id(rule)](table)
                 part = "train" if part == "calibration" else part
             parts[part].append(table)
     return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}

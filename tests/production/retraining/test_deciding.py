@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.production.registry.test_registry import model
+
+from countermove.errors import BlockedError, ModelFileError
+from countermove.production.gates import GateResult
+from countermove.production.history import History
+from countermove.production.registry import Registry
+from countermove.production.retraining.deciding import (
+    judged_before,
+    looked_at,
+    recorded_if_blocked,
+    roll_back,
+    settle,
+)
+from countermove.production.retraining.difference import difference
+
+YES = GateResult("good", True, 1.0, 0.5, "well done")
+NO = GateResult("bad", False, 0.1, 0.5, "not enough")
+NONE = GateResult("unasked", None, None, None, "nothing to compare with")
+
+
+def facts(accuracy: float = 0.8) -> dict[str, object]:
+    return {
+        "metrics": {"accuracy": {"none": accuracy, "best": accuracy + 0.05}},
+        "certificate": {"value": 0.05, "level": 0.95},
+        "data_hash": "d",
+    }
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    return Registry(str(tmp_path / "models"))
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    return History(f"sqlite:///{tmp_path}/history.db", "tiny")
+
+
+def run(registry, history, weight, gates, batches=None, accuracy=0.8):
+    rule = model(weight)
+    rule.about["rows"] = {"train": int(100 * weight)}
+    told = {"batches": batches or {}}
+    return settle(registry, history, rule, facts(accuracy), gates, told)
+
+
+def champion(registry: Registry) -> str:
+    found = registry.champion()
+    assert found is not None
+    return found.version
+
+
+def test_a_cold_start_is_promoted_by_its_gates(registry, history):
+    first = run(registry, history, 1.0, [YES, NONE])
+    assert (first.kind, first.outcome) == ("cold_start", "promoted")
+    assert champion(registry) == first.version
+    assert history.decisions()["outcome"].tolist() == ["promoted"]
+
+
+def test_a_refused_challenger_is_kept_with_all_its_reasons(registry, history):
+    first = run(registry, history, 1.0, [YES])
+    second = run(registry, history, 2.0, [YES, NO, NO])
+    assert second.outcome == "kept"
+    assert second.reasons == ["bad: not enough", "bad: not enough"]
+    assert champion(registry) == first.version
+    assert registry.load(second.version).model.score.slope()[0] == 2.0
+    assert registry.decision(second.version) == second
+
+
+def test_a_refused_cold_start_leaves_no_champion(registry, history):
+    run(registry, history, 1.0, [NO])
+    assert registry.champion() is None
+
+
+def test_rows_that_block_are_recorded(registry, history):
+    run(registry, history, 1.0, [YES])
+    with pytest.raises(BlockedError), recorded_if_blocked(registry, history):
+        raise BlockedError("the batch is empty")
+    last = registry.decisions()[-1]
+    assert (last.outcome, last.reasons) == ("blocked", ["the batch is empty"])
+    assert last.champion_after == last.champion_before == champion(registry)
+
+
+def test_rollback_goes_to_the_champion_before(registry, history):
+    first, second = run(registry, history, 1.0, [YES]), run(registry, history, 2.0, [YES])
+    decision = roll_back(registry, history)
+    assert champion(registry) == first.version
+    assert decision.champion_before == second.version
+    assert history.decisions()["outcome"].tolist() == ["promoted", "promoted", "rolled_back"]
+
+
+def test_rollback_goes_to_a_version_by_name(registry, history):
+    versions = [run(registry, history, weight, [YES]).version for weight in (1.0, 2.0, 3.0)]
+    roll_back(registry, history, versions[0])
+    assert champion(registry) == versions[0]
+    roll_back(registry, history)
+    assert champion(registry) == versions[2]
+
+
+def test_rollback_says_when_there_is_nowhere_to_go(registry, history):
+    only = run(registry, history, 1.0, [YES])
+    with pytest.raises(ModelFileError, match=f"name a version: {only.version}"):
+        roll_back(registry, history)
+    with pytest.raises(ModelFileError, match="champion already"):
+        roll_back(registry, history, only.version)
+    with pytest.raises(ModelFileError, match="holds no version 'x'"):
+        roll_back(registry, history, "x")
+
+
+def test_rollback_by_name_mends_an_unreadable_pointer(registry, history, tmp_path):
+    first = run(registry, history, 1.0, [YES])
+    (tmp_path / "models" / "champion.json").write_text("{}")
+    with pytest.raises(ModelFileError, match="not a sealed record"):
+        roll_back(registry, history)
+    roll_back(registry, history, first.version)
+    assert champion(registry) == first.version
+
+
+def test_batches_remember_the_rule_they_answered_first(registry, history):
+    run(registry, history, 1.0, [YES], {"a": {"sha256": "1", "rule": None}})
+    run(registry, history, 2.0, [NO], {"a": {"sha256": "1", "rule": "x"}, "b": {"sha256": "2"}})
+    known = looked_at(registry.decisions())
+    assert known == {"a": {"sha256": "1", "rule": None}, "b": {"sha256": "2"}}
+    assert judged_before(registry.decisions()) == 2
+
+
+def test_two_versions_are_compared_in_plain_words(registry, history):
+    first = run(registry, history, 1.0, [YES])
+    second = run(registry, history, 2.0, [YES], accuracy=0.78)
+    old, new = registry.load(first.version), registry.load(second.version)
+    said = " ".join(difference(old, new))
+    assert "turns by 18.4 degrees; most in a +0.45 to +0.71; b +0.89 to +0.71" in said
+    assert "best 0.830, 2.0 points down; none 0.780, 2.0 points down" in said
+    assert "Trained on 200 rows, 100 before." in said
+    assert "the same: at most 0.05 without a way" in said
+    assert difference(old, old) == [f"{old.version} and {old.version} hold the same rule."]
