@@ -178,7 +178,10 @@ def do_piece(shared: tuple[PartTask, int, str], piece: Piece) -> PartTimes:
     try:
         with pq.ParquetFile(piece.file) as file:
             batches = file.iter_batches(
-                rows_at_once, row_groups=list(piece.groups), columns=_columns(task, file)
+                rows_at_once,
+                row_groups=list(piece.groups),
+                columns=_columns(task, file),
+                use_threads=False,  # A worker is one thread; the others have parts of their own.
             )
             while (rows := _timed(spent, "reading", next, batches, None)) is not None:
                 result = _timed(spent, "working", _work, task, rows, row, piece)
