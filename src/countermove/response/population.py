@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from countermove.data.digests import settings_digest
 from countermove.data.partitions import Partitions
 from countermove.errors import CountermoveError, ParameterError
 from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts
@@ -94,7 +93,7 @@ class RespondTask(PartTask):
             "response": self.response.describe(),
             "columns": [self.features, self.keep],
         }
-        return sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()
+        return settings_digest(said)
 
 
 def respond_parts(
