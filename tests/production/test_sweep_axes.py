@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from countermove.errors import ParameterError
 from countermove.execution import Execution
-from countermove.learning.regularisers import L2
+from countermove.learning.regularisers_social import SocialBurden
 from countermove.params import SweepParameters
 from countermove.people import QuadraticCost
 from countermove.production.cells import CellStore
@@ -16,7 +16,7 @@ from countermove.reporting.figures import sweep_figure
 
 from .test_sweep import grid, tables, without_times
 
-STRENGTHS = (0.0, 100.0)
+STRENGTHS = (0.0, 10.0)
 
 
 def small(**changes):
@@ -25,7 +25,9 @@ def small(**changes):
 
 @pytest.fixture(scope="module")
 def strong():
-    return run_sweep(small(regulariser=L2(), strengths=STRENGTHS, seeds=(5, 6)), tables, 0)
+    return run_sweep(
+        small(regulariser=SocialBurden(), strengths=STRENGTHS, seeds=(5, 6)), tables, 0
+    )
 
 
 def test_every_seed_and_strength_is_there_once(strong):
@@ -48,7 +50,7 @@ def test_a_regulariser_of_no_strength_changes_nothing(strong):
 def test_all_axes_in_threads_are_the_same_table(strong):
     with Execution("threads", workers=2).open() as mapper:
         found = run_sweep(
-            small(regulariser=L2(), strengths=STRENGTHS, seeds=(5, 6)), tables, 0, mapper
+            small(regulariser=SocialBurden(), strengths=STRENGTHS, seeds=(5, 6)), tables, 0, mapper
         )
     assert without_times(found).equals(without_times(strong))
 
