@@ -30,7 +30,7 @@ from countermove.response import ConicResponse
 from countermove.training.streamed import PartRows
 
 ROUNDS = 3
-CONIC_ROWS, CONIC_PART = 600, 50
+CONIC_ROWS, CONIC_PART = 96, 8
 LIMITS = {"answering, scalar": 1.5, "answering, conic": 1.7}
 OVERHEAD = 0.3
 LOOPS, TURNS = 4, 4_000_000
@@ -40,9 +40,9 @@ RULES: dict[int, np.ndarray] = {}
 
 def gains(folder: Path) -> None:
     """Measure one worker against two; a loop without memory or disk is the ceiling."""
-    big = made(folder / "scalar", 5_000_000, ROWS_PER_PART)
+    big = made(folder / "scalar", 3_000_000, ROWS_PER_PART)
     small = made(folder / "conic", CONIC_ROWS, CONIC_PART)
-    labelled = made(folder / "labelled", 1_000_000, ROWS_PER_PART, label=True)
+    labelled = made(folder / "labelled", 400_000, 100_000, label=True)
     ccp = responding(ConicResponse(QuadraticCost(1.0), max_iterations=1_000))
     tasks: dict[str, Callable[[Mapper], float]] = {
         "a loop of additions": looping,
@@ -113,10 +113,10 @@ def training(table: Partitions, mapper: Mapper) -> float:
     """Return how long a rule takes whose full gradients the workers sum; the rule is kept."""
     rows = PartRows(table, FEATURES)
     classifier = StrategicClassifier(
-        response="smooth", optimiser="lbfgs", loss="logistic", max_epochs=10, random_state=0
+        response="smooth", optimiser="lbfgs", loss="logistic", max_epochs=5, random_state=0
     )
     started = time.perf_counter()
-    classifier.fit_parts(rows, rows, held=20_000, mapper=mapper)
+    classifier.fit_parts(rows, rows, held=10_000, mapper=mapper)
     spent = time.perf_counter() - started
     RULES[mapper.workers] = np.append(classifier.coef_, classifier.intercept_)
     return spent

@@ -76,7 +76,7 @@ def seconds(task: PartTask, table: Partitions, folder: Path, mapper: Mapper) -> 
 
 def warm_up(folder: Path, task: PartTask, mapper: Mapper) -> None:
     """Let every worker import and compile what the task needs."""
-    table = made(folder / "warm", 8 * 50, 50)
+    table = made(folder / "warm", 8, 1)
     seconds(task, table, folder, mapper)
     shutil.rmtree(folder / "warm")
 
