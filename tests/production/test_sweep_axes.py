@@ -94,3 +94,10 @@ def test_nothing_is_pruned_while_a_table_is_not_there(tmp_path, caplog):
     run_sweep(few, tables, 0, store=store, prune=True)
     assert "no cell was removed" in caplog.text
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_yaml_says_the_axes():
+    said = {"regulariser": {"kind": "burden"}, "strengths": [0.0, 0.1], "seeds": [3]}
+    built = SweepParameters.model_validate(said | {"axis": "strength"}).build()
+    assert [aim.strength for aim, _ in built.inner] == [0.0, 0.1]
+    assert built.seeds == [3]
