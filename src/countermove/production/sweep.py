@@ -177,16 +177,7 @@ def run_sweep(
     prune
         Remove from the store, at the end, the cells this sweep does not ask for.
     """
-    found = {
-        (name, steps): tables(name, steps) if steps else table
-        for name, table in present(grid, tables)
-        for steps in (grid.steps or (None,))
-    }
-    if not found:
-        raise ParameterError(
-            f"none of the tables of this sweep is there ({', '.join(grid.datasets)}); "
-            "put a file and a schema in place or name other datasets"
-        )
+    found = _found(grid, tables)
     blocks = [
         Block(*key, number, drawn)
         for key in found
@@ -201,6 +192,21 @@ def run_sweep(
         block.axes | row for block, (_, cells) in zip(blocks, done, strict=True) for row in cells
     ]
     return pd.DataFrame(rows)
+
+
+def _found(grid: Grid, tables: Tables) -> dict[tuple[str, int | None], Table]:
+    """Return the tables that are there, by name and length of history."""
+    found = {
+        (name, steps): tables(name, steps) if steps else table
+        for name, table in present(grid, tables)
+        for steps in (grid.steps or (None,))
+    }
+    if not found:
+        raise ParameterError(
+            f"none of the tables of this sweep is there ({', '.join(grid.datasets)}); "
+            "put a file and a schema in place or name other datasets"
+        )
+    return found
 
 
 def _prune(grid: Grid, present: set[str], store: CellStore, asked: Sequence[str]) -> None:
