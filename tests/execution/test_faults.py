@@ -68,6 +68,34 @@ def test_a_memory_starved_worker_stops_with_advice(table, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_memory_starved_worker_spills_and_gives_the_same_result(tmp_path, monkeypatch):
+    size, items = 4_000_000, range(6)  # 32 MB a result, two of them wait at the worker.
+    monkeypatch.setenv("DASK_DISTRIBUTED__WORKER__MEMORY__TARGET", "0.1")
+    starved = ["--memory-limit", "500MB", "--local-directory", str(tmp_path / "scratch")]
+    spilled, found = 0, {}
+    with (
+        RunningCluster(workers=1, worker_options=starved) as cluster,
+        cluster.execution().open() as mapper,
+    ):
+        for one in mapper.map(work.large_numbers, items, size):
+            found[one.index] = one.value
+            until = time.monotonic() + 5.0  # Meanwhile the worker fills up.
+            while spilled <= 8 * size and time.monotonic() < until:
+                time.sleep(0.1)
+                files = (tmp_path / "scratch").rglob("storage/*")
+                spilled = max([spilled, *map(size_of, files)])
+    assert spilled > 8 * size
+    for item in items:
+        np.testing.assert_array_equal(found[item], work.large_numbers(size, item))
+
+
+def size_of(path):
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # Read back meanwhile.
+        return 0
+
+
 def test_a_scheduler_lost_under_way_is_said_and_the_next_run_does_the_rest(table, tmp_path):
     out = tmp_path / "out"
     with RunningCluster(workers=1) as cluster:

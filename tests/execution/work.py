@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,6 +37,11 @@ def die_once(flag, item):
 
 def die_always(shared, item):
     os._exit(9)
+
+
+def large_numbers(size, item):
+    """Return so many numbers, different for every item."""
+    return np.arange(size, dtype=np.float64) * (item + 1)
 
 
 class AddTask(PartTask):

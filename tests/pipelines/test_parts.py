@@ -48,6 +48,9 @@ def test_parts_are_walked_from_raw_files_to_advice_on_any_engine(with_table):
     assert set(advised["status"]) <= {"FOUND", "NOT_NEEDED", "PROVEN_NONE", "NOT_FOUND"}
     assert here["certificate"]["n"] > 0
     assert sum(part["rows"] for part in here["blind"]["run"]["times"]) == len(answered)
+    page = (with_table.path / REPORT).with_suffix(".html").read_text()
+    assert "slowest part" in page
+    assert "part 0" in page
     run(with_table, "--pipeline=population", "--params", DASK)
     there = json.loads((with_table.path / REPORT).read_text())
     assert facts(there) == facts(here)

@@ -17,7 +17,7 @@ from countermove.people import (
     QuadraticCost,
     WeightedQuadraticCost,
 )
-from countermove.response import BestResponse, ConicResponse, ScalarResponse
+from countermove.response import BestResponse, ConicResponse, ScalarResponse, population
 from countermove.response.population import respond_parts
 from countermove.scores import LinearScore
 
@@ -112,6 +112,30 @@ def test_rows_that_cannot_be_answered_are_named_in_the_whole_table(tmp_path):
     with pytest.raises(PartError, match=r"part 4 \(0004.parquet, rows 420, 431 of the table\)"):
         respond_parts(RESPONSES["best"], SCORE, parts, tmp_path / "out", FEATURES)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(population, "CELLS", 1)
+    monkeypatch.setattr(population, "FEWEST", 64)
+
+
+@pytest.mark.parametrize("name", ["best, box", "smooth", "best, Mahalanobis"])
+def test_blocks_inside_a_part_change_no_bit(name, tmp_path, small_blocks):
+    parts, response = parts_of(PEOPLE, tmp_path / "in", 1013), RESPONSES[name]
+    found = respond_parts(response, SCORE, parts, tmp_path / "out", FEATURES).result().read()
+    whole = response.respond(SCORE, PEOPLE)
+    assert np.array_equal(found[FEATURES].to_numpy(), whole.x_new)
+    assert np.array_equal(found["move_cost"].to_numpy(), whole.cost)
+
+
+def test_rows_of_a_later_block_are_named_in_the_whole_table(tmp_path, small_blocks):
+    X = PEOPLE.copy()
+    X[[200, 707], 1] = np.nan, np.inf
+    parts = parts_of(X, tmp_path / "in", 500)
+    with pytest.raises(PartError, match="part 0") as caught:
+        respond_parts(RESPONSES["best"], SCORE, parts, tmp_path / "out", FEATURES)
+    assert caught.value.rows == (200,)
 
 
 def test_columns_must_fit_the_score(tmp_path):

@@ -201,11 +201,21 @@ def _parquet_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:
 
 def _rows_in(path: Path) -> int:
     """Return the number of rows of a file; of a parquet file without reading them."""
+    return sum(group_sizes(path)) if path.suffix == ".parquet" else len(read_file(path))
+
+
+def group_sizes(path: Path) -> list[int]:
+    """Return how many rows each row group of a parquet file has, as its footer says."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if path.suffix != ".parquet":
-        return len(read_file(path))
-    return int(pq.read_metadata(path).num_rows)
+        raise DataError(f"{path} is not a parquet file; 'ingest_parts' makes parts of a table")
+    try:
+        about = pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} is not a parquet file that can be read: {error}") from error
+    return [about.row_group(group).num_rows for group in range(about.num_row_groups)]
 
 
 def _csv_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:

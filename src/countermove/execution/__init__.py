@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from countermove.execution.mapping import Done, Execution, Mapper, SerialMapper, ThreadMapper, Tls
+from countermove.execution.ordered import map_ordered
 from countermove.execution.parts import PartsRun, PartTask, map_parts
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "SerialMapper",
     "ThreadMapper",
     "Tls",
+    "map_ordered",
     "map_parts",
 ]

@@ -8,6 +8,7 @@ they are done; nothing waits in memory for the slowest.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -49,6 +50,10 @@ class Done:
     value: Any
     seconds: float
     worker: str
+
+    def __sizeof__(self) -> int:
+        """Count the value: a worker short of memory must know what it could write to disk."""
+        return object.__sizeof__(self) + sys.getsizeof(self.value)
 
 
 class Mapper(ABC):

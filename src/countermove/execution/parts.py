@@ -24,6 +24,7 @@ from countermove.data.partitions import (
     PART,
     Partitions,
     beside,
+    group_sizes,
     put_in_place,
     repeating_words,
     restore,
@@ -178,7 +179,10 @@ def do_piece(shared: tuple[PartTask, int, str], piece: Piece) -> PartTimes:
     try:
         with pq.ParquetFile(piece.file) as file:
             batches = file.iter_batches(
-                rows_at_once, row_groups=list(piece.groups), columns=_columns(task, file)
+                rows_at_once,
+                row_groups=list(piece.groups),
+                columns=_columns(task, file),
+                use_threads=False,  # A worker is one thread; the others have parts of their own.
             )
             while (rows := _timed(spent, "reading", next, batches, None)) is not None:
                 result = _timed(spent, "working", _work, task, rows, row, piece)
@@ -241,7 +245,7 @@ def pieces_of(parts: Partitions) -> Iterator[Piece]:
     for path in parts.files:
         groups: list[int] = []
         held = 0
-        sizes = _group_sizes(path)
+        sizes = group_sizes(path)
         for group, size in enumerate(sizes):
             groups.append(group)
             held += size
@@ -249,20 +253,6 @@ def pieces_of(parts: Partitions) -> Iterator[Piece]:
             if full and held:
                 yield Piece(number, str(path.absolute()), tuple(groups), row, held)
                 number, row, groups, held = number + 1, row + held, [], 0
-
-
-def _group_sizes(path: Path) -> list[int]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if path.suffix != ".parquet":
-        raise DataError(f"{path} is not a parquet file; 'ingest_parts' makes parts of a table")
-    try:
-        with pq.ParquetFile(path) as file:
-            about = file.metadata
-            return [about.row_group(group).num_rows for group in range(about.num_row_groups)]
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a parquet file that can be read: {error}") from error
 
 
 def _made_of(task: PartTask, parts: Partitions) -> dict[str, Any]:
@@ -283,13 +273,10 @@ def _prepared(folder: Path, made_of: dict[str, Any]) -> Path:
 
 def _is_whole(partial: Path, piece: Piece) -> bool:
     """Return whether a part is there, readable and complete."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = partial / PART.format(piece.number)
     if not path.is_file():
         return False
     try:
-        return bool(pq.read_metadata(path).num_rows == piece.n_rows)
-    except (pa.ArrowException, OSError):
+        return sum(group_sizes(path)) == piece.n_rows
+    except DataError:
         return False  # Torn by a power cut: the part is done again.

@@ -53,7 +53,7 @@ def train_parts(
     classifier = StrategicClassifier(
         response=response, regulariser=regulariser, random_state=seed, **training
     )
-    classifier.fit_parts(rows["train"], rows["validation"], mapper=mapper)
+    classifier.fit_parts(rows["train"], rows["validation"], mapper=mapper, progress=True)
     counts = {name: table.n for name, table in rows.items()}
     return published_model(classifier, schema, standardiser, training, counts)
 

@@ -49,7 +49,7 @@ def train_published(
     classifier = StrategicClassifier(
         response=response, regulariser=regulariser, random_state=seed, **training
     )
-    classifier.fit(learn.X, learn.y, validation=(judge.X, judge.y))
+    classifier.fit(learn.X, learn.y, validation=(judge.X, judge.y), progress=True)
     rows = {"train": len(learn.y), "validation": len(judge.y)}
     return published_model(classifier, schema, standardiser, training, rows)
 

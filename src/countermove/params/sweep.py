@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from countermove.params.base import Parameters
 from countermove.params.people import CostParameters, Positive, QuadraticCostParameters
+from countermove.params.regularisers import (
+    NoRegulariserParameters,
+    RegulariserParameters,
+    Strength,
+)
 from countermove.params.scores import LinearScoreParameters, ScoreParameters
 from countermove.params.serm import TrainingParameters
 
@@ -28,21 +33,27 @@ class PopulationParameters(Parameters):
 
 
 class SweepParameters(Parameters):
-    """Datasets × splits × costs for one population.
+    """Datasets × splits × seeds × strengths × costs for one population.
 
     ``name`` is the folder of the results, ``axis`` the number of the cost they
-    are drawn against, or ``steps``, the lengths of history of a series.
-    ``blind_training`` None trains the blind rule like the strategic one.
+    are drawn against, or ``steps``, the lengths of history of a series, or ``strength``, that of
+    the ``regulariser``. ``seeds`` are of training; none: one, that of the split.
+    ``blind_training`` None trains the blind rule like the strategic one. ``prune`` removes the
+    finished cells of this sweep's folder that it no longer asks for.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] = "sweep"
-    axis: Literal["scale", "gamma", "steps"] = "scale"
+    axis: Literal["scale", "gamma", "steps", "strength"] = "scale"
     datasets: list[str] = Field(["credit"], min_length=1)
     splits: Count = 3
     costs: list[CostParameters] = Field([QuadraticCostParameters()], min_length=1)
     response: PopulationParameters = PopulationParameters()
     score: ScoreParameters = LinearScoreParameters()
     steps: list[Count] = Field([])
+    seeds: list[Annotated[int, Field(ge=0)]] = Field([])
+    regulariser: RegulariserParameters = NoRegulariserParameters()
+    strengths: list[Strength] = Field([])
+    prune: bool = False
     training: TrainingParameters = TrainingParameters()
     blind_training: TrainingParameters | None = None
     batch_sizes: dict[str, Count] = Field({})
@@ -51,6 +62,14 @@ class SweepParameters(Parameters):
     divide_by_root_d: bool = True
     skip_missing: bool = False
 
+    @model_validator(mode="after")
+    def _strengths_of_something(self) -> Self:
+        if self.strengths and self.regulariser.kind == "none":
+            raise ValueError("strengths are of a regulariser; name its kind, or leave them out")
+        if self.axis == "strength" and not self.strengths:
+            raise ValueError("axis 'strength' needs strengths to draw against")
+        return self
+
     def build(self) -> Grid:
         """Return the grid."""
         from countermove.production.sweep import Grid
@@ -58,14 +77,16 @@ class SweepParameters(Parameters):
         people = self.response.model_dump(exclude={"kind"})
         settings: dict[str, Any] = self.training.model_dump() | people
         kept = {"datasets", "splits", "batch_sizes", "balance", "max_rows", "steps"}
+        kept |= {"seeds", "strengths", "divide_by_root_d", "skip_missing"}
         blind = self.blind_training
         return Grid(
-            **self.model_dump(include=kept | {"divide_by_root_d", "skip_missing"}),
+            **self.model_dump(include=kept),
             costs=[cost.build() for cost in self.costs],
             response=self.response.kind,
             settings=settings,
             blind={} if blind is None else blind.model_dump(),
             score=self._score,
+            regulariser=self.regulariser.build(),
         )
 
     def _score(self, schema: Schema, seed: int) -> Score | None:

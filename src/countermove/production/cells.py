@@ -8,7 +8,8 @@ rows changed is simply not found.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,8 +17,11 @@ from typing import Any
 
 import pandas as pd
 
+from countermove.data.digests import settings_digest
 from countermove.data.durable import replace_file
 from countermove.errors import ModelFileError
+
+CELL = re.compile(r"[0-9a-f]{32}\.json")
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,15 @@ class CellStore:
         """Keep a finished cell: the file is whole or not there."""
         replace_file(self._path(key), json.dumps(dict(cell)).encode())
 
+    def prune(self, asked: Iterable[str]) -> int:
+        """Remove every cell but those asked for; return how many. Other files stay."""
+        kept = set(asked)
+        old = [path for path in self.folder.glob("*.json") if path.stem not in kept]
+        cells = [path for path in old if CELL.fullmatch(path.name)]
+        for path in cells:
+            path.unlink()
+        return len(cells)
+
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.json"
 
@@ -64,14 +77,9 @@ def content_key(settings: Mapping[str, Any], *tables: pd.DataFrame) -> str:
     >>> content_key({"a": 1}) == content_key({"a": 1.5})
     False
     """
-    digest = sha256(json.dumps(settings, sort_keys=True, default=_described).encode())
+    digest = sha256(settings_digest(settings).encode())
     for table in tables:
         kinds = [[name, str(kind)] for name, kind in table.dtypes.items()]
         digest.update(json.dumps(kinds).encode())
         digest.update(pd.util.hash_pandas_object(table, index=False).to_numpy().tobytes())
     return digest.hexdigest()[:32]
-
-
-def _described(value: Any) -> Any:
-    """Return a response, cost or score as its own description, frozen settings as they print."""
-    return value.describe() if hasattr(value, "describe") else repr(value)

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from countermove.data.design_matrix import design_matrix
 from countermove.data.standardise import Standardiser
 from countermove.errors import NotEnoughRowsError, ParameterError, nearest
+from countermove.execution import Mapper, map_ordered
 from countermove.people import ActionSet
 from countermove.production.recourse_examples import COLUMNS, examples_of
 from countermove.production.recourse_measures import Part, Parts, advised_by, measures
@@ -129,27 +131,28 @@ class Outcome:
     examples: pd.DataFrame
 
 
-def run_recourse_experiment(experiment: RecourseExperiment, tables: Tables) -> Outcome:
+def run_recourse_experiment(
+    experiment: RecourseExperiment, tables: Tables, mapper: Mapper | None = None
+) -> Outcome:
     """Train every model and measure it: a cell per table, split, weight, size of actions and rule.
 
     Columns of the cells: dataset, split, recourse_weight, largest_action, rule, threshold; n, f1,
     accuracy, auc and more of `Performance`; always_positive_f1; refused; per method its
     recourse_neg and recourse_all; where ``exhaustive`` is among the methods, the share of
     the recourse it finds that another method finds too; of an audit or of groups,
-    what they measure; seconds of training.
+    what they measure; seconds of training. Models are given to the ``mapper``'s workers; trained
+    here, one after the other, by default.
     """
     sampling = Sampling(datasets=experiment.datasets, skip_missing=experiment.skip_missing)
-    found = [
-        cell
-        for name, table in present(sampling, tables)
-        for seed in experiment.splits
-        for cell in _cells(experiment, name, table, seed)
-    ]
-    if not found:
+    known = dict(present(sampling, tables))
+    if not known:
         raise ParameterError(
             f"none of the tables of this experiment is there ({', '.join(experiment.cases)}); "
             "fetch them or name other datasets"
         )
+    places = product(known, experiment.splits, experiment.largest_actions, experiment.weights)
+    models = map_ordered(judge_model, list(places), (experiment, known), mapper, "models")
+    found = [cell for cells in models for cell in cells]
     shown = [place | example for place, _, examples in found for example in examples]
     return Outcome(
         pd.DataFrame([place | figures for place, figures, _ in found]),
@@ -157,22 +160,25 @@ def run_recourse_experiment(experiment: RecourseExperiment, tables: Tables) -> O
     )
 
 
-def _cells(experiment: RecourseExperiment, name: str, table: Table, seed: int) -> Iterator[Cell]:
+def judge_model(
+    shared: tuple[RecourseExperiment, Mapping[str, Table]], place: tuple[str, int, float, float]
+) -> list[Cell]:
+    """Train the model of one table, split, size of actions and weight; judge it by every rule."""
+    (experiment, tables), (name, seed, largest, weight) = shared, place
     case = experiment.cases[name]
-    parts = make_parts(case, table, seed)
-    for largest in experiment.largest_actions:
-        actions = paper_actions(case.actions, largest, parts.names)
-        for weight in experiment.weights:
-            started = time.perf_counter()
-            settings = {**experiment.settings, **case.settings}
-            model = RecourseClassifier(
-                actions=actions, recourse_weight=weight, random_state=seed, **settings
-            ).fit(parts.train.X, parts.train.y, validation=(parts.selection.X, parts.selection.y))
-            spent = time.perf_counter() - started
-            logger.info("%s, split %d, weight %g: trained", name, seed, weight)
-            for rule, figures, examples in _judged(experiment, case, model, parts, seed):
-                place = dict(zip(PLACE, (name, seed, weight, largest, rule), strict=True))
-                yield place, {"seconds": spent} | figures, examples
+    parts = make_parts(case, tables[name], seed)
+    actions = paper_actions(case.actions, largest, parts.names)
+    started = time.perf_counter()
+    settings = {**experiment.settings, **case.settings}
+    model = RecourseClassifier(
+        actions=actions, recourse_weight=weight, random_state=seed, **settings
+    ).fit(parts.train.X, parts.train.y, validation=(parts.selection.X, parts.selection.y))
+    spent = {"seconds": time.perf_counter() - started}
+    logger.info("%s, split %d, weight %g: trained", name, seed, weight)
+    return [
+        (dict(zip(PLACE, (name, seed, weight, largest, rule), strict=True)), spent | figures, told)
+        for rule, figures, told in _judged(experiment, case, model, parts, seed)
+    ]
 
 
 def _judged(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from countermove.data.plane import ParabolaTangents, on_parabola, parabola, two_clouds
 from countermove.errors import UnknownNameError, nearest
+from countermove.execution import Mapper, map_ordered
 from countermove.learning import StrategicClassifier
 from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
 from countermove.people import MixtureCost, QuadraticCost, WeightedQuadraticCost
@@ -89,18 +90,28 @@ class Parts:
         return self.X[rows], self.y[rows]
 
 
-def run_stylised(stylised: Stylised, seed: int) -> tuple[pd.DataFrame, dict[str, Any]]:
+def run_stylised(
+    stylised: Stylised, seed: int, mapper: Mapper | None = None
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return one row per repetition, people and rule, and what the first picture shows.
 
-    ``seconds`` are CPU seconds of training, that of the surface included.
+    ``seconds`` are CPU seconds of training, that of the surface included. Repetitions are
+    given to the ``mapper``'s workers; done here, one after the other, by default.
     """
-    rows: list[dict[str, Any]] = []
-    picture: dict[str, Any] = {}
-    for number in range(stylised.repetitions):
-        cells, drawn = EXPERIMENTS[stylised.experiment](stylised.rows, seed + number)
-        rows += [{"experiment": stylised.experiment, "repetition": number} | row for row in cells]
-        picture = picture or {"experiment": stylised.experiment} | drawn
-    return pd.DataFrame(rows), picture
+    shared, named = (stylised, seed), {"experiment": stylised.experiment}
+    runs = map_ordered(repeat, range(stylised.repetitions), shared, mapper, "repetitions")
+    rows = [
+        named | {"repetition": number} | row
+        for number, (cells, _) in enumerate(runs)
+        for row in cells
+    ]
+    return pd.DataFrame(rows), named | runs[0][1]
+
+
+def repeat(shared: tuple[Stylised, int], number: int) -> Run:
+    """Do one repetition."""
+    stylised, seed = shared
+    return EXPERIMENTS[stylised.experiment](stylised.rows, seed + number)
 
 
 def flexible(rows: int | None, seed: int) -> Run:

@@ -1,4 +1,4 @@
-"""Grids of experiments: datasets × splits × costs, every rule in each cell.
+"""Grids of experiments: datasets × splits × seeds × strengths × costs, every rule in each cell.
 
 A cell is one `compare` of the learning room; a figure of a paper is one grid.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,8 @@ from countermove.data.design_matrix import design_matrix
 from countermove.data.schema import Schema
 from countermove.data.splits import split_table
 from countermove.data.standardise import Standardiser
-from countermove.errors import DataError, ParameterError, UnknownNameError
-from countermove.execution import Done, Mapper, SerialMapper
-from countermove.execution.progress import part_bar
+from countermove.errors import DataError, ParameterError, UnknownNameError, shown
+from countermove.execution import Mapper, map_ordered
 from countermove.learning.baselines import hardt_threshold
 from countermove.learning.comparison import (
     Split,
@@ -30,6 +29,7 @@ from countermove.learning.comparison import (
     train_blind,
 )
 from countermove.learning.evaluation import worst_accuracy
+from countermove.learning.regularisers import Regulariser
 from countermove.people import Cost, LinearCost, MixtureCost
 from countermove.production.cells import CellStore, content_key
 from countermove.scores import Score
@@ -89,6 +89,11 @@ class Grid(Sampling):
         Arguments that differ for the blind rule.
     steps
         Lengths of history, one more axis, for tables that are series.
+    seeds
+        Of training (start and mini-batches), one more axis; empty: one, that of the split.
+    regulariser, strengths
+        What is added to the strategic rule's risk, and how much of it, one more axis; empty: as
+        much as the regulariser says.
     score
         The score to start from; linear by default.
     """
@@ -100,21 +105,39 @@ class Grid(Sampling):
     blind: Mapping[str, Any] = field(default_factory=dict)
     steps: Sequence[int] = ()
     score: ScoreOf | None = None
+    seeds: Sequence[int] = ()
+    regulariser: Any = None
+    strengths: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
+        if self.strengths and self.regulariser is None:
+            raise ParameterError(
+                f"strengths {shown(self.strengths)} of no regulariser; say which one, or leave "
+                "them out"
+            )
+
+    @property
+    def inner(self) -> list[tuple[Regulariser | None, Cost]]:
+        """What varies inside a block, in the order of its rows."""
+        aims = [replace(self.regulariser, strength=s) for s in self.strengths]
+        return [(aim, cost) for aim in aims or [self.regulariser] for cost in self.costs]
 
 
 @dataclass(frozen=True)
 class Block:
-    """Cells that share a table, a split and so a blind rule: one item of work."""
+    """Cells that share a table, a split and a seed, so a blind rule: one item of work."""
 
     table: str
     steps: int | None
     split: int
+    seed: int | None = None
 
     @property
     def axes(self) -> dict[str, Any]:
         """What is the same in all its cells."""
         length = {} if self.steps is None else {"steps": self.steps}
-        return {"dataset": self.table, "split": self.split, **length}
+        drawn = {} if self.seed is None else {"seed": self.seed}
+        return {"dataset": self.table, "split": self.split, **length, **drawn}
 
 
 @dataclass(frozen=True)
@@ -133,8 +156,11 @@ def run_sweep(
     seed: int,
     mapper: Mapper | None = None,
     store: CellStore | None = None,
+    prune: bool = False,
 ) -> pd.DataFrame:
     """Return one row per cell: dataset, split, cost, the accuracies of every rule, seconds.
+
+    Where the grid has them as axes also the steps, the seed and the strength.
 
     Parameters
     ----------
@@ -148,7 +174,28 @@ def run_sweep(
         Who works; here, one block after the other, by default.
     store
         Keeps finished cells: a sweep that was stopped goes on where it was.
+    prune
+        Remove from the store, at the end, the cells this sweep does not ask for.
     """
+    found = _found(grid, tables)
+    blocks = [
+        Block(*key, number, drawn)
+        for key in found
+        for number in range(grid.splits)
+        for drawn in (grid.seeds or (None,))
+    ]
+    work = SweepWork(grid, found, seed, store)
+    done = map_ordered(do_block, blocks, work, mapper, "splits")
+    if prune and store is not None:
+        _prune(grid, {name for name, _ in found}, store, [key for keys, _ in done for key in keys])
+    rows = [
+        block.axes | row for block, (_, cells) in zip(blocks, done, strict=True) for row in cells
+    ]
+    return pd.DataFrame(rows)
+
+
+def _found(grid: Grid, tables: Tables) -> dict[tuple[str, int | None], Table]:
+    """Return the tables that are there, by name and length of history."""
     found = {
         (name, steps): tables(name, steps) if steps else table
         for name, table in present(grid, tables)
@@ -159,41 +206,40 @@ def run_sweep(
             f"none of the tables of this sweep is there ({', '.join(grid.datasets)}); "
             "put a file and a schema in place or name other datasets"
         )
-    blocks = [Block(*key, number) for key in found for number in range(grid.splits)]
-    work = SweepWork(grid, found, seed, store)
-    done = {one.index: one.value for one in _mapped(mapper, work, blocks)}
-    rows = [blocks[k].axes | row for k in range(len(blocks)) for row in done[k]]
-    return pd.DataFrame(rows)
+    return found
 
 
-def _mapped(mapper: Mapper | None, work: SweepWork, blocks: Sequence[Block]) -> Iterator[Done]:
-    workers = SerialMapper() if mapper is None else mapper
-    with part_bar(len(blocks), what="splits") as advance:
-        for one in workers.map(do_block, blocks, work):
-            advance()
-            yield one
+def _prune(grid: Grid, present: set[str], store: CellStore, asked: Sequence[str]) -> None:
+    """Remove what the sweep no longer asks for, unless a table it asks for was not there."""
+    absent = [name for name in grid.datasets if name not in present]
+    if absent:
+        logger.warning(
+            "no cell was removed from %s: some may belong to %s, whose table is not there",
+            store.folder, shown(absent),
+        )  # fmt: skip
+        return
+    removed = store.prune(asked)
+    logger.info("%d cells that this sweep does not ask for removed from %s", removed, store.folder)
 
 
-def do_block(work: SweepWork, block: Block) -> list[dict[str, Any]]:
-    """Return the cells of a block, those that are known and those trained now."""
-    costs, table, store = work.grid.costs, work.tables[block.table, block.steps], work.store
+def do_block(work: SweepWork, block: Block) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the keys and the cells of a block, those that are known and those trained now."""
+    inner, table, store = work.grid.inner, work.tables[block.table, block.steps], work.store
     keys = [] if store is None else _keys(work, block, table)
-    rows = (
-        {} if store is None else {k: row for k, key in enumerate(keys) if (row := store.get(key))}
-    )
-    missing = [k for k in range(len(costs)) if k not in rows]
-    trained = _cells(work.grid, block, table, work.seed, [costs[k] for k in missing])
+    rows = {} if store is None else store.known(keys)
+    missing = [k for k in range(len(inner)) if k not in rows]
+    trained = _cells(work.grid, block, table, work.seed, [inner[k] for k in missing])
     for k, row in zip(missing, trained, strict=True):
         rows[k] = row
         if store is not None:
             store.put(keys[k], row)
-    return [rows[k] for k in range(len(costs))]
+    return keys, [rows[k] for k in range(len(inner))]
 
 
 def _keys(work: SweepWork, block: Block, table: Table) -> list[str]:
     """Return what decides each cell: its place in the grid, every setting and the data."""
     grid, (typed, schema) = work.grid, table
-    score = None if grid.score is None else grid.score(schema, work.seed + block.split)
+    score = None if grid.score is None else grid.score(schema, _start(work.seed, block))
     settings = block.axes | {
         "sampling": [grid.balance, grid.max_rows, grid.divide_by_root_d, dict(grid.shares)],
         "batch_size": grid.batch_sizes.get(block.table),
@@ -206,7 +252,10 @@ def _keys(work: SweepWork, block: Block, table: Table) -> list[str]:
         "schema": schema,
         "data": content_key({}, typed),
     }
-    return [content_key(settings | {"cost": cost}) for cost in grid.costs]
+    return [
+        content_key(settings | {"cost": cost} | ({} if aim is None else {"regulariser": aim}))
+        for aim, cost in grid.inner
+    ]
 
 
 def make_split(grid: Sampling, table: Table, seed: int) -> Split:
@@ -233,26 +282,37 @@ def present(grid: Sampling, tables: Tables) -> Iterator[tuple[str, Table]]:
             logger.warning("left out %s: %s", name, error)
 
 
+def _start(seed: int, block: Block) -> int:
+    """Return the seed of training: the block's own, or that of its split."""
+    return seed + block.split if block.seed is None else block.seed
+
+
 def _cells(
-    grid: Grid, block: Block, table: Table, seed: int, costs: Sequence[Cost]
+    grid: Grid,
+    block: Block,
+    table: Table,
+    seed: int,
+    inner: Sequence[tuple[Regulariser | None, Cost]],
 ) -> Iterator[dict[str, Any]]:
-    if not costs:
+    if not inner:
         return
-    name, number = block.table, block.split
+    name, number, drawn = block.table, block.split, _start(seed, block)
     split = make_split(grid, table, seed + number)
-    settings = {"random_state": seed + number, **grid.settings}
+    settings = {"random_state": drawn, **grid.settings}
     if grid.score is not None:
-        settings["score"] = grid.score(table[1], seed + number)
+        settings["score"] = grid.score(table[1], drawn)
     if name in grid.batch_sizes:
         settings["batch_size"] = grid.batch_sizes[name]
     blind = train_blind(split, **{**settings, **grid.blind})
-    for cost in costs:
+    for aim, cost in inner:
         started = time.perf_counter()
-        found = compare(split, grid.response, cost, blind=blind, **settings).to_json()
+        aimed = settings | ({} if aim is None else {"regulariser": aim})
+        found = compare(split, grid.response, cost, blind=blind, **aimed).to_json()
         seconds = time.perf_counter() - started
         found |= _hardt(split, grid.response, cost, settings)
         logger.info("%s, split %d, %s: strategic %.3f", name, number, cost, found["strategic"])
-        yield _axes(cost) | found | {"seconds": seconds}
+        strength = {} if aim is None else {"strength": aim.strength}
+        yield _axes(cost) | strength | found | {"seconds": seconds}
 
 
 def _hardt(

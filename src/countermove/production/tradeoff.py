@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import pandas as pd
 
 from countermove.errors import ParameterError
+from countermove.execution import Mapper, map_ordered
 from countermove.learning.regularisers_social import SocialRegulariser
 from countermove.learning.tradeoff import choice_of, mark, trade_off
 from countermove.people import Cost
-from countermove.production.sweep import Sampling, Tables, make_split, present
+from countermove.production.sweep import Sampling, Table, Tables, make_split, present
 
 logger = logging.getLogger(__name__)
 
@@ -74,20 +76,24 @@ class TradeOff(Sampling):
     tolerance: float = 0.01
 
 
-def run_tradeoff(plan: TradeOff, tables: Tables, seed: int) -> pd.DataFrame:
-    """Return one row per dataset, split, population and strength; see `trade_off` and `mark`."""
-    found = [
-        curve
-        for name, table in present(plan, tables)
-        for number in range(plan.splits)
-        for curve in _curves(plan, name, table, number, seed)
-    ]
+def run_tradeoff(
+    plan: TradeOff, tables: Tables, seed: int, mapper: Mapper | None = None
+) -> pd.DataFrame:
+    """Return one row per dataset, split, population and strength; see `trade_off` and `mark`.
+
+    Curves are given to the ``mapper``'s workers; drawn here, one by one, by default.
+    """
+    found = dict(present(plan, tables))
     if not found:
         raise ParameterError(
             f"none of the tables of this trade-off is there ({', '.join(plan.datasets)}); "
             "put a file and a schema in place or name other datasets"
         )
-    return pd.concat(found, ignore_index=True)
+    places = list(product(found, range(plan.splits), range(len(plan.curves))))
+    curves: list[pd.DataFrame] = map_ordered(
+        draw_curve, places, (plan, found, seed), mapper, "curves"
+    )
+    return pd.concat(curves, ignore_index=True)
 
 
 def tradeoff_choices(points: pd.DataFrame, kind: str, tolerance: float) -> pd.DataFrame:
@@ -108,24 +114,26 @@ def tradeoff_choices(points: pd.DataFrame, kind: str, tolerance: float) -> pd.Da
     return pd.DataFrame(rows)
 
 
-def _curves(
-    plan: TradeOff, name: str, table: Any, number: int, seed: int
-) -> Iterator[pd.DataFrame]:
-    split = make_split(plan, table, seed + number)
-    for curve in plan.curves:
-        started = time.perf_counter()
-        settings = {"random_state": seed + number, **curve.settings}
-        if name in plan.batch_sizes:
-            settings["batch_size"] = plan.batch_sizes[name]
-        settings["epochs"] = curve.epochs
-        points = trade_off(
-            split, plan.regulariser, curve.strengths, curve.response, plan.cost, **settings
-        )
-        logger.info(
-            "%s, split %d, %s: %d strengths in %.1f s",
-            name, number, curve.response, len(points), time.perf_counter() - started,
-        )  # fmt: skip
-        marked = mark(points, plan.regulariser.kind, plan.tolerance)
-        where = name, number, curve.response, curve.training
-        axes = pd.DataFrame(dict(zip(AXES, where, strict=True)), [0])
-        yield axes.merge(marked, how="cross")
+def draw_curve(
+    shared: tuple[TradeOff, Mapping[str, Table], int], place: tuple[str, int, int]
+) -> pd.DataFrame:
+    """Return one curve of one split of one table: a row per strength."""
+    (plan, tables, seed), (name, number, which) = shared, place
+    curve, started = plan.curves[which], time.perf_counter()
+    split = make_split(plan, tables[name], seed + number)
+    settings = {"random_state": seed + number, **curve.settings}
+    if name in plan.batch_sizes:
+        settings["batch_size"] = plan.batch_sizes[name]
+    settings["epochs"] = curve.epochs
+    points = trade_off(
+        split, plan.regulariser, curve.strengths, curve.response, plan.cost, **settings
+    )
+    logger.info(
+        "%s, split %d, %s: %d strengths in %.1f s",
+        name, number, curve.response, len(points), time.perf_counter() - started,
+    )  # fmt: skip
+    marked = mark(points, plan.regulariser.kind, plan.tolerance)
+    where = name, number, curve.response, curve.training
+    axes = pd.DataFrame(dict(zip(AXES, where, strict=True)), [0])
+    rows: pd.DataFrame = axes.merge(marked, how="cross")
+    return rows

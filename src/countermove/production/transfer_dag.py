@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove.production.sweep import Tables
 from countermove.production.transfer_cells import cell_bounds
+from countermove.production.transfer_experiments import TransferExperiment
 from countermove.production.transfer_published import (
     Drawn,
     coded_lower_covariate,
@@ -31,7 +32,7 @@ Chances = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
-class DagExperiment:
+class DagExperiment(TransferExperiment):
     """Cases × readings × seeds of the published size, and one large sample of each.
 
     Parameters
@@ -57,18 +58,21 @@ class DagExperiment:
     large: int = 200_000
     failure_probability: float = 0.05
 
-    def cells(self, tables: Tables, seed: int) -> pd.DataFrame:
-        """Return one row per case, reading and seed, and one of the large sample (no seed)."""
-        rows: list[dict[str, Any]] = []
-        for name in self.cases:
-            for reading in self.readings:
-                case = dag_case(name, reading)
-                where = {"case": name, "reading": reading}
-                for number in self.seeds:
-                    rng = generator(seed, f"{name} {reading} {number}")
-                    rows.append({**where, "seed": number, **self._published(case, reading, rng)})
-                rows.append({**where, "seed": None, **self._large(case, seed, f"{name} {reading}")})
-        return pd.DataFrame(rows)
+    def places(self) -> list[tuple[str, Reading, int | None]]:
+        """Return cases, readings and seeds; None is the large sample."""
+        return list(product(self.cases, self.readings, (*self.seeds, None)))
+
+    def measured(
+        self, place: tuple[str, Reading, int | None], seed: int, people: None
+    ) -> list[dict[str, Any]]:
+        """Return one row of a case, reading and seed, or of the large sample (no seed)."""
+        name, reading, number = place
+        case, stage = dag_case(name, reading), f"{name} {reading}"
+        if number is None:
+            found = self._large(case, seed, stage)
+        else:
+            found = self._published(case, reading, generator(seed, f"{stage} {number}"))
+        return [{"case": name, "reading": reading, "seed": number, **found}]
 
     def _published(self, case: Case, reading: Reading, rng: np.random.Generator) -> dict[str, Any]:
         """Return the published search at the published size; released target shifts as coded."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from countermove.errors import DataError, shown
 from countermove.production.sweep import Tables
 from countermove.production.transfer_cells import cell_bounds
+from countermove.production.transfer_experiments import TransferExperiment
 from countermove.production.transfer_published import (
     Drawn,
     coded_lower_target,
@@ -28,6 +30,8 @@ from countermove.transfer import formulas
 from countermove.transfer.optimal import Deploy, suboptimality
 from countermove.transfer.sample import Pair
 from countermove.transfer.score_dynamics import Floats, Luck, Mask, ScoreDynamics, realities
+
+People = tuple[Floats, NDArray[np.int64]]
 
 GROUPS = {"black": 0, "asian": 1, "hispanic": 2, "white": 3}
 """Numbers of the groups in the lender's features, as released."""
@@ -67,7 +71,7 @@ class Lender:
 
 
 @dataclass(frozen=True)
-class FicoExperiment:
+class FicoExperiment(TransferExperiment):
     """Lenders × seeds × steps.
 
     Parameters
@@ -96,17 +100,19 @@ class FicoExperiment:
     candidates: int = 100
     failure_probability: float = 0.05
 
-    def cells(self, tables: Tables, seed: int) -> pd.DataFrame:
-        """Return one row per lender, seed and step."""
-        score, group = _people(tables, self.dataset)
-        return pd.DataFrame(
-            [
-                {"lender": name, "seed": number, "step": step, **found}
-                for name, lender in self.lenders.items()
-                for number in self.seeds
-                for step, found in enumerate(self._run(lender, score, group, seed, number))
-            ]
-        )
+    def people(self, tables: Tables) -> People:
+        """Return everybody's score and group."""
+        return _people(tables, self.dataset)
+
+    def places(self) -> list[tuple[str, int]]:
+        """Return lenders and seeds; steps follow each other."""
+        return list(product(self.lenders, self.seeds))
+
+    def measured(self, place: tuple[str, int], seed: int, people: People) -> list[dict[str, Any]]:
+        """Return one row per step of a lender and seed."""
+        name, number = place
+        steps = enumerate(self._run(self.lenders[name], *people, seed, number))
+        return [{"lender": name, "seed": number, "step": step, **found} for step, found in steps]
 
     def _run(
         self, lender: Lender, score: Floats, group: NDArray[np.int64], seed: int, number: int

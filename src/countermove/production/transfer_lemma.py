@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove.production.sweep import Tables
+from countermove.production.transfer_experiments import TransferExperiment
 from countermove.randomness import generator
 from countermove.transfer.uniform_response import UniformResponse
 
@@ -21,7 +22,7 @@ READINGS = ("x + B", "τ + |B − x|, as printed", "τ + B")
 
 
 @dataclass(frozen=True)
-class LemmaExperiment:
+class LemmaExperiment(TransferExperiment):
     """Thresholds of people uniform on [0, 1] with one budget.
 
     Parameters
@@ -39,28 +40,24 @@ class LemmaExperiment:
     draws: int = 4_000_000
     bins: int = 50
 
-    def cells(self, tables: Tables, seed: int) -> pd.DataFrame:
-        """Return one row per threshold, reading and bin: density drawn, lemma, closed form."""
-        return pd.DataFrame(list(self._cells(seed)))
+    def places(self) -> list[tuple[float, str]]:
+        """Return thresholds and readings."""
+        return list(product(self.thresholds, READINGS))
 
-    def _cells(self, seed: int) -> Iterator[dict[str, Any]]:
-        for threshold in self.thresholds:
-            people = UniformResponse(threshold, self.budget)
-            printed = self._binned(people.printed_weights)
-            exact = self._binned(people.weights)
-            for reading in READINGS:
-                rng = generator(seed, f"lemma {threshold} {reading}")
-                drawn, beyond = self._drawn(people, reading, rng)
-                for left, *values in zip(
-                    np.arange(self.bins) / self.bins, drawn, printed, exact, strict=True
-                ):
-                    yield {
-                        "threshold": threshold,
-                        "reading": reading,
-                        "bin": left,
-                        **dict(zip(("drawn", "lemma", "closed_form"), values, strict=True)),
-                        "beyond": beyond,
-                    }
+    def measured(self, place: tuple[float, str], seed: int, people: None) -> list[dict[str, Any]]:
+        """Return one row per bin of a threshold and reading: density drawn, lemma, closed form."""
+        threshold, reading = place
+        answer = UniformResponse(threshold, self.budget)
+        rng = generator(seed, f"lemma {threshold} {reading}")
+        drawn, beyond = self._drawn(answer, reading, rng)
+        densities = drawn, self._binned(answer.printed_weights), self._binned(answer.weights)
+        left = np.arange(self.bins) / self.bins
+        return [
+            {"threshold": threshold, "reading": reading, "bin": where}
+            | dict(zip(("drawn", "lemma", "closed_form"), values, strict=True))
+            | {"beyond": beyond}
+            for where, *values in zip(left, *densities, strict=True)
+        ]
 
     def _binned(self, weights: Any) -> Floats:
         fine = (np.arange(200 * self.bins) + 0.5) / (200 * self.bins)

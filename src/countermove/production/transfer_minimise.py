@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from countermove.production.sweep import Tables
+from countermove.production.transfer_experiments import TransferExperiment
 from countermove.randomness import generator
 from countermove.transfer.minimise import (
     GaussianClasses,
@@ -32,7 +33,7 @@ UTILITIES: Mapping[str, Utility] = {
 
 
 @dataclass(frozen=True)
-class ReplicatorExperiment:
+class ReplicatorExperiment(TransferExperiment):
     """Utility matrices × shares of label +1 (Figure 7), with App. F's regulariser beside.
 
     Parameters
@@ -52,15 +53,14 @@ class ReplicatorExperiment:
     bounds: tuple[float, float] = (-5.0, 5.0)
     classes: GaussianClasses = field(default_factory=GaussianClasses)
 
-    def cells(self, tables: Tables, seed: int) -> pd.DataFrame:
+    def places(self) -> list[tuple[str, float]]:
+        """Return utilities and shares."""
+        return list(product(self.utilities, self.shares))
+
+    def measured(self, place: tuple[str, float], seed: int, people: None) -> list[dict[str, Any]]:
         """Return one row per utility and share: thresholds, accuracies, gain, regularised rules."""
-        return pd.DataFrame(
-            [
-                {"utility": name, "share": share, **self._cell(utility, share)}
-                for name, utility in self.utilities.items()
-                for share in self.shares
-            ]
-        )
+        name, share = place
+        return [{"utility": name, "share": share, **self._cell(self.utilities[name], share)}]
 
     def _cell(self, utility: Utility, share: float) -> dict[str, Any]:
         problem = ThresholdProblem(share, Replicator(utility), self.classes)
@@ -97,7 +97,7 @@ class ReplicatorExperiment:
 
 
 @dataclass(frozen=True)
-class BanditExperiment:
+class BanditExperiment(TransferExperiment):
     """Bandit descents on a mean that moves along with the guess.
 
     Parameters
@@ -125,31 +125,29 @@ class BanditExperiment:
     radius: float = 5.0
     runs: int = 10
 
-    def cells(self, tables: Tables, seed: int) -> pd.DataFrame:
-        """Return one row per method and run: how far from the optimum it ended."""
-        return pd.DataFrame(list(self._cells(seed)))
+    def places(self) -> list[tuple[Method, float, int]]:
+        """Return methods, their steps and runs."""
+        pairs = [(method, step) for method in self.steps for step in self.steps[method]]
+        return [(*pair, run) for pair in pairs for run in range(self.runs)]
 
-    def _cells(self, seed: int) -> Iterator[dict[str, Any]]:
-        start = np.zeros(len(self.population.optimum))
-        for method, step in ((name, step) for name in self.steps for step in self.steps[name]):
-            for run in range(self.runs):
-                end = bandit_descent(
-                    self.population.watch,
-                    start,
-                    generator(seed, f"{method} {step} {run}"),
-                    method=method,
-                    deployments=self.deployments,
-                    step=step,
-                    probe=self.probe,
-                    radius=self.radius,
-                )
-                yield {
-                    "method": method,
-                    "step": step,
-                    "run": run,
-                    "deployments": end.deployments,
-                    "distance": self.population.distance(end),
-                }
+    def measured(
+        self, place: tuple[Method, float, int], seed: int, people: None
+    ) -> list[dict[str, Any]]:
+        """Return one row per method and run: how far from the optimum it ended."""
+        method, step, run = place
+        end = bandit_descent(
+            self.population.watch,
+            np.zeros(len(self.population.optimum)),
+            generator(seed, f"{method} {step} {run}"),
+            method=method,
+            deployments=self.deployments,
+            step=step,
+            probe=self.probe,
+            radius=self.radius,
+        )
+        distance = self.population.distance(end)
+        told = {"method": method, "step": step, "run": run}
+        return [told | {"deployments": end.deployments, "distance": distance}]
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return mean and standard deviation of the distance per method and step."""

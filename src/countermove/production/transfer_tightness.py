@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from countermove.production.sweep import Tables
+from countermove.production.transfer_experiments import TransferExperiment
 from countermove.randomness import generator
 from countermove.transfer.known_answers import (
     Held,
@@ -26,7 +26,7 @@ NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
-class TightnessExperiment:
+class TightnessExperiment(TransferExperiment):
     """Random populations of either shift.
 
     Parameters
@@ -40,9 +40,13 @@ class TightnessExperiment:
     populations: int = 2_000
     budget: float = 0.2
 
-    def cells(self, tables: Tables, seed: int) -> pd.DataFrame:
+    def places(self) -> list[None]:
+        """Return one place: the populations are drawn one after the other."""
+        return [None]
+
+    def measured(self, place: None, seed: int, people: None) -> list[dict[str, Any]]:
         """Return one row per population and bound: shift, name, bound, truth, violated."""
-        return pd.DataFrame(list(self._cells(seed)))
+        return list(self._cells(seed))
 
     def _cells(self, seed: int) -> Iterator[dict[str, Any]]:
         rng = generator(seed, "tightness")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from countermove.data.digests import settings_digest
 from countermove.data.partitions import Partitions
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
@@ -61,7 +60,7 @@ class AdviceTask(PartTask):
             "terms": asdict(self.terms),
             "seed": self.seed,
         }
-        return sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()
+        return settings_digest(said)
 
 
 def calibrate_parts(

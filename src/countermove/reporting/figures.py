@@ -75,7 +75,8 @@ def sweep_figure(cells: pd.DataFrame, axis: str, title: str) -> Figure:
                     line={"color": colour, "dash": dash},
                 )
                 figure.add_trace(line, row=1, col=column)
-        words = "steps of history" if axis == "steps" else f"{axis} of the cost"
+        named = {"steps": "steps of history", "strength": "strength of the regulariser"}
+        words = named.get(axis, f"{axis} of the cost")
         figure.update_xaxes(title=words, row=1, col=column)
     figure.update_yaxes(title="share judged right after response", row=1, col=1)
     return figure.update_layout(title=title, template="plotly_white")

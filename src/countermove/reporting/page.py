@@ -58,7 +58,7 @@ def report_page(
     )
     claims = html_table(
         ("claim", "bound", "holds with probability", "rows"),
-        [_claim(claim) for claim in certificates],
+        [claim_row(claim) for claim in certificates],
     )
     alone = metrics["accuracy"]["uncalibrated"]["strategic"]
     left_out = "".join(
@@ -90,7 +90,7 @@ def figure_page(figure: Figure) -> str:
     return page
 
 
-def _claim(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def claim_row(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """Return one line of the promises; a promise to one group names it in brackets."""
     kind, _, group = claim["name"].partition("[")
     what = CLAIMS[kind] + (f" ({group.removesuffix(']')})" if group else "")

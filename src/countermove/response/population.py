@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from countermove.data.digests import settings_digest
 from countermove.data.partitions import Partitions
-from countermove.errors import ParameterError
+from countermove.errors import CountermoveError, ParameterError
 from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts
 from countermove.execution.columns import matrix_of
 from countermove.response.base import Floats, Mask, Response
@@ -27,6 +26,8 @@ COST, MOVED, FAVOURED = "move_cost", "moved", "favoured"
 FAVOURED_BEFORE = "favoured_before"
 """Columns beside the moved features: what the move cost, who moved, and what the rule decides
 for people where they end up and where they stood."""
+CELLS, FEWEST = 1 << 18, 1024
+"""Numbers (2 MB) that are answered at once, and the fewest rows for which a call pays."""
 
 
 class RespondTask(PartTask):
@@ -60,19 +61,30 @@ class RespondTask(PartTask):
         """Return the rows where people move to, with cost, mover and decision."""
         import pyarrow as pa
 
-        X = matrix_of(rows, self.features)
-        people = self.response.of_rows(np.arange(first_row, first_row + len(X)))
-        found = people.respond(self.score, X)
-        moved = np.ascontiguousarray(found.x_new.T)
-        columns = {name: rows[name] for name in self.keep}
-        columns |= {name: pa.array(moved[j]) for j, name in enumerate(self.features)}
-        columns |= {
-            COST: pa.array(found.cost),
-            MOVED: pa.array(found.moved),
-            FAVOURED: pa.array(_decided(self.score, found.x_new)),
-            FAVOURED_BEFORE: pa.array(_decided(self.score, X)),
-        }
-        return pa.table(columns)
+        try:
+            found = self._answered(rows, first_row, max(FEWEST, CELLS // len(self.features)))
+        except CountermoveError:
+            # All as one block: the error then counts rows from the part's first.
+            found = self._answered(rows, first_row, len(rows))
+        kept = {name: rows[name] for name in self.keep}
+        return pa.table(kept | {name: pa.array(column) for name, column in found.items()})
+
+    def _answered(self, rows: pa.Table, first_row: int, size: int) -> dict[str, Floats | Mask]:
+        """Answer ``size`` people at a time: their matrix stays in the core's cache."""
+        n = len(rows)
+        moved, cost = np.empty((len(self.features), n)), np.empty(n)
+        flags = {name: np.empty(n, dtype=np.bool_) for name in (MOVED, FAVOURED, FAVOURED_BEFORE)}
+        for first in range(0, n, size):
+            here = slice(first, first + size)
+            X = matrix_of(rows.slice(first, size), self.features)
+            begin = first_row + first
+            people = self.response.of_rows(np.arange(begin, begin + len(X)))
+            found = people.respond(self.score, X)
+            moved[:, here], cost[here] = found.x_new.T, found.cost
+            flags[MOVED][here] = found.moved
+            flags[FAVOURED][here] = _decided(self.score, found.x_new)
+            flags[FAVOURED_BEFORE][here] = _decided(self.score, X)
+        return dict(zip(self.features, moved, strict=True)) | {COST: cost} | flags
 
     def fingerprint(self) -> str:
         """Return a digest of the score's numbers, the response and the columns."""
@@ -81,7 +93,7 @@ class RespondTask(PartTask):
             "response": self.response.describe(),
             "columns": [self.features, self.keep],
         }
-        return sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()
+        return settings_digest(said)
 
 
 def respond_parts(

@@ -10,7 +10,8 @@ from countermove.training.history import EpochRecord
 
 @contextmanager
 def epoch_bar(total: int, done: int = 0) -> Iterator[Callable[[EpochRecord], None]]:
-    """Yield a function that moves the bar by one epoch and shows its accuracy."""
+    """Yield a function that moves the bar by one epoch; silent where nobody watches."""
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (
@@ -19,7 +20,8 @@ def epoch_bar(total: int, done: int = 0) -> Iterator[Callable[[EpochRecord], Non
         BarColumn(),
         TextColumn("validation accuracy after response {task.fields[accuracy]}"),
     )
-    with Progress(*columns) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("training", total=total, completed=done, accuracy="-")
 
         def advance(record: EpochRecord) -> None:

@@ -205,4 +205,4 @@ def _read(piece: Piece, columns: list[str]) -> Any:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(piece.file) as file:
-        return file.read_row_groups(list(piece.groups), columns=columns)
+        return file.read_row_groups(list(piece.groups), columns=columns, use_threads=False)

@@ -85,3 +85,10 @@ def sum_up(
         "certificate": calibration["certificate"],
         "advice": {"run": advised},
     }
+
+
+def write_page(report: dict[str, Any], dataset: str) -> str:
+    """Write counts, promise and times as a page that needs nothing but itself."""
+    from countermove.reporting.population import population_page
+
+    return population_page(report, dataset)

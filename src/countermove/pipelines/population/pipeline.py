@@ -47,5 +47,11 @@ def create_pipeline(**_: object) -> Pipeline:
             "population_report",
             name="sum_up_population",
         ),
+        Node(
+            nodes.write_page,
+            ["population_report", "params:dataset"],
+            "population_page",
+            name="write_population_page",
+        ),
     ]  # fmt: skip
     return Pipeline(steps, namespace="population", prefix_datasets_with_namespace=False)

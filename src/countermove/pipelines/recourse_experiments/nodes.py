@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from countermove.params import RecourseExperimentsParameters
+from countermove.params import ExecutionParameters, RecourseExperimentsParameters
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -17,12 +17,15 @@ else:  # Kedro resolves annotations at start-up, and these are slow to import.
 
 
 def train_and_measure(
-    tables: Tables, recourse_experiments: RecourseExperimentsParameters
+    tables: Tables,
+    recourse_experiments: RecourseExperimentsParameters,
+    execution: ExecutionParameters,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Train every model and measure it under every rule; return cells and examples."""
     from countermove.production.recourse_experiments import run_recourse_experiment
 
-    outcome = run_recourse_experiment(recourse_experiments.build(), tables)
+    with execution.build().open() as mapper:
+        outcome = run_recourse_experiment(recourse_experiments.build(), tables, mapper)
     return outcome.cells, outcome.examples
 
 

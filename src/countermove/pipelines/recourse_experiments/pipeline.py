@@ -16,7 +16,12 @@ def create_pipeline(**_: object) -> Pipeline:
     measured = [cells, examples]
     return Pipeline(
         [
-            Node(nodes.train_and_measure, ["tables", said], measured, name="train_and_measure"),
+            Node(
+                nodes.train_and_measure,
+                ["tables", said, "params:execution"],
+                measured,
+                name="train_and_measure",
+            ),
             Node(nodes.average, cells, means, name="average_over_splits"),
             Node(nodes.draw, [cells, said], figure, name="draw_recourse_experiment"),
             Node(nodes.write_page, shown, page, name="write_recourse_experiment_page"),

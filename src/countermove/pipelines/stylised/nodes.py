@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from countermove.params import StylisedParameters
+from countermove.params import ExecutionParameters, StylisedParameters
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -14,11 +14,14 @@ else:  # Kedro resolves annotations at start-up, and plotly is slow to import.
     Figure = Any
 
 
-def run(stylised: StylisedParameters, seed: int) -> tuple[pd.DataFrame, dict[str, Any]]:
+def run(
+    stylised: StylisedParameters, execution: ExecutionParameters, seed: int
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Train every rule on every made-up table."""
     from countermove.production.stylised import run_stylised
 
-    return run_stylised(stylised.build(), seed)
+    with execution.build().open() as mapper:
+        return run_stylised(stylised.build(), seed, mapper)
 
 
 def draw(picture: dict[str, Any], stylised: StylisedParameters) -> Figure:

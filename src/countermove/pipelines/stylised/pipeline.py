@@ -15,7 +15,7 @@ def create_pipeline(**_: object) -> Pipeline:
         [
             Node(
                 nodes.run,
-                [parameters, "params:seed"],
+                [parameters, "params:execution", "params:seed"],
                 ["stylised_cells", "stylised_picture"],
                 name="run_stylised",
             ),

@@ -29,7 +29,7 @@ def run(
     from countermove.production.sweep import run_sweep
 
     with execution.build().open() as mapper:
-        return run_sweep(sweep.build(), tables, seed, mapper, CellStore(store))
+        return run_sweep(sweep.build(), tables, seed, mapper, CellStore(store), sweep.prune)
 
 
 def draw(cells: pd.DataFrame, sweep: SweepParameters) -> Figure:

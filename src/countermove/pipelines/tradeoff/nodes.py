@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from countermove.params import TradeoffParameters
+from countermove.params import ExecutionParameters, TradeoffParameters
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -16,11 +16,14 @@ else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = Tables = Any
 
 
-def trade(tables: Tables, tradeoff: TradeoffParameters, seed: int) -> pd.DataFrame:
+def trade(
+    tables: Tables, tradeoff: TradeoffParameters, execution: ExecutionParameters, seed: int
+) -> pd.DataFrame:
     """Train and measure every strength of every curve."""
     from countermove.production.tradeoff import run_tradeoff
 
-    return run_tradeoff(tradeoff.build(), tables, seed)
+    with execution.build().open() as mapper:
+        return run_tradeoff(tradeoff.build(), tables, seed, mapper)
 
 
 def choose(points: pd.DataFrame, tradeoff: TradeoffParameters) -> pd.DataFrame:

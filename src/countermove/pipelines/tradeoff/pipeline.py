@@ -13,7 +13,12 @@ def create_pipeline(**_: object) -> Pipeline:
     told = [points, "tradeoff_choices", plan, "tradeoff_figure"]
     return Pipeline(
         [
-            Node(nodes.trade, ["tables", plan, "params:seed"], points, name="trade"),
+            Node(
+                nodes.trade,
+                ["tables", plan, "params:execution", "params:seed"],
+                points,
+                name="trade",
+            ),
             Node(nodes.choose, [points, plan], "tradeoff_choices", name="choose_strengths"),
             Node(nodes.draw, [points, plan], "tradeoff_figure", name="draw_tradeoff"),
             Node(nodes.write_page, told, "tradeoff_page", name="write_tradeoff_page"),

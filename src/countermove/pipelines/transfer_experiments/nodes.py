@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from countermove.params import TransferExperimentsParameters
+from countermove.params import ExecutionParameters, TransferExperimentsParameters
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -17,10 +17,14 @@ else:  # Kedro resolves annotations at start-up, and these are slow to import.
 
 
 def measure(
-    tables: Tables, transfer_experiments: TransferExperimentsParameters, seed: int
+    tables: Tables,
+    transfer_experiments: TransferExperimentsParameters,
+    execution: ExecutionParameters,
+    seed: int,
 ) -> pd.DataFrame:
     """Run the experiment."""
-    return transfer_experiments.build().cells(tables, seed)
+    with execution.build().open() as mapper:
+        return transfer_experiments.build().cells(tables, seed, mapper)
 
 
 def sum_up(

@@ -14,7 +14,12 @@ def create_pipeline(**_: object) -> Pipeline:
     figure, page = "transfer_experiment_figure", "transfer_experiment_page"
     return Pipeline(
         [
-            Node(nodes.measure, ["tables", said, "params:seed"], cells, name="measure_transfer"),
+            Node(
+                nodes.measure,
+                ["tables", said, "params:execution", "params:seed"],
+                cells,
+                name="measure_transfer",
+            ),
             Node(nodes.sum_up, [cells, said], means, name="sum_transfer_up"),
             Node(nodes.draw, [cells, means, said], figure, name="draw_transfer_experiment"),
             Node(nodes.write_page, [figure, means], page, name="write_transfer_experiment_page"),

@@ -1,0 +1,101 @@
+"""A population in parts on one page: what both rules did to it, and where the time went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from countermove.reporting.page import STYLE, claim_row, html_table
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+RUNS = {"blind": "answers to the blind rule", "strategic": "answers to the published rule",
+        "advice": "decisions and advice"}  # fmt: skip
+STEPS = {"reading": "#9aa5b1", "working": "#00796b", "writing": "#b7791f"}
+FACTS = {
+    "moved": "share who moved",
+    "mean_cost": "what movers paid on average",
+    "favoured": "share favoured once everybody has answered",
+    "accuracy_nobody_moves": "share judged right if nobody moved",
+    "accuracy_after_response": "share judged right after response",
+}
+DRAWN = 300
+"""Parts that are drawn of each run; of more, the slowest."""
+
+
+def population_page(report: Mapping[str, Any], dataset: str) -> str:
+    """Return the page: both rules, the promise, and the time every part took."""
+    title = f"Countermove: {escape(dataset)} in parts"
+    rules = html_table(
+        ("", "blind", "published"),
+        [
+            (words, *(f"{report[rule][fact]:.3f}" for rule in ("blind", "strategic")))
+            for fact, words in FACTS.items()
+        ],
+    )
+    promise = html_table(
+        ("claim", "bound", "holds with probability", "rows"), [claim_row(report["certificate"])]
+    )
+    runs = html_table(
+        ("what", "rows", "parts", "done before", "seconds", "workers", "slowest part, s"),
+        [_totals(words, report[run]["run"]) for run, words in RUNS.items()],
+    )
+    drawing = times_figure(report).to_html(full_html=False, include_plotlyjs=True)
+    engine = escape(report["execution"]["engine"])
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>
+<body><h1>{title}</h1>
+<p>{report["strategic"]["rows"]:,} people of the test parts, after they answered each rule.</p>
+{rules}
+<h2>What is promised</h2>{promise}
+<h2>Where the time went</h2>
+<p>Engine: {engine}. Parts that an interrupted run had finished are not timed again.</p>
+{runs}{drawing}
+</body></html>
+"""
+
+
+def times_figure(report: Mapping[str, Any]) -> Figure:
+    """Draw the seconds every part was read, worked on and written, one panel per run."""
+    from plotly.graph_objects import Bar
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(
+        rows=len(RUNS), cols=1, subplot_titles=list(RUNS.values()), vertical_spacing=0.12
+    )
+    for row, run in enumerate(RUNS, start=1):
+        times = _slowest(report[run]["run"]["times"])
+        for step, colour in STEPS.items():
+            bars = Bar(
+                x=[f"part {one['part']}" for one in times],
+                y=[one[step] for one in times],
+                customdata=[[one["rows"], one["worker"]] for one in times],
+                hovertemplate="%{x}: %{y:.3f} s, %{customdata[0]:,} rows, %{customdata[1]}",
+                name=step,
+                legendgroup=step,
+                showlegend=row == 1,
+                marker={"color": colour},
+            )
+            figure.add_trace(bars, row=row, col=1)
+        figure.update_yaxes(title="seconds", row=row, col=1)
+    return figure.update_layout(barmode="stack", template="plotly_white", height=750)
+
+
+def _totals(words: str, run: Mapping[str, Any]) -> tuple[str, ...]:
+    times = run["times"]
+    longest = max((_spent(one) for one in times), default=0.0)
+    counts = (run["rows"], run["parts"], run["kept"])
+    workers = len({one["worker"] for one in times})
+    return (words, *(f"{n:,}" for n in counts), f"{run['seconds']:.1f}", f"{workers}",
+            f"{longest:.2f}")  # fmt: skip
+
+
+def _slowest(times: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the parts to draw, in their order."""
+    return sorted(sorted(times, key=_spent)[-DRAWN:], key=lambda one: int(one["part"]))
+
+
+def _spent(one: Mapping[str, Any]) -> float:
+    return float(sum(one[step] for step in STEPS))
