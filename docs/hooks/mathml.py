@@ -25,4 +25,6 @@ def on_page_content(content: str, **_: Any) -> str:
 def _mathml(match: re.Match[str]) -> str:
     display = "block" if match["open"] == "[" else "inline"
     latex = ONE_WORD.sub(r"\\operatorname{arg\1}", html.unescape(match["latex"]))
-    return convert(latex, display=display)
+    formula = convert(latex, display=display)
+    # On a narrow screen a long formula scrolls by itself instead of widening the page.
+    return f'<div style="overflow-x: auto">{formula}</div>' if display == "block" else formula

@@ -42,8 +42,15 @@ def publish(source: Path, target: Path) -> None:
     if not (source / "api" / "main").is_file():
         raise FileNotFoundError(f"no kedro-viz site in {source}; run: kedro viz build")
     shutil.copytree(source, target, dirs_exist_ok=True)
-    index = target / "index.html"
-    index.write_text(FROM_ELSEWHERE.sub("", index.read_text("utf-8")), "utf-8")
+    for page in target.glob("*.html"):
+        page.write_text(FROM_ELSEWHERE.sub("", page.read_text("utf-8")), "utf-8")
+    # Where the project lies on this machine is nobody's business: paths start at its root.
+    homes = {source.resolve().parent, Path(__file__).resolve().parents[2]}
+    for answer in (path for path in (target / "api").rglob("*") if path.is_file()):
+        text = answer.read_text("utf-8")
+        for home in homes:
+            text = text.replace(f"{home}/", "")
+        answer.write_text(text, "utf-8")
     # One address is written from the root of the server; this site lies in a folder of its own.
     for script in (target / "assets").glob("index-*.js"):
         code = script.read_text("utf-8")

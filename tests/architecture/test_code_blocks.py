@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -172,14 +173,16 @@ def test_the_readme_s_kedro_viz_starts(command, project):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     quiet = [*shlex.split(command), "--no-browser", "--host", "127.0.0.1", "--port", str(port)]
-    server = subprocess.Popen(
-        quiet,
-        cwd=project.path,
-        env=environment(KEDRO_ENV="test"),
-        start_new_session=True,  # its own child would outlive it
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    log = project.path / "viz.log"
+    with log.open("w") as out:
+        server = subprocess.Popen(
+            quiet,
+            cwd=project.path,
+            env=environment(KEDRO_ENV="test"),
+            start_new_session=True,  # its own child would outlive it
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
     try:
         answered = b""
         for _ in range(240):
@@ -188,9 +191,10 @@ def test_the_readme_s_kedro_viz_starts(command, project):
                     answered = page.read()
                 break
             except OSError:
-                assert server.poll() is None, "kedro viz ended by itself"
+                assert server.poll() is None, log.read_text()
                 time.sleep(0.5)
         assert b"12." in answered
     finally:
-        os.killpg(server.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
         server.wait()
