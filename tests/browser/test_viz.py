@@ -105,8 +105,10 @@ def test_a_box_opens(page):
         ("strategic_model", ".pipeline-metadata__preview-json"),
     ],
 )
-def test_a_preview_opens(page, dataset, kind, tmp_path):
-    page.locator(".pipeline-node", has_text=dataset).first.click(force=True)
+def test_a_preview_opens(page, address, published, dataset, kind, tmp_path):
+    nodes = json.loads((published / "api" / "main").read_text("utf-8"))["nodes"]
+    chosen = next(node["id"] for node in nodes if node["name"] == dataset)
+    page.goto(f"{address}?pid=__default__&sid={chosen}")
     page.wait_for_selector(kind)
     page.screenshot(path=tmp_path / f"{dataset}.png")
     assert page.locator(kind).first.inner_text().strip()
