@@ -83,6 +83,7 @@ def test_raw_tables_and_schemas_come_with_the_project(tmp_path):
     shown = SchemaDataset(str(schema)).preview()
     assert shown["columns"][:3] == ["feature", "kind", "change"]
     assert len(shown["data"]) == 11
+    assert all(cell is not None for row in shown["data"] for cell in row)  # blank, not null
 
 
 def test_a_missing_value_is_valid_json():

@@ -42,9 +42,8 @@ class SchemaDataset(AbstractDataset[None, Schema]):
         """Return the features: what each is, and what a person may do about it."""
         features = self.load().features
         described = [{"feature": each.name, **each.to_mapping()} for each in features]
-        return table_preview(
-            pd.DataFrame(described).drop(columns="categories", errors="ignore"), 50
-        )
+        table = pd.DataFrame(described).drop(columns="categories", errors="ignore").astype(object)
+        return table_preview(table.where(table.notna(), ""), len(table))
 
     def _exists(self) -> bool:
         return self._filepath.exists()
