@@ -15,7 +15,7 @@ export COUNTERMOVE_PARITY_DATA ?= $(abspath ../shared/data)
 endif
 export MPLBACKEND := Agg
 
-.PHONY: help setup serm test test-all test-text lint types imports docs viz bench pins clean
+.PHONY: help setup serm test test-all test-text lint types imports docs docs-viz pictures viz bench pins clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,13 @@ imports: setup
 
 docs: setup ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs-viz: setup ## The same, with the pipelines and the previews of the last run in site/viz/
+	$(BIN)/kedro viz build --include-previews
+	NO_MKDOCS_2_WARNING=1 COUNTERMOVE_DOCS_VIZ=build $(BIN)/mkdocs build --strict --quiet
+
+pictures: setup ## Measure and draw the pictures of the documentation anew
+	OMP_NUM_THREADS=1 $(BIN)/python docs/pictures/make.py
 
 test: lint types imports docs ## Lint, types, import contract, documentation, fast tests
 	$(TESTS) -m "$(FAST)"

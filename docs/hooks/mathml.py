@@ -13,6 +13,9 @@ FORMULA = re.compile(
     re.DOTALL,
 )
 
+ONE_WORD = re.compile(r"\\arg\s*\\(max|min)(?![a-zA-Z])")
+"""Two operators to the converter, which knows no ``\\arg``; one to the reader."""
+
 
 def on_page_content(content: str, **_: Any) -> str:
     """Replace every formula of a page."""
@@ -21,4 +24,7 @@ def on_page_content(content: str, **_: Any) -> str:
 
 def _mathml(match: re.Match[str]) -> str:
     display = "block" if match["open"] == "[" else "inline"
-    return convert(html.unescape(match["latex"]), display=display)
+    latex = ONE_WORD.sub(r"\\operatorname{arg\1}", html.unescape(match["latex"]))
+    formula = convert(latex, display=display)
+    # On a narrow screen a long formula scrolls by itself instead of widening the page.
+    return f'<div style="overflow-x: auto">{formula}</div>' if display == "block" else formula

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
 
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
+from kedro.pipeline import Pipeline
 
 from countermove.data.names import check_dataset_name
 from countermove.errors import ParameterError, nearest
 from countermove.params import GROUPS
+from countermove.reporting import terminal
 from countermove.reporting.tables import promise_line, summary_lines
 
 logger = logging.getLogger(__name__)
 KNOWN = ("dataset", "seed", *GROUPS)
+HEADLINE = ("metrics", "recourse_calibration", "report")
+"""The datasets a headline is told from."""
 
 
 class NamesHook:
@@ -35,13 +38,25 @@ class SummaryHook:
     """Say what a run found and where it lies."""
 
     @hook_impl
-    def after_pipeline_run(self, run_params: dict[str, Any], catalog: DataCatalog) -> None:
-        """Log accuracy before and after response, and what is promised."""
-        if run_params.get("pipeline_names") != ["serm"]:
+    def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
+        """Show accuracy before and after response, what is promised, and where the page is.
+
+        Only after a run that made all three: a part of the chain has no headline.
+        """
+        if not set(HEADLINE) <= pipeline.all_outputs():
             return
-        for line in summary_lines(catalog.load("metrics")):
+        metrics, calibration = (catalog.load(name) for name in HEADLINE[:2])
+        report = _place(catalog, HEADLINE[2])
+        if terminal.show(metrics, calibration, report):
+            return
+        for line in (*summary_lines(metrics), promise_line(calibration), f"report: {report}"):
             logger.info(line)
-        logger.info(promise_line(catalog.load("recourse_calibration")))
+
+
+def _place(catalog: DataCatalog, name: str) -> str:
+    """Return the path of a file of the catalog, from where the user stands if that is shorter."""
+    path = Path(catalog[name]._describe()["filepath"])
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def schema_folder(project_path: Path) -> Path:

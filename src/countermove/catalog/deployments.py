@@ -7,7 +7,9 @@ from typing import Any
 
 import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
+from kedro_datasets._typing import TablePreview
 
+from countermove.catalog.previews import ROWS, table_preview
 from countermove.data.sources import SUFFIXES, read_file
 from countermove.errors import DataError
 
@@ -33,7 +35,7 @@ class DeploymentTableDataset(AbstractDataset[None, pd.DataFrame]):
 
     def load(self) -> pd.DataFrame:
         """Read the table as it came."""
-        candidates = [self._folder / f"{self._name}{suffix}" for suffix in SUFFIXES]
+        candidates = self._candidates()
         found = [path for path in candidates if path.is_file()]
         if len(found) > 1:
             raise DataError(f"two files for {self._name!r}: {found[0]} and {found[1]}; keep one")
@@ -45,6 +47,14 @@ class DeploymentTableDataset(AbstractDataset[None, pd.DataFrame]):
     def save(self, data: None) -> None:
         """Refuse: raw data is never written."""
         raise DatasetError("raw tables are read-only")
+
+    def preview(self, nrows: int = ROWS) -> TablePreview:
+        """Return the first rows."""
+        there = any(path.is_file() for path in self._candidates())
+        return table_preview(self.load(), nrows) if there else None
+
+    def _candidates(self) -> list[Path]:
+        return [self._folder / f"{self._name}{suffix}" for suffix in SUFFIXES]
 
     def _describe(self) -> dict[str, Any]:
         return {"folder": str(self._folder), "name": self._name}

@@ -10,10 +10,14 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
+import pandas as pd
+from kedro_datasets._typing import JSONPreview, PlotlyPreview, TablePreview
 from kedro_datasets.json import JSONDataset
 from kedro_datasets.pandas import CSVDataset, ParquetDataset
 from kedro_datasets.plotly import JSONDataset as PlotlyDataset
 from kedro_datasets.text import TextDataset
+
+from countermove.catalog.previews import ROWS, first_rows, table_preview
 
 
 class _ReplacedWhole:
@@ -26,6 +30,9 @@ class _ReplacedWhole:
         super().save(data)  # type: ignore[misc]
         os.replace(Path(self._get_save_path()), Path(self._filepath))
 
+    def _there(self) -> bool:
+        return Path(self._filepath).is_file()
+
     def _get_save_path(self) -> PurePosixPath:
         return self._filepath.with_name(f".{self._filepath.name}.partial")
 
@@ -33,9 +40,19 @@ class _ReplacedWhole:
 class TableDataset(_ReplacedWhole, ParquetDataset):  # type: ignore[misc]
     """A parquet table."""
 
+    def preview(self, nrows: int = ROWS) -> TablePreview:
+        """Return the first rows."""
+        return first_rows(Path(self._filepath), nrows)
+
 
 class CellsDataset(_ReplacedWhole, CSVDataset):  # type: ignore[misc]
     """A small table that people open in a spreadsheet."""
+
+    def preview(self, nrows: int = ROWS) -> TablePreview:
+        """Return the first rows."""
+        if not self._there():
+            return None
+        return table_preview(pd.read_csv(Path(self._filepath), nrows=nrows), nrows)
 
 
 class FactsDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
@@ -43,10 +60,18 @@ class FactsDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
 
     DEFAULT_SAVE_ARGS: ClassVar[dict[str, Any]] = {"indent": 2, "allow_nan": False}
 
+    def preview(self) -> JSONPreview:
+        """Return the document."""
+        return JSONPreview(Path(self._filepath).read_text("utf-8")) if self._there() else None
+
 
 class PageDataset(_ReplacedWhole, TextDataset):  # type: ignore[misc]
     """An HTML page."""
 
 
 class FigureDataset(_ReplacedWhole, PlotlyDataset):  # type: ignore[misc]
-    """A plotly figure, previewed by kedro-viz."""
+    """A plotly figure."""
+
+    def preview(self) -> PlotlyPreview:
+        """Return the figure."""
+        return super().preview() if self._there() else None

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from kedro.io import AbstractDataset, DatasetError
+from kedro_datasets._typing import TablePreview
+
+from countermove.catalog.previews import ROWS, first_rows
 
 
 class FolderDataset(AbstractDataset[None, Path]):
@@ -30,6 +33,11 @@ class FolderDataset(AbstractDataset[None, Path]):
     def save(self, data: None) -> None:
         """Refuse: its files are written one by one."""
         raise DatasetError(f"{self._folder} is filled by a node, not by the catalog")
+
+    def preview(self, nrows: int = ROWS) -> TablePreview:
+        """Return the first rows of the first table in it."""
+        found = min(self._folder.rglob("*.parquet"), default=None)
+        return None if found is None else first_rows(found, nrows)
 
     def _exists(self) -> bool:
         return True

@@ -6,9 +6,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kedro.io import AbstractVersionedDataset, DatasetError, Version
+from kedro_datasets._typing import JSONPreview
 
 from countermove.catalog.tables import schema_at
-from countermove.scores.storage import PublishedModel, load_model, save_model
+from countermove.scores.storage import DESCRIPTION, PublishedModel, load_model, save_model
 
 
 class ModelDataset(AbstractVersionedDataset[PublishedModel, PublishedModel]):
@@ -45,6 +46,12 @@ class ModelDataset(AbstractVersionedDataset[PublishedModel, PublishedModel]):
     def save(self, data: PublishedModel) -> None:
         """Write a new version."""
         save_model(data, Path(self._get_save_path()))
+
+    def preview(self) -> JSONPreview:
+        """Return what the newest version says about itself; its weights stay unread."""
+        if not self._exists():
+            return None
+        return JSONPreview((Path(self._get_load_path()) / DESCRIPTION).read_text("utf-8"))
 
     def _exists(self) -> bool:
         try:

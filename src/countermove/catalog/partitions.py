@@ -8,7 +8,9 @@ from typing import Any
 
 import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
+from kedro_datasets._typing import TablePreview
 
+from countermove.catalog.previews import ROWS, first_rows
 from countermove.data.partitions import Partitions, raw_partitions, read_parts, write_parts
 
 
@@ -63,6 +65,11 @@ class PartsDataset(AbstractDataset[Iterable[tuple[str, pd.DataFrame]], dict[str,
     def save(self, data: Iterable[tuple[str, pd.DataFrame]]) -> None:
         """Write the parts, then put the folder in place of the previous one."""
         write_parts(data, self._folder)
+
+    def preview(self, nrows: int = ROWS) -> TablePreview:
+        """Return the first rows of the first part."""
+        found = min(self._folder.glob("*/*.parquet"), default=None)
+        return None if found is None else first_rows(found, nrows)
 
     def _exists(self) -> bool:
         return self._folder.is_dir()

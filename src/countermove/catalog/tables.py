@@ -8,7 +8,9 @@ from typing import Any
 
 import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
+from kedro_datasets._typing import TablePreview
 
+from countermove.catalog.previews import ROWS, table_preview
 from countermove.data.checks import check_table
 from countermove.data.cleaning import clean
 from countermove.data.names import check_dataset_name
@@ -35,6 +37,13 @@ class SchemaDataset(AbstractDataset[None, Schema]):
     def save(self, data: None) -> None:
         """Refuse: schemas are configuration."""
         raise DatasetError("schemas are configuration; edit the YAML instead")
+
+    def preview(self) -> TablePreview:
+        """Return the features: what each is, and what a person may do about it."""
+        features = self.load().features
+        described = [{"feature": each.name, **each.to_mapping()} for each in features]
+        table = pd.DataFrame(described).drop(columns="categories", errors="ignore").astype(object)
+        return table_preview(table.where(table.notna(), ""), len(table))
 
     def _exists(self) -> bool:
         return self._filepath.exists()
@@ -73,6 +82,10 @@ class RawTableDataset(AbstractDataset[None, pd.DataFrame]):
     def save(self, data: None) -> None:
         """Refuse: raw data is never written."""
         raise DatasetError("raw tables are read-only")
+
+    def preview(self, nrows: int = ROWS) -> TablePreview:
+        """Return the first rows."""
+        return table_preview(self.load(), nrows)
 
     def _describe(self) -> dict[str, Any]:
         return {"dataset": self._schema.stem, "folder": str(self._folder)}

@@ -81,11 +81,26 @@ class MixtureCostParameters(Parameters):
         return MixtureCost(self.direction, self.gamma, self.scale)
 
 
+class OwnCostParameters(Parameters):
+    """A cost that your function makes: ``package.module:name`` and its arguments."""
+
+    kind: Literal["own"]
+    function: str
+    arguments: dict[str, float | list[float] | str | bool] = Field(default_factory=dict)
+
+    def build(self) -> Cost:
+        """Return the cost."""
+        from countermove.people.own_cost import own_cost
+
+        return own_cost(self.function, self.arguments)
+
+
 CostParameters = Annotated[
     QuadraticCostParameters
     | WeightedQuadraticCostParameters
     | MahalanobisCostParameters
     | LinearCostParameters
-    | MixtureCostParameters,
+    | MixtureCostParameters
+    | OwnCostParameters,
     Field(discriminator="kind"),
 ]

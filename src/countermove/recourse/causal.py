@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove.data.dotted import function_at
 from countermove.data.schema_reading import read_yaml
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, nearest, shown
@@ -226,7 +226,7 @@ def _equation(child: str, entry: Any, names: tuple[str, ...]) -> Equation:
         slopes = np.array([float(value) for value in causes.values()])
         if not np.isfinite(slopes).all():
             raise ParameterError(f"the slopes of {child!r} must be finite, got {dict(causes)!r}")
-    function = _function(str(entry["function"])) if "function" in entry else None
+    function = function_at(str(entry["function"])) if "function" in entry else None
     return Equation(_column(str(child), names, child), parents, slopes, function)
 
 
@@ -237,18 +237,6 @@ def _column(name: str, names: tuple[str, ...], child: str) -> int:
             f"{nearest(name, names)}"
         )
     return names.index(name)
-
-
-def _function(path: str) -> Function:
-    module, _, name = path.replace(":", ".").rpartition(".")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ParameterError(f"no function {path!r}: {error}; write package.module:name") from error
-    if not callable(found):
-        raise ParameterError(f"{path!r} is no function")
-    function: Function = found
-    return function
 
 
 def _ordered(equations: list[Equation], names: tuple[str, ...]) -> tuple[Equation, ...]:

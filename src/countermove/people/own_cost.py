@@ -1,0 +1,35 @@
+"""A cost of the user's own, made by a function of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from countermove.data.dotted import function_at
+from countermove.errors import ParameterError
+from countermove.people.costs import ConicCost, Cost
+
+
+def own_cost(path: str, arguments: Mapping[str, Any]) -> Cost:
+    """Return the cost that the function at a dotted path makes of these arguments.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such function, it does not take the arguments, or what it returns is
+        no cost, or one without a closed form.
+    """
+    try:
+        made = function_at(path)(**arguments)
+    except TypeError as error:
+        raise ParameterError(f"{path!r} was called with {dict(arguments)!r}: {error}") from error
+    if not isinstance(made, Cost):
+        raise ParameterError(
+            f"{path!r} returned {type(made).__name__}; expected a cost of countermove.people"
+        )
+    if isinstance(made, ConicCost):
+        raise ParameterError(
+            f"{path!r} returned a ConicCost, which only ConicResponse reads; "
+            "a run needs a cost with a closed form"
+        )
+    return made

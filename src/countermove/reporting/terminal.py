@@ -1,0 +1,73 @@
+"""The headline of a run: a short table where somebody watches, log lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from countermove.reporting.tables import accuracy_rows, promise_line
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group
+
+WIDEST = 100
+"""Columns of a terminal beyond which a sentence is hard to follow."""
+
+
+def watched(console: Console) -> bool:
+    """Return whether a person looks at this console: a terminal, and not that of a CI job."""
+    job = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    return bool(console.is_terminal) and not job
+
+
+def headline(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report: str) -> Group:
+    """Return the headline of a run, for a rich console.
+
+    Parameters
+    ----------
+    metrics, calibration
+        What the run left in ``metrics.json`` and ``recourse_calibration.json``.
+    report
+        Where the page lies.
+
+    Returns
+    -------
+    Group
+        Accuracy (share of test rows) of both rules while nobody moves and after the
+        response trained for, the better of each row bold; the promise; the page.
+    """
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(f"accuracy, {metrics['dataset']}")
+    for rule in ("blind", "strategic"):
+        table.add_column(rule, justify="right")
+    for people, *accuracies in accuracy_rows(metrics)[:2]:
+        best = max(accuracies)
+        styles = ["bold green" if value == best else "" for value in accuracies]
+        cells = [
+            Text(f"{value:.3f}", style) for value, style in zip(accuracies, styles, strict=True)
+        ]
+        table.add_row(people, *cells)
+    promise = Text(f"Promised: {promise_line(calibration)}.")
+    page = Text.assemble("Report:   ", (report, "bold cyan"))
+    return Group("", Padding(table, (0, 0, 1, 0)), promise, page)
+
+
+def show(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report: str) -> bool:
+    """Write the headline where a person watches, and return whether one does."""
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False)
+    if not watched(console):
+        return False
+    console.print(
+        headline(metrics, calibration, report),
+        width=min(WIDEST, console.width),
+        soft_wrap=False,
+    )
+    return True
