@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kedro.io import AbstractDataset, DatasetError
+from kedro_datasets._typing import JSONPreview, TablePreview
 
+from countermove.catalog.previews import table_preview
 from countermove.catalog.tables import schema_at
 from countermove.data.sources import SUFFIXES, read_file
 from countermove.errors import DataError
@@ -52,6 +54,13 @@ class RegistryDataset(AbstractDataset[None, Any]):
         """Refuse: versions are added by a retraining."""
         raise DatasetError("the registry is written by the retrain pipeline, not by the catalog")
 
+    def preview(self) -> JSONPreview:
+        """Return the pointer to the champion."""
+        from countermove.production.registry.registry import CHAMPION
+
+        store = self.load().store
+        return JSONPreview(store.read(CHAMPION).decode()) if store.exists(CHAMPION) else None
+
     def _describe(self) -> dict[str, Any]:
         return {"url": self._url}
 
@@ -94,6 +103,12 @@ class HistoryDataset(AbstractDataset[None, Any]):
         """Refuse: rows are added by a retraining."""
         raise DatasetError("the history is written by the retrain pipeline, not by the catalog")
 
+    def preview(self, nrows: int = 5) -> TablePreview:
+        """Return the last decisions; nothing before there is a database."""
+        if "://" in self._url or not Path(self._url).is_file():
+            return None
+        return table_preview(self.load().decisions().iloc[::-1], nrows)
+
     def _describe(self) -> dict[str, Any]:
         return {"dataset": self._dataset}
 
@@ -126,6 +141,11 @@ class BatchesDataset(AbstractDataset[None, Any]):
     def save(self, data: None) -> None:
         """Refuse: raw data is never written."""
         raise DatasetError("raw tables are read-only")
+
+    def preview(self, nrows: int = 5) -> TablePreview:
+        """Return the first rows of the newest batch."""
+        batches = self.load()
+        return table_preview(batches[-1].raw, nrows) if batches else None
 
     def _exists(self) -> bool:
         return self._folder.is_dir()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
+from countermove.data.dotted import function_at
 from countermove.errors import ParameterError
 from countermove.production.gates.base import Case, Gate, GateResult
 
@@ -33,15 +33,7 @@ class CustomGate(Gate):
 
     def check(self, case: Case) -> GateResult:
         """Call the function."""
-        module, _, name = self.function.replace(":", ".").rpartition(".")
-        try:
-            function = getattr(import_module(module), name)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ParameterError(
-                f"the gate {self.function!r} cannot be found: {error}; expected the dotted path of "
-                "a function that can be imported"
-            ) from error
-        result = function(case, **self.arguments)
+        result = function_at(self.function)(case, **self.arguments)
         if not isinstance(result, GateResult):
             raise ParameterError(
                 f"the gate {self.function!r} returned {type(result).__name__}; expected a "
