@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +22,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from countermove.data.durable import write_through
+from countermove.data.sealed import canonical_digest
 from countermove.data.standardise import Standardiser
 from countermove.errors import ModelFileError, nearest
 from countermove.scores.base import Score
@@ -71,7 +73,7 @@ class PublishedModel:
 
 def model_digest(model: PublishedModel) -> str:
     """Return the SHA-256 of a model's description, weights included: what `save_model` returns."""
-    return _digest(_described(model, _weights(model.score)))
+    return canonical_digest(_described(model, _weights(model.score)))
 
 
 def score_digest(score: Score) -> str:
@@ -80,19 +82,25 @@ def score_digest(score: Score) -> str:
     return hashlib.sha256(said.encode() + _weights(score)).hexdigest()
 
 
-def save_model(model: PublishedModel, folder: Path) -> str:
-    """Write a model into a new folder, all or nothing; return the SHA-256 of its description."""
+def pack_model(model: PublishedModel) -> tuple[dict[str, bytes], str]:
+    """Return a model as files by name, its description last, and the description's SHA-256."""
     weights = _weights(model.score)
     description = _described(model, weights)
-    digest = _digest(description)
+    digest = canonical_digest(description)
+    text = json.dumps(description | {"sha256": digest}, indent=2, allow_nan=False)
+    return {WEIGHTS: weights, DESCRIPTION: text.encode()}, digest
+
+
+def save_model(model: PublishedModel, folder: Path) -> str:
+    """Write a model into a new folder, all or nothing; return the SHA-256 of its description."""
+    files, digest = pack_model(model)
     if folder.exists():
         raise ModelFileError(f"{folder} exists already; a stored model is never overwritten")
     partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.partial")
     partial.mkdir(parents=True)
     try:
-        write_through(partial / WEIGHTS, weights)
-        text = json.dumps(description | {"sha256": digest}, indent=2, allow_nan=False)
-        write_through(partial / DESCRIPTION, text.encode())
+        for name, content in files.items():
+            write_through(partial / name, content)
         os.rename(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -101,31 +109,49 @@ def save_model(model: PublishedModel, folder: Path) -> str:
 
 def load_model(folder: Path, schema_digest: str | None = None) -> PublishedModel:
     """Read a model, refusing one that is damaged, altered or made for another schema."""
-    description = _read_description(folder)
+    return unpack_model(lambda name: _read(folder / name), str(folder), schema_digest)[0]
+
+
+def unpack_model(
+    read: Callable[[str], bytes], where: str, schema_digest: str | None = None
+) -> tuple[PublishedModel, str]:
+    """Return the model in some files and its SHA-256, refusing it as `load_model` does.
+
+    Parameters
+    ----------
+    read
+        Returns the content of a file by its name.
+    where
+        What messages call the place of the files.
+    schema_digest
+        Of the present schema; None takes a model made for any.
+    """
+    description, digest = _read_description(read(DESCRIPTION), f"{where}/{DESCRIPTION}")
     if schema_digest is not None and description["schema_digest"] != schema_digest:
         raise ModelFileError(
-            f"the model in {folder} was made for another schema (digest "
+            f"the model in {where} was made for another schema (digest "
             f"{description['schema_digest'][:12]}…, the present one is {schema_digest[:12]}…); "
             "retrain it, or restore the schema it was trained with"
         )
-    weights = _read(folder / WEIGHTS)
+    weights = read(WEIGHTS)
     if hashlib.sha256(weights).hexdigest() != description["weights_sha256"]:
         raise ModelFileError(
-            f"{folder / WEIGHTS} is truncated or was altered: its SHA-256 is not the one its "
+            f"{where}/{WEIGHTS} is truncated or was altered: its SHA-256 is not the one its "
             "description records; restore the file or use another version"
         )
     kind = description["score"]["kind"]
     if kind not in _KINDS:
         raise ModelFileError(
-            f"{folder} holds a score of unknown kind {kind!r}; {nearest(kind, _KINDS)}"
+            f"{where} holds a score of unknown kind {kind!r}; {nearest(kind, _KINDS)}"
         )
     score = _KINDS[kind](**description["score"]["arguments"])
     try:
         score.load_state_dict(load_tensors(weights))
     except (SafetensorError, RuntimeError) as error:
-        raise ModelFileError(f"{folder / WEIGHTS} does not fit its description: {error}") from error
+        raise ModelFileError(f"{where}/{WEIGHTS} does not fit its description: {error}") from error
     standardiser = Standardiser.from_json(description["standardiser"])
-    return PublishedModel(score, standardiser, description["schema_digest"], description["about"])
+    about = description["about"]
+    return PublishedModel(score, standardiser, description["schema_digest"], about), digest
 
 
 def _weights(score: Score) -> bytes:
@@ -145,11 +171,10 @@ def _described(model: PublishedModel, weights: bytes) -> dict[str, Any]:
     }
 
 
-def _read_description(folder: Path) -> dict[str, Any]:
-    path = folder / DESCRIPTION
+def _read_description(content: bytes, path: str) -> tuple[dict[str, Any], str]:
     try:
-        description: dict[str, Any] = json.loads(_read(path))
-        recorded = description.pop("sha256")
+        description: dict[str, Any] = json.loads(content)
+        recorded: str = description.pop("sha256")
     except (ValueError, KeyError, AttributeError) as error:
         raise ModelFileError(f"{path} is not a model description: {error!r}") from error
     if description.get("format_version") != FORMAT_VERSION:
@@ -158,17 +183,12 @@ def _read_description(folder: Path) -> dict[str, Any]:
             f"{FORMAT_VERSION}; load it with the release that wrote it "
             f"({description.get('package_version')})"
         )
-    if _digest(description) != recorded:
+    if canonical_digest(description) != recorded:
         raise ModelFileError(
             f"{path} was altered: its content does not match the SHA-256 it records; "
             "restore the file or use another version"
         )
-    return description
-
-
-def _digest(description: dict[str, Any]) -> str:
-    canonical = json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return description, recorded
 
 
 def _read(path: Path) -> bytes:

@@ -1,0 +1,118 @@
+"""What the registry writes down: which version is the champion, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self
+
+from countermove.data.sealed import seal, unseal
+from countermove.errors import ModelFileError
+
+FORMAT_VERSION = 1
+Kind = Literal["cold_start", "retrain", "rollback", "recovery"]
+Outcome = Literal["promoted", "kept", "blocked", "rolled_back", "interrupted"]
+CHANGES: tuple[Outcome, ...] = ("promoted", "rolled_back")
+"""Outcomes after which another version is the champion."""
+
+
+def sequence_of(version: str) -> int:
+    """Return the number a version begins with.
+
+    Versions are ordered by it and never by the clock, which may go backwards.
+
+    >>> sequence_of("000012-20261116T132005Z")
+    12
+    """
+    head, _, _ = version.partition("-")
+    if not head.isdigit():
+        raise ModelFileError(f"{version!r} is no version; they look like 000012-20261116T132005Z")
+    return int(head)
+
+
+class _Sealed:
+    """A record that is stored with its own SHA-256."""
+
+    def to_bytes(self) -> bytes:
+        """Return the sealed JSON."""
+        return seal(asdict(self) | {"format_version": FORMAT_VERSION})  # type: ignore[call-overload]
+
+    @classmethod
+    def from_bytes(cls, content: bytes, where: str) -> Self:
+        """Read what `to_bytes` wrote; refuse what was altered or made by another format."""
+        record = unseal(content, where)
+        if record.pop("format_version", None) != FORMAT_VERSION:
+            raise ModelFileError(f"{where} was written in another format; use its own release")
+        names = {entry.name for entry in fields(cls)}  # type: ignore[arg-type]
+        if set(record) != names:
+            odd = ", ".join(sorted(set(record) ^ names))
+            raise ModelFileError(f"{where} does not hold what it should; look at: {odd}")
+        return cls(**record)
+
+
+@dataclass(frozen=True)
+class Pointer(_Sealed):
+    """``champion.json``: which version decides, and what it must hash to.
+
+    Attributes
+    ----------
+    version, model_sha256, facts_sha256
+        The version, and the digests of its model and of its facts.
+    decided_by
+        Version of the decision that set the pointer.
+    previous
+        The champion before; None after a cold start.
+    since
+        When, UTC. For people: nothing is ordered by it.
+    metrics, data_hash
+        What the version showed on the hold-out, and the hash of the rows it was made from.
+    """
+
+    version: str
+    model_sha256: str
+    facts_sha256: str
+    decided_by: str
+    previous: str | None
+    since: str
+    metrics: Mapping[str, Any]
+    data_hash: str
+
+
+@dataclass(frozen=True)
+class Decision(_Sealed):
+    """``decisions/<version>.json``: what a run decided, and everything it decided by.
+
+    Attributes
+    ----------
+    version
+        Of the decision; where a challenger was made it is the challenger's.
+    kind, outcome
+        What ran, and how it ended.
+    at
+        When, UTC.
+    champion_before, champion_after
+        Versions; None where there was none.
+    reasons
+        Why, in plain words, one sentence each.
+    facts
+        Gates, judgement, forecast, drift, data: JSON-ready.
+    """
+
+    version: str
+    kind: Kind
+    outcome: Outcome
+    at: str
+    champion_before: str | None
+    champion_after: str | None
+    reasons: list[str]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sequence(self) -> int:
+        """The number of the decision: the order of all of them."""
+        return sequence_of(self.version)
+
+    @property
+    def changes_champion(self) -> bool:
+        """Whether another version decides afterwards."""
+        return self.outcome in CHANGES

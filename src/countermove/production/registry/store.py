@@ -1,0 +1,88 @@
+"""Files by name, in a folder of this machine or at any fsspec URL.
+
+Each file appears whole: locally by a rename after it has reached the disk,
+elsewhere because a store of objects puts an object at once or not at all.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from countermove.data.durable import replace_file
+from countermove.errors import ModelFileError
+
+
+class Store:
+    """Small files under one root.
+
+    Parameters
+    ----------
+    url
+        A local folder, or an fsspec URL such as ``s3://bucket/models/credit``.
+    options
+        What the file system is opened with: keys, endpoints. Never written anywhere.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
+        from fsspec.core import url_to_fs
+
+        self.url = url.rstrip("/")
+        try:
+            self._files, root = url_to_fs(self.url, **(options or {}))
+        except (ImportError, ValueError) as error:
+            raise ModelFileError(f"cannot open the registry at {self.url}: {error}") from error
+        self._root = root.rstrip("/")
+        protocol = self._files.protocol
+        self.local = "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+
+    def where(self, name: str = "") -> str:
+        """Return what messages call a file."""
+        return f"{self.url}/{name}" if name else self.url
+
+    def folder(self) -> Path | None:
+        """Return the root as a path of this machine, if it is one."""
+        return Path(self._root) if self.local else None
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        try:
+            content: bytes = self._files.cat_file(self._path(name))
+        except FileNotFoundError as error:
+            raise ModelFileError(f"{self.where(name)} is not there") from error
+        except OSError as error:
+            raise ModelFileError(f"cannot read {self.where(name)}: {error}") from error
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write or replace a file; a reader sees the old content or the new one."""
+        if self.local:
+            replace_file(Path(self._path(name)), content)
+        else:
+            self._files.pipe_file(self._path(name), content)
+
+    def exists(self, name: str) -> bool:
+        """Return whether a file is there."""
+        return bool(self._files.exists(self._path(name)))
+
+    def names(self, folder: str = "") -> list[str]:
+        """Return the names directly under a folder, sorted; none if it is not there."""
+        self._files.invalidate_cache()
+        try:
+            found = self._files.ls(self._path(folder), detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
+
+    def remove(self, name: str) -> None:
+        """Remove a file or a folder with all it holds."""
+        path = self._path(name)
+        if self.local and Path(path).is_dir():
+            shutil.rmtree(path)
+        else:
+            self._files.rm(path, recursive=True)
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
