@@ -51,7 +51,6 @@ def spoken(advice: Advice, X: Floats, schema: Schema, standardiser: Standardiser
     action = standardiser.action_to_original(advice.action[found])
     steps = _steps(schema, before, action, standardiser.scale)
     text = pc.binary_join_element_wise(*steps, "; ", null_handling="skip")
-    text = pc.if_else(pc.equal(text, ""), STAY, text)
     if advice.effect is not None:
         whole = standardiser.action_to_original(advice.effect[found])
         text = _joined(text, _following(schema, before, action, whole, standardiser.scale))
@@ -68,9 +67,12 @@ def _steps(schema: Schema, before: Floats, action: Floats, scale: Floats) -> lis
     import pyarrow as pa
 
     columns = schema.model_features()
-    steps = [pa.nulls(len(before), pa.string())]
+    moves = np.abs(action) > NOTHING * scale
+    # Whoever does nothing has a phrase too: Arrow's join leaves out a row of nulls.
+    still = ~moves.any(axis=1)
+    steps = [_spread(pa.array([STAY] * int(still.sum()), pa.string()), still)]
     for j, column in enumerate(columns):
-        moved = np.abs(action[:, j]) > NOTHING * scale[j]
+        moved = moves[:, j].copy()
         if column.group is not None:
             moved &= action[:, j] > 0.0
         if not moved.any():
@@ -91,9 +93,8 @@ def _moved(feature: Feature, name: str, before: Floats, action: Floats) -> pa.Ar
     verbs = pa.array([f"lower {name} from ", f"raise {name} from "])
     verb = verbs.take(pa.array((action > 0.0).astype(np.int8)))
     unit = f" {feature.unit}" if feature.unit and not feature.categories else ""
-    return _joined(
-        verb, _spelled(feature, before), " to ", _spelled(feature, before + action), unit
-    )
+    start, end = _spelled(feature, before), _spelled(feature, before + action)
+    return _joined(verb, start, " to ", end, unit)
 
 
 def _switched(columns: Sequence[ModelFeature], j: int, action: Floats) -> pa.Array:
