@@ -99,6 +99,10 @@ class PartError(CountermoveError):
     """One part of a table could not be done; finished parts are kept."""
 
 
+class RunningError(CountermoveError):
+    """Another run is at work on the same thing; nothing was done."""
+
+
 class CalibrationError(CountermoveError):
     """A guarantee cannot be given from the rows available."""
 

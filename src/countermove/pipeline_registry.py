@@ -17,6 +17,7 @@ from countermove.pipelines import (
     recourse_text,
     reporting,
     run_times,
+    score,
     stylised,
     sweep,
     tradeoff,
@@ -60,5 +61,6 @@ def register_pipelines() -> dict[str, Pipeline]:
         "lookahead": lookahead.create_pipeline(),
         "estimate_people": estimate_people.create_pipeline(),
         "collective": collective.create_pipeline(),
+        "score": score.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

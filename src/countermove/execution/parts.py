@@ -25,6 +25,7 @@ from countermove.data.partitions import (
     Partitions,
     beside,
     put_in_place,
+    read_row_groups,
     repeating_words,
     restore,
 )
@@ -252,17 +253,9 @@ def pieces_of(parts: Partitions) -> Iterator[Piece]:
 
 
 def _group_sizes(path: Path) -> list[int]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if path.suffix != ".parquet":
         raise DataError(f"{path} is not a parquet file; 'ingest_parts' makes parts of a table")
-    try:
-        with pq.ParquetFile(path) as file:
-            about = file.metadata
-            return [about.row_group(group).num_rows for group in range(about.num_row_groups)]
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a parquet file that can be read: {error}") from error
+    return read_row_groups(path)
 
 
 def _made_of(task: PartTask, parts: Partitions) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from countermove.params.recourse import RecourseParameters
 from countermove.params.recourse_experiments import RecourseExperimentsParameters
 from countermove.params.recourse_text import RecourseTextParameters
 from countermove.params.run_times import RunTimesParameters
+from countermove.params.score import ScoreParameters
 from countermove.params.serm import SermParameters
 from countermove.params.stylised import StylisedParameters
 from countermove.params.sweep import SweepParameters
@@ -33,6 +34,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "lookahead": LookaheadParameters,
     "estimate_people": EstimatePeopleParameters,
     "collective": CollectiveParameters,
+    "score": ScoreParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
@@ -49,6 +51,7 @@ __all__ = [
     "RecourseParameters",
     "RecourseTextParameters",
     "RunTimesParameters",
+    "ScoreParameters",
     "SermParameters",
     "StylisedParameters",
     "SweepParameters",

@@ -69,7 +69,7 @@ def _steps(schema: Schema, before: Floats, action: Floats, scale: Floats) -> lis
     columns = schema.model_features()
     moves = np.abs(action) > NOTHING * scale
     # Whoever does nothing has a phrase too: Arrow's join leaves out a row of nulls.
-    still = ~moves.any(axis=1)
+    still: Mask = np.asarray(~moves.any(axis=1))
     steps = [_spread(pa.array([STAY] * int(still.sum()), pa.string()), still)]
     for j, column in enumerate(columns):
         moved = moves[:, j].copy()
