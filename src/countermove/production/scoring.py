@@ -102,6 +102,10 @@ class Scored:
         counts = ", ".join(f"{count} {name}" for name, count in said["decisions"].items())
         return f"batch {said['batch']!r} scored by version {said['version']}: {counts}"
 
+    def people(self) -> Partitions:
+        """Return what everybody was told, in parts."""
+        return Partitions(tuple(self.folder / part["file"] for part in self.manifest["parts"]))
+
     def to_json(self) -> dict[str, Any]:
         """Return the facts of the run, JSON-ready."""
         return {"folder": str(self.folder), "already": self.already, "manifest": self.manifest}
