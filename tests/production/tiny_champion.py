@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,10 @@ from countermove.data.schema import Schema, load_schema
 from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import TINY_BIAS, TINY_WEIGHTS, fabricate
 from countermove.execution import Execution
+from countermove.execution.mapping import Engine
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production.registry import Decision, Registry
-from countermove.production.scoring import Rules, score_batch
+from countermove.production.scoring import Rules, Scored, score_batch
 from countermove.recourse.pare_joint import Terms
 from countermove.response import BestResponse
 from countermove.scores.linear import LinearScore
@@ -25,11 +26,14 @@ from countermove.scores.storage import PublishedModel
 
 SCHEMA = load_schema("tiny", Path(__file__).parents[2] / "conf" / "base" / "schemas")
 CERTIFICATE = {"name": "pare", "applicable": True, "value": 0.05, "level": 0.95}
-PEOPLE = fabricate("tiny", 120, seed=9).drop(columns="repaid").assign(
-    person=[f"applicant-{i}" for i in range(120)]
+PEOPLE = (
+    fabricate("tiny", 120, seed=9)
+    .drop(columns="repaid")
+    .assign(person=[f"applicant-{i}" for i in range(120)])
 )
 
 
+@cache
 def model(shift: float = 0.0) -> PublishedModel:
     """Return the rule behind the table, the harder the larger the shift."""
     X = feature_matrix(clean(fabricate("tiny"), SCHEMA), SCHEMA)
@@ -85,10 +89,9 @@ class Office:
         }  # fmt: skip
         return Rules(**said | changes)  # type: ignore[arg-type]
 
-    def score(self, batch: str, rows: int = 50, engine: str = "serial", **changes: object):  # noqa: ANN201
+    def score(
+        self, batch: str, rows: int = 50, engine: Engine = "serial", **changes: object
+    ) -> Scored:
         """Score a batch, so many rows at a time."""
         applicants = raw_partitions(batch, self.batches, rows)
         return score_batch(batch, applicants, self.rules(**changes), self.scored, Execution(engine))
-
-
-__all__ = ["CERTIFICATE", "PEOPLE", "SCHEMA", "Office", "model", "partial", "people", "promote"]
