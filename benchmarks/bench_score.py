@@ -7,7 +7,6 @@ measures another size.
 
 from __future__ import annotations
 
-import resource
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.memory import high_water_mark
 from countermove.data.cleaning import clean
 from countermove.data.partitions import Partitions, raw_partitions
 from countermove.data.rows import fit_standardiser, standardised_table
@@ -54,20 +54,22 @@ def main() -> None:
 
 def engines(n: int, schema: Schema, registry: Registry, folder: Path) -> None:
     """Measure a whole batch on every engine, from the file to the manifest."""
-    print("| rows | engine | seconds | limit | peak, MB a process | refused | with advice |")
+    print("| rows | engine | seconds | limit | processor s | peak, MB a process | refused |")
     print("|---|---|---|---|---|---|---|")
     for number, execution in enumerate(ENGINES):
         with execution.open() as mapper:  # So that a cluster's start is not counted.
             list(mapper.map(imported, range(8)))
+            before = processor_seconds()
             scored, seconds = timed(
                 lambda e=execution, k=number: scored_by(e, k, schema, registry, folder)
             )
+            used = processor_seconds() - before
             peak = max(one.value for one in mapper.map(peak_megabytes, range(8)))
-        told = scored.manifest
+        refused = scored.manifest["decisions"]["refused"]
         limit = "" if execution.engine == "serial" else f"{LIMIT * n / ROWS:g}"
         print(
             f"| {n:,} | {execution.engine}, {execution.workers or 1} | {seconds:.1f} | {limit} | "
-            f"{peak:.0f} | {told['decisions']['refused']:,} | {told['statuses']['FOUND']:,} |"
+            f"{used:.1f} | {peak:.0f} | {refused:,} |"
         )
 
 
@@ -190,7 +192,16 @@ def imported(shared: None, item: int) -> int:
 
 def peak_megabytes(shared: None, item: int) -> float:
     """Return the high-water mark of this process's memory."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return high_water_mark() / 1e6
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and of its workers, so far."""
+    import psutil
+
+    me = psutil.Process()
+    times = [one.cpu_times() for one in (me, *me.children(recursive=True))]
+    return sum(one.user + one.system for one in times)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pandas as pd
@@ -78,8 +79,6 @@ def test_large_files_are_cut_and_small_ones_are_not(tmp_path):
 
 
 def test_a_digest_tells_order_and_content_apart_and_is_that_of_a_lone_file(tmp_path):
-    import hashlib
-
     for name, text in (("one.csv", "a\n1\n"), ("two/a.csv", "a\n1\n"), ("two/b.csv", "a\n2\n")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
