@@ -17,15 +17,38 @@ from kedro.framework.project import settings
 from kedro.framework.startup import ProjectMetadata
 from kedro.validation.exceptions import ParameterValidationError
 
-from countermove.errors import CountermoveError
+from countermove.errors import BlockedError, CountermoveError, LockedError
+from countermove.pipelines.retrain.commands import (
+    for_a_dataset,
+    roll_back,
+    show_difference,
+    show_history,
+)
 
 PRODUCTION = "prod"
 IDLE_PLUGINS = ("kedro-viz", "kedro-telemetry")
 """Plugins whose hooks have no business in a scheduled run."""
 
+EXIT_CODES = {"promoted": 0, "kept": 3}
+"""How a retraining ended, for a scheduler."""
+FAILURE_CODES: dict[type[CountermoveError], int] = {BlockedError: 4, LockedError: 75}
+"""Blocked by data; another run is at work, try later. Every other failure is 1."""
+
 RAW = Path("data", "01_raw")
 CACHE_VARIABLE = "COUNTERMOVE_CACHE"
 """Names the folder of downloaded wheels; else they lie in the project, under .cache/wheels."""
+
+
+class _Failure(click.ClickException):
+    """A failure that ends the process with a code of its own."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def exit_code(self) -> int:  # type: ignore[override]
+        return self.code
 
 
 def said_plainly(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,7 +64,8 @@ def said_plainly(command: Callable[..., Any]) -> Callable[..., Any]:
             ours = _ours(error)
             if ours is None:
                 raise
-            raise click.ClickException(f"{type(ours).__name__}: {ours}") from error
+            code = FAILURE_CODES.get(type(ours), 1)
+            raise _Failure(f"{type(ours).__name__}: {ours}", code) from error
 
     return wrapped
 
@@ -59,7 +83,12 @@ def _run(pipeline: str | None, pipelines: list[str], env: str | None, **options:
     if (env or os.environ.get("KEDRO_ENV")) == PRODUCTION:
         settings.set("DISABLE_HOOKS_FOR_PLUGINS", IDLE_PLUGINS)
     options["env"] = env
-    return kedro_run.callback(pipeline=pipeline, pipelines=pipelines, **options)  # type: ignore[misc]
+    result = kedro_run.callback(pipeline=pipeline, pipelines=pipelines, **options)  # type: ignore[misc]
+    if list(pipelines) == ["retrain"] and "decision" in result:
+        code = EXIT_CODES[result["decision"].load()["outcome"]]
+        if code:
+            click.get_current_context().exit(code)
+    return result
 
 
 @click.group(name="countermove")
@@ -76,6 +105,33 @@ cli.add_command(run)
 @cli.group()
 def countermove() -> None:
     """Look after datasets and models."""
+
+
+@countermove.command()
+@said_plainly
+@for_a_dataset
+def history(context: Any) -> None:
+    """List every decision about the champion, and how often forecasts held."""
+    show_history(context)
+
+
+@countermove.command()
+@click.argument("version", required=False)
+@said_plainly
+@for_a_dataset
+def rollback(context: Any, version: str | None) -> None:
+    """Make an earlier VERSION the champion again; the one before the present by default."""
+    roll_back(context, version)
+
+
+@countermove.command()
+@click.argument("old")
+@click.argument("new", required=False)
+@said_plainly
+@for_a_dataset
+def diff(context: Any, old: str, new: str | None) -> None:
+    """Say in plain words what differs between version OLD and NEW (the champion)."""
+    show_difference(context, old, new)
 
 
 @countermove.command()

@@ -57,6 +57,14 @@ class NotEnoughRowsError(DataError):
     """Too few rows, overall or in one class, for what was asked."""
 
 
+class BlockedError(DataError):
+    """The rows at hand do not allow a retraining; the champion stays, and nothing was lost."""
+
+
+class LockedError(CountermoveError):
+    """Another run is at work on the same thing; try again when it is done."""
+
+
 class ModelFileError(CountermoveError):
     """A stored model is missing, truncated, altered or made for another schema."""
 
@@ -97,10 +105,6 @@ class ClusterError(CountermoveError):
 
 class PartError(CountermoveError):
     """One part of a table could not be done; finished parts are kept."""
-
-
-class RunningError(CountermoveError):
-    """Another run is at work on the same thing; nothing was done."""
 
 
 class CalibrationError(CountermoveError):

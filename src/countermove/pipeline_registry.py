@@ -16,6 +16,7 @@ from countermove.pipelines import (
     recourse_experiments,
     recourse_text,
     reporting,
+    retrain,
     run_times,
     score,
     stylised,
@@ -61,6 +62,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "lookahead": lookahead.create_pipeline(),
         "estimate_people": estimate_people.create_pipeline(),
         "collective": collective.create_pipeline(),
+        "retrain": parts["ingest"] + retrain.create_pipeline(),
         "score": score.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

@@ -1,8 +1,9 @@
 """Kedro settings. See conf/README.md for what each environment is for."""
 
 from countermove.hooks import NamesHook, SummaryHook
+from countermove.pipelines.retrain.guard import RetrainHook
 
-HOOKS = (NamesHook(), SummaryHook())
+HOOKS = (NamesHook(), SummaryHook(), RetrainHook())
 
 # Without the soft merge, `--env=test --params serm.cost.scale=2` would drop the rest of `serm`.
 CONFIG_LOADER_ARGS = {

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from countermove.production.locking import held
+from countermove.production.lock import held
 
 from ..production.tiny_champion import PEOPLE, promote
 
@@ -78,10 +78,10 @@ def test_what_is_missing_is_said(office):
     assert "pattern" in outside.stderr
     absent = run(office, "b2")
     assert "missing table: 'b2'" in absent.stderr
-    with held(office.path / SCORED / ".b1.lock", "a test"):
+    with held(office.path / SCORED / ".b1.lock"):
         locked = run(office, "b1")
-    assert locked.returncode != 0
-    assert f"under way already (process {os.getpid()}" in locked.stderr
+    assert locked.returncode == 75
+    assert f"process {os.getpid()} is at work here" in locked.stderr
 
 
 def start(project: object, *said: str) -> subprocess.Popen[str]:
@@ -144,7 +144,7 @@ def test_of_two_runs_at_once_one_works_and_the_other_leaves(office):
     said = [process.communicate()[1] for process in runs]
     codes = sorted(process.returncode for process in runs)
     assert codes[0] == 0
-    left = "under way already" in said[0] + said[1] or "already scored" in said[0] + said[1]
+    left = "is at work here" in said[0] + said[1] or "already scored" in said[0] + said[1]
     assert left, said
     folder = office.path / SCORED / "b1"
     assert json.loads((folder / "manifest.json").read_text())["rows"] == len(PEOPLE)

@@ -14,13 +14,13 @@ import pytest
 from countermove.data.partitions import raw_partitions
 from countermove.data.rows import Rows
 from countermove.data.sources import read_file
-from countermove.errors import DataError, ModelFileError, RunningError
+from countermove.errors import DataError, LockedError, ModelFileError
 from countermove.execution import map_parts
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production import scoring
 from countermove.production.applicants import AdmitTask
 from countermove.production.certificate_ids import certificate_id
-from countermove.production.locking import held
+from countermove.production.lock import held
 from countermove.production.registry import Registry
 from countermove.production.scoring_records import Place, Started
 from countermove.recourse.advised import tell
@@ -158,8 +158,8 @@ class TestOnce:
         promote(office.registry)
         write(office)
         with (
-            held(Place(office.scored, "b1").lock, "a test"),
-            pytest.raises(RunningError, match=r"'b1' is under way already \(process \d+"),
+            held(Place(office.scored, "b1").lock),
+            pytest.raises(LockedError, match=r"process \d+ is at work here and holds .*b1\.lock"),
         ):
             office.score("b1")
         assert not office.score("b1").already

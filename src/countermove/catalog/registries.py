@@ -1,4 +1,4 @@
-"""The registry of a dataset's rules."""
+"""Registry, history and labelled batches: what a scheduled run works on."""
 
 from __future__ import annotations
 
@@ -8,49 +8,127 @@ from typing import TYPE_CHECKING, Any
 from kedro.io import AbstractDataset, DatasetError
 
 from countermove.catalog.tables import schema_at
+from countermove.data.sources import SUFFIXES, read_file
+from countermove.errors import DataError
 
 if TYPE_CHECKING:
+    from countermove.production.history import History
     from countermove.production.registry import Registry
+    from countermove.production.retraining.batches import Batch
 
 
 class RegistryDataset(AbstractDataset[None, Any]):
-    """Versions of a rule, decisions about them and the champion.
+    """The versions of one dataset's rule, see `countermove.production.registry.Registry`.
 
     Parameters
     ----------
-    url
-        A local folder, or an fsspec URL such as ``s3://bucket/models/credit``.
+    location
+        ``{"path": …}``: a folder of the project, or any fsspec URL.
     schema
-        ``{"path": …}`` of the present schema: models made for another are refused.
+        ``{"path": …}`` of the present schema.
     credentials
-        Of the file system; from credentials.yml or the environment.
+        Options of the file system, from credentials.yml.
     metadata
         Layer and other hints for kedro-viz.
     """
 
     def __init__(
         self,
-        url: str,
+        location: dict[str, str],
         schema: dict[str, str],
         credentials: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        self._url, self._schema = url, Path(schema["path"])
-        self._credentials = credentials
-        self.metadata = metadata
+        self._url, self._schema = location["path"], Path(schema["path"])
+        self._credentials, self.metadata = credentials, metadata
 
     def load(self) -> Registry:
-        """Open it; nothing is read yet."""
+        """Open the registry."""
         from countermove.production.registry import Registry
 
         return Registry(self._url, schema_at(self._schema).digest(), self._credentials)
 
     def save(self, data: None) -> None:
-        """Refuse: a registry writes its own versions."""
-        raise DatasetError("versions are added to the registry, which is never replaced")
-
-    def _exists(self) -> bool:
-        return True
+        """Refuse: versions are added by a retraining."""
+        raise DatasetError("the registry is written by the retrain pipeline, not by the catalog")
 
     def _describe(self) -> dict[str, Any]:
         return {"url": self._url}
+
+
+class HistoryDataset(AbstractDataset[None, Any]):
+    """The history of one dataset's decisions, see `countermove.production.history.History`.
+
+    Parameters
+    ----------
+    location
+        ``{"path": …}``: a SQLite file, or the URL of a database.
+    dataset
+        Whose history.
+    credentials
+        ``{"url": …}`` in place of the location, from credentials.yml: it holds a password.
+    metadata
+        Layer and other hints for kedro-viz.
+    """
+
+    def __init__(
+        self,
+        location: dict[str, str],
+        dataset: str,
+        credentials: dict[str, str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        self._url = (credentials or {}).get("url") or location["path"]
+        self._dataset, self.metadata = dataset, metadata
+
+    def load(self) -> History:
+        """Open the history."""
+        from countermove.production.history import History
+
+        if "://" in self._url:
+            return History(self._url, self._dataset)
+        Path(self._url).parent.mkdir(parents=True, exist_ok=True)
+        return History(f"sqlite:///{self._url}", self._dataset)
+
+    def save(self, data: None) -> None:
+        """Refuse: rows are added by a retraining."""
+        raise DatasetError("the history is written by the retrain pipeline, not by the catalog")
+
+    def _describe(self) -> dict[str, Any]:
+        return {"dataset": self._dataset}
+
+
+class BatchesDataset(AbstractDataset[None, Any]):
+    """Labelled batches: every CSV and parquet file of a folder, in order of their names.
+
+    Parameters
+    ----------
+    folder
+        ``{"path": …}`` of the folder; none means no batch.
+    metadata
+        Layer and other hints for kedro-viz.
+    """
+
+    def __init__(self, folder: dict[str, str], metadata: dict[str, Any] | None = None) -> None:
+        self._folder, self.metadata = Path(folder["path"]), metadata
+
+    def load(self) -> list[Batch]:
+        """Read every batch as it came."""
+        from countermove.production.retraining.batches import Batch
+
+        files = sorted(path for path in self._folder.glob("*") if path.suffix in SUFFIXES)
+        names = [path.stem for path in files]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise DataError(f"two files for batch {twice[0]!r} in {self._folder}; keep one")
+        return [Batch(path.stem, read_file(path)) for path in files]
+
+    def save(self, data: None) -> None:
+        """Refuse: raw data is never written."""
+        raise DatasetError("raw tables are read-only")
+
+    def _exists(self) -> bool:
+        return self._folder.is_dir()
+
+    def _describe(self) -> dict[str, Any]:
+        return {"folder": str(self._folder)}

@@ -9,7 +9,7 @@ from typing import Any
 
 from countermove.errors import ModelFileError
 
-SEAL = "sha256"
+SEAL = "seal"
 
 
 def canonical_digest(record: Mapping[str, Any]) -> str:
@@ -19,7 +19,7 @@ def canonical_digest(record: Mapping[str, Any]) -> str:
 
 
 def seal(record: Mapping[str, Any]) -> bytes:
-    """Return a record as JSON with its digest under ``sha256``."""
+    """Return a record as JSON with its digest under ``seal``."""
     sealed = {key: value for key, value in record.items() if key != SEAL}
     return json.dumps(sealed | {SEAL: canonical_digest(sealed)}, indent=2).encode()
 

@@ -10,6 +10,7 @@ from countermove.params.lookahead import LookaheadParameters
 from countermove.params.recourse import RecourseParameters
 from countermove.params.recourse_experiments import RecourseExperimentsParameters
 from countermove.params.recourse_text import RecourseTextParameters
+from countermove.params.retrain import RetrainParameters
 from countermove.params.run_times import RunTimesParameters
 from countermove.params.score import ScoreParameters
 from countermove.params.serm import SermParameters
@@ -34,6 +35,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "lookahead": LookaheadParameters,
     "estimate_people": EstimatePeopleParameters,
     "collective": CollectiveParameters,
+    "retrain": RetrainParameters,
     "score": ScoreParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
@@ -50,6 +52,7 @@ __all__ = [
     "RecourseExperimentsParameters",
     "RecourseParameters",
     "RecourseTextParameters",
+    "RetrainParameters",
     "RunTimesParameters",
     "ScoreParameters",
     "SermParameters",

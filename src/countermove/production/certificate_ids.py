@@ -31,9 +31,9 @@ def leading_certificate(facts: Mapping[str, Any]) -> str | None:
     Parameters
     ----------
     facts
-        Of a stored version: ``calibration.certificate``, or else the first of
-        ``certificates`` that applies.
+        Of a stored version: its ``certificate``, or else the first of ``certificates`` that
+        applies.
     """
-    led: Mapping[str, Any] | None = facts.get("calibration", {}).get("certificate")
+    led: Mapping[str, Any] | None = facts.get("certificate")
     claims: Sequence[Mapping[str, Any]] = facts.get("certificates", ()) if led is None else [led]
     return next((certificate_id(claim) for claim in claims if claim.get("applicable")), None)

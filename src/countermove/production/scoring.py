@@ -21,7 +21,7 @@ from countermove.errors import DataError, ModelFileError
 from countermove.execution import Execution, Mapper, map_parts
 from countermove.production.applicants import admit, content_digest
 from countermove.production.certificate_ids import certificate_id
-from countermove.production.locking import held
+from countermove.production.lock import held
 from countermove.production.registry import Registry, StoredVersion
 from countermove.production.scoring_records import Place, Started, counted
 from countermove.production.scoring_task import Judge, ScoreTask, same_actions
@@ -136,13 +136,13 @@ def score_batch(
     ------
     DataError
         If a row cannot be read (nobody is judged then), or the id stands for other people.
-    RunningError
+    LockedError
         If another run is at work on the same batch.
     ModelFileError
         If there is no champion, or the one the batch was begun with no longer loads.
     """
     place = Place(folder, batch)
-    with held(place.lock, f"scoring of batch {batch!r}"):
+    with held(place.lock):
         content = content_digest(applicants)
         known = place.manifest()
         if known is not None:

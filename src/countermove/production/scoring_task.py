@@ -73,7 +73,7 @@ class Judge:
         The version's own terms hold where it was calibrated with some, ``method`` aside. Its
         promise was made for the actions it was trained for: with others there is none.
         """
-        known: dict[str, Any] | None = stored.facts.get("calibration", {}).get("terms")
+        known: dict[str, Any] | None = stored.facts.get("terms")
         own = terms if known is None else Terms(**known | {"grid": None})
         own = Terms(**asdict(own) | {"method": method})
         holds = same_actions(stored.model, response)

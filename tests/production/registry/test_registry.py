@@ -162,4 +162,5 @@ def test_the_pointer_says_what_the_design_promises(tmp_path: Path) -> None:
     assert pointer["version"] == version
     assert pointer["metrics"] == FACTS["metrics"]
     assert pointer["data_hash"] == "d"
-    assert len(pointer["model_sha256"]) == len(pointer["sha256"]) == 64
+    assert pointer["sha256"] == registry.load(version).sha256
+    assert len(pointer["seal"]) == 64

@@ -56,7 +56,7 @@ class Pointer(_Sealed):
 
     Attributes
     ----------
-    version, model_sha256, facts_sha256
+    version, sha256, facts_sha256
         The version, and the digests of its model and of its facts.
     decided_by
         Version of the decision that set the pointer.
@@ -69,7 +69,7 @@ class Pointer(_Sealed):
     """
 
     version: str
-    model_sha256: str
+    sha256: str
     facts_sha256: str
     decided_by: str
     previous: str | None

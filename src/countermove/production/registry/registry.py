@@ -105,7 +105,7 @@ class Registry:
         files, digest = pack_model(model)
         for name, content in files.items():
             self.store.write(f"{VERSIONS}/{version}/{name}", content)
-        record = dict(facts) | {"version": version, "model_sha256": digest}
+        record = dict(facts) | {"version": version, "sha256": digest}
         self.store.write(f"{VERSIONS}/{version}/{FACTS}", seal(record))
         return digest
 
@@ -122,10 +122,10 @@ class Registry:
             self.store.where(place),
             self._schema_digest,
         )
-        if digest != facts["model_sha256"]:
+        if digest != facts["sha256"]:
             raise ModelFileError(
                 f"the model of version {version} is not the one that was stored: its SHA-256 is "
-                f"{digest[:12]}…, recorded was {facts['model_sha256'][:12]}…; restore the files, "
+                f"{digest[:12]}…, recorded was {facts['sha256'][:12]}…; restore the files, "
                 "or go back with: kedro countermove rollback"
             )
         return StoredVersion(version, model, digest, facts)
@@ -143,7 +143,7 @@ class Registry:
             return None
         found = self.load(pointer.version)
         for said, seen in (
-            (pointer.model_sha256, found.sha256),
+            (pointer.sha256, found.sha256),
             (pointer.facts_sha256, canonical_digest(found.facts)),
         ):
             if said != seen:
@@ -179,7 +179,7 @@ class Registry:
         chosen = self.load(decision.champion_after)
         pointer = Pointer(
             version=chosen.version,
-            model_sha256=chosen.sha256,
+            sha256=chosen.sha256,
             facts_sha256=canonical_digest(chosen.facts),
             decided_by=decision.version,
             previous=decision.champion_before,

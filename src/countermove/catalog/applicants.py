@@ -11,7 +11,7 @@ from kedro.io import AbstractDataset, DatasetError
 from countermove.data.partitions import raw_partitions
 
 
-class BatchesDataset(AbstractDataset[None, Any]):
+class ApplicantsDataset(AbstractDataset[None, Any]):
     """Every batch by its id: ``<folder>/<id>.csv``, ``.parquet``, or a folder ``<id>`` of such.
 
     Parameters

@@ -1,0 +1,5 @@
+"""The retrain pipeline."""
+
+from countermove.pipelines.retrain.pipeline import create_pipeline
+
+__all__ = ["create_pipeline"]

@@ -1,0 +1,85 @@
+"""``kedro countermove history | rollback | diff``: look after the champion by hand."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+from kedro.framework.session import KedroSession
+from kedro.framework.startup import ProjectMetadata
+
+if TYPE_CHECKING:
+    from countermove.production.history import History
+    from countermove.production.registry import Registry
+
+
+def for_a_dataset(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say whose champion is meant, and hand over the project."""
+
+    @functools.wraps(command)
+    def wrapped(dataset: str | None, env: str | None, **options: Any) -> None:
+        metadata: ProjectMetadata = click.get_current_context().obj
+        named = {} if dataset is None else {"dataset": dataset}
+        session = KedroSession.create(metadata.project_path, env=env, runtime_params=named)
+        command(session.load_context(), **options)
+
+    whose = click.option("--dataset", help="Whose champion; the configured dataset unless given.")
+    where = click.option("--env", "-e", help="Configuration environment, as of kedro run.")
+    return whose(where(wrapped))
+
+
+@contextmanager
+def _alone(context: Any) -> Iterator[tuple[Registry, History]]:
+    """Open registry and history while no retraining is at work on them."""
+    from countermove.pipelines.retrain.guard import lock_of
+    from countermove.production.lock import held
+
+    registry, history = context.catalog.load("registry"), context.catalog.load("history")
+    with held(lock_of(context)), history.alone():
+        yield registry, history
+
+
+def show_history(context: Any) -> None:
+    """List every decision, the champion marked, and how often forecasts held."""
+    registry, history = context.catalog.load("registry"), context.catalog.load("history")
+    history.add_decisions(registry.decisions())
+    pointer = registry.pointer()
+    champion = None if pointer is None else pointer.version
+    for line in history.decisions().itertuples():
+        mark = "*" if line.version == champion else " "
+        click.echo(f"{mark} {line.version}  {line.kind:<10}  {line.outcome:<11}  {line.at}")
+    for claim, counts in history.held().items():
+        click.echo(
+            f"forecast {claim}: held for {counts['held']} of {counts['forecasts']} batches, "
+            f"contradicted by {counts['contradicted']}"
+        )
+    click.echo(f"champion: {champion or 'none yet'}")
+
+
+def roll_back(context: Any, version: str | None) -> None:
+    """Make an earlier VERSION the champion again; the one before the present by default."""
+    from countermove.production.registry import recover
+    from countermove.production.retraining.deciding import roll_back as go_back
+
+    with _alone(context) as (registry, history):
+        if version is None:
+            for sentence in recover(registry):
+                click.echo(sentence)
+        decision = go_back(registry, history, version)
+    click.echo(f"{decision.champion_after} is the champion; before: {decision.champion_before}")
+
+
+def show_difference(context: Any, old: str, new: str | None) -> None:
+    """Say in plain words what differs between version OLD and NEW (the champion)."""
+    from countermove.errors import ModelFileError
+    from countermove.production.retraining.difference import difference
+
+    registry = context.catalog.load("registry")
+    later = registry.champion() if new is None else registry.load(new)
+    if later is None:
+        raise ModelFileError("there is no champion yet; name two versions")
+    for sentence in difference(registry.load(old), later):
+        click.echo(sentence)

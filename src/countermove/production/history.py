@@ -1,0 +1,212 @@
+"""What was decided and how forecasts turned out, in a database people can query.
+
+The registry is the truth; the history is filled from it, so a lost row comes
+back with the next run and writing the same row twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    func,
+    select,
+    text,
+)
+from sqlalchemy.exc import SQLAlchemyError
+
+from countermove.errors import LockedError, ModelFileError
+from countermove.production.registry import Decision
+
+_TABLES = MetaData()
+DECISIONS = Table(
+    "countermove_decisions",
+    _TABLES,
+    Column("dataset", String(200), primary_key=True),
+    Column("version", String(40), primary_key=True),
+    Column("kind", String(20), nullable=False),
+    Column("outcome", String(20), nullable=False),
+    Column("at", String(40), nullable=False),
+    Column("champion_before", String(40)),
+    Column("champion_after", String(40)),
+    Column("reasons", Text, nullable=False),
+)
+OUTCOMES = Table(
+    "countermove_outcomes",
+    _TABLES,
+    Column("dataset", String(200), primary_key=True),
+    Column("champion", String(40), primary_key=True),
+    Column("batch", String(200), primary_key=True),
+    Column("claim", String(80), primary_key=True),
+    Column("direction", String(10), nullable=False),
+    Column("forecast", Float, nullable=False),
+    Column("level", Float),
+    Column("error", Float, nullable=False),
+    Column("people", Integer, nullable=False),
+    Column("held", Boolean, nullable=False),
+    Column("contradicted", Boolean, nullable=False),
+)
+EVENTS = Table(
+    "countermove_events",
+    _TABLES,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("dataset", String(200), nullable=False),
+    Column("at", String(40), nullable=False),
+    Column("words", Text, nullable=False),
+)
+LOCK = 0x434D
+"""First half of the key of PostgreSQL's advisory lock; the second is the dataset's."""
+
+
+class History:
+    """The history of one dataset.
+
+    Parameters
+    ----------
+    url
+        Of a database SQLAlchemy knows: ``sqlite:///…`` or ``postgresql+psycopg://…``.
+    dataset
+        Whose history.
+    """
+
+    def __init__(self, url: str, dataset: str) -> None:
+        self.dataset = dataset
+        try:
+            self._engine = create_engine(url)
+            # What messages may show: no password.
+            self.where = self._engine.url.render_as_string(hide_password=True)
+            _TABLES.create_all(self._engine)
+        except (SQLAlchemyError, ImportError) as error:
+            raise ModelFileError(f"cannot open the history database: {_plain(error)}") from error
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other machines out while the block runs, where the database can (PostgreSQL)."""
+        if self._engine.dialect.name != "postgresql":
+            yield
+            return
+        with self._engine.connect() as connection:
+            key = {"first": LOCK, "name": self.dataset}
+            taken = connection.execute(
+                text("select pg_try_advisory_lock(:first, hashtext(:name))"), key
+            )
+            if not taken.scalar():
+                raise LockedError(
+                    f"another machine is at work on {self.dataset!r} and holds the lock in "
+                    f"{self.where}; run again when it is done"
+                )
+            yield
+
+    def add_decisions(self, decisions: Iterable[Decision]) -> int:
+        """Add what is not there yet; return how many rows were added."""
+        with self._writing() as connection:
+            asked = select(DECISIONS.c.version).where(DECISIONS.c.dataset == self.dataset)
+            known = set(connection.execute(asked).scalars())
+            rows = [
+                {
+                    "dataset": self.dataset,
+                    "version": decision.version,
+                    "kind": decision.kind,
+                    "outcome": decision.outcome,
+                    "at": decision.at,
+                    "champion_before": decision.champion_before,
+                    "champion_after": decision.champion_after,
+                    "reasons": json.dumps(decision.reasons),
+                }
+                for decision in decisions
+                if decision.version not in known
+            ]
+            if rows:
+                connection.execute(DECISIONS.insert(), rows)
+        return len(rows)
+
+    def add_outcomes(self, outcomes: Iterable[Mapping[str, Any]]) -> int:
+        """Add how forecasts turned out; a claim about a batch that is there already stays."""
+        keys = (OUTCOMES.c.champion, OUTCOMES.c.batch, OUTCOMES.c.claim)
+        with self._writing() as connection:
+            asked = select(*keys).where(OUTCOMES.c.dataset == self.dataset)
+            known = {tuple(row) for row in connection.execute(asked)}
+            rows = [
+                dict(outcome) | {"dataset": self.dataset}
+                for outcome in outcomes
+                if (outcome["champion"], outcome["batch"], outcome["claim"]) not in known
+            ]
+            if rows:
+                connection.execute(OUTCOMES.insert(), rows)
+        return len(rows)
+
+    def note(self, at: str, sentences: Iterable[str]) -> None:
+        """Write down what a run found and mended."""
+        rows = [{"dataset": self.dataset, "at": at, "words": words} for words in sentences]
+        if rows:
+            with self._writing() as connection:
+                connection.execute(EVENTS.insert(), rows)
+
+    def decisions(self) -> pd.DataFrame:
+        """Return the decisions, oldest first."""
+        return self._read(DECISIONS, DECISIONS.c.version)
+
+    def outcomes(self) -> pd.DataFrame:
+        """Return how every forecast turned out."""
+        return self._read(OUTCOMES, OUTCOMES.c.champion, OUTCOMES.c.batch, OUTCOMES.c.claim)
+
+    def events(self) -> pd.DataFrame:
+        """Return what runs found and mended, oldest first."""
+        return self._read(EVENTS, EVENTS.c.id)
+
+    def held(self) -> dict[str, dict[str, int]]:
+        """Return by claim how many forecasts there were, held and were contradicted."""
+        columns = (
+            OUTCOMES.c.claim,
+            func.count(),
+            func.sum(OUTCOMES.c.held.cast(Integer)),
+            func.sum(OUTCOMES.c.contradicted.cast(Integer)),
+        )
+        asked = (
+            select(*columns)
+            .where(OUTCOMES.c.dataset == self.dataset)
+            .group_by(OUTCOMES.c.claim)
+            .order_by(OUTCOMES.c.claim)
+        )
+        with self._engine.connect() as connection:
+            found = connection.execute(asked).all()
+        return {
+            claim: {"forecasts": n, "held": int(held), "contradicted": int(contradicted)}
+            for claim, n, held, contradicted in found
+        }
+
+    def _read(self, table: Table, *order: Column[Any]) -> pd.DataFrame:
+        asked = select(table).where(table.c.dataset == self.dataset).order_by(*order)
+        with self._engine.connect() as connection:
+            found = connection.execute(asked)
+            return pd.DataFrame(found.all(), columns=list(found.keys())).drop(columns="dataset")
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise ModelFileError(
+                f"cannot write the history to {self.where}: {_plain(error)}; the registry has "
+                "everything, and the next run brings the history up to date"
+            ) from error
+
+
+def _plain(error: Exception) -> str:
+    """Return an error's own words, without SQL, parameters or links."""
+    return str(getattr(error, "orig", None) or error).splitlines()[0]

@@ -1,0 +1,186 @@
+"""New labelled rows: read, checked, counted; rows that cannot be used stop the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from countermove.data.cleaning import clean
+from countermove.data.parsing import texts
+from countermove.data.schema import LABEL, ROW_ID, Schema
+from countermove.data.sources import table_hash
+from countermove.errors import BlockedError, DataError, shown
+
+BATCH = "batch"
+"""Column that says which batch a row came with."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A table as it came: its name, its cells and the hash of its content."""
+
+    name: str
+    raw: pd.DataFrame
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the content."""
+        return table_hash(self.raw)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Every usable row of every batch, and which batches are new.
+
+    Attributes
+    ----------
+    rows
+        Typed rows with the column ``batch``, batches in order of their names.
+    new
+        Names of the batches that no decision has looked at yet.
+    facts
+        Per batch: hash, rows, labelled rows, rows that wait for a label, repeated rows.
+    """
+
+    rows: pd.DataFrame
+    new: list[str]
+    facts: dict[str, dict[str, Any]]
+
+
+def gather(
+    batches: Sequence[Batch],
+    known: Mapping[str, str],
+    base: pd.DataFrame,
+    schema: Schema,
+) -> Gathered:
+    """Read every batch and keep each labelled person once.
+
+    A row without a label waits: when the person comes again with one, in a later batch,
+    that row is used. A row that was seen before, cell by cell, counts once.
+
+    Parameters
+    ----------
+    batches
+        In order of arrival.
+    known
+        Hash by name of the batches that earlier decisions looked at.
+    base
+        The typed rows the first champion was made from and judged on.
+    schema
+        What the columns mean.
+
+    Raises
+    ------
+    BlockedError
+        If a batch is empty, breaks the schema, is an earlier one again, has changed since
+        it was used, or gives a person's row another content than before.
+    """
+    _check_hashes(batches, known)
+    frames: list[pd.DataFrame] = []
+    facts: dict[str, dict[str, Any]] = {}
+    seen = {
+        row_id: ("the base table", digest)
+        for row_id, digest in zip(base[ROW_ID], _contents(base), strict=True)
+    }
+    for batch in batches:
+        typed, waiting = _typed(batch, schema)
+        kept, repeated = _unseen(typed, batch.name, seen)
+        frames.append(kept)
+        facts[batch.name] = {
+            "sha256": batch.sha256,
+            "rows": len(batch.raw),
+            "used": len(kept),
+            "waiting_for_label": waiting,
+            "repeated": repeated,
+        }
+    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    new = [batch.name for batch in batches if batch.name not in known]
+    if new and not sum(facts[name]["used"] for name in new):
+        raise BlockedError(
+            f"nothing new to learn from: batches {shown(new)} hold no labelled row that was not "
+            f"seen before ({sum(facts[name]['waiting_for_label'] for name in new)} wait for their "
+            "label); the champion stays"
+        )
+    return Gathered(rows, new, facts)
+
+
+def _check_hashes(batches: Sequence[Batch], known: Mapping[str, str]) -> None:
+    by_hash: dict[str, str] = {}
+    for batch in batches:
+        digest = batch.sha256
+        if known.get(batch.name, digest) != digest:
+            raise BlockedError(
+                f"batch {batch.name!r} has changed since a decision was based on it: SHA-256 "
+                f"{digest[:12]}… now, {known[batch.name][:12]}… then; restore it, and bring the "
+                "corrected rows as a batch of their own"
+            )
+        if digest in by_hash and len(batch.raw):
+            raise BlockedError(
+                f"batch {batch.name!r} is batch {by_hash[digest]!r} again, cell by cell; remove one"
+            )
+        by_hash[digest] = batch.name
+
+
+def _typed(batch: Batch, schema: Schema) -> tuple[pd.DataFrame, int]:
+    """Return the labelled rows of a batch, typed, and how many wait for a label."""
+    if not len(batch.raw):
+        raise BlockedError(
+            f"batch {batch.name!r} is empty: it has columns and no row; look at the job that "
+            "writes it, or remove the file"
+        )
+    fitting, raw = _fitting(schema, batch.raw), batch.raw
+    waiting = np.zeros(len(raw), dtype=np.bool_)
+    if fitting.label.column in raw:
+        waiting = texts(raw[fitting.label.column]).isna().to_numpy(np.bool_)
+    if waiting.all():
+        return pd.DataFrame({ROW_ID: pd.Series(dtype="str"), LABEL: []}), int(waiting.sum())
+    try:
+        typed = clean(raw[~waiting], fitting, part_from=0)
+    except DataError as error:
+        places = np.flatnonzero(~waiting)
+        rows = [int(places[row]) for row in error.rows if row < len(places)]
+        raise BlockedError(f"batch {batch.name!r}: {error}", rows=rows) from error
+    if fitting.id is None:
+        typed[ROW_ID] = batch.name + ":" + typed[ROW_ID].astype("str")
+    return typed.assign(**{BATCH: batch.name}), int(waiting.sum())
+
+
+def _fitting(schema: Schema, raw: pd.DataFrame) -> Schema:
+    """Return the schema without its recipe for a batch that is cleaned already."""
+    cleaned = {feature.name for feature in schema.features} <= set(map(str, raw.columns))
+    return replace(schema, cleaning=None) if schema.cleaning is not None and cleaned else schema
+
+
+def _unseen(
+    typed: pd.DataFrame, name: str, seen: dict[str, tuple[str, int]]
+) -> tuple[pd.DataFrame, int]:
+    """Return the rows whose id was not seen before, and how many were seen alike."""
+    keep = np.ones(len(typed), dtype=np.bool_)
+    other: list[int] = []
+    for place, (row_id, digest) in enumerate(zip(typed[ROW_ID], _contents(typed), strict=True)):
+        if row_id not in seen:
+            seen[row_id] = (name, digest)
+            continue
+        keep[place] = False
+        if seen[row_id][1] != digest:
+            other.append(place)
+    if other:
+        ids = [f"{typed[ROW_ID].iloc[row]!r} ({seen[typed[ROW_ID].iloc[row]][0]})" for row in other]
+        raise BlockedError(
+            f"batch {name!r}: these ids were seen before with other values or another label: "
+            f"{shown(ids)}; a person who applies again needs a new id, a corrected row has to "
+            "replace the old one before it is used",
+            rows=other,
+        )
+    return typed[keep], int(np.sum(~keep))
+
+
+def _contents(typed: pd.DataFrame) -> list[int]:
+    """Return a hash of each row's cells, its id and batch left out."""
+    cells = typed.drop(columns=[ROW_ID, BATCH], errors="ignore")
+    hashes: list[int] = pd.util.hash_pandas_object(cells, index=False).tolist()
+    return hashes
