@@ -37,6 +37,11 @@ def run(project, batch, **execution):
     return project.run("--pipeline=score", "--env=test", "--params", ",".join(said))
 
 
+def read(folder):
+    parts = sorted(folder.glob("part-*.parquet"))
+    return pd.concat([pd.read_parquet(path) for path in parts], ignore_index=True)
+
+
 def files_of(folder):
     return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in sorted(folder.iterdir())}
 
@@ -47,8 +52,7 @@ def test_a_batch_is_scored_once(office):
     folder = office.path / SCORED / "b1"
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["rows"] == len(PEOPLE)
-    told = pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("part-*.parquet"))])
-    assert told["row_id"].tolist() == PEOPLE["person"].tolist()
+    assert read(folder)["row_id"].tolist() == PEOPLE["person"].tolist()
     before = files_of(folder)
     promote(office.path / "data" / "06_models" / "tiny", shift=1.0)
     again = run(office, "b1", rows_per_part=7)
@@ -82,6 +86,43 @@ def test_what_is_missing_is_said(office):
         locked = run(office, "b1")
     assert locked.returncode == 75
     assert f"process {os.getpid()} is at work here" in locked.stderr
+
+
+@pytest.mark.slow
+def test_dask_workers_tell_people_the_same(office):
+    done = run(office, "b1", rows_per_part=50)
+    assert done.returncode == 0, done.stderr
+    here = read(office.path / SCORED / "b1")
+    batches = office.path / "data" / "01_raw" / "applicants" / "tiny"
+    (batches / "b1.csv").rename(batches / "b2.csv")
+    dask = {"engine": "dask", "workers": 2, "rows_per_part": 30}
+    there = run(office, "b2", **dask)
+    assert there.returncode == 0, there.stderr
+    pd.testing.assert_frame_equal(read(office.path / SCORED / "b2"), here)
+    bad = run(office, "bad", **dask)
+    assert bad.returncode != 0
+    assert "rows 119 of the table" in bad.stderr
+    assert not (office.path / SCORED / "bad").exists()
+
+
+@pytest.mark.slow
+def test_what_retrain_promotes_scores(project):
+    batches = project.path / "data" / "01_raw" / "applicants" / "tiny"
+    batches.mkdir(parents=True)
+    PEOPLE.to_parquet(batches / "b1.parquet", index=False)
+    nobody = run(project, "b1")
+    assert nobody.returncode != 0
+    assert "there is no champion" in nobody.stderr
+    for pipeline in ("ingest", "retrain"):
+        done = project.run(f"--pipeline={pipeline}", "--env=test")
+        assert done.returncode == 0, done.stderr
+    done = run(project, "b1")
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((project.path / SCORED / "b1" / "manifest.json").read_text())
+    champion = json.loads((project.path / "data/06_models/tiny/champion.json").read_text())
+    assert manifest["version"] == champion["version"]
+    assert manifest["certificate"] in {claim["id"] for claim in manifest["certificates"]}
+    assert manifest["outside_training_range"] is not None
 
 
 def start(project: object, *said: str) -> subprocess.Popen[str]:
@@ -131,10 +172,12 @@ def test_killed_at_any_step_the_next_run_finishes_with_the_champion_it_began_wit
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["version"] == first != second
     assert manifest["kept_parts"] >= 30
-    told = pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("part-*.parquet"))])
+    told = read(folder)
     assert told["row_id"].tolist() == PEOPLE["person"].tolist()
     assert set(told["version"]) == {first}
     assert not work.exists()
+    listed = {"manifest.json", *(part["file"] for part in manifest["parts"])}
+    assert {path.name for path in folder.iterdir()} == listed
 
 
 @pytest.mark.slow
