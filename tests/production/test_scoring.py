@@ -116,6 +116,17 @@ class TestWhatPeopleAreTold:
         assert scored.manifest["outside_training_range"] in range(base, base + 4)
         assert scored.people().read()["outside_training_range"][:3].all()
 
+    def test_nobody_is_asked_for_more_than_the_version_was_calibrated_with(self, office):
+        limit = 0.3 * model().standardiser.scale[list(SCHEMA.feature_names).index("income")]
+        asked = {}
+        for batch, terms in (("b1", {}), ("b2", {"largest_action": 0.3, "miss_rate": 0.1})):
+            promote(office.registry, terms=terms)
+            write(office, f"{batch}.csv")
+            asked[batch] = office.score(batch, rows=1000).people().read()
+        assert asked["b1"]["change:income"].max() > limit
+        assert asked["b2"]["change:income"].max() <= limit + 1e-9
+        assert (asked["b2"]["status"] == "PROVEN_NONE").any()
+
     def test_a_promise_for_other_actions_is_not_made(self, office, caplog):
         promote(office.registry)
         write(office)

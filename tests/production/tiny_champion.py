@@ -57,11 +57,11 @@ def people(units: Standardiser, schema: Schema = SCHEMA) -> BestResponse:
     return BestResponse(QuadraticCost(1.0), ActionSet.from_schema(schema, units))
 
 
-def promote(folder: Path, shift: float = 0.0) -> str:
+def promote(folder: Path, shift: float = 0.0, **more: object) -> str:
     """Make another version the champion of a registry; return its name."""
     registry = Registry(str(folder), SCHEMA.digest())
     version, pointer = registry.next_version(), registry.pointer()
-    facts = {"metrics": {}, "data_hash": "d", "certificates": [CERTIFICATE]}
+    facts = {"metrics": {}, "data_hash": "d", "certificates": [CERTIFICATE]} | more
     registry.add(version, model(shift), facts)
     before = None if pointer is None else pointer.version
     decision = Decision(

@@ -183,7 +183,7 @@ def _begun(
     )  # fmt: skip
     settings = ScoreTask(judge, rules.schema).fingerprint()
     if settings != started.settings:
-        logger.warning("settings changed since batch %r was begun: all of it is done", place.batch)
+        logger.warning("settings changed since batch %r was begun: it is judged anew", place.batch)
         shutil.rmtree(place.work / "scored", ignore_errors=True)
         started = replace(started, settings=settings)
         started.write(place.work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -70,12 +70,13 @@ class Judge:
     ) -> Judge:
         """Return the judge that a stored version is.
 
-        The version's own terms hold where it was calibrated with some, ``method`` aside. Its
-        promise was made for the actions it was trained for: with others there is none.
+        How far people may be asked to go, and by which margin, is what the version was
+        calibrated with. Its promise was made for the actions it was trained for: with others
+        there is none.
         """
-        known: dict[str, Any] | None = stored.facts.get("terms")
-        own = terms if known is None else Terms(**known | {"grid": None})
-        own = Terms(**asdict(own) | {"method": method})
+        known: dict[str, Any] = stored.facts.get("terms", {})
+        asked = {key: known[key] for key in ("largest_action", "margin") if key in known}
+        own = replace(terms, method=method, **asked)
         holds = same_actions(stored.model, response)
         promised = leading_certificate(stored.facts) if holds else None
         claims = tuple(stored.facts.get("certificates", ()))
