@@ -18,6 +18,7 @@ from countermove.pipelines import (
     reporting,
     retrain,
     run_times,
+    score,
     stylised,
     sweep,
     tradeoff,
@@ -62,5 +63,6 @@ def register_pipelines() -> dict[str, Pipeline]:
         "estimate_people": estimate_people.create_pipeline(),
         "collective": collective.create_pipeline(),
         "retrain": parts["ingest"] + retrain.create_pipeline(),
+        "score": score.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from countermove.data.sources import SUFFIXES, read_file
+from countermove.data.sources import SUFFIXES, csv_header, read_file, under_header
 from countermove.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def write_parts(parts: Iterable[tuple[str, pd.DataFrame]], folder: Path) -> None
     for split, part in parts:
         if len(part):
             (partial / split).mkdir(exist_ok=True)
-            _write(part, partial / split / PART.format(written[split]))
+            write_part(part, partial / split / PART.format(written[split]))
             written[split] += 1
     put_in_place(partial, folder)
 
@@ -171,7 +171,8 @@ def beside(folder: Path, what: str) -> Path:
     return folder.with_name(f".{folder.name}.{what}")
 
 
-def _write(part: pd.DataFrame, path: Path) -> None:
+def write_part(part: pd.DataFrame, path: Path) -> None:
+    """Write one part."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -219,7 +220,18 @@ def group_sizes(path: Path) -> list[int]:
 
 
 def _csv_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:
-    # Text is checked as a whole (encoding, header, ragged rows); cut it into files if it is large.
-    table = read_file(path)
-    for first in range(0, len(table), rows):
-        yield table.iloc[first : first + rows].reset_index(drop=True)
+    """Yield the rows of a CSV file some at a time; errors as in `read_file`."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            header = csv_header(stream, str(path))
+        with pd.read_csv(
+            path, chunksize=rows, dtype=str, keep_default_na=False, encoding="utf-8-sig"
+        ) as pieces:
+            for piece in pieces:
+                yield under_header(piece, header, str(path)).reset_index(drop=True)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8; save it as CSV UTF-8") from error
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(f"{path} is not a table: {error}") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error}") from error

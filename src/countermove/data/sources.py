@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import re
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -175,11 +176,16 @@ def _csv(content: bytes, origin: str) -> pd.DataFrame:
         raise DataError(
             f"{origin} is not UTF-8 at byte {error.start}; save it as CSV UTF-8"
         ) from error
-    header = _header(text, origin)
+    header = csv_header(io.StringIO(text), origin)
     try:
         frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{origin} is not a table: {error}") from error
+    return under_header(frame, header, origin)
+
+
+def under_header(frame: pd.DataFrame, header: Sequence[str], origin: str) -> pd.DataFrame:
+    """Give rows that pandas read the names of the header; refuse rows that are longer."""
     # Rows longer than the header would turn into an index, and shift every column.
     if not isinstance(frame.index, pd.RangeIndex) or frame.shape[1] != len(header):
         raise DataError(f"{origin}: the rows have more cells than the header has columns")
@@ -187,10 +193,10 @@ def _csv(content: bytes, origin: str) -> pd.DataFrame:
     return frame
 
 
-def _header(text: str, origin: str) -> list[str]:
+def csv_header(lines: Iterable[str], origin: str) -> list[str]:
     """Return the column names as written; pandas would rename the duplicates."""
     try:
-        header = next((row for row in csv.reader(io.StringIO(text)) if row), [])
+        header = next((row for row in csv.reader(lines) if row), [])
     except csv.Error as error:
         raise DataError(f"{origin} has no header that can be read: {error}") from error
     if not header:

@@ -155,6 +155,8 @@ def map_parts(task: PartTask, parts: Partitions, folder: Path, mapper: Mapper) -
         for done in mapper.map(do_piece, todo, shared):
             times.append(asdict(done.value) | {"worker": done.worker})
             advance()
+    for torn in partial.glob(".part-*"):  # What a killed worker was writing.
+        torn.unlink(missing_ok=True)
     (partial / MANIFEST).unlink()
     put_in_place(partial, folder)
     return PartsRun(

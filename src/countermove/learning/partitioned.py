@@ -55,7 +55,7 @@ def train_parts(
     )
     classifier.fit_parts(rows["train"], rows["validation"], mapper=mapper, progress=True)
     counts = {name: table.n for name, table in rows.items()}
-    return published_model(classifier, schema, standardiser, training, counts)
+    return published_model(classifier, schema, standardiser, training, counts, rows["train"].span())
 
 
 def answer_parts(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
@@ -14,6 +16,8 @@ from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.regularisers import Regulariser, described
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
+
+Floats = NDArray[np.float64]
 
 
 def train_published(
@@ -51,7 +55,8 @@ def train_published(
     )
     classifier.fit(learn.X, learn.y, validation=(judge.X, judge.y), progress=True)
     rows = {"train": len(learn.y), "validation": len(judge.y)}
-    return published_model(classifier, schema, standardiser, training, rows)
+    span = learn.X.min(axis=0), learn.X.max(axis=0)
+    return published_model(classifier, schema, standardiser, training, rows, span)
 
 
 def published_model(
@@ -60,6 +65,7 @@ def published_model(
     standardiser: Mapping[str, Any],
     training: Mapping[str, Any],
     rows: Mapping[str, int],
+    span: tuple[Floats, Floats],
 ) -> PublishedModel:
     """Return a trained rule as it is stored, with what it was trained on and for.
 
@@ -73,6 +79,9 @@ def published_model(
         The settings it was given.
     rows
         Number of rows by split.
+    span
+        The least and the largest value of each column among the training rows, shape (d,)
+        each, standardised units.
     """
     best = classifier.history_.best
     return PublishedModel(
@@ -87,6 +96,7 @@ def published_model(
             "training": {key: value for key, value in training.items() if key != "score"},
             "seed": classifier.random_state,
             "rows": dict(rows),
+            "training_range": {"low": span[0].tolist(), "high": span[1].tolist()},
             "best_epoch": best.epoch,
             "validation_accuracy": best.validation_accuracy,
         },

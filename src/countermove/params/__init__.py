@@ -12,6 +12,7 @@ from countermove.params.recourse_experiments import RecourseExperimentsParameter
 from countermove.params.recourse_text import RecourseTextParameters
 from countermove.params.retrain import RetrainParameters
 from countermove.params.run_times import RunTimesParameters
+from countermove.params.score import ScoreParameters
 from countermove.params.serm import SermParameters
 from countermove.params.stylised import StylisedParameters
 from countermove.params.sweep import SweepParameters
@@ -35,6 +36,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "estimate_people": EstimatePeopleParameters,
     "collective": CollectiveParameters,
     "retrain": RetrainParameters,
+    "score": ScoreParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
@@ -52,6 +54,7 @@ __all__ = [
     "RecourseTextParameters",
     "RetrainParameters",
     "RunTimesParameters",
+    "ScoreParameters",
     "SermParameters",
     "StylisedParameters",
     "SweepParameters",

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from countermove.production.recourse_measures import Parts
 from countermove.recourse.advice import FOUND, Advice
-from countermove.recourse.words import NOTHING, sentences
+from countermove.recourse.phrases import NOTHING
+from countermove.recourse.words import sentences
 
 COLUMNS = (
     "person",

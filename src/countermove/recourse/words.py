@@ -8,22 +8,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove.data.schema import ROW_ID, Feature, ModelFeature, Schema
+from countermove.data.schema import ROW_ID, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
-from countermove.recourse.advice import FOUND, NOT_FOUND, NOT_NEEDED, PROVEN_NONE, Advice
+from countermove.recourse.advice import NOT_NEEDED, Advice
+from countermove.recourse.phrases import spoken
 
 Floats = NDArray[np.float64]
 
 CHANGE = "change:"
 """Prefix of the columns that hold a feature's change in original units."""
-NOTHING = 1e-9
-"""A change below this, in standardised units, is rounding."""
-PLAIN = {
-    NOT_NEEDED: "Approved: nothing to do.",
-    PROVEN_NONE: "No allowed change leads to approval.",
-    NOT_FOUND: "No change that leads to approval was found, which does not prove there is none.",
-}
 
 
 def sentences(advice: Advice, X: Floats, schema: Schema, standardiser: Standardiser) -> list[str]:
@@ -40,23 +34,7 @@ def sentences(advice: Advice, X: Floats, schema: Schema, standardiser: Standardi
     standardiser
         The units of ``X``.
     """
-    columns = schema.model_features()
-    before = standardiser.inverse(X)
-    action = standardiser.action_to_original(np.nan_to_num(advice.action))
-    total = advice.action if advice.effect is None else advice.effect
-    follows = standardiser.action_to_original(np.nan_to_num(total)) - action
-    words = [PLAIN.get(status, "") for status in advice.status.tolist()]
-    for i in np.flatnonzero(advice.status == FOUND).tolist():
-        steps = _steps(columns, schema, before[i], action[i], standardiser.scale)
-        text = "; ".join(steps) if steps else "stay as you are"
-        moved = np.flatnonzero(np.abs(follows[i]) > NOTHING * standardiser.scale)
-        if moved.size:
-            end = before[i] + action[i] + follows[i]
-            brought = [
-                f"{columns[j].name} {before[i, j]:.4g} → {end[j]:.4g}" for j in moved.tolist()
-            ]
-            text += f" (with what follows: {', '.join(brought)})"
-        words[i] = f"{text[0].upper()}{text[1:]}."
+    words: list[str] = spoken(advice, X, schema, standardiser).to_pylist()
     return words
 
 
@@ -99,7 +77,7 @@ def advice_table(
             "probability_after": advice.probability_after,
             "cost": advice.cost,
             **changes,
-            "words": sentences(advice, X, schema, standardiser),
+            "words": pd.Series(spoken(advice, X, schema, standardiser).to_pandas(), dtype="str"),
         }
     )
 
@@ -110,50 +88,3 @@ def _whole(values: Floats, column: ModelFeature) -> Floats:
         return values
     rounded: Floats = np.where(np.abs(values - np.round(values)) < 1e-6, np.round(values), values)
     return rounded + 0.0
-
-
-def _steps(
-    columns: Sequence[ModelFeature],
-    schema: Schema,
-    before: Floats,
-    action: Floats,
-    scale: Floats,
-) -> list[str]:
-    """Return what one person does, feature by feature."""
-    steps = []
-    for j in np.flatnonzero(np.abs(action) > NOTHING * scale).tolist():
-        column = columns[j]
-        if column.group is not None:
-            if action[j] > 0.0:
-                left = next(
-                    k for k, c in enumerate(columns) if c.group == column.group and action[k] < 0
-                )
-                steps.append(
-                    f"switch {column.group} from {_category(columns[left])} to {_category(column)}"
-                )
-            continue
-        feature = schema.feature(column.source)
-        verb = "raise" if action[j] > 0.0 else "lower"
-        start, end = _value(feature, before[j]), _value(feature, before[j] + action[j])
-        unit = f" {feature.unit}" if feature.unit and not feature.categories else ""
-        steps.append(f"{verb} {column.name} from {start} to {end}{unit}")
-    return steps
-
-
-def _category(column: ModelFeature) -> str:
-    return f"“{column.name.removeprefix(f'{column.group}=')}”"
-
-
-def _value(feature: Feature, value: float) -> str:
-    if feature.categories and abs(value - round(value)) < 1e-6:
-        return f"“{feature.categories[round(value)]}”"
-    return _number(value)
-
-
-def _number(value: float) -> str:
-    """Spell a number: whole ones plainly, others with six significant digits.
-
-    >>> _number(41.99999999999), _number(1234567.0), _number(0.123456789)
-    ('42', '1234567', '0.123457')
-    """
-    return str(round(value)) if abs(value - round(value)) < 1e-6 else f"{value:.6g}"

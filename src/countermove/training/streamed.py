@@ -71,6 +71,12 @@ class PartRows:
         table = _read(piece, [self.label, *self.features])
         return matrix_of(table, self.features), np.array(table[self.label].to_numpy(), np.float64)
 
+    def span(self) -> tuple[Floats, Floats]:
+        """Return the least and the largest value of each feature, shape (d,) each."""
+        ends = [(X.min(axis=0), X.max(axis=0)) for X, _ in map(self.read, self.pieces)]
+        low, high = zip(*ends, strict=True)
+        return np.min(low, axis=0), np.max(high, axis=0)
+
     def check(self) -> None:
         """Refuse labels other than -1 and +1, wherever they are."""
         for piece in self.pieces:

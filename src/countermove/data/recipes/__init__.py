@@ -19,7 +19,7 @@ from countermove.data.recipes.german import GERMAN_COLUMNS, german
 from countermove.data.recipes.give_me_some_credit import GMSC_COLUMNS, give_me_some_credit
 from countermove.data.recipes.loanapp import LOANAPP_COLUMNS, loanapp
 from countermove.data.recipes.mnist import MNIST_COLUMNS, mnist
-from countermove.data.schema import Schema
+from countermove.data.schema import Schema, value_text
 from countermove.errors import SchemaError, nearest
 
 __all__ = [
@@ -35,28 +35,34 @@ __all__ = [
     "iris",
     "loanapp",
     "mnist",
+    "outcome_columns",
     "raw_columns",
 ]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a published layout must hold, and how it is read."""
+    """What a published layout must hold, and how it is read.
+
+    ``outcome`` holds the columns that only the past can have, each with a value it may take:
+    people who apply have none yet, and the recipe still reads one.
+    """
 
     columns: tuple[str, ...]
     apply: Callable[[pd.DataFrame, str], pd.DataFrame]
+    outcome: Mapping[str, str]
 
 
 RECIPES: Mapping[str, Recipe] = {
-    "adult": Recipe(ADULT_COLUMNS, adult),
-    "compas": Recipe(COMPAS_COLUMNS, compas),
-    "credit": Recipe(CREDIT_COLUMNS, credit),
-    "digits": Recipe(DIGITS_COLUMNS, digits),
-    "german": Recipe(GERMAN_COLUMNS, german),
-    "give-me-some-credit": Recipe(GMSC_COLUMNS, give_me_some_credit),
-    "iris": Recipe(IRIS_COLUMNS, iris),
-    "loanapp": Recipe(LOANAPP_COLUMNS, loanapp),
-    "mnist-5k": Recipe(MNIST_COLUMNS, mnist),
+    "adult": Recipe(ADULT_COLUMNS, adult, {"income": ">50K"}),
+    "compas": Recipe(COMPAS_COLUMNS, compas, {"is_recid": "0", "two_year_recid": "0"}),
+    "credit": Recipe(CREDIT_COLUMNS, credit, {"default payment next month": "0"}),
+    "digits": Recipe(DIGITS_COLUMNS, digits, {"digit": "0"}),
+    "german": Recipe(GERMAN_COLUMNS, german, {"credit_risk": "1"}),
+    "give-me-some-credit": Recipe(GMSC_COLUMNS, give_me_some_credit, {"SeriousDlqin2yrs": "0"}),
+    "iris": Recipe(IRIS_COLUMNS, iris, {"species": "setosa"}),
+    "loanapp": Recipe(LOANAPP_COLUMNS, loanapp, {"approve": "1"}),
+    "mnist-5k": Recipe(MNIST_COLUMNS, mnist, {"digit": "0"}),
 }
 
 
@@ -65,6 +71,15 @@ def raw_columns(schema: Schema) -> tuple[str, ...]:
     if schema.cleaning is None:
         return schema.raw_columns
     return RECIPES[schema.cleaning].columns
+
+
+def outcome_columns(schema: Schema) -> dict[str, str]:
+    """Return the raw columns that hold the outcome, each with some value it may take."""
+    if schema.cleaning is not None:
+        return dict(RECIPES[schema.cleaning].outcome)
+    label = schema.label
+    rule = (label.favourable, label.at_least, label.at_most)
+    return {label.column: value_text(next(value for value in rule if value is not None))}
 
 
 def apply_recipe(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:

@@ -101,6 +101,7 @@ def settle_challenger(
         "certificate": calibration["certificate"],
         "certificates": calibration["certificates"],
         "threshold": calibration["threshold"],
+        "terms": calibration["terms"],
         "forecast": judged["forecast"],
         "data_hash": table_hash(train),
     }

@@ -1,0 +1,5 @@
+"""The score pipeline."""
+
+from countermove.pipelines.score.pipeline import create_pipeline
+
+__all__ = ["create_pipeline"]

@@ -1,0 +1,158 @@
+"""What a batch leaves on disk: what it was begun with, and what everybody was told.
+
+``<folder>/<batch>/`` appears whole, by one rename, with its manifest in it; until
+then all of it lies in ``<folder>/.<batch>.partial/``, which no reader looks at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from countermove.data.durable import replace_file
+from countermove.data.partitions import beside
+from countermove.data.sealed import seal, unseal
+from countermove.errors import ModelFileError
+
+MANIFEST = "manifest.json"
+STARTED = "started.json"
+APPROVED, REFUSED = "approved", "refused"
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a batch is judged by from its first part to its last, whatever happens between.
+
+    Attributes
+    ----------
+    batch, content_sha256
+        The batch, and the digest of its files.
+    version, model_sha256
+        The champion at the start.
+    settings
+        Digest of all that decides what people are told.
+    started_at
+        When, UTC.
+    """
+
+    batch: str
+    content_sha256: str
+    version: str
+    model_sha256: str
+    settings: str
+    started_at: str
+
+    def write(self, folder: Path) -> None:
+        """Write it down, to the disk."""
+        replace_file(folder / STARTED, seal(asdict(self)))
+
+    @classmethod
+    def read(cls, folder: Path) -> Started | None:
+        """Return what a batch was begun with; None if it was not."""
+        path = folder / STARTED
+        if not path.is_file():
+            return None
+        record = unseal(path.read_bytes(), str(path))
+        if set(record) != {entry.name for entry in fields(cls)}:
+            raise ModelFileError(
+                f"{path} does not hold what it should; remove {folder} to begin the batch again "
+                "(nothing of it was published)"
+            )
+        return cls(**record)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a batch lies.
+
+    Parameters
+    ----------
+    folder
+        Of all scored batches of a dataset.
+    batch
+        Its id.
+    """
+
+    folder: Path
+    batch: str
+
+    @property
+    def published(self) -> Path:
+        """The finished batch."""
+        return self.folder / self.batch
+
+    @property
+    def work(self) -> Path:
+        """What is under way; nobody was told any of it."""
+        return beside(self.published, "partial")
+
+    @property
+    def lock(self) -> Path:
+        """Held by the run that is at work on the batch."""
+        return beside(self.published, "lock")
+
+    def manifest(self) -> dict[str, Any] | None:
+        """Return the manifest of the finished batch; None if it is not finished."""
+        path = self.published / MANIFEST
+        if not self.published.exists():
+            return None
+        if not path.is_file():
+            raise ModelFileError(
+                f"{self.published} holds no {MANIFEST}, so it is not known what these people were "
+                "told; restore the file, or give the batch another id"
+            )
+        return unseal(path.read_bytes(), str(path))
+
+    def publish(self, finished: Path, manifest: dict[str, Any]) -> None:
+        """Write the manifest beside the finished parts, then let all of it appear at once."""
+        replace_file(finished / MANIFEST, seal(manifest))
+        os.rename(finished, self.published)
+        _flush(self.folder)
+        shutil.rmtree(self.work, ignore_errors=True)
+
+
+def counted(finished: Path) -> dict[str, Any]:
+    """Return the counts of finished parts and the digest of each, once they are on the disk."""
+    import pyarrow.parquet as pq
+
+    decisions: Counter[str] = Counter({APPROVED: 0, REFUSED: 0})
+    statuses: Counter[str] = Counter()
+    outside: int | None = 0
+    parts = []
+    for path in sorted(finished.glob("part-*.parquet")):
+        told = pq.read_table(path, columns=["decision", "status", "outside_training_range"])
+        for pair in told["decision"].value_counts().to_pylist():
+            decisions[APPROVED if pair["values"] > 0 else REFUSED] += pair["counts"]
+        for pair in told["status"].value_counts().to_pylist():
+            statuses[pair["values"]] += pair["counts"]
+        beyond = told["outside_training_range"]
+        unknown = outside is None or beyond.null_count
+        outside = None if unknown else outside + int(beyond.to_numpy().sum())  # type: ignore[operator]
+        parts.append({"file": path.name, "rows": len(told), "sha256": _digest(path)})
+    return {
+        "rows": sum(part["rows"] for part in parts),
+        "decisions": dict(decisions),
+        "statuses": dict(sorted(statuses.items())),
+        "outside_training_range": outside,
+        "parts": parts,
+    }
+
+
+def _digest(path: Path) -> str:
+    """Return the SHA-256 of a file, after it has reached the disk."""
+    _flush(path)
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,155 @@
+"""Judge and advise the people of one part of a batch, by one version of the rule."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from countermove.data.rows import Rows
+from countermove.data.schema import ROW_ID, Schema
+from countermove.data.sealed import canonical_digest
+from countermove.execution import PartTask
+from countermove.execution.columns import matrix_of
+from countermove.production.certificate_ids import leading_certificate
+from countermove.production.registry import StoredVersion
+from countermove.recourse.advised import tell
+from countermove.recourse.pare_joint import Terms
+from countermove.response import Response
+from countermove.scores.storage import PublishedModel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Floats = NDArray[np.float64]
+
+VERSION = "version"
+CERTIFICATE = "certificate"
+OUTSIDE = "outside_training_range"
+RANGE = "training_range"
+"""Key of a model's facts: the least and the largest value of each training column."""
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One version of the rule, and what it goes by.
+
+    Parameters
+    ----------
+    version, model
+        Of the registry.
+    certificate
+        Name of the promise people are given; None without one.
+    claims
+        Every certificate of the version, as JSON.
+    response
+        Its cost prices the actions, its actions are those advice may use.
+    terms
+        How recourse is searched for.
+    seed
+        Decides every draw.
+    """
+
+    version: str
+    model: PublishedModel
+    certificate: str | None
+    claims: tuple[dict[str, Any], ...]
+    response: Response
+    terms: Terms
+    seed: int
+
+    @classmethod
+    def of(
+        cls, stored: StoredVersion, response: Response, terms: Terms, method: str, seed: int
+    ) -> Judge:
+        """Return the judge that a stored version is.
+
+        How far people may be asked to go, and by which margin, is what the version was
+        calibrated with. Its promise was made for the actions it was trained for: with others
+        there is none.
+        """
+        known: dict[str, Any] = stored.facts.get("terms", {})
+        asked = {key: known[key] for key in ("largest_action", "margin") if key in known}
+        own = replace(terms, method=method, **asked)
+        holds = same_actions(stored.model, response)
+        promised = leading_certificate(stored.facts) if holds else None
+        claims = tuple(stored.facts.get("certificates", ()))
+        return cls(stored.version, stored.model, promised, claims, response, own, seed)
+
+
+def same_actions(model: PublishedModel, response: Response) -> bool:
+    """Return whether people may do now what they could when the model was trained."""
+    trained = model.about.get("response", {}).get("actions")
+    present = response.describe().get("actions")
+    return trained is None or _plain(trained) == _plain(present)
+
+
+def _plain(said: Any) -> str:
+    return json.dumps(said, sort_keys=True, default=str)
+
+
+class ScoreTask(PartTask):
+    """Decide about admitted applicants and tell the refused what to do.
+
+    Parameters
+    ----------
+    judge
+        The version, and what it goes by.
+    schema
+        What the columns mean.
+    """
+
+    def __init__(self, judge: Judge, schema: Schema) -> None:
+        self.judge, self.schema = judge, schema
+        self.columns = (ROW_ID, *schema.feature_names)
+
+    def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
+        """Return what each person is told, in original units and in words."""
+        import pyarrow as pa
+
+        judge, n = self.judge, len(rows)
+        X = judge.model.standardiser.transform(matrix_of(rows, self.schema.feature_names))
+        ids = rows[ROW_ID].to_numpy(zero_copy_only=False)
+        people = Rows(ids, X, np.full(n, np.nan), pd.DataFrame())
+        told = tell(judge.model, people, self.schema, judge.response, judge.terms, judge.seed)
+        table = pa.Table.from_pandas(told.table, preserve_index=False)
+        said = {
+            VERSION: pa.repeat(judge.version, n),
+            CERTIFICATE: pa.repeat(pa.scalar(judge.certificate, pa.string()), n),
+            OUTSIDE: pa.array(outside_training_range(judge.model, X)),
+        }
+        for name, column in said.items():
+            table = table.append_column(name, column)
+        return table.replace_schema_metadata(None)
+
+    def fingerprint(self) -> str:
+        """Return a digest of the version, the people, the terms and the release."""
+        from countermove.scores.storage import model_digest
+
+        judge = self.judge
+        said = {
+            "version": judge.version,
+            "model": model_digest(judge.model),
+            "certificate": judge.certificate,
+            "schema": self.schema.digest(),
+            "response": _plain(judge.response.describe()),
+            "terms": _plain(asdict(judge.terms)),
+            "seed": judge.seed,
+            "release": version("countermove"),
+        }
+        return canonical_digest(said)
+
+
+def outside_training_range(model: PublishedModel, X: Floats) -> NDArray[np.object_]:
+    """Return who has a value beyond all training values, shape (n,); None where not known."""
+    known = model.about.get(RANGE)
+    if known is None:
+        return np.full(len(X), None, dtype=object)
+    low, high = np.array(known["low"]) - ROUNDING, np.array(known["high"]) + ROUNDING
+    return ((low > X) | (high < X)).any(axis=1).astype(object)

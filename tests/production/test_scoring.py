@@ -1,0 +1,356 @@
+"""A batch is judged once, by one champion, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from countermove.data.partitions import raw_partitions
+from countermove.data.rows import Rows
+from countermove.data.sources import read_file
+from countermove.errors import DataError, LockedError, ModelFileError
+from countermove.execution import map_parts
+from countermove.people import ActionSet, QuadraticCost
+from countermove.production import scoring
+from countermove.production.applicants import AdmitTask
+from countermove.production.certificate_ids import certificate_id
+from countermove.production.lock import held
+from countermove.production.registry import Registry
+from countermove.production.scoring_records import Place, Started
+from countermove.recourse.advised import tell
+from countermove.recourse.pare_joint import Terms
+from countermove.response import BestResponse
+
+from .tiny_champion import CERTIFICATE, PEOPLE, SCHEMA, Office, model, people, promote
+
+
+@pytest.fixture
+def office(tmp_path):
+    return Office(tmp_path)
+
+
+def files_of(folder):
+    """Return every file with its content and its time."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
+
+
+def write(office, name="b1.csv", table=PEOPLE):
+    path = office.batches / name
+    path.parent.mkdir(exist_ok=True)
+    if path.suffix == ".csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path, index=False)
+    return path
+
+
+class TestWhatPeopleAreTold:
+    def test_everybody_gets_decision_probability_version_certificate_and_words(self, office):
+        version = promote(office.registry)
+        write(office)
+        scored = office.score("b1")
+        told = scored.people().read()
+        assert told["row_id"].tolist() == PEOPLE["person"].tolist()
+        assert set(told["version"]) == {version}
+        assert set(told["certificate"]) == {certificate_id(CERTIFICATE)}
+        approved = told["decision"] == 1
+        assert ((told["probability"] >= 0.5) == approved).all()
+        assert (told["status"] == "NOT_NEEDED").equals(approved)
+        refused = told[told["status"] == "FOUND"]
+        assert len(refused) > 10
+        assert (refused["probability_after"] >= 0.5).all()
+        assert refused["words"].str.contains("from").all()
+        assert scored.manifest["decisions"] == {
+            "approved": int(approved.sum()),
+            "refused": int((~approved).sum()),
+        }
+        assert scored.manifest["rows"] == len(PEOPLE)
+        assert scored.manifest["certificates"][0]["id"] == certificate_id(CERTIFICATE)
+
+    def test_they_are_told_what_the_recourse_stage_would_tell_them(self, office):
+        promote(office.registry)
+        write(office)
+        told = office.score("b1").people().read()
+        rule = model()
+        admitted = AdmitTask(SCHEMA)(pa.Table.from_pandas(PEOPLE), 0).to_pandas()
+        X = rule.standardiser.transform(admitted[list(SCHEMA.feature_names)].to_numpy())
+        rows = Rows(admitted["row_id"].to_numpy(), X, np.zeros(len(X)), pd.DataFrame())
+        whole = tell(rule, rows, SCHEMA, people(rule.standardiser), Terms(), 0).table
+        pd.testing.assert_frame_equal(told[list(whole.columns)], whole, check_dtype=False)
+
+    def test_form_of_the_files_and_size_of_the_parts_do_not_matter(self, office):
+        promote(office.registry)
+        write(office)
+        write(office, "b2.parquet")
+        for number in range(3):
+            write(office, f"b3/{number}.parquet", PEOPLE.iloc[40 * number : 40 * number + 40])
+        first = office.score("b1", rows=1000).people().read()
+        for batch, rows, engine in (("b2", 50, "threads"), ("b3", 25, "serial")):
+            again = office.score(batch, rows, engine).people().read()
+            pd.testing.assert_frame_equal(again, first)
+
+    def test_a_label_is_not_looked_at(self, office):
+        promote(office.registry)
+        write(office)
+        write(office, "b2.csv", PEOPLE.assign(repaid="whatever"))
+        write(office, "b3.csv", PEOPLE.drop(columns="group"))
+        first = office.score("b1").people().read()
+        for batch in ("b2", "b3"):
+            pd.testing.assert_frame_equal(office.score(batch).people().read(), first)
+
+    def test_values_beyond_the_training_rows_are_scored_and_counted(self, office):
+        promote(office.registry)
+        inside = PEOPLE.assign(income=40.0)
+        write(office, "inside.csv", inside)
+        income = np.where(np.arange(len(PEOPLE)) < 3, 199.0, 40.0)
+        write(office, "beyond.csv", PEOPLE.assign(income=income))
+        base = office.score("inside").manifest["outside_training_range"]
+        scored = office.score("beyond")
+        assert scored.manifest["outside_training_range"] in range(base, base + 4)
+        assert scored.people().read()["outside_training_range"][:3].all()
+
+    def test_nobody_is_asked_for_more_than_the_version_was_calibrated_with(self, office):
+        limit = 0.3 * model().standardiser.scale[list(SCHEMA.feature_names).index("income")]
+        asked = {}
+        for batch, terms in (("b1", {}), ("b2", {"largest_action": 0.3, "miss_rate": 0.1})):
+            promote(office.registry, terms=terms)
+            write(office, f"{batch}.csv")
+            asked[batch] = office.score(batch, rows=1000).people().read()
+        assert asked["b1"]["change:income"].max() > limit
+        assert asked["b2"]["change:income"].max() <= limit + 1e-9
+        assert (asked["b2"]["status"] == "PROVEN_NONE").any()
+
+    def test_a_promise_for_other_actions_is_not_made(self, office, caplog):
+        promote(office.registry)
+        write(office)
+        scored = office.score(
+            "b1", people=lambda units: BestResponse(QuadraticCost(1.0), ActionSet())
+        )
+        assert scored.manifest["certificate"] is None
+        assert scored.people().read()["certificate"].isna().all()
+        assert "its promise is not made to them" in caplog.text
+
+
+class TestOnce:
+    def test_the_same_batch_again_changes_nothing_even_under_another_champion(self, office):
+        version = promote(office.registry)
+        write(office)
+        folder = office.score("b1").folder
+        before = files_of(folder)
+        promote(office.registry, shift=1.0)
+        again = office.score("b1")
+        assert again.already
+        assert f"already scored by version {version}" in again.words()
+        assert files_of(folder) == before
+        write(office, "b2.csv")
+        assert office.score("b2").manifest["version"] != version
+
+    def test_the_same_id_for_other_people_is_refused_with_both_hashes(self, office):
+        promote(office.registry)
+        write(office)
+        scored = office.score("b1")
+        before = files_of(scored.folder)
+        write(office, table=PEOPLE.iloc[1:])
+        with pytest.raises(DataError, match=r"'b1' was scored on .* other content") as error:
+            office.score("b1")
+        assert scored.manifest["content_sha256"] in str(error.value)
+        content = (office.batches / "b1.csv").read_bytes()
+        assert hashlib.sha256(content).hexdigest() in str(error.value)
+        assert files_of(scored.folder) == before
+
+    def test_another_run_at_work_is_named_and_nothing_is_done(self, office):
+        promote(office.registry)
+        write(office)
+        with (
+            held(Place(office.scored, "b1").lock),
+            pytest.raises(LockedError, match=r"process \d+ is at work here and holds .*b1\.lock"),
+        ):
+            office.score("b1")
+        assert not office.score("b1").already
+
+    def test_an_altered_manifest_is_refused(self, office):
+        promote(office.registry)
+        write(office)
+        path = office.score("b1").folder / "manifest.json"
+        path.write_text(path.read_text().replace("approved", "refused "))
+        with pytest.raises(ModelFileError, match="was altered"):
+            office.score("b1")
+        path.unlink()
+        with pytest.raises(ModelFileError, match=r"holds no manifest\.json"):
+            office.score("b1")
+
+
+def interrupted(office, monkeypatch, after=1):
+    """Score, but die after so many parts; return the folder of what was under way."""
+
+    def stops(task, parts, folder, mapper):
+        class Stopping:
+            workers = 1
+
+            def map(self, work, items, shared):
+                for number, done in enumerate(mapper.map(work, items, shared)):
+                    if number == after:
+                        raise KeyboardInterrupt
+                    yield done
+
+        return map_parts(task, parts, folder, Stopping())
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scoring, "map_parts", stops)
+        with pytest.raises(KeyboardInterrupt):
+            office.score("b1", rows=30)
+    return Place(office.scored, "b1").work
+
+
+class TestInterrupted:
+    def test_the_rest_is_done_by_the_champion_it_was_begun_with(self, office, monkeypatch):
+        first = promote(office.registry)
+        write(office)
+        work = interrupted(office, monkeypatch)
+        assert not (office.scored / "b1").exists()
+        started = Started.read(work)
+        assert started is not None
+        assert started.version == first
+        promote(office.registry, shift=1.0)
+        done = {path.name: path.stat().st_mtime_ns for path in work.glob(".scored.partial/part-*")}
+        assert done
+        scored = office.score("b1", rows=30)
+        assert set(scored.people().read()["version"]) == {first}
+        assert scored.manifest["kept_parts"] == len(done)
+        kept = {name: (scored.folder / name).stat().st_mtime_ns for name in done}
+        assert kept == done
+        assert not work.exists()
+
+    def test_nothing_but_the_manifest_missing_is_finished_without_judging_again(
+        self, office, monkeypatch
+    ):
+        promote(office.registry)
+        write(office)
+
+        def dies(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(scoring, "counted", dies)
+            with pytest.raises(KeyboardInterrupt):
+                office.score("b1")
+        monkeypatch.setattr(scoring, "map_parts", dies)
+        assert office.score("b1").manifest["kept_parts"] == 3
+
+    def test_a_champion_that_no_longer_loads_stops_it(self, office, monkeypatch):
+        first = promote(office.registry)
+        write(office)
+        work = interrupted(office, monkeypatch)
+        promote(office.registry, shift=1.0)
+        shutil.rmtree(office.registry / "versions" / first)
+        with pytest.raises(ModelFileError, match=f"begun by version {first}, which no longer"):
+            office.score("b1", rows=30)
+        shutil.rmtree(work)
+        assert office.score("b1").manifest["version"] != first
+
+    def test_other_content_is_refused(self, office, monkeypatch):
+        promote(office.registry)
+        write(office)
+        interrupted(office, monkeypatch)
+        write(office, table=PEOPLE.iloc[1:])
+        with pytest.raises(DataError, match=r"'b1' was begun on .* other content"):
+            office.score("b1", rows=30)
+
+    def test_other_settings_do_all_of_it_again_with_the_same_champion(self, office, monkeypatch):
+        first = promote(office.registry)
+        write(office)
+        interrupted(office, monkeypatch)
+        promote(office.registry, shift=1.0)
+        scored = office.score("b1", rows=30, seed=1)
+        assert scored.manifest["kept_parts"] == 0
+        assert scored.manifest["version"] == first
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (lambda t: t.drop(columns="income"), "missing columns: 'income'"),
+            (lambda t: t.assign(extra=1), "extra columns"),
+            (lambda t: with_cell(t, "education", "kindergarten"), "unknown category"),
+            (lambda t: with_cell(t, "savings", 900.0), "above max 200"),
+            (lambda t: with_cell(t, "open_loans", "two"), "not a number"),
+            (lambda t: with_cell(t, "income", None), "missing value"),
+            (lambda t: with_cell(t, "person", "applicant-3"), "duplicated ids 'applicant-3'"),
+            (lambda t: t.iloc[:0], "no rows"),
+        ],
+    )
+    @pytest.mark.parametrize("form", ["csv", "parquet"])
+    def test_one_bad_row_stops_the_batch_and_nothing_is_left(self, office, change, said, form):
+        promote(office.registry)
+        write(office, f"b1.{form}", change(PEOPLE))
+        with pytest.raises(DataError, match=said) as error:
+            office.score("b1")
+        assert "'b1'" in str(error.value)
+        assert [path.name for path in office.scored.iterdir()] == [".b1.lock"]
+
+    def test_a_batch_that_was_mended_keeps_its_id(self, office):
+        promote(office.registry)
+        write(office, table=with_cell(PEOPLE, "income", None))
+        with pytest.raises(DataError, match="missing value"):
+            office.score("b1")
+        write(office)
+        assert office.score("b1").manifest["rows"] == len(PEOPLE)
+
+    def test_the_rows_are_those_of_the_whole_batch(self, office):
+        promote(office.registry)
+        write(office, "b1/a.csv", PEOPLE.iloc[:60])
+        write(office, "b1/b.csv", with_cell(PEOPLE.iloc[60:], "savings", -1.0))
+        with pytest.raises(DataError, match=r"b\.csv.*rows 110 of the table") as error:
+            office.score("b1", rows=20)
+        assert error.value.rows == (110,)
+
+    def test_without_a_champion_it_says_how_to_get_one(self, office):
+        write(office)
+        with pytest.raises(ModelFileError, match="kedro run --pipeline=retrain"):
+            office.score("b1")
+
+    def test_a_champion_of_another_schema_is_refused(self, office):
+        promote(office.registry)
+        write(office)
+        other = Registry(str(office.registry), "another")
+        with pytest.raises(ModelFileError, match="another schema"):
+            office.score("b1", registry=other)
+
+    def test_a_file_that_is_none_is_refused(self, office):
+        promote(office.registry)
+        (office.batches / "b1.parquet").write_bytes(b"not parquet")
+        with pytest.raises(DataError, match="not a parquet file"):
+            office.score("b1")
+        with pytest.raises(DataError, match="missing table: 'b2'"):
+            office.score("b2")
+
+
+def with_cell(table, column, value):
+    """Return a copy with another value in one cell, of person 50."""
+    cells = table[column].tolist()
+    cells[50] = value
+    if isinstance(value, str):
+        cells = [str(cell) for cell in cells]
+    return table.assign(**{column: cells})
+
+
+def test_names_of_certificates_do_not_hang_on_the_order_of_keys():
+    turned = dict(reversed(CERTIFICATE.items()))
+    assert json.dumps(turned) != json.dumps(CERTIFICATE)
+    assert certificate_id(turned) == certificate_id(CERTIFICATE)
+    assert certificate_id(CERTIFICATE | {"level": 0.9}) != certificate_id(CERTIFICATE)
+    assert len(certificate_id(CERTIFICATE)) == 16
+
+
+def test_long_text_files_are_read_in_pieces_as_in_one(office):
+    path = write(office, "b1.csv", PEOPLE.assign(note='a, "b"\nc'))
+    pieces = raw_partitions("b1", office.batches, 7).read()
+    pd.testing.assert_frame_equal(pieces, read_file(path))

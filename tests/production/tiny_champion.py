@@ -1,0 +1,97 @@
+"""A champion for the fabricated table, made from the rule behind it: no training needed."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from countermove.data.cleaning import clean
+from countermove.data.design_matrix import feature_matrix
+from countermove.data.partitions import raw_partitions
+from countermove.data.schema import Schema, load_schema
+from countermove.data.standardise import Standardiser
+from countermove.data.synthetic import TINY_BIAS, TINY_WEIGHTS, fabricate
+from countermove.execution import Execution
+from countermove.execution.mapping import Engine
+from countermove.people import ActionSet, QuadraticCost
+from countermove.production.registry import Decision, Registry
+from countermove.production.scoring import Rules, Scored, score_batch
+from countermove.recourse.pare_joint import Terms
+from countermove.response import BestResponse
+from countermove.scores.linear import LinearScore
+from countermove.scores.storage import PublishedModel
+
+SCHEMA = load_schema("tiny", Path(__file__).parents[2] / "conf" / "base" / "schemas")
+CERTIFICATE = {"name": "pare", "applicable": True, "value": 0.05, "level": 0.95}
+PEOPLE = (
+    fabricate("tiny", 120, seed=9)
+    .drop(columns="repaid")
+    .assign(person=[f"applicant-{i}" for i in range(120)])
+)
+
+
+@cache
+def model(shift: float = 0.0) -> PublishedModel:
+    """Return the rule behind the table, the harder the larger the shift."""
+    X = feature_matrix(clean(fabricate("tiny"), SCHEMA), SCHEMA)
+    units = Standardiser.fit(X, SCHEMA.feature_names)
+    weights = np.array([TINY_WEIGHTS[name] for name in SCHEMA.feature_names])
+    score = LinearScore(len(weights))
+    with torch.no_grad():
+        score.weight.copy_(torch.tensor(weights * units.scale))
+        score.bias.copy_(torch.tensor(TINY_BIAS - shift + weights @ units.mean))
+    Z = units.transform(X)
+    about = {
+        "threshold": 0.5,
+        "response": people(units).describe(),
+        "training_range": {"low": Z.min(axis=0).tolist(), "high": Z.max(axis=0).tolist()},
+    }
+    return PublishedModel(score, units, SCHEMA.digest(), about)
+
+
+def people(units: Standardiser, schema: Schema = SCHEMA) -> BestResponse:
+    """Return rational people who may do what the schema says."""
+    return BestResponse(QuadraticCost(1.0), ActionSet.from_schema(schema, units))
+
+
+def promote(folder: Path, shift: float = 0.0, **more: object) -> str:
+    """Make another version the champion of a registry; return its name."""
+    registry = Registry(str(folder), SCHEMA.digest())
+    version, pointer = registry.next_version(), registry.pointer()
+    facts = {"metrics": {}, "data_hash": "d", "certificates": [CERTIFICATE]} | more
+    registry.add(version, model(shift), facts)
+    before = None if pointer is None else pointer.version
+    decision = Decision(
+        version, "retrain", "promoted", registry.time(), before, version, ["a test"]
+    )
+    registry.record(decision)
+    registry.carry_out(decision)
+    return version
+
+
+class Office:
+    """A folder with a registry, batches and their output, as the pipeline has them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.registry = folder, folder / "models"
+        self.batches, self.scored = folder / "applicants", folder / "scored"
+        self.batches.mkdir()
+
+    def rules(self, **changes: object) -> Rules:
+        """Return what applicants are judged by."""
+        registry = Registry(str(self.registry), SCHEMA.digest())
+        said = {
+            "registry": registry, "schema": SCHEMA, "people": people, "terms": Terms(),
+            "method": "linear_program", "seed": 0,
+        }  # fmt: skip
+        return Rules(**said | changes)  # type: ignore[arg-type]
+
+    def score(
+        self, batch: str, rows: int = 50, engine: Engine = "serial", **changes: object
+    ) -> Scored:
+        """Score a batch, so many rows at a time."""
+        applicants = raw_partitions(batch, self.batches, rows)
+        return score_batch(batch, applicants, self.rules(**changes), self.scored, Execution(engine))
