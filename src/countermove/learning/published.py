@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,15 @@ from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.regularisers import Regulariser, described
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
+from countermove.training.history import History
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model ready to be stored, and how its training went."""
+
+    model: PublishedModel
+    history: History
 
 
 def train_published(
@@ -25,7 +35,7 @@ def train_published(
     training: Mapping[str, Any],
     seed: int,
     regulariser: Regulariser | None = None,
-) -> PublishedModel:
+) -> Trained:
     """Train a score on one split, stopped by another.
 
     Parameters
@@ -51,7 +61,8 @@ def train_published(
     )
     classifier.fit(learn.X, learn.y, validation=(judge.X, judge.y))
     rows = {"train": len(learn.y), "validation": len(judge.y)}
-    return published_model(classifier, schema, standardiser, training, rows)
+    model = published_model(classifier, schema, standardiser, training, rows)
+    return Trained(model, classifier.history_)
 
 
 def published_model(
