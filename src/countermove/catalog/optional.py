@@ -12,7 +12,7 @@ class _Optional:
 
     def load(self) -> Any:
         """Return the content, or None where no run has left the file yet."""
-        return super().load() if self.exists() else None  # type: ignore[misc]
+        return super().load() if self.exists() else None  # type: ignore[attr-defined,misc]
 
 
 class OptionalFactsDataset(_Optional, FactsDataset):

@@ -1,8 +1,12 @@
-"""Two figures, one page."""
+"""Two figures, a data sheet, one page."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from countermove.data.schema import Schema
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -17,22 +21,22 @@ def draw_accuracy(metrics: dict[str, Any]) -> Figure:
     return accuracy_figure(metrics)
 
 
-def draw_transfer(report: dict[str, Any]) -> Figure:
+def draw_transfer(report: dict[str, Any] | None) -> Figure:
     """Draw the error before and after deployment."""
     from countermove.reporting.transfer import transfer_figure
 
     return transfer_figure(report)
 
 
-def write_page(
-    metrics: dict[str, Any],
-    certificates: list[dict[str, Any]],
-    figure: Figure,
-    transfer: dict[str, Any],
-    intervals: Figure,
-) -> str:
-    """Write the report page."""
-    from countermove.reporting.page import report_page
-    from countermove.reporting.transfer_page import transfer_section
+def describe_table(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:
+    """Say who is in the table, what its columns hold and who may change what."""
+    from countermove.data.sheet import table_sheet
 
-    return report_page(metrics, certificates, figure, [transfer_section(transfer, intervals)])
+    return table_sheet(typed, schema)
+
+
+def write_page(**found: Any) -> str:
+    """Write the report of what the run left; a stage that left nothing is None."""
+    from countermove.reporting.page import Findings, report_page
+
+    return report_page(Findings(**found))
