@@ -34,10 +34,10 @@ def share(value: float | None, digits: int = 1, missing: str = MISSING) -> str:
     return f"{100.0 * value:.{digits}f}{NARROW}%".replace("-", "−")
 
 
-def points(difference: float) -> str:
-    """Return a difference of shares in percentage points, signed.
+def points(high: float, low: float) -> float:
+    """Return a difference of shares in percentage points, of the shares as `share` shows them.
 
-    >>> points(0.0235), points(-0.05)
-    ('+2.4 points', '−5.0 points')
+    >>> round(points(0.80666, 0.78317), 1)
+    2.4
     """
-    return f"{100.0 * difference:+.1f} points".replace("-", "−")
+    return round(round(100.0 * high, 1) - round(100.0 * low, 1), 1)

@@ -9,7 +9,15 @@ from countermove.reporting.numbers import number
 from countermove.reporting.page.citing import Cited
 from countermove.reporting.page.findings import Findings
 from countermove.reporting.page.layout import Section, chart, grid, lines_of
-from countermove.reporting.page.markup import Markup, absent, bullets, folded, joined, paragraph
+from countermove.reporting.page.markup import (
+    Markup,
+    absent,
+    bullets,
+    folded,
+    joined,
+    paragraph,
+    unbroken,
+)
 from countermove.reporting.page.plain import html_table
 from countermove.reporting.tables import called
 from countermove.reporting.transfer import READINGS, Line, line_names, lines, right_end
@@ -52,10 +60,10 @@ def transfer_body(report: Mapping[str, Any]) -> Markup:
             paragraph(
                 "Measured on ",
                 cited.link("rows", "judged_on"),
-                " test rows whose people's answer is simulated; thresholds and bins were chosen on ",
+                " test rows whose people's answer is simulated; bars and bins were chosen on ",
                 cited.link("rows", "chosen_on"),
-                f" validation rows. Every interval holds on its own with probability {sure:.0%}, if "
-                "people answer as said.",
+                f" validation rows. Every interval holds on its own with probability {sure:.0%}, "
+                "if people answer as said.",
             ),
             _predictions(cited, report),
             grid(_figure(cited, report, model) for model in report["models"]),
@@ -95,15 +103,13 @@ def _prediction(
     return (
         f"{_rule(report, model, response)}, {READINGS[labels][0]}",
         cited.link("models", model, "source", "value"),
-        joined(
-            (
-                cited.link(*after, "value"),
-                " (",
-                cited.link(*after, "low"),
-                " to ",
-                cited.link(*after, "high"),
-                ")",
-            )
+        unbroken(
+            cited.link(*after, "value"),
+            " (",
+            cited.link(*after, "low"),
+            " to ",
+            cited.link(*after, "high"),
+            ")",
         ),
         joined(
             (
@@ -140,7 +146,7 @@ def _figure(cited: Cited, report: Mapping[str, Any], model: str) -> Markup:
         | {"range": [0.0, right_end(report)]},
         "yaxis": {
             "tickvals": list(range(len(names))),
-            "ticktext": [lines_of(name, 20) for name in names],
+            "ticktext": [lines_of(name, 26) for name in names],
             "range": [-0.6, len(names) - 0.4],
         },
         "shapes": [
@@ -166,7 +172,8 @@ def _interval(label: str, symbol: str, colour: str, found: list[Line]) -> dict[s
         "name": label,
         "x": [line.value for line in found],
         "y": [line.place for line in found],
-        "marker": {"symbol": symbol, "size": 9, "color": f"var:{colour}", "line": {"width": 2}},
+        "marker": {"symbol": symbol, "size": 9, "color": f"var:{colour}"}
+        | {"line": {"width": 2, "color": f"var:{colour}"}},
         "error_x": {
             "type": "data",
             "symmetric": False,

@@ -61,8 +61,9 @@ def _sheet(found: Findings) -> list[Markup]:
         ("Where it is from", cited.linked(SOURCES[cited.value("source")], "source")),
         ("Terms", cited.linked(terms or "not on record: those you got the table under", "terms")),
         ("Groups told apart", ", ".join(cited.value("sensitive")) or "none"),
-        ("Its sheet", f"docs/data/{found.dataset}.md, where the table is one of ours"),
     ]
+    if terms:
+        entries.append(("Its data sheet", f"docs/data/{found.dataset}.md of the documentation"))
     return [_listed(entries), _columns(cited)]
 
 

@@ -50,12 +50,9 @@ def headline(found: Findings) -> Section:
 def _sentence(cited: Cited) -> Markup:
     """Return the outcome in one sentence."""
     after = cited.value(ACCURACY, "after_response")
-    gain = after["strategic"] - after["blind"]
-    verdict = (
-        "as often as"
-        if abs(gain) < 0.0005
-        else f"{points(abs(gain)).removeprefix('+')} {'more' if gain > 0 else 'less'} often than"
-    )
+    gain = points(after["strategic"], after["blind"])
+    more = f"{abs(gain):.1f} points {'more' if gain > 0 else 'less'} often than"
+    verdict = more if gain else "as often as"
     return paragraph(
         "Once people have answered the rule, the strategic rule is right for ",
         cited.link(ACCURACY, "after_response", "strategic", by=share),
@@ -73,15 +70,16 @@ def _sentence(cited: Cited) -> Markup:
 def _tile(cited: Cited, rule: str) -> Markup:
     """Return one rule's two numbers, and what people's answer does to it."""
     before, after = (cited.value(ACCURACY, k, rule) for k in ("nobody_moves", "after_response"))
-    change = after - before
-    word = "Unchanged" if abs(change) < 0.0005 else "Gains" if change > 0 else "Loses"
-    told = "" if word == "Unchanged" else f" {points(abs(change)).removeprefix('+')}"
+    change = points(after, before)
+    told = (
+        f"{'Gains' if change > 0 else 'Loses'} {abs(change):.1f} points" if change else "The same"
+    )
     return Markup(
         f'<div class="tile {rule}"><h3>{RULES[rule]}</h3><dl>'
         f"<dt>nobody moves</dt><dd>{cited.link(ACCURACY, 'nobody_moves', rule, by=share)}</dd>"
         f"<dt>everyone answers</dt>"
         f"<dd>{cited.link(ACCURACY, 'after_response', rule, by=share)}</dd></dl>"
-        f"<p>{word}{told} when people answer it; {MEANING[rule]}.</p></div>"
+        f"<p>{told} when people answer it; {MEANING[rule]}.</p></div>"
     )
 
 

@@ -50,7 +50,8 @@ def chart(
     caption, said
         What stands below it, and what a screen reader says instead of it.
     spec
-        ``data`` and ``layout`` for plotly; a colour ``var:<name>`` is that of the theme.
+        ``data`` and ``layout`` for plotly; a colour ``var:<name>`` is that of the theme. What
+        ``narrow`` holds replaces parts of the layout on a narrow screen.
     table
         The same numbers as a table.
     height
@@ -98,7 +99,9 @@ def document(title: str, lead: Markup, sections: Sequence[Section], foot: Markup
 </head>
 <body>
 <a class="skip" href="#main">Skip to the report</a>
-<header><div class="inner"><p class="brand">Countermove</p><h1>{escape(title)}</h1>{lead}</div></header>
+<header><div class="inner">
+<p class="brand">Countermove</p><h1>{escape(title)}</h1>{lead}
+</div></header>
 <div class="columns">
 <nav aria-label="Sections of this report"><ol>{contents}</ol></nav>
 <main id="main" tabindex="-1">
@@ -106,7 +109,7 @@ def document(title: str, lead: Markup, sections: Sequence[Section], foot: Markup
 </main>
 </div>
 <footer><div class="inner">{foot}</div></footer>
-<script>{_plotting_script()}</script>
+<script type="text/plain" id="plotting">{_plotting_script()}</script>
 <script>{_text("report.js")}</script>
 </body>
 </html>

@@ -46,9 +46,15 @@ def folded(summary: str, *parts: str) -> Markup:
     return Markup(f"<details><summary>{html(summary)}</summary>{joined(parts)}</details>")
 
 
+def unbroken(*parts: str) -> Markup:
+    """Return texts that stay on one line."""
+    return Markup(f'<span class="unbroken">{joined(parts)}</span>')
+
+
 def command(line: str) -> Markup:
-    """Return a command to type."""
-    return Markup(f"<code>{escape(line)}</code>")
+    """Return a command to type; a line breaks between its words alone."""
+    words = joined((unbroken(word) for word in line.split(" ")), " ")
+    return Markup(f"<code>{words}</code>")
 
 
 def absent(what: str, line: str) -> Markup:

@@ -63,33 +63,32 @@ def move_map_section(found: Findings) -> Section:
         missing = absent("There is no map of moves yet.", found.command("evaluation"))
         return Section("moves", title, "Move map", missing)
     cited = Cited("move_map.json", found.move_map)
-    body = (_lead(cited), _controls(cited), _counts(cited), _drawing(cited), _curve(cited))
+    lead = paragraph(
+        "Each arrow is one person's answer to a published rule. Make moving cheaper and more "
+        "people cross the bar; make it dearer and they stay where they are."
+    )
+    parts = (_controls(cited), _counts(cited), _drawing(cited), _axes(cited))
+    curve = (Markup("<h3>If the cost assumption is wrong</h3>"), _curve(cited))
+    body = (lead, *parts, *curve)
     return Section("moves", title, "Move map", joined(body))
 
 
-def _lead(cited: Cited) -> Markup:
+def _axes(cited: Cited) -> Markup:
+    """Return what the axes are, who is drawn, and whose numbers these are."""
     rows = cited.value("rows")
     measured = (
         "The numbers are those of all test rows"
         if rows["measured"] == rows["test"]
         else f"The numbers are those of the {rows['measured']:,} people drawn alone"
     )
-    return joined(
-        (
-            paragraph(
-                "Each arrow is one person's answer to a published rule. Make moving cheaper and "
-                "more people cross the bar; make it dearer and they stay where they are."
-            ),
-            paragraph(
-                AXES[cited.value("projection")][0],
-                " Drawn are ",
-                cited.link("rows", "shown"),
-                f" people chosen by lot. {measured}, people answering by ",
-                cited.linked(called(cited.value("response")), "response"),
-                ". A move pays if it costs less than 2: approval is worth +1, refusal −1.",
-                kind="note",
-            ),
-        )
+    return paragraph(
+        AXES[cited.value("projection")][0],
+        " Drawn are ",
+        cited.link("rows", "shown"),
+        f" people chosen by lot. {measured}, people answering by ",
+        cited.linked(called(cited.value("response")), "response"),
+        ". A move pays if it costs less than 2: approval is worth +1, refusal −1.",
+        kind="note",
     )
 
 
@@ -135,9 +134,15 @@ def _counts(cited: Cited) -> Markup:
         f"<div><dt>{words}</dt><dd>{_named(cited.link(*path, key, by=by), key)}</dd></div>"
         for key, (words, by) in COLUMNS.items()
     )
+    entry = cited.value(*path)
+    paid = "" if entry["mean_cost"] is None else f", at a mean cost of {number(entry['mean_cost'])}"
+    said = (
+        f"{RULE_WORDS['strategic']}, {_scale_words(1.0)['long']}: {share(entry['share_moved'])} of "
+        f"people move{paid}; afterwards the rule is right for {share(entry['accuracy'])}."
+    )
     return Markup(
         f'<dl class="counts">{tiles}</dl><p class="status" id="map-status" role="status" '
-        'aria-live="polite"></p>'
+        f'aria-live="polite">{said}</p>'
     )
 
 
@@ -213,11 +218,11 @@ def _curve(cited: Cited) -> Markup:
     layout = {
         "xaxis": {
             "type": "log",
-            "title": {"text": "cost of moving, as a multiple of the assumption"},
+            "title": {"text": "cost of moving (1: as assumed)"},
             "tickvals": scales,
             "ticktext": [f"{scale:g}" for scale in scales],
         },
-        "yaxis": {"title": {"text": "share judged right"}, "tickformat": ".0%"},
+        "yaxis": {"title": {"text": "share judged right"}, "tickformat": ".1%"},
         "shapes": [
             {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "line": mark}
         ],
@@ -231,12 +236,17 @@ def _curve(cited: Cited) -> Markup:
     ]
     return chart(
         "cost-curve",
-        "If the cost assumption is wrong: accuracy of both rules once people have answered them. "
-        "The dotted line is the assumption.",
+        "Accuracy of both rules once people have answered them. Dotted: the assumption.",
         "Share judged right by both rules, for moves from an eighth to eight times the cost.",
-        {"data": data, "layout": layout, "narrow": {"xaxis": {"tickvals": [0.125, 0.5, 1, 2, 8]}}},
+        {"data": data, "layout": layout, "narrow": _few(scales)},
         html_table(("cost", *RULES.values()), rows, "Share judged right, by the cost of moving"),
     )
+
+
+def _few(scales: Sequence[float]) -> dict[str, Any]:
+    """Return every other mark of the axis, for a narrow screen; the assumption is one of them."""
+    shown = scales[scales.index(1.0) % 2 :: 2]
+    return {"xaxis": {"tickvals": shown, "ticktext": [f"{scale:g}" for scale in shown]}}
 
 
 def frame(facts: Mapping[str, Any], axis: str) -> list[float]:

@@ -7,15 +7,17 @@ from typing import Any
 from countermove.reporting.numbers import number, share
 from countermove.reporting.page.citing import Cited
 from countermove.reporting.page.findings import Findings
-from countermove.reporting.page.layout import Section, chart, grid, lines_of
+from countermove.reporting.page.layout import Section, chart, lines_of
 from countermove.reporting.page.markup import Markup, absent, folded, joined, name, paragraph
 from countermove.reporting.page.plain import html_table
 from countermove.reporting.social import BY_GROUP, RULES, SOCIAL
 
+Groups = list[tuple[str, str]]
+
 MEASURES = {
-    "burden": "burden (mean least cost of approval, deserving people)",
-    "recourse": "recourse (share of the refused whom their own move brings to approval)",
-    "utility": "utility (decision ±1 minus what the move cost)",
+    "burden": "mean least cost of approval for deserving people",
+    "recourse": "share of the refused whom their own move brings to approval",
+    "utility": "decision (±1) minus what the move cost",
 }
 SHOWN = {"blind": ("blind", "circle-open"), "calibrated": ("strategic", "diamond")}
 """Rules drawn: their colour and their mark; the calibrated rule is the strategic one published."""
@@ -28,7 +30,8 @@ def people_section(found: Findings) -> Section:
     parts = [
         paragraph(
             "Two rules can be equally often right and ask very different things of people. A "
-            "burden is in units of the cost, where approval rather than refusal is worth 2."
+            "burden is in units of the cost, where approval rather than refusal is worth 2. The "
+            "calibrated rule is the strategic one at its published threshold."
         ),
         _all(cited),
         Markup("<h3>Group by group</h3>"),
@@ -51,45 +54,93 @@ def _groups(cited: Cited) -> list[Markup]:
     by_group = cited.value("social", "by_group")
     if not by_group:
         return [paragraph("No column of the table is marked sensitive, so nobody is told apart.")]
-    figures = [_measure(cited, measure) for measure in BY_GROUP]
-    return [
-        paragraph("A mean can fall while one group pays more. Groups are the sensitive columns."),
-        grid(figure for figure in figures if figure),
-    ]
+    lead = "A mean can fall while one group pays more. Groups are the sensitive columns."
+    return [paragraph(lead), _figure(cited)]
 
 
-def _members(cited: Cited) -> list[tuple[str, str]]:
+def _members(cited: Cited) -> Groups:
     by_group = cited.value("social", "by_group")
     return [(column, value) for column, values in by_group.items() for value in values]
 
 
-def _measure(cited: Cited, measure: str) -> Markup:
-    """Return one measure of every group as a figure; nothing where nobody has it."""
+def _figure(cited: Cited) -> Markup:
+    """Return every measure of every group: a panel per measure, a mark per rule."""
     groups = _members(cited)
-    places = [lines_of(f"{column} = {value}", 20) for column, value in groups]
-
-    def at(rule: str) -> list[Any]:
-        return [cited.value("social", "by_group", c, v, rule, measure) for c, v in groups]
-
-    if all(value is None for rule in SHOWN for value in at(rule)):
-        return Markup("")
+    places = [lines_of(f"{column} = {value}", 24) for column, value in groups]
     data = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": NAMES[rule],
-            "x": at(rule),
-            "y": places,
-            "marker": {
-                "symbol": symbol,
-                "size": 9,
-                "color": f"var:{colour}",
-                "line": {"width": 2, "color": f"var:{colour}"},
-            },
-            "hovertemplate": "%{y}: %{x:.3f}<extra>" + NAMES[rule] + "</extra>",
-        }
-        for rule, (colour, symbol) in SHOWN.items()
+        _marks(cited, groups, places, panel, measure, rule)
+        for panel, measure in enumerate(BY_GROUP, start=1)
+        for rule in SHOWN
     ]
+    height, tall = 120 + 26 * len(groups), 80 + 24 * len(groups)
+    spec = {
+        "data": data,
+        "layout": _panels(side_by_side=True),
+        "narrow": _panels(side_by_side=False) | {"height": 60 + tall * len(BY_GROUP)},
+    }
+    tables = joined(_table(cited, groups, measure) for measure in BY_GROUP)
+    caption = joined(f"{measure.capitalize()}: {words}. " for measure, words in MEASURES.items())
+    said = "Burden, recourse and utility of every group, one mark per rule."
+    return chart("groups", caption, said, spec, tables, height)
+
+
+def _panels(side_by_side: bool) -> dict[str, Any]:
+    """Return the axes of the panels: abreast, or below each other on a narrow screen."""
+    layout: dict[str, Any] = {}
+    share_of, gap = 1.0 / len(BY_GROUP), 0.035 if side_by_side else 0.05
+    for i, measure in enumerate(BY_GROUP):
+        tail = "" if i == 0 else str(i + 1)
+        near = [i * share_of + (gap / 2 if i else 0.0), (i + 1) * share_of - gap / 2]
+        far = [1.0 - (i + 1) * share_of + gap, 1.0 - i * share_of - gap / 4]
+        layout[f"xaxis{tail}"] = {
+            "title": {"text": measure},
+            "rangemode": "tozero",
+            "nticks": 5,
+            "domain": near if side_by_side else [0.0, 1.0],
+            "anchor": f"y{tail}",
+        }
+        layout[f"yaxis{tail}"] = {
+            "autorange": "reversed",
+            "tickfont": {"size": 11.5},
+            "showticklabels": not side_by_side or i == 0,
+            "domain": [0.0, 1.0] if side_by_side else far,
+            "anchor": f"x{tail}",
+        }
+    return layout
+
+
+def _marks(
+    cited: Cited,
+    groups: Groups,
+    places: list[str],
+    panel: int,
+    measure: str,
+    rule: str,
+) -> dict[str, Any]:
+    """Return one rule's marks in one panel."""
+    colour, symbol = SHOWN[rule]
+    tail = "" if panel == 1 else str(panel)
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": NAMES[rule],
+        "legendgroup": rule,
+        "showlegend": panel == 1,
+        "x": [cited.value("social", "by_group", c, v, rule, measure) for c, v in groups],
+        "y": places,
+        "xaxis": f"x{tail}",
+        "yaxis": f"y{tail}",
+        "marker": {
+            "symbol": symbol,
+            "size": 9,
+            "color": f"var:{colour}",
+            "line": {"width": 2, "color": f"var:{colour}"},
+        },
+        "hovertemplate": "%{y}: %{x:.3f}<extra>" + NAMES[rule] + "</extra>",
+    }
+
+
+def _table(cited: Cited, groups: Groups, measure: str) -> Markup:
     rows = [
         (
             joined((name(column), f" = {value}")),
@@ -98,17 +149,7 @@ def _measure(cited: Cited, measure: str) -> Markup:
         )
         for column, value in groups
     ]
-    table = html_table(
-        (f"{measure} of", "people", *RULES), rows, f"{measure.capitalize()} by group"
-    )
-    layout = {
-        "xaxis": {"title": {"text": measure}, "rangemode": "tozero", "nticks": 5},
-        "yaxis": {"autorange": "reversed", "tickfont": {"size": 11}},
-    }
-    caption = MEASURES[measure][0].upper() + MEASURES[measure][1:] + "."
-    spec = {"data": data, "layout": layout}
-    said = f"{caption} One line per group, one mark per rule."
-    return chart(f"group-{measure}", caption, said, spec, table, 110 + 24 * len(groups))
+    return html_table((f"{measure} of", "people", *RULES), rows, f"{measure.capitalize()} by group")
 
 
 def _ways_back(found: Findings) -> list[Markup]:

@@ -4,8 +4,8 @@
   const PAPER = 640; // pixels of a figure on paper: fits A4 and Letter
   const NARROW = 480;
   const settings = { displayModeBar: false, responsive: false, scrollZoom: false, doubleClick: false };
-  const still = window.matchMedia("(prefers-reduced-motion: reduce)");
   let printing = false;
+  let ready = false; // whether the plotting script has run
 
   function role(name) {
     return getComputedStyle(root).getPropertyValue("--" + name).trim();
@@ -32,30 +32,32 @@
       automargin: true, gridcolor: "var:grid", linecolor: "var:line", zeroline: false, fixedrange: true,
       tickfont: { color: "var:soft", size: 12 }, title: { font: { size: 13, color: "var:soft" }, standoff: 10 },
     };
+    const axes = Object.keys(layout).filter((key) => /^[xy]axis/.test(key));
     const base = {
-      width: printing ? Math.min(PAPER, box.parentElement.dataset.half ? PAPER / 2 : PAPER) : box.clientWidth,
+      width: printing ? PAPER : box.clientWidth,
       height: height, dragmode: false, hovermode: "closest",
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: "var:ink" },
       margin: { l: 8, r: 14, t: 10, b: 8 },
       legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", font: { size: 12.5 } },
       hoverlabel: { bgcolor: "var:card", bordercolor: "var:line", font: { color: "var:ink" } },
-      xaxis: axis, yaxis: axis,
     };
-    return themed(merged(base, layout));
+    ["xaxis", "yaxis"].concat(axes).forEach((key) => { base[key] = axis; });
+    return themed(merged(merged(base, layout), { height: height }));
   }
   function drawn(box, data, layout, height) {
-    if (box.clientWidth < 20 && !printing) return;
+    if (!ready) return;
+    box.style.minHeight = height + "px";
     Plotly.react(box, themed(data), framed(layout, box, height), settings);
   }
-  const charts = Array.from(document.querySelectorAll("figure.chart")).map(function (figure) {
+  function chart(figure) {
     const spec = JSON.parse(figure.querySelector(".plot-data").textContent);
     const box = figure.querySelector(".plot");
     return function () {
-      const narrow = box.clientWidth < NARROW && spec.narrow;
-      drawn(box, spec.data, narrow ? merged(spec.layout, spec.narrow) : spec.layout, spec.height);
+      const layout = box.clientWidth < NARROW && !printing ? merged(spec.layout, spec.narrow) : spec.layout;
+      drawn(box, spec.data, layout, layout.height || spec.height);
     };
-  });
+  }
 
   function moveMap(figure) {
     const facts = JSON.parse(figure.querySelector(".map-data").textContent);
@@ -85,16 +87,15 @@
         if ((people.label[i] > 0) !== favourable) return;
         x.push(people.x[i], entry.x[at], null);
         y.push(people.y[i], entry.y[at], null);
-        size.push(favourable ? 4 : 4, 10, 0);
-        text.push("from here", "to here", "");
-        text.splice(-3, 3, people.row_id[i] + ", before", people.row_id[i] + ", after", "");
+        size.push(3, 11, 0);
+        text.push(people.row_id[i] + ", before", people.row_id[i] + ", after", "");
       });
       const colour = favourable ? "var:good" : "var:bad";
       return {
         type: "scatter", mode: "lines+markers", name: facts.words[favourable ? "move_good" : "move_bad"],
         x: x, y: y, text: text, hovertemplate: "person %{text}<extra></extra>",
         line: { color: colour, width: 1.6, dash: favourable ? "solid" : "dot" },
-        marker: { symbol: "arrow", angleref: "previous", size: size, color: colour },
+        marker: { symbol: "arrow", angleref: "previous", size: size, color: colour, opacity: 1, line: { width: 0 } },
       };
     }
     function boundary(rule) {
@@ -108,6 +109,19 @@
         line: { color: "var:" + rule, width: rule === "strategic" ? 3 : 2.5, dash: rule === "strategic" ? "solid" : "dash" },
       };
     }
+    // Which side of the answered rule's boundary is which, where the boundary leaves the frame.
+    function side(rule) {
+      const [a, b, c] = facts.boundaries[rule];
+      const [left, right] = facts.range.x, [low, high] = facts.range.y;
+      const upright = Math.abs(b) * (high - low) < Math.abs(a) * (right - left);
+      const at = upright ? -(b * high + c) / a : 0;
+      if (!upright || at < left || at > right) return [];
+      const words = a > 0 ? ["refused ", " approved"] : ["approved ", " refused"];
+      return words.map((text, i) => ({
+        text: text, x: at, y: high, xanchor: i ? "left" : "right", yanchor: "top", showarrow: false,
+        xshift: i ? 4 : -4, font: { size: 12.5, color: "var:" + rule },
+      }));
+    }
     function picture() {
       const entry = facts.rules[chosen()][Number(slider.value)];
       const narrow = box.clientWidth < NARROW;
@@ -119,6 +133,7 @@
         xaxis: { range: facts.range.x, title: { text: narrow ? facts.axes.x_short : facts.axes.x } },
         yaxis: { range: facts.range.y, title: { text: narrow ? facts.axes.y_short : facts.axes.y } },
         legend: { font: { size: narrow ? 11.5 : 12.5 } },
+        annotations: side(chosen()),
       }, narrow ? 520 : 540);
     }
     function percent(value) { return (100 * value).toFixed(1) + "\u202f%"; }
@@ -145,35 +160,57 @@
     function changed() { picture(); said(); }
     slider.addEventListener("input", changed);
     document.querySelectorAll("input[name=map-rule]").forEach((radio) => radio.addEventListener("change", changed));
-    slider.disabled = false;
     return picture;
   }
+  // A figure is drawn when it comes near the screen, and again when the theme or the width changes.
+  const figures = new Map();
+  const seen = new Set();
+  function show(figure) {
+    seen.add(figure);
+    if (!figures.has(figure)) figures.set(figure, chart(figure));
+    figures.get(figure)();
+  }
+  function again() { seen.forEach(show); }
+  const every = Array.from(document.querySelectorAll("figure"));
+  const near = new IntersectionObserver(function (entries) {
+    entries.filter((entry) => entry.isIntersecting).forEach(function (entry) {
+      near.unobserve(entry.target);
+      show(entry.target);
+    });
+  }, { rootMargin: "800px" });
+  every.forEach((figure) => near.observe(figure));
   const map = document.querySelector("figure.move-map");
-  if (map) charts.unshift(moveMap(map));
+  if (map) figures.set(map, moveMap(map));
 
-  function all() { charts.forEach((draw) => draw()); }
-  all();
-  root.dataset.drawn = "yes";
+  // Words, numbers and tables come first: the plotting script is long, and runs once they are there.
+  function plotting() {
+    if (ready) return;
+    const script = document.createElement("script");
+    script.textContent = document.getElementById("plotting").textContent;
+    document.head.append(script);
+    ready = true;
+    again();
+    root.dataset.drawn = "yes";
+  }
+  window.addEventListener("load", () => setTimeout(plotting, 0));
 
   let waiting = 0, last = window.innerWidth;
   window.addEventListener("resize", function () {
     if (window.innerWidth === last) return; // a phone's address bar changes the height alone
     last = window.innerWidth;
     cancelAnimationFrame(waiting);
-    waiting = requestAnimationFrame(all);
+    waiting = requestAnimationFrame(again);
   });
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
-  document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", function () {
-    if (part.open && part.querySelector(".plot")) all();
-  }));
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
   window.addEventListener("beforeprint", function () {
+    plotting();
     printing = true;
     root.classList.add("printing");
-    document.querySelectorAll("details:not([open])").forEach(function (part) {
+    document.querySelectorAll("details:not([open]):not(figure *)").forEach(function (part) {
       part.open = true;
       part.dataset.shut = "yes";
     });
-    all();
+    every.forEach(show);
   });
   window.addEventListener("afterprint", function () {
     printing = false;
@@ -182,6 +219,6 @@
       part.open = false;
       delete part.dataset.shut;
     });
-    all();
+    again();
   });
 })();

@@ -41,9 +41,9 @@ def _frontier(found: Findings) -> list[Markup]:
     cited = CitedTable("recourse_frontier.csv", found.frontier)
     at = int((table["threshold"] - chosen).abs().to_numpy().argmin())
     lead = paragraph(
-        "A lower bar on the probability leaves fewer people without a way to approval, and decides "
-        "worse. At every bar: how often the rule is right on validation rows once people have "
-        "answered it, and the share of people that is certain to be approved or to have recourse. "
+        "A lower bar on the probability leaves fewer people without a way to approval, and may "
+        "decide worse. At every bar: how often the rule is right on validation rows once people "
+        "have answered it, and the share of people that is certain to be approved or to have recourse. "
         f"The promise asked for is {share(asked, 0)}; the bar chosen is ",
         cited.link(at, "threshold"),
         ", with an accuracy of ",
@@ -123,7 +123,8 @@ def _curves(found: Findings) -> list[Markup]:
         line = f"kedro run --pipeline=tradeoff --params tradeoff.datasets=[{found.dataset}]"
         return [absent("No trade-off curve has been drawn for this table.", line)]
     cited = CitedTable("../tradeoff/points.csv", points)
-    own = points.reset_index(drop=True)[lambda table: table["dataset"] == found.dataset]
+    rows = points.reset_index(drop=True)
+    own = rows[rows["dataset"] == found.dataset]
     lead = paragraph(
         "Each point is a rule trained with another strength of a regulariser for people's good, "
         "measured on test rows. The star is the strength chosen on validation rows."
