@@ -16,6 +16,7 @@ from countermove.reporting.page.markup import (
     html,
     joined,
     paragraph,
+    unbroken,
 )
 from countermove.reporting.page.plain import html_table
 from countermove.reporting.tables import promise_line
@@ -72,7 +73,7 @@ def _claim(cited: Cited, i: int) -> tuple[str, ...]:
     if claim["value"] is None:
         return what, f"not promised: {claim['reason']}", "", rows
     side = "most" if claim["direction"] == "upper" else "least"
-    bound = joined((f"at {side} ", cited.link(i, "value", by=number)))
+    bound = unbroken(f"at {side} ", cited.link(i, "value", by=number))
     return what, bound, cited.link(i, "level", by=lambda value: share(value, 0)), rows
 
 

@@ -182,6 +182,7 @@
   const map = document.querySelector("figure.move-map");
   if (map) figures.set(map, moveMap(map));
 
+  const idle = window.requestIdleCallback || ((work) => setTimeout(work, 50));
   // Words, numbers and tables come first: the plotting script is long, and runs once they are there.
   function plotting() {
     if (ready) return;
@@ -190,7 +191,19 @@
     document.head.append(script);
     ready = true;
     again();
-    root.dataset.drawn = "yes";
+    root.dataset.drawn = "near";
+    idle(rest);
+  }
+  // The figures further down follow one by one while the reader does nothing.
+  function rest() {
+    const next = every.find((figure) => !seen.has(figure));
+    if (next) {
+      near.unobserve(next);
+      show(next);
+      idle(rest);
+    } else {
+      root.dataset.drawn = "all";
+    }
   }
   window.addEventListener("load", () => setTimeout(plotting, 0));
 

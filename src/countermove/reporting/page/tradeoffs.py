@@ -43,8 +43,8 @@ def _frontier(found: Findings) -> list[Markup]:
     lead = paragraph(
         "A lower bar on the probability leaves fewer people without a way to approval, and may "
         "decide worse. At every bar: how often the rule is right on validation rows once people "
-        "have answered it, and the share of people that is certain to be approved or to have recourse. "
-        f"The promise asked for is {share(asked, 0)}; the bar chosen is ",
+        "have answered it, and the share of people that is sure to be approved or to have "
+        f"recourse. The promise asked for is {share(asked, 0)}; the bar chosen is ",
         cited.link(at, "threshold"),
         ", with an accuracy of ",
         cited.link(at, "accuracy", by=share),
