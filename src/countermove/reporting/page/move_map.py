@@ -83,9 +83,10 @@ def _axes(cited: Cited) -> Markup:
     )
     return paragraph(
         AXES[cited.value("projection")][0],
-        " Drawn are ",
+        " Drawn are all " if rows["shown"] == rows["test"] else " Drawn are ",
         cited.link("rows", "shown"),
-        f" people chosen by lot. {measured}, people answering by ",
+        " test people" if rows["shown"] == rows["test"] else " people chosen by lot",
+        f". {measured}, people answering by ",
         cited.linked(called(cited.value("response")), "response"),
         ". A move pays if it costs less than 2: approval is worth +1, refusal −1.",
         kind="note",
