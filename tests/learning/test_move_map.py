@@ -128,6 +128,17 @@ def test_other_scores_are_their_own_axes():
     assert found.place(X) == pytest.approx(np.stack(scores, axis=1))
 
 
+def test_a_score_at_another_bar_is_no_second_axis():
+    network = MLPScore(3, (4,))
+    raised = network.at_threshold(0.7)
+    X = people()[1]
+    found = projection(raised, network, X)
+    assert found.kind == "shifted"
+    slope, across, bar = found.boundaries["blind"]
+    assert (slope, across, bar) == pytest.approx((1.0, 0.0, np.log(0.7 / 0.3)))
+    assert np.ptp(found.place(X)[:, 1]) > 1.0
+
+
 def test_slow_answers_are_measured_on_the_people_drawn_alone():
     table, *_ = people(90)
     network = MLPScore(3, (4,))

@@ -46,8 +46,8 @@ class Projection:
     Attributes
     ----------
     kind
-        ``linear`` for two linear scores, ``parallel`` where their weights are, ``scores`` for
-        any others.
+        ``linear`` for two linear scores, ``parallel`` where their weights are; ``scores`` for
+        any others, ``shifted`` where one is the other at another bar.
     place
         From people, shape (n, d), to coordinates, shape (n, 2).
     boundaries
@@ -128,14 +128,11 @@ def projection(strategic: Score, blind: Score, X: Floats) -> Projection:
     the distance to the strategic boundary and what the blind rule reads besides: both scores are
     affine in :math:`(u, v)`. Where the rules are parallel, :math:`e` is the direction across
     :math:`w_s` in which people differ most. For other scores the axes are the scores
-    themselves, and the boundaries their zero lines.
+    themselves, and the boundaries their zero lines; where one score is the other at another
+    bar, the second axis is again where people differ most.
     """
     if not (strategic.kind == blind.kind == "linear"):
-
-        def both(rows: Floats) -> Floats:
-            return np.stack([_scores(strategic, rows), _scores(blind, rows)], axis=1)
-
-        return Projection("scores", both, {"strategic": (1.0, 0.0, 0.0), "blind": (0.0, 1.0, 0.0)})
+        return _by_scores(strategic, blind, X)
     (ws, bs), (wb, bb) = _linear(strategic), _linear(blind)
     length = float(np.linalg.norm(ws)) or 1.0
     forward = ws / length
@@ -150,6 +147,23 @@ def projection(strategic: Score, blind: Score, X: Floats) -> Projection:
     line = (along, 0.0 if parallel else float(wb @ across), bb - along * bs / length)
     lines = {"strategic": (1.0, 0.0, 0.0), "blind": line}
     return Projection("parallel" if parallel else "linear", place, lines)
+
+
+def _by_scores(strategic: Score, blind: Score, X: Floats) -> Projection:
+    """Return the scores as axes, or one of them where the other says nothing besides."""
+    first, second = _scores(strategic, X), _scores(blind, X)
+    slope, bar = np.polyfit(first, second, 1) if np.ptp(first) > 0.0 else (0.0, 0.0)
+    apart = np.abs(slope * first + bar - second).max()
+    if slope > 0.0 and apart <= PARALLEL * np.ptp(second):
+        across = _largest_spread(np.zeros(X.shape[1]), X)
+        lines = {"strategic": (1.0, 0.0, 0.0), "blind": (float(slope), 0.0, float(bar))}
+        return Projection(
+            "shifted", lambda rows: np.stack([_scores(strategic, rows), rows @ across], 1), lines
+        )
+    lines = {"strategic": (1.0, 0.0, 0.0), "blind": (0.0, 1.0, 0.0)}
+    return Projection(
+        "scores", lambda rows: np.stack([_scores(s, rows) for s in (strategic, blind)], 1), lines
+    )
 
 
 def _largest_spread(forward: Floats, X: Floats) -> Floats:

@@ -97,7 +97,7 @@ def test_the_frame_holds_everybody_and_the_bar():
     assert frame(behind, "x")[1] > 0.0
 
 
-@pytest.mark.parametrize("kind", ["linear", "parallel", "scores"])
+@pytest.mark.parametrize("kind", ["linear", "parallel", "scores", "shifted"])
 def test_the_axes_are_said_in_words(bare, kind):
     body = move_map_section(replace(bare, move_map=MAP | {"projection": kind})).body
     assert "the wrong side" in text_of(body)

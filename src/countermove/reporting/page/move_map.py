@@ -43,6 +43,12 @@ AXES = {
         "its score, whatever the shape of the rule, so nobody is drawn on the wrong side.",
         ("strategic score, approved right of 0", "blind score, approved above 0"),
     ),
+    "shifted": (
+        "Across: the strategic score. The blind rule is the same score with another bar, so the "
+        "other direction cannot change a decision: upwards is the one in which people differ most. "
+        "Nobody is drawn on the wrong side of a boundary.",
+        ("strategic score, approved right of 0", "where people differ most"),
+    ),
 }
 """What the axes are: in words, and on the axes."""
 COLUMNS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
@@ -88,7 +94,7 @@ def _axes(cited: Cited) -> Markup:
         " test people" if rows["shown"] == rows["test"] else " people chosen by lot",
         f". {measured}, people answering by ",
         cited.linked(called(cited.value("response")), "response"),
-        ". A move pays if it costs less than 2: approval is worth +1, refusal −1.",
+        ". Approval is worth +1 and refusal −1, so no move that costs more than 2 pays.",
         kind="note",
     )
 
@@ -174,7 +180,7 @@ def _drawing(cited: Cited) -> Markup:
     caption = (
         "Dots and crosses are people who stay; arrows are people who move. Solid line: strategic "
         "boundary. Dashed line: blind boundary. Units are standard deviations of the columns."
-        if facts["projection"] != "scores"
+        if facts["projection"] in ("linear", "parallel")
         else "Dots and crosses are people who stay; arrows are people who move. Solid line: "
         "strategic boundary. Dashed line: blind boundary."
     )
