@@ -20,7 +20,7 @@ def test_headings_have_a_scope():
 
 def test_a_captioned_table_is_a_region_the_keyboard_reaches():
     table = html_table(["a"], [["r"]], 'Who "pays"')
-    assert "<caption>Who &quot;pays&quot;</caption>" in table
+    assert "<caption><span>Who &quot;pays&quot;</span></caption>" in table
     assert 'role="region" tabindex="0" aria-label="Who &quot;pays&quot;"' in table
     assert "tabindex" not in html_table(["a"], [["r"]])
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 else:  # Kedro resolves annotations at start-up, and plotly is slow to import.
     Figure = Any
 
+Facts = dict[str, Any]
+
 
 def draw_accuracy(metrics: dict[str, Any]) -> Figure:
     """Draw accuracy under each kind of people."""
@@ -35,8 +37,17 @@ def describe_table(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:
     return table_sheet(typed, schema)
 
 
-def write_page(**found: Any) -> str:
+def write_page(
+    metrics: Facts, certificates: list[Facts], calibration: Facts, frontier: pd.DataFrame,
+    audit: Facts, advice: pd.DataFrame, transfer: Facts | None, move_map: Facts | None,
+    history: Facts | None, sheet: Facts, tradeoff: pd.DataFrame | None,
+    lookahead: Facts | None, collective: Facts | None, population: Facts | None,
+) -> str:  # fmt: skip
     """Write the report of what the run left; a stage that left nothing is None."""
     from countermove.reporting.page import Findings, report_page
 
-    return report_page(Findings(**found))
+    found = Findings(
+        metrics, certificates, calibration, frontier, audit, advice, transfer, move_map,
+        history, sheet, tradeoff, lookahead, collective, population,
+    )  # fmt: skip
+    return report_page(found)

@@ -6,23 +6,23 @@ from kedro.pipeline import Node, Pipeline
 
 from countermove.pipelines.reporting import nodes
 
-FOUND = {
-    "metrics": "metrics",
-    "certificates": "certificates",
-    "calibration": "recourse_calibration",
-    "frontier": "recourse_frontier",
-    "audit": "recourse_audit",
-    "advice": "advice",
-    "transfer": "transfer_report",
-    "move_map": "move_map",
-    "history": "training_history",
-    "sheet": "table_sheet",
-    "tradeoff": "tradeoff_beside",
-    "lookahead": "lookahead_beside",
-    "collective": "collective_beside",
-    "population": "population_beside",
-}
-"""What the page tells of, by the name it has there."""
+FOUND = [
+    "metrics",
+    "certificates",
+    "recourse_calibration",
+    "recourse_frontier",
+    "recourse_audit",
+    "advice",
+    "transfer_report",
+    "move_map",
+    "training_history",
+    "table_sheet",
+    "tradeoff_beside",
+    "lookahead_beside",
+    "collective_beside",
+    "population_beside",
+]
+"""What the page tells of, in the order of its findings."""
 
 
 def create_pipeline(**_: object) -> Pipeline:

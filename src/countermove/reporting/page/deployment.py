@@ -159,7 +159,7 @@ def _figure(cited: Cited, report: Mapping[str, Any], model: str) -> Markup:
         f"transfer-{model}",
         title,
         f"{title} The dotted line is the error before.",
-        {"data": data, "layout": layout},
+        {"data": data, "layout": layout, "narrow": {"xaxis": {"nticks": 3}}},
         _intervals_table(cited, report, model),
         140 + 46 * len(names),
     )

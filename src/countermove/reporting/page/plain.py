@@ -42,7 +42,7 @@ def html_table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str 
         + "</tr>"
         for row in rows
     )
-    said = f"<caption>{escape(caption)}</caption>" if caption else ""
+    said = f"<caption><span>{escape(caption)}</span></caption>" if caption else ""
     table = f"<table>{said}<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
     if not caption:
         return Markup(table)
