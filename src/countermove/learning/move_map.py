@@ -59,6 +59,15 @@ class Projection:
     boundaries: Mapping[str, tuple[float, float, float]]
 
 
+@dataclass(frozen=True)
+class Crowd:
+    """People who answer: features (n, d), labels ±1 (n,), and the positions of those drawn."""
+
+    X: Floats
+    y: Floats
+    seen: NDArray[np.intp]
+
+
 def move_map(
     blind: PublishedModel,
     strategic: PublishedModel,
@@ -73,10 +82,8 @@ def move_map(
     ----------
     blind, strategic
         The rules, each with its threshold folded in.
-    test
-        Standardised test rows.
-    schema
-        What the columns mean.
+    test, schema
+        Standardised test rows, and what their columns mean.
     response
         How people answer; of a robust one, its first member.
     seed
@@ -85,9 +92,8 @@ def move_map(
     Returns
     -------
     dict
-        JSON-ready. Shares, costs and accuracies are those of all test rows (of the people
-        drawn alone where an answer takes long, see ``rows.measured``); at scale 1 the
-        accuracies are therefore those of ``metrics.json``.
+        JSON-ready. Its numbers are of all test rows, at scale 1 those of ``metrics.json``; of
+        the people drawn alone where an answer takes long (``rows.measured`` says of how many).
     """
     answer = members_of(response)[0]
     rules = {"strategic": strategic.score, "blind": blind.score}
@@ -95,9 +101,8 @@ def move_map(
     slow = answer.costly or any(score.slope() is None for score in rules.values())
     shown = _drawn(len(people.y), SHOWN_COSTLY if slow else SHOWN, seed)
     measured = shown if slow else np.arange(len(people.y))
-    X, y = people.X[measured], people.y[measured]
-    seen = np.flatnonzero(np.isin(measured, shown))
-    drawing = projection(strategic.score, blind.score, people.X)
+    crowd = Crowd(people.X[measured], people.y[measured], np.flatnonzero(np.isin(measured, shown)))
+    drawing, answers = projection(strategic.score, blind.score, people.X), answer.of_rows(measured)
     return {
         "dataset": schema.name,
         "response": answer.name,
@@ -108,10 +113,7 @@ def move_map(
         "people": {"row_id": people.ids[shown].tolist(), "label": people.y[shown].tolist()}
         | _coordinates(drawing, people.X[shown]),
         "rules": {
-            name: [
-                _answered(score, X, y, answer.of_rows(measured), scale, seen, drawing)
-                for scale in SCALES
-            ]
+            name: [_answered(score, crowd, answers, scale, drawing) for scale in SCALES]
             for name, score in rules.items()
         },
     }
@@ -175,27 +177,21 @@ def _largest_spread(forward: Floats, X: Floats) -> Floats:
 
 
 def _answered(
-    score: Score,
-    X: Floats,
-    y: Floats,
-    response: Response,
-    scale: float,
-    seen: NDArray[np.intp],
-    drawing: Projection,
+    score: Score, crowd: Crowd, response: Response, scale: float, drawing: Projection
 ) -> dict[str, Any]:
     """Return what people do when moves cost ``scale`` times as much, and who is drawn where."""
     dearer = response.with_cost(times(response.cost, scale))
-    found = dearer.respond(score, X, on_failure="mask")
+    found = dearer.respond(score, crowd.X, on_failure="mask")
     moved = np.asarray(found.moved, dtype=bool)
-    approved = dearer.decisions_after(score, X)
-    movers = np.flatnonzero(moved[seen])
-    ends = _coordinates(drawing, np.asarray(found.x_new)[seen][movers])
+    approved = dearer.decisions_after(score, crowd.X)
+    movers = np.flatnonzero(moved[crowd.seen])
+    ends = _coordinates(drawing, np.asarray(found.x_new)[crowd.seen][movers])
     return {
         "scale": scale,
         "share_moved": float(moved.mean()),
         "mean_cost": float(np.asarray(found.cost)[moved].mean()) if moved.any() else None,
         "approved": float(approved.mean()),
-        "accuracy": float(np.mean(approved == (y > 0))),
+        "accuracy": float(np.mean(approved == (crowd.y > 0))),
         "who": movers.tolist(),
     } | ends
 

@@ -96,8 +96,19 @@ def _frontier_figure(
             | {"line": line}
         ],
     }
-    step = max(1, -(-len(table) // LISTED))
-    listed = sorted({*range(0, len(table), step), at})
+    return chart(
+        "frontier",
+        "Promise and accuracy over the bar. Dotted: the promise asked for. Stars: the bar chosen.",
+        "Accuracy, and the share surely approved or with recourse, at every bar.",
+        {"data": data, "layout": layout},
+        _frontier_table(cited, at),
+    )
+
+
+def _frontier_table(cited: CitedTable, at: int) -> Markup:
+    """Return some rows of the frontier, the chosen one always among them."""
+    step = max(1, -(-len(cited.table) // LISTED))
+    listed = sorted({*range(0, len(cited.table), step), at})
     rows = [
         (
             joined((cited.link(i, "threshold"), " (chosen)" if i == at else "")),
@@ -108,13 +119,7 @@ def _frontier_figure(
         for i in listed
     ]
     head = ("bar", "judged right", "without a way, at most", "approved")
-    return chart(
-        "frontier",
-        "Promise and accuracy over the bar. Dotted: the promise asked for. Stars: the bar chosen.",
-        "Accuracy, and the share surely approved or with recourse, at every bar.",
-        {"data": data, "layout": layout},
-        html_table(head, rows, "Promise and accuracy at some bars"),
-    )
+    return html_table(head, rows, "Promise and accuracy at some bars")
 
 
 def _curves(found: Findings) -> list[Markup]:
