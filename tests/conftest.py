@@ -66,3 +66,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     outcome = project.run("--pipeline=serm", "--env=test")
     assert outcome.returncode == 0, outcome.stderr
     return project
+
+
+@pytest.fixture(scope="session")
+def on_credit(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy in which the whole chain ran on the embedded credit table: for slow tests."""
+    project = copy_project(tmp_path_factory.mktemp("on_credit"))
+    outcome = project.run("--pipeline=serm")
+    assert outcome.returncode == 0, outcome.stderr
+    return project

@@ -71,6 +71,17 @@ def test_transfer_report_agrees_with_the_metrics(finished):
     assert "What deployment will do to the error" in page
 
 
+def test_history_ends_at_the_model_that_was_kept(finished):
+    history = json.loads((reporting(finished) / "training_history.json").read_text())
+    for stage in ("blind", "strategic"):
+        folder = finished.path / "data" / "06_models" / "tiny" / stage
+        (file,) = folder.glob(f"*/{stage}/model.json")
+        about = json.loads(file.read_text())["about"]
+        kept = history[stage]["records"][history[stage]["best_epoch"]]
+        assert kept["epoch"] == about["best_epoch"]
+        assert kept["validation_accuracy"] == about["validation_accuracy"]
+
+
 def test_promise_and_its_price_are_reported(finished):
     folder = finished.path / "data" / "07_model_output" / "tiny"
     facts = json.loads((folder / "recourse_calibration.json").read_text())

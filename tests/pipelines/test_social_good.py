@@ -24,7 +24,7 @@ def test_every_model_and_group_is_measured(finished):
     assert sum(entry["blind"]["people"] for entry in groups.values()) == whole["people"]
     assert sum(entry["blind"]["cut_off"] for entry in groups.values()) == whole["cut_off"]
     page = (finished.path / "data" / "08_reporting" / "tiny" / "report.html").read_text()
-    assert "Who carries the burden" in page
+    assert "Who moves and who pays" in page
     assert all(f"group = {value}" in page for value in groups)
 
 

@@ -1,11 +1,12 @@
 """The interval plot and its section say what the report holds."""
 
 import copy
+import re
 
 import pytest
 
+from countermove.reporting.page.deployment import QUANTITIES, transfer_body
 from countermove.reporting.transfer import line_names, transfer_figure, worst_bounds
-from countermove.reporting.transfer_page import QUANTITIES, transfer_section
 
 
 def interval(value):
@@ -76,6 +77,11 @@ def test_figure_draws_every_interval():
     assert worst_bounds(REPORT, "blind", "kept") == (0.17, 0.34)
 
 
+def test_without_a_report_the_figure_says_how_to_make_it():
+    (words,) = transfer_figure(None).layout.annotations
+    assert "kedro run --pipeline=evaluation" in words.text
+
+
 def test_one_reading_of_labels_stands_on_its_line():
     alone = copy.deepcopy(REPORT)
     alone["terms"]["labels"] = ["kept"]
@@ -83,12 +89,12 @@ def test_one_reading_of_labels_stands_on_its_line():
 
 
 def test_section_shows_numbers_and_reasons_and_escapes():
-    page = transfer_section(REPORT, transfer_figure(REPORT))
+    page = transfer_body(REPORT)
+    words = re.sub("<[^>]*>", "", page)
     for shown in ("0.300 (0.280 to 0.320)", "no detectable difference", "0.340", "0.700", "1,200"):
-        assert shown in page
-    assert "says nothing" in page
+        assert shown in words
+    assert "says nothing" in words
     assert "people &lt;left&gt;" in page
-    assert "cdn.plot.ly" not in page
 
 
 def test_several_assumed_responses_are_named():
@@ -96,7 +102,7 @@ def test_several_assumed_responses_are_named():
     for labels in ("kept", "follow"):
         best = several["models"]["blind"][labels]["best_threshold"]
         best["smooth_0.5"] = best["best"]
-    page = transfer_section(several, transfer_figure(several))
+    page = transfer_body(several)
     assert "blind, smoothed step, temperature 0.5, moving changes no label" in page
 
 

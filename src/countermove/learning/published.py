@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,17 @@ from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.regularisers import Regulariser, described
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
+from countermove.training.history import History
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model ready to be stored, and how its training went."""
+
+    model: PublishedModel
+    history: History
 
 
 def train_published(
@@ -29,7 +39,7 @@ def train_published(
     training: Mapping[str, Any],
     seed: int,
     regulariser: Regulariser | None = None,
-) -> PublishedModel:
+) -> Trained:
     """Train a score on one split, stopped by another.
 
     Parameters
@@ -56,7 +66,8 @@ def train_published(
     classifier.fit(learn.X, learn.y, validation=(judge.X, judge.y), progress=True)
     rows = {"train": len(learn.y), "validation": len(judge.y)}
     span = learn.X.min(axis=0), learn.X.max(axis=0)
-    return published_model(classifier, schema, standardiser, training, rows, span)
+    model = published_model(classifier, schema, standardiser, training, rows, span)
+    return Trained(model, classifier.history_)
 
 
 def published_model(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from countermove.reporting.numbers import number
 from countermove.reporting.page import STYLE, html_table
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def collective_page(losses: Figure, centroids: Figure, facts: Mapping[str, Any])
     )
     ways = html_table(
         ("another way", "loss", "goal reached"),
-        [(w["who"], f"{w['loss']:.4f}", _yes(w["reached"])) for w in facts["alternatives"]],
+        [(w["who"], f"{w['loss']:.4f}", number(w["reached"])) for w in facts["alternatives"]],
     )
     worth = html_table(
         ("class", "worth of one person's help (loss)"),
@@ -225,8 +226,14 @@ def answer_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         ("loss of the goal, alone", f"{facts['individual_loss']:.4f}"),
         ("loss of the goal, together", f"{facts['collective_loss']:.4f}"),
-        ("least budget that reaches the goal, alone", _number(least["individual"])),
-        ("least budget that reaches the goal, together", _number(least["collective"])),
+        (
+            "least budget that reaches the goal, alone",
+            number(least["individual"], ".4g", "none found"),
+        ),
+        (
+            "least budget that reaches the goal, together",
+            number(least["collective"], ".4g", "none found"),
+        ),
         (
             "participation from which together is at least as good as alone",
             "never" if even is None else f"{even:.1%}",
@@ -242,13 +249,5 @@ def answer_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
             "the same, each class moving to or from the query only",
             f"{blind['loss_along_query']:.4f} (regret {blind['regret_along_query']:.4f})",
         ),
-        ("the platform's audit raises an alarm", _yes(facts["audit"]["alarm"])),
+        ("the platform's audit raises an alarm", number(facts["audit"]["alarm"])),
     ]
-
-
-def _number(value: float | None) -> str:
-    return "none found" if value is None else f"{value:.4g}"
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"

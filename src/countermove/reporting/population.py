@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting.page import STYLE, claim_row, html_table
+from countermove.reporting.page import STYLE, html_table
+from countermove.reporting.page.promise import claimed
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -36,7 +37,7 @@ def population_page(report: Mapping[str, Any], dataset: str) -> str:
         ],
     )
     promise = html_table(
-        ("claim", "bound", "holds with probability", "rows"), [claim_row(report["certificate"])]
+        ("claim", "bound", "holds with probability", "rows"), [_claim(report["certificate"])]
     )
     runs = html_table(
         ("what", "rows", "parts", "done before", "seconds", "workers", "slowest part, s"),
@@ -81,6 +82,14 @@ def times_figure(report: Mapping[str, Any]) -> Figure:
             figure.add_trace(bars, row=row, col=1)
         figure.update_yaxes(title="seconds", row=row, col=1)
     return figure.update_layout(barmode="stack", template="plotly_white", height=750)
+
+
+def _claim(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    what, rows = claimed(claim), f"{claim['n']:,}"
+    if claim["value"] is None:
+        return what, f"not promised: {claim['reason']}", "", rows
+    side = "most" if claim["direction"] == "upper" else "least"
+    return what, f"at {side} {claim['value']:.3f}", f"{claim['level']:.0%}", rows
 
 
 def _totals(words: str, run: Mapping[str, Any]) -> tuple[str, ...]:

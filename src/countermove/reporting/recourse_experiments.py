@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from countermove.reporting.numbers import number
 from countermove.reporting.page import STYLE, html_table
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _means(means: pd.DataFrame) -> str:
     for name, part in means.groupby("dataset", sort=False):
         head = ["", *(_cell(part.loc[i], varying) for i in part.index)]
         rows = [
-            [column.replace("_", " "), *(_number(value) for value in part[column])]
+            [column.replace("_", " "), *(number(value) for value in part[column])]
             for column in part.columns
             if column not in (*CELL, *HIDDEN) and part[column].notna().any()
         ]
@@ -141,10 +142,6 @@ def _cell(row: pd.Series, varying: list[str]) -> str:
 
 
 NAMES = {"recourse_weight": "λ = ", "largest_action": "δ max = "}
-
-
-def _number(value: float) -> str:
-    return "–" if value != value else f"{value:.3f}"
 
 
 def _examples(examples: pd.DataFrame) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from countermove.reporting.numbers import number
+
 SOCIAL = {
     "utility": "utility: decision (±1) minus what the move cost, on average",
     "burden": "burden: what a deserving person must pay for approval, on average",
@@ -23,8 +25,7 @@ def social_rows(metrics: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return one line per measure: its words, then its value for every rule."""
     by_model = metrics["social"]["by_model"]
     return [
-        (words, *(_number(by_model[rule][name]) for rule in RULES))
-        for name, words in SOCIAL.items()
+        (words, *(number(by_model[rule][name]) for rule in RULES)) for name, words in SOCIAL.items()
     ]
 
 
@@ -34,14 +35,8 @@ def group_rows(metrics: Mapping[str, Any], measure: str) -> list[tuple[str, ...]
         (
             f"{column} = {value}",
             f"{by_model['calibrated']['people']:,}",
-            *(_number(by_model[rule][measure]) for rule in RULES),
+            *(number(by_model[rule][measure]) for rule in RULES),
         )
         for column, values in metrics["social"]["by_group"].items()
         for value, by_model in values.items()
     ]
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"

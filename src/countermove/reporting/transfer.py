@@ -65,10 +65,12 @@ def lines(report: Mapping[str, Any], model: str, labels: str) -> Iterator[Line]:
     yield Line(shift, max(found["value"] for found in predicted.values()), low, high)
 
 
-def transfer_figure(report: Mapping[str, Any]) -> Figure:
-    """Draw every predicted error with its interval, one panel per rule."""
+def transfer_figure(report: Mapping[str, Any] | None) -> Figure:
+    """Draw every predicted error with its interval, one panel per rule; a sentence without any."""
     from plotly.subplots import make_subplots
 
+    if report is None:
+        return _nothing_yet()
     models, names = list(report["models"]), line_names(report)
     titles = [f"{model} rule" for model in models]
     figure = make_subplots(1, len(models), subplot_titles=titles, shared_yaxes=True)
@@ -77,7 +79,7 @@ def transfer_figure(report: Mapping[str, Any]) -> Figure:
     share = 1.0 - report["terms"]["failure_probability"]
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=names, zeroline=False)
     figure.update_xaxes(
-        title="share judged wrongly", range=[0.0, _right_end(report)], tickformat=".2f"
+        title="share judged wrongly", range=[0.0, right_end(report)], tickformat=".2f"
     )
     return figure.update_layout(
         template="plotly_white",
@@ -85,6 +87,15 @@ def transfer_figure(report: Mapping[str, Any]) -> Figure:
         legend={"orientation": "h", "y": -0.2},
         height=140 + 55 * len(names),
         margin={"l": 10, "r": 10},
+    )
+
+
+def _nothing_yet() -> Figure:
+    from plotly.graph_objects import Figure
+
+    words = "no transfer report yet: kedro run --pipeline=evaluation makes it"
+    return (
+        Figure().add_annotation(text=words, showarrow=False).update_layout(template="plotly_white")
     )
 
 
@@ -129,7 +140,7 @@ def _interval(name: str, symbol: str, colour: str, found: list[Line], legend: bo
     )
 
 
-def _right_end(report: Mapping[str, Any]) -> float:
+def right_end(report: Mapping[str, Any]) -> float:
     """Return a little more than the largest end drawn."""
     ends: list[float] = [facts["source"]["high"] for facts in report["models"].values()]
     for model in report["models"]:

@@ -31,6 +31,21 @@ def evaluate(
     return rule_metrics(blind, strategic, uncalibrated, typed, rows, schema, response)
 
 
+def draw_moves(
+    blind: PublishedModel,
+    strategic: PublishedModel,
+    rows: pd.DataFrame,
+    schema: Schema,
+    serm: SermParameters,
+    seed: int,
+) -> dict[str, Any]:
+    """Let people answer both rules for cheaper and dearer moves, and place some on a map."""
+    from countermove.learning.move_map import move_map
+
+    response = serm.build(schema, strategic.standardiser)
+    return move_map(blind, strategic, rows, schema, response, seed)
+
+
 def report_transfer(
     blind: PublishedModel,
     strategic: PublishedModel,

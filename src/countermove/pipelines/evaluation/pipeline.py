@@ -26,6 +26,19 @@ def create_pipeline(**_: object) -> Pipeline:
                 name="evaluate",
             ),
             Node(
+                nodes.draw_moves,
+                [
+                    "blind_model",
+                    "recourse_model",
+                    "test_rows",
+                    "schema",
+                    "params:serm",
+                    "params:seed",
+                ],
+                "move_map",
+                name="draw_moves",
+            ),
+            Node(
                 nodes.report_transfer,
                 [
                     "blind_model",

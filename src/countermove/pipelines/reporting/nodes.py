@@ -1,13 +1,19 @@
-"""Two figures, one page."""
+"""Two figures, a data sheet, one page."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from countermove.data.schema import Schema
+
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 else:  # Kedro resolves annotations at start-up, and plotly is slow to import.
     Figure = Any
+
+Facts = dict[str, Any]
 
 
 def draw_accuracy(metrics: dict[str, Any]) -> Figure:
@@ -17,22 +23,31 @@ def draw_accuracy(metrics: dict[str, Any]) -> Figure:
     return accuracy_figure(metrics)
 
 
-def draw_transfer(report: dict[str, Any]) -> Figure:
+def draw_transfer(report: dict[str, Any] | None) -> Figure:
     """Draw the error before and after deployment."""
     from countermove.reporting.transfer import transfer_figure
 
     return transfer_figure(report)
 
 
-def write_page(
-    metrics: dict[str, Any],
-    certificates: list[dict[str, Any]],
-    figure: Figure,
-    transfer: dict[str, Any],
-    intervals: Figure,
-) -> str:
-    """Write the report page."""
-    from countermove.reporting.page import report_page
-    from countermove.reporting.transfer_page import transfer_section
+def describe_table(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:
+    """Say who is in the table, what its columns hold and who may change what."""
+    from countermove.data.sheet import table_sheet
 
-    return report_page(metrics, certificates, figure, [transfer_section(transfer, intervals)])
+    return table_sheet(typed, schema)
+
+
+def write_page(
+    metrics: Facts, certificates: list[Facts], calibration: Facts, frontier: pd.DataFrame,
+    audit: Facts, advice: pd.DataFrame, transfer: Facts | None, move_map: Facts | None,
+    history: Facts | None, sheet: Facts, tradeoff: pd.DataFrame | None,
+    lookahead: Facts | None, collective: Facts | None, population: Facts | None,
+) -> str:  # fmt: skip
+    """Write the report of what the run left; a stage that left nothing is None."""
+    from countermove.reporting.page import Findings, report_page
+
+    found = Findings(
+        metrics, certificates, calibration, frontier, audit, advice, transfer, move_map,
+        history, sheet, tradeoff, lookahead, collective, population,
+    )  # fmt: skip
+    return report_page(found)

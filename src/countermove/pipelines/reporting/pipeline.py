@@ -6,6 +6,24 @@ from kedro.pipeline import Node, Pipeline
 
 from countermove.pipelines.reporting import nodes
 
+FOUND = [
+    "metrics",
+    "certificates",
+    "recourse_calibration",
+    "recourse_frontier",
+    "recourse_audit",
+    "advice",
+    "transfer_report",
+    "move_map",
+    "training_history",
+    "table_sheet",
+    "tradeoff_beside",
+    "lookahead_beside",
+    "collective_beside",
+    "population_beside",
+]
+"""What the page tells of, in the order of its findings."""
+
 
 def create_pipeline(**_: object) -> Pipeline:
     """Return the reporting pipeline."""
@@ -13,18 +31,8 @@ def create_pipeline(**_: object) -> Pipeline:
         [
             Node(nodes.draw_accuracy, "metrics", "accuracy_figure", name="draw_accuracy"),
             Node(nodes.draw_transfer, "transfer_report", "transfer_figure", name="draw_transfer"),
-            Node(
-                nodes.write_page,
-                [
-                    "metrics",
-                    "certificates",
-                    "accuracy_figure",
-                    "transfer_report",
-                    "transfer_figure",
-                ],
-                "report",
-                name="write_page",
-            ),
+            Node(nodes.describe_table, ["typed", "schema"], "table_sheet", name="describe_table"),
+            Node(nodes.write_page, FOUND, "report", name="write_page"),
         ],
         namespace="reporting",
         prefix_datasets_with_namespace=False,

@@ -23,14 +23,16 @@ def train_blind(
     standardiser: dict[str, Any],
     serm: SermParameters,
     seed: int,
-) -> PublishedModel:
+) -> tuple[PublishedModel, dict[str, Any]]:
     """Train as if nobody moved."""
     from countermove.learning.published import train_published
     from countermove.response import NoResponse
 
     score = serm.build_score(schema, Standardiser.from_json(standardiser), seed)
     training = serm.training.model_dump() | {"score": score}
-    return train_published(train, validation, schema, standardiser, NoResponse(), training, seed)
+    people = NoResponse()
+    done = train_published(train, validation, schema, standardiser, people, training, seed)
+    return done.model, done.history.to_json()
 
 
 def train_strategic(
@@ -40,11 +42,17 @@ def train_strategic(
     standardiser: dict[str, Any],
     serm: SermParameters,
     seed: int,
-) -> PublishedModel:
+) -> tuple[PublishedModel, dict[str, Any]]:
     """Train on where people will stand once they have answered the rule."""
     from countermove.learning.published import train_published
 
     unit = Standardiser.from_json(standardiser)
     response, aim = serm.build(schema, unit), serm.regulariser.build()
     training = serm.training.model_dump() | {"score": serm.build_score(schema, unit, seed)}
-    return train_published(train, validation, schema, standardiser, response, training, seed, aim)
+    done = train_published(train, validation, schema, standardiser, response, training, seed, aim)
+    return done.model, done.history.to_json()
+
+
+def keep_history(blind: dict[str, Any], strategic: dict[str, Any]) -> dict[str, Any]:
+    """Put both histories, epoch by epoch, into one document."""
+    return {"blind": blind, "strategic": strategic}

@@ -19,8 +19,19 @@ def create_pipeline(**_: object) -> Pipeline:
     ]
     return Pipeline(
         [
-            Node(nodes.train_blind, inputs, "blind_model", name="train_blind"),
-            Node(nodes.train_strategic, inputs, "strategic_model", name="train_strategic"),
+            Node(nodes.train_blind, inputs, ["blind_model", "blind_history"], name="train_blind"),
+            Node(
+                nodes.train_strategic,
+                inputs,
+                ["strategic_model", "strategic_history"],
+                name="train_strategic",
+            ),
+            Node(
+                nodes.keep_history,
+                ["blind_history", "strategic_history"],
+                "training_history",
+                name="keep_history",
+            ),
         ],
         namespace="training",
         prefix_datasets_with_namespace=False,

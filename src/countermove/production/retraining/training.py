@@ -105,7 +105,7 @@ def train_challenger(
     fresh = LinearScore(len(schema.feature_names)) if start is None else start
     if champion is not None and _shape(fresh) == _shape(champion):
         start = champion
-    return train_published(
+    trained = train_published(
         rows["train"],
         rows["validation"],
         schema,
@@ -115,6 +115,7 @@ def train_challenger(
         seed,
         regulariser,
     )
+    return trained.model
 
 
 def _shape(score: Score) -> tuple[str, dict[str, Any]]:

@@ -1,0 +1,101 @@
+"""The page of a bare run: every section, every missing stage, nothing that could run."""
+
+import copy
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from countermove.reporting.page import report_page
+from countermove.reporting.page.report import SECTIONS
+
+MISSING = {
+    "moves": "--pipeline=evaluation",
+    "people": "--pipeline=recourse",
+    "tradeoffs": "--pipeline=tradeoff",
+    "promise": "--pipeline=recourse",
+    "advice": "--pipeline=recourse",
+    "deployment": "--pipeline=evaluation",
+    "beyond": "--pipeline=lookahead",
+    "history": "--pipeline=training",
+    "facts": "--pipeline=reporting",
+}
+
+
+def text_of(html):
+    return re.sub(r"<[^>]*>", "", html)
+
+
+def test_headline_says_who_is_right_more_often(bare):
+    said = text_of(SECTIONS[0](bare).body)
+    assert "right for 88.0\u202f% of them, 38.0 points more often than the blind rule" in said
+    assert "Loses 40.0 points" in said
+    assert "Gains 18.0 points" in said
+    assert "1,234 test rows" in said
+
+
+@pytest.mark.parametrize(
+    ("blind", "words"), [(0.95, "7.0 points less often than"), (0.88, "as often as")]
+)
+def test_headline_admits_defeat(bare, blind, words):
+    metrics = copy.deepcopy(bare.metrics)
+    metrics["accuracy"]["after_response"]["blind"] = blind
+    assert words in text_of(SECTIONS[0](replace(bare, metrics=metrics)).body)
+
+
+def test_every_missing_stage_leaves_a_sentence_with_its_command(bare):
+    found = {section.anchor: section for section in (make(bare) for make in SECTIONS)}
+    for anchor, command in MISSING.items():
+        body = found[anchor].body
+        assert 'class="absent"' in body, anchor
+        assert command in text_of(body), anchor
+    assert text_of(found["beyond"].body).count("Make it with") == 3
+
+
+def test_the_commands_named_are_pipelines_that_exist(bare):
+    from countermove.pipeline_registry import register_pipelines
+
+    named = set(re.findall(r"--pipeline=(\w+)", text_of(report_page(bare).split("</main>")[0])))
+    assert named
+    assert named <= set(register_pipelines())
+
+
+def test_page_has_landmarks_headings_in_order_and_contents(bare):
+    page = report_page(bare)
+    head, body = page.split("</main>")[0], page.split("</main>")[1]
+    for landmark in (
+        "<header>",
+        "<nav aria-label=",
+        '<main id="main"',
+        'class="skip" href="#main"',
+    ):
+        assert landmark in head
+    assert "<footer>" in body
+    levels = [int(level) for level in re.findall(r"<h([1-6])", head)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for anchor in re.findall(r'<li><a href="#([\w-]+)">', head):
+        assert f'<section id="{anchor}"' in head
+    names = re.findall(r' id="([^"]+)"', head)
+    assert len(names) == len(set(names))
+
+
+def test_page_carries_its_script_once_and_asks_nothing_of_the_network(bare):
+    page = report_page(bare)
+    assert page.count("plotly.js v") == 1
+    assert len(page.encode()) < 8_000_000
+    assert "default-src &#x27;none&#x27;" in page
+    assert not re.search(r"<(script|img|link|iframe)[^>]+(src|href)=", page.split("<footer>")[0])
+
+
+def test_names_from_the_data_are_escaped(bare):
+    metrics = copy.deepcopy(bare.metrics) | {"dataset": "<script>alert(1)</script>"}
+    page = report_page(replace(bare, metrics=metrics)).split("<footer>")[0]
+    assert "<script>alert" not in page
+    assert "<b>m" not in page
+
+
+def test_a_page_is_the_same_each_time(bare):
+    assert report_page(bare) == report_page(bare)

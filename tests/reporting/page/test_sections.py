@@ -1,0 +1,240 @@
+"""Each section says what its document holds, and draws it."""
+
+import json
+import re
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from countermove.reporting.page.beyond import beyond_section
+from countermove.reporting.page.facts import facts_section
+from countermove.reporting.page.history import history_section
+from countermove.reporting.page.move_map import frame, move_map_section
+from countermove.reporting.page.people import people_section
+from countermove.reporting.page.promise import promise_section
+from countermove.reporting.page.tradeoffs import tradeoffs_section
+
+
+def text_of(html):
+    return re.sub(r"<[^>]*>", "", html)
+
+
+def figures(body):
+    found = re.findall(r'class="plot-data">(.*?)</script>', body)
+    return [json.loads(spec) for spec in found]
+
+
+def record(epoch, accuracy):
+    return {
+        "epoch": epoch,
+        "train_loss": 1.0 / (1 + epoch),
+        "validation_loss": 2.0 / (1 + epoch),
+        "validation_accuracy": accuracy,
+        "seconds": 0.1,
+    }
+
+
+HISTORY = {
+    rule: {"records": [record(i, 0.5 + 0.1 * i) for i in range(n)], "best_epoch": n - 1}
+    | {"stopped_early": n == 3}
+    for rule, n in (("blind", 3), ("strategic", 4))
+}
+
+
+def test_history_tells_which_epoch_was_kept_and_draws_every_one(bare):
+    body = history_section(replace(bare, history=HISTORY)).body
+    assert "Blind rule: epoch 2 of 2 kept, right for 70.0\u202f%" in text_of(body)
+    assert "Strategic rule: epoch 3 of 3 kept" in text_of(body)
+    accuracy, loss = figures(body)
+    assert [len(line["x"]) for line in accuracy["data"][:2]] == [3, 4]
+    assert len(loss["data"]) == 4
+    assert 'href="training_history.json#/strategic/records/3/validation_accuracy"' in body
+
+
+def entry(scale, accuracy):
+    moved = {"who": [1], "x": [0.0], "y": [0.4]} if scale == 1.0 else {"who": [], "x": [], "y": []}
+    cost = 0.5 if moved["who"] else None
+    told = {"scale": scale, "share_moved": 0.5 if cost else 0.0, "mean_cost": cost}
+    return told | {"approved": 0.9, "accuracy": accuracy} | moved
+
+
+MAP = {
+    "dataset": "tiny",
+    "response": "best",
+    "cost": {"kind": "quadratic"},
+    "rows": {"test": 2, "measured": 2, "shown": 2},
+    "projection": "linear",
+    "boundaries": {"strategic": [1.0, 0.0, 0.0], "blind": [0.3, 1.0, 0.2]},
+    "people": {"row_id": ["</script>", "b"], "label": [1.0, -1.0], "x": [1.0, -2.0], "y": [0, 1]},
+    "rules": {
+        "strategic": [entry(1.0, 0.8), entry(2.0, 0.7)],
+        "blind": [entry(1.0, 0.6), entry(2.0, 0.65)],
+    },
+}
+
+
+def test_the_map_has_a_native_slider_and_numbers_before_any_script_runs(bare):
+    body = move_map_section(replace(bare, move_map=MAP)).body
+    assert re.search(r'<input type="range" id="map-scale" min="0" max="1" step="1" value="0"', body)
+    assert '<label class="top" for="map-scale">' in body
+    assert 'role="status" aria-live="polite"' in body
+    assert "50.0\u202f% of people move, at a mean cost of 0.500" in text_of(body)
+    assert 'href="move_map.json#/rules/blind/1/accuracy"' in body
+
+
+def test_data_for_the_script_cannot_end_its_element(bare):
+    body = move_map_section(replace(bare, move_map=MAP)).body
+    held = re.search(r'class="map-data">(.*?)</script>', body).group(1)
+    assert json.loads(held)["people"]["row_id"][0] == "</script>"
+
+
+def test_the_frame_holds_everybody_and_the_bar():
+    low, high = frame(MAP, "x")
+    assert low < -2.0
+    assert high > 1.0
+    behind = MAP | {"people": MAP["people"] | {"x": [-3.0, -2.0]}}
+    assert frame(behind, "x")[1] > 0.0
+
+
+@pytest.mark.parametrize("kind", ["linear", "parallel", "scores", "shifted"])
+def test_the_axes_are_said_in_words(bare, kind):
+    body = move_map_section(replace(bare, move_map=MAP | {"projection": kind})).body
+    assert "the wrong side" in text_of(body)
+
+
+def test_a_map_of_some_people_says_whose_numbers_it_shows(bare):
+    few = MAP | {"rows": {"test": 50, "measured": 2, "shown": 2}}
+    body = text_of(move_map_section(replace(bare, move_map=few)).body)
+    assert "those of the 2 people drawn alone" in body
+
+
+def test_groups_are_drawn_with_every_measure_and_listed(bare):
+    body = people_section(bare).body
+    (spec,) = figures(body)
+    assert len(spec["data"]) == 6
+    assert spec["data"][0]["x"] == [0.4, 0.4]
+    assert 'href="metrics.json#/social/by_group/Sex/f/calibrated/burden"' in body
+    assert "&lt;b&gt;m" in body
+
+
+def test_a_table_without_groups_says_so(bare):
+    metrics = bare.metrics | {"social": bare.metrics["social"] | {"by_group": {}}}
+    body = people_section(replace(bare, metrics=metrics)).body
+    assert "No column of the table is marked sensitive" in body
+
+
+FRONTIER = pd.DataFrame(
+    {
+        "threshold": [0.1, 0.3, 0.5],
+        "miss_bound": [0.01, 0.02, 0.2],
+        "accuracy": [0.7, 0.75, 0.8],
+        "approved": [0.9, 0.8, 0.7],
+    }
+)
+CALIBRATION = {
+    "threshold": 0.3,
+    "led_by": "promise",
+    "terms": {"miss_rate": 0.05, "largest_loss": 0.02, "measure": "accuracy"},
+    "certificate": {"words": "at least 95 % <all>", "n": 100},
+}
+
+
+def test_the_frontier_marks_the_bar_chosen(bare):
+    found = replace(bare, frontier=FRONTIER, calibration=CALIBRATION)
+    body = tradeoffs_section(found).body
+    (spec,) = figures(body)
+    assert spec["data"][0]["y"] == [0.99, 0.98, 0.8]
+    assert spec["data"][-1]["x"] == [0.3, 0.3]
+    assert spec["data"][-1]["y"] == [0.98, 0.75]
+    assert "the bar chosen is 0.300, with an accuracy of 75.0\u202f%" in text_of(body)
+    assert 'href="recourse_frontier.csv#row=3"' in body
+
+
+def points(dataset):
+    rows = {"dataset": dataset, "split": 0, "response": "best", "training": "usual"}
+    measured = {"test_accuracy": 0.8, "test_burden": 0.3, "test_recourse_all": float("nan")}
+    return [rows | measured | {"strength": s, "chosen": s > 0} for s in (0.0, 0.1)]
+
+
+def test_curves_are_those_of_this_table_alone(bare):
+    table = pd.DataFrame(points("other") + points("tiny"))
+    body = tradeoffs_section(replace(bare, tradeoff=table)).body
+    burden, approved = figures(body)
+    assert burden["data"][0]["x"] == [0.8, 0.8]
+    assert approved["data"][0]["y"] == [None, None]
+    assert 'href="../tradeoff/points.csv#row=4"' in body
+    assert 'href="../tradeoff/points.csv#row=2"' not in body
+    others = tradeoffs_section(replace(bare, tradeoff=pd.DataFrame(points("other")))).body
+    assert "tradeoff.datasets=[tiny]" in text_of(others)
+
+
+def test_the_promise_is_told_in_words_and_every_claim_with_its_level(bare):
+    claim = bare.certificates[0]
+    withdrawn = claim | {"value": None, "reason": "too few <rows>"}
+    group = claim | {"name": "recourse_miss_rate[Sex=1]"}
+    found = replace(bare, calibration=CALIBRATION, certificates=[claim, withdrawn, group])
+    body = promise_section(found).body
+    assert "At least 95 % &lt;all&gt;." in body
+    assert "not promised: too few &lt;rows&gt;" in body
+    assert "(Sex=1)" in body
+    assert "at most 0.050" in text_of(body)
+    assert 'href="certificates.json#/2/level"' in body
+
+
+def test_what_claims_assume_is_listed_once(bare):
+    said = {"statement": "rows are draws", "supported": None, "evidence": ""}
+    claim = bare.certificates[0] | {"assumptions": [said]}
+    body = promise_section(replace(bare, certificates=[claim, claim])).body
+    assert body.count("rows are draws (not tested here)") == 1
+
+
+SHEET = {
+    "name": "tiny",
+    "description": "made up",
+    "source": "file",
+    "terms": None,
+    "rows": 4,
+    "favourable_share": 0.75,
+    "label": {"column": "good", "favourable": 1},
+    "sensitive": [],
+    "schema_digest": "b" * 64,
+    "columns": [
+        {"name": "income", "kind": "numeric", "change": "up", "unit": "EUR"}
+        | {"lowest": 1.0, "median": 2500.0, "highest": 9.0},
+        {"name": "school", "kind": "ordered", "change": "immutable", "unit": ""}
+        | {"values": {"none": 3, "some": 1}},
+    ],
+}
+
+
+def test_the_data_sheet_and_the_run_are_told(bare):
+    body = text_of(facts_section(replace(bare, sheet=SHEET)).body)
+    for said in ("75.0\u202f%", "may rise", "nobody can change it", "2,500", "brought by you"):
+        assert said in body
+    assert "not on record" in body
+    for said in ("a" * 64, "b" * 64, "countermove 0.1.0", "quadratic, scale 1"):
+        assert said in body
+    assert "docs/data" not in body
+    known = text_of(facts_section(replace(bare, sheet=SHEET | {"terms": "CC0"})).body)
+    assert "docs/data/tiny.md" in known
+
+
+def test_further_pipelines_are_told_where_they_ran(bare):
+    lookahead = {
+        "experiment": {"kind": "figure_1"},
+        "people": 240,
+        "results": [{"mixture": "<all>", "round": 0, "gap": None}],
+    }
+    collective = {
+        "query": {"start": "2", "goal": "1"},
+        "least_budget": {"individual": None, "collective": 7.5},
+        "side_effects": {"changed": 0.035},
+    }
+    population = {"people": 10, "rules": {"blind": {"accuracy": 0.5}}, "words": "left out"}
+    found = replace(bare, lookahead=lookahead, collective=collective, population=population)
+    body = beyond_section(found).body
+    assert "absent" not in body
+    assert "&lt;all&gt;" in body
+    assert "takes a budget of none found; with the help of others, 7.5" in text_of(body)
+    assert 'href="population.json#/rules/blind/accuracy"' in body
