@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from countermove.production.drift.report import DriftReport, drift_report
+    from countermove.production.drift.report import DriftReport, drift_report, unexpected
     from countermove.production.drift.samples import Seen
     from countermove.production.drift.tables import drift_of_tables
     from countermove.production.drift.terms import DriftTerms
 
-__all__ = ["DriftReport", "DriftTerms", "Seen", "drift_of_tables", "drift_report"]
+__all__ = ["DriftReport", "DriftTerms", "Seen", "drift_of_tables", "drift_report", "unexpected"]
 
 _HOMES = {
     "DriftReport": "report",
@@ -18,6 +18,7 @@ _HOMES = {
     "Seen": "samples",
     "drift_of_tables": "tables",
     "drift_report": "report",
+    "unexpected": "report",
 }
 
 

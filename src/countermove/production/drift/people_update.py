@@ -17,6 +17,8 @@ from countermove.learning.people_estimation import (
     simulate_deployment,
 )
 from countermove.learning.people_estimation.observed import LEAST_PAIRS
+from countermove.learning.people_estimation.pairing import Key
+from countermove.people import ActionSet
 from countermove.production.drift.samples import Placed, Seen, Three, placed, shared_ids
 from countermove.randomness import seed_of
 from countermove.response import Response, named_response
@@ -63,7 +65,13 @@ class PeopleUpdate:
 
 
 def update_people(
-    three: Three, reference: Seen, observed: Seen, score: Score, response: Response, level: float
+    three: Three,
+    reference: Seen,
+    observed: Seen,
+    score: Score,
+    response: Response,
+    level: float,
+    cost: str = "auto",
 ) -> PeopleUpdate:
     """Estimate how people answered, matched by id where enough people are in both tables.
 
@@ -77,6 +85,8 @@ def update_people(
         The deployed score and our response: its actions are taken as known.
     level
         One minus that of the intervals.
+    cost
+        Shape of the cost, see `estimate_people`.
 
     Returns
     -------
@@ -87,27 +97,31 @@ def update_people(
         return PeopleUpdate(None, None, reason="the deployed score is not linear in what moves")
     configured = configured_scale(score, response)
     try:
-        found = _estimated(three, reference, observed, score, response, level)
+        tables, key, actions = _tables(three, reference, observed, response)
+        found = estimate_people(
+            score, *tables, key=key, actions=actions, cost=cost, level=1.0 - level
+        )
     except CountermoveError as error:
         return PeopleUpdate(None, configured, reason=str(error))
     return PeopleUpdate(found, configured, _contradictions(found, configured, response))
 
 
-def _estimated(
-    three: Three, reference: Seen, observed: Seen, score: Score, response: Response, level: float
-) -> PeopleEstimate:
-    """Estimate from pairs where there are enough, else from the two samples."""
+def _tables(
+    three: Three, reference: Seen, observed: Seen, response: Response
+) -> tuple[tuple[pd.DataFrame, pd.DataFrame], Key, ActionSet]:
+    """Return pairs where there are enough, else the two samples."""
     first, second = shared_ids(reference, observed)
     both = np.hstack([reference.X[first], observed.X[second]])
     whole = np.isfinite(both).all(axis=1)
     first, second = first[whole], second[whole]
     tables, actions = (three.reference.X, three.observed.X), three.response.actions
-    key = None
+    key: Key = None
     if len(first) >= LEAST_PAIRS:
         tables, actions = (reference.X[first], observed.X[second]), response.actions.of_rows(first)
         key = (first, first)
-    before, after = (pd.DataFrame(table, columns=list(reference.names or ())) for table in tables)
-    return estimate_people(score, before, after, key=key, actions=actions, level=1.0 - level)
+    names = list(reference.names or ())
+    before, after = (pd.DataFrame(table, columns=names) for table in tables)
+    return (before, after), key, actions
 
 
 def configured_scale(score: Score, response: Response) -> float | None:
@@ -150,7 +164,21 @@ def _contradictions(
         texts.append(f"people answer as {found.response!r}, ours is {response.name!r}")
     if found.non_movers_interval.low > UNSEEN:
         texts.append(f"{found.non_movers:.1%} of those with a reason to move do not")
-    return tuple(texts)
+    return (*texts, *_prices(found, response))
+
+
+def _prices(found: PeopleEstimate, response: Response) -> tuple[str, ...]:
+    """Return the features whose price is not ours."""
+    shape = response.cost.canonical(max(len(found.weights), 1))
+    if shape is None or shape.weights is None or shape.kink is not None:
+        return ()
+    ours = shape.weights.detach().numpy().tolist()
+    return tuple(
+        f"{weight.name} costs {weight.value:.3g} ({weight.low:.3g} to {weight.high:.3g}), "
+        f"ours {price:.3g}"
+        for weight, price in zip(found.weights, ours, strict=False)
+        if weight.identified and not weight.low <= price <= weight.high
+    )
 
 
 def estimated_people(update: PeopleUpdate, three: Three, score: Score, seed: int) -> Placed | None:

@@ -151,6 +151,25 @@ def drift_report(
     )
 
 
+def unexpected(
+    reference: Any,
+    observed: Any,
+    model: PublishedModel,
+    response: Response,
+    terms: DriftTerms | None = None,
+    seed: int = 0,
+) -> bool:
+    """Tell whether a new table is not what our response predicts: a report's alarm, no diagnosis.
+
+    Parameters and guarantee are those of `drift_report`.
+    """
+    terms = DriftTerms() if terms is None else terms
+    case = _case(reference, observed, model, response, terms, seed)
+    return any(True for _ in _oddities(case)) or bool(
+        case.compared("prediction", case.three.induced).alarms
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Case:
     """Two tables as read, the three samples made of them, and on which terms they are compared."""
@@ -198,15 +217,11 @@ def _findings(case: _Case) -> Findings:
     against_reference = case.compared("reference", three.reference)
     against_prediction = case.compared("prediction", three.induced)
     people = PeopleUpdate(None, None, reason="people do not stand elsewhere than before")
-    if against_reference.moved:
-        people = update_people(
-            three, case.before, case.after, score, case.response, case.terms.level
-        )
     against_estimate: Comparison | None = None
     untouched: tuple[ColumnTest, ...] = ()
+    if against_reference.moved:
+        people, against_estimate = _people_anew(case, bool(against_prediction.alarms))
     if against_prediction.alarms:
-        anew = estimated_people(people, three, score, case.seed)
-        against_estimate = None if anew is None else case.compared("estimate", anew)
         untouched = untouched_tests(three, score, case.names, case.terms, case.seed)
     return Findings(
         tuple(_oddities(case)),
@@ -216,6 +231,24 @@ def _findings(case: _Case) -> Findings:
         against_estimate,
         untouched,
     )
+
+
+def _people_anew(case: _Case, alarm: bool) -> tuple[PeopleUpdate, Comparison | None]:
+    """Estimate the people; after an alarm also with a price for every feature, if need be."""
+    first = _estimated(case, alarm, "auto")
+    if first[1] is None or not first[1].alarms:
+        return first
+    second = _estimated(case, alarm, "weighted_quadratic")
+    explained = second[1] is not None and not second[1].alarms
+    return second if explained else first
+
+
+def _estimated(case: _Case, alarm: bool, cost: str) -> tuple[PeopleUpdate, Comparison | None]:
+    """Estimate the people and, after an alarm, compare the new table with where they would be."""
+    three, score, level = case.three, case.model.score, case.terms.level
+    people = update_people(three, case.before, case.after, score, case.response, level, cost)
+    anew = estimated_people(people, three, score, case.seed) if alarm else None
+    return people, None if anew is None else case.compared("estimate", anew)
 
 
 def _oddities(case: _Case) -> Iterator[Oddity]:
