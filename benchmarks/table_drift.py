@@ -34,7 +34,7 @@ TERMS = DriftTerms(permutations=199, bootstrap=50)
 
 
 def alarms(repetitions: int) -> None:
-    """Print the share of alarms for every cause and size, eight times the runs where none is due."""
+    """Print the share of alarms for every cause and size; more runs where none is due."""
     for name, cause in CAUSES.items():
         number = 8 * repetitions if cause.answer == "keep" else repetitions
         for size in SIZES:

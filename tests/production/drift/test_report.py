@@ -114,7 +114,7 @@ def test_a_score_without_slope_is_compared_but_not_estimated():
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(2, 300, 5))
     model = PublishedModel(score, deployed().standardiser, "")
-    report = drift_report(Seen(X), Seen(Z + [0.6, 0, 0, 0, 0]), model, NoResponse(), TERMS, 0)
+    report = drift_report(Seen(X), Seen(Z + 0.6 * np.eye(5)[0]), model, NoResponse(), TERMS, 0)
     assert report.recommendation == "retrain"
     assert "not linear" in report.findings.people.reason
 

@@ -39,6 +39,7 @@ def test_without_a_shift_there_is_no_share():
     assert "does not differ" in found.reason
 
 
+@pytest.mark.slow
 def test_interval_covers_the_share_of_many_people():
     """Of twenty pairs of tables nearly all have an interval around the share of large ones."""
     case = known_case("a move costs twice as much", 20_000, 20_000, 99)

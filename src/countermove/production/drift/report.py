@@ -31,6 +31,9 @@ from countermove.production.drift.words import report_words
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
 
+NOT_MOVED = "people do not stand elsewhere than before"
+ODD_FIRST = "the table is odd, and what is odd comes first"
+
 
 @dataclass(frozen=True)
 class DriftReport:
@@ -213,18 +216,18 @@ def _case(
 
 def _findings(case: _Case) -> Findings:
     """Run the tests; what needs an alarm first, only after one."""
-    three, score = case.three, case.model.score
+    three, score, odd = case.three, case.model.score, tuple(_oddities(case))
     against_reference = case.compared("reference", three.reference)
     against_prediction = case.compared("prediction", three.induced)
-    people = PeopleUpdate(None, None, reason="people do not stand elsewhere than before")
+    people = PeopleUpdate(None, None, reason=ODD_FIRST if odd else NOT_MOVED)
     against_estimate: Comparison | None = None
     untouched: tuple[ColumnTest, ...] = ()
-    if against_reference.moved:
+    if against_reference.moved and not odd:
         people, against_estimate = _people_anew(case, bool(against_prediction.alarms))
     if against_prediction.alarms:
         untouched = untouched_tests(three, score, case.names, case.terms, case.seed)
     return Findings(
-        tuple(_oddities(case)),
+        odd,
         against_reference,
         against_prediction,
         people,
