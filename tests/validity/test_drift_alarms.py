@@ -6,6 +6,7 @@ import pytest
 from countermove.production.drift import DriftTerms, Seen, unexpected
 from countermove.production.drift.known_answers import NAMES, deployed, known_case
 from countermove.production.drift.samples import three_samples
+from countermove.production.drift.settled import settled_tests
 from countermove.production.drift.untouched import untouched_tests
 
 LEVEL = 0.1
@@ -58,12 +59,14 @@ def test_false_alarms_where_the_same_people_come_again():
 @pytest.mark.validity
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a move costs half as much", "nobody answers"])
-def test_untouched_columns_hold_their_level_however_people_answer(name):
+def test_what_no_answer_changes_holds_its_level_however_people_answer(name):
+    """Untouched columns and people without a reason to move spend half of the level each."""
     count, runs, score = 0, 400, deployed().score
     for seed in range(runs):
-        case = known_case(name, 300, 300, seed)
-        three = three_samples(case.reference, case.observed, score, case.response, 300, seed)
+        case = known_case(name, 400, 400, seed)
+        three = three_samples(case.reference, case.observed, score, case.response, 400, seed)
         tests = untouched_tests(three, score, NAMES, TERMS, seed)
+        tests += settled_tests(three, (three.induced,), NAMES, TERMS)
         count += any(test.alarm for test in tests)
     assert count / runs <= ceiling(runs)
 

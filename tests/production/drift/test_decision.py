@@ -22,8 +22,8 @@ def against(*alarms):
     return Comparison("x", (), 0.5, None, alarms, 0.01 if alarms else 0.5)
 
 
-def found(reference, prediction, people=NOBODY, estimate=None, untouched=(), odd=()):
-    return Findings(odd, reference, prediction, people, estimate, untouched)
+def found(reference, prediction, people=NOBODY, estimate=None, untouched=(), odd=(), settled=()):
+    return Findings(odd, reference, prediction, people, estimate, untouched, settled)
 
 
 MOVED, LABELS, BOTH, SAME = (
@@ -44,6 +44,7 @@ MOVED, LABELS, BOTH, SAME = (
         (found(MOVED, MOVED, CHANGED, SAME), "re-estimate costs", "estimated"),
         (found(MOVED, BOTH, CHANGED, SAME), "re-estimate costs", "estimated"),
         (found(MOVED, MOVED, CHANGED, SAME, NATURAL), "re-estimate costs", "estimated"),
+        (found(MOVED, MOVED, CHANGED, SAME, settled=NATURAL), "retrain", "no answer to the rule"),
         (found(MOVED, MOVED, CHANGED, MOVED, NATURAL), "retrain", "costs look different too"),
         (found(MOVED, MOVED, AGREES, MOVED, NATURAL), "retrain", "no answer to the rule"),
         (found(MOVED, LABELS), "retrain", "labels"),

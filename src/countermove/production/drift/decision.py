@@ -18,8 +18,8 @@ class Findings:
     """Everything a recommendation rests on.
 
     ``against_reference`` and ``against_prediction`` are always there. ``against_estimate``
-    compares with the people as estimated anew, ``untouched`` tests what no answer can change;
-    both only after an alarm.
+    compares with the people as estimated anew, ``untouched`` tests what no answer can change,
+    ``settled`` people who had no reason to move; all three only after an alarm.
     """
 
     oddities: tuple[Oddity, ...]
@@ -28,6 +28,7 @@ class Findings:
     people: PeopleUpdate
     against_estimate: Comparison | None
     untouched: tuple[ColumnTest, ...]
+    settled: tuple[ColumnTest, ...] = ()
 
     @property
     def alarm(self) -> bool:
@@ -37,7 +38,12 @@ class Findings:
     @property
     def natural(self) -> tuple[str, ...]:
         """What changed although no answer can change it."""
-        return tuple(test.name for test in self.untouched if test.alarm)
+        return tuple(test.name for test in (*self.settled, *self.untouched) if test.alarm)
+
+    @property
+    def others_came(self) -> bool:
+        """Whether people who had no reason to move are not as before: no account of costs helps."""
+        return any(test.alarm for test in self.settled)
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,9 @@ def _other_people(findings: Findings) -> Decision | None:
             ("people stand where they stood: they did not answer as our response says",),
         )
     estimate = findings.against_estimate
-    if estimate is None or estimate.alarms or not findings.people.changed:
+    if estimate is None or estimate.alarms or findings.others_came:
+        return None
+    if not findings.people.changed:
         return None
     told = "people as estimated from the new table explain all of the shift"
     return Decision("re-estimate costs", (told, *findings.people.changed))

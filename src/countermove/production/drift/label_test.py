@@ -82,30 +82,40 @@ def label_test(
     expected, observed = _known(*expected), _known(*observed)
     if min(len(expected[0]), len(observed[0])) < LEAST:
         return None
-    tables = _tables(expected, observed, at_boundary)
-    good, new, size = tables[:, 0], tables[:, 1], tables[:, 2]
+    p_value, (intercept, slope) = _stratified(
+        _tables(expected, observed, at_boundary), permutations, rng
+    )
+    return LabelTest(
+        p_value,
+        intercept,
+        slope,
+        error_expected=_error(*expected, level),
+        error_observed=_error(*observed, level),
+        n=len(observed[0]),
+    )
+
+
+def _stratified(
+    tables: NDArray[np.int64], permutations: int, rng: np.random.Generator
+) -> tuple[float, list[float]]:
+    """Return the p-value, and intercept and slope in standard deviations."""
+    good, new, size, good_new = tables.T
     mean = good * new / size
     variance = mean * (size - good) * (size - new) / (size * np.maximum(size - 1, 1))
-    rank = np.linspace(-1.0, 1.0, len(size)) if len(size) > 1 else np.zeros(1)
+    rank = np.linspace(-1.0, 1.0, len(size))
+    # Centred by the strata's weight, so that intercept and slope are uncorrelated.
     rank = rank - float(rank @ variance) / max(float(variance.sum()), 1e-300)
-    spread = np.sqrt([max(variance.sum(), 1e-300), max(rank**2 @ variance, 1e-300)])
+    spread = np.sqrt(np.maximum([variance.sum(), rank**2 @ variance], 1e-300))
 
     def scores(counts: NDArray[np.int64]) -> Floats:
         off = counts - mean
         result: Floats = np.stack([off.sum(axis=-1), off @ rank], axis=-1) / spread
         return result
 
-    found = scores(tables[:, 3])
+    found = scores(good_new)
     drawn = rng.hypergeometric(good, size - good, new, size=(permutations, len(size)))
     beaten = (scores(drawn) ** 2).sum(axis=1) >= float(found @ found) * (1.0 - 1e-9)
-    return LabelTest(
-        p_value=(1.0 + float(beaten.sum())) / (1.0 + permutations),
-        intercept=float(found[0]),
-        slope=float(found[1]),
-        error_expected=_error(*expected, level),
-        error_observed=_error(*observed, level),
-        n=len(observed[0]),
-    )
+    return (1.0 + float(beaten.sum())) / (1.0 + permutations), found.tolist()
 
 
 def _known(score: Floats, y: Floats) -> tuple[Floats, Floats]:

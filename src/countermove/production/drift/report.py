@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from countermove.certificates import Assumption, Certificate
-from countermove.production.drift.comparison import ColumnTest, Comparison, compare
 from countermove.production.drift.decision import Findings, Recommendation, decide
+from countermove.production.drift.diagnosis import Case, case_of, findings_of, oddities_of
 from countermove.production.drift.feature_shifts import FeatureShift, feature_shifts
-from countermove.production.drift.oddities import Oddity, missing_values, odd_columns
-from countermove.production.drift.people_update import (
-    PeopleUpdate,
-    estimated_people,
-    update_people,
-)
-from countermove.production.drift.samples import (
-    Placed,
-    Seen,
-    Three,
-    read,
-    shared_ids,
-    three_samples,
-)
+from countermove.production.drift.samples import shared_ids
 from countermove.production.drift.share import ShareExplained, share_explained
 from countermove.production.drift.terms import DriftTerms
-from countermove.production.drift.untouched import untouched_tests
 from countermove.production.drift.words import report_words
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
-
-NOT_MOVED = "people do not stand elsewhere than before"
-ODD_FIRST = "the table is odd, and what is odd comes first"
 
 
 @dataclass(frozen=True)
@@ -87,6 +69,7 @@ class DriftReport:
             "against_prediction": found.against_prediction.to_json(),
             "against_estimate": None if estimate is None else estimate.to_json(),
             "untouched": [vars(test) for test in found.untouched],
+            "settled": [vars(test) for test in found.settled],
             "people": found.people.to_json(),
             "oddities": [odd.to_json() for odd in found.oddities],
             "certificate": self.certificate.to_json(),
@@ -133,25 +116,7 @@ def drift_report(
         independent draws of one population that answers as ``response`` says.
     """
     terms = DriftTerms() if terms is None else terms
-    case = _case(reference, observed, model, response, terms, seed)
-    findings = _findings(case)
-    decision = decide(findings)
-    share = share_explained(case.three, findings.against_reference.moved, terms, seed)
-    shifts = feature_shifts(
-        case.three, model.standardiser, findings.against_reference, findings.against_prediction
-    )
-    return DriftReport(
-        decision.recommendation,
-        decision.reasons,
-        findings.alarm,
-        report_words(decision, findings, share, shifts, terms.level),
-        findings,
-        share,
-        shifts,
-        _certificate(findings, case),
-        _rows(case),
-        terms,
-    )
+    return _told(case_of(reference, observed, model, response, terms, seed))
 
 
 def unexpected(
@@ -167,103 +132,33 @@ def unexpected(
     Parameters and guarantee are those of `drift_report`.
     """
     terms = DriftTerms() if terms is None else terms
-    case = _case(reference, observed, model, response, terms, seed)
-    return any(True for _ in _oddities(case)) or bool(
-        case.compared("prediction", case.three.induced).alarms
+    case = case_of(reference, observed, model, response, terms, seed)
+    compared = case.compared("prediction", case.three.induced)
+    return bool(compared.alarms or tuple(oddities_of(case)))
+
+
+def _told(case: Case) -> DriftReport:
+    """Return what was found, what it means and what to do."""
+    findings, terms = findings_of(case), case.terms
+    old, new = findings.against_reference, findings.against_prediction
+    decision = decide(findings)
+    share = share_explained(case.three, old.moved, terms, case.seed)
+    shifts = feature_shifts(case.three, case.model.standardiser, old, new)
+    return DriftReport(
+        decision.recommendation,
+        decision.reasons,
+        findings.alarm,
+        report_words(decision, findings, share, shifts, terms.level),
+        findings,
+        share,
+        shifts,
+        _certificate(findings, case),
+        _rows(case),
+        terms,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """Two tables as read, the three samples made of them, and on which terms they are compared."""
-
-    before: Seen
-    after: Seen
-    three: Three
-    model: PublishedModel
-    response: Response
-    terms: DriftTerms
-    seed: int
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The features."""
-        return self.model.standardiser.names
-
-    def compared(self, against: str, expected: Placed) -> Comparison:
-        """Compare the new table with what was expected."""
-        # Where labels follow the features, they go with the score as they did before.
-        labelled = expected if self.terms.labels == "kept" else self.three.reference
-        return compare(
-            against, expected, self.three.observed, self.names, self.terms, self.seed, labelled
-        )
-
-
-def _case(
-    reference: Any,
-    observed: Any,
-    model: PublishedModel,
-    response: Response,
-    terms: DriftTerms,
-    seed: int,
-) -> _Case:
-    score, names = model.score, model.standardiser.names
-    before = read(reference, "reference", score, names)
-    after = read(observed, "observed", score, names)
-    three = three_samples(before, after, score, response, terms.max_rows, seed)
-    return _Case(before, after, three, model, response, terms, seed)
-
-
-def _findings(case: _Case) -> Findings:
-    """Run the tests; what needs an alarm first, only after one."""
-    three, score, odd = case.three, case.model.score, tuple(_oddities(case))
-    against_reference = case.compared("reference", three.reference)
-    against_prediction = case.compared("prediction", three.induced)
-    people = PeopleUpdate(None, None, reason=ODD_FIRST if odd else NOT_MOVED)
-    against_estimate: Comparison | None = None
-    untouched: tuple[ColumnTest, ...] = ()
-    if against_reference.moved and not odd:
-        people, against_estimate = _people_anew(case, bool(against_prediction.alarms))
-    if against_prediction.alarms:
-        untouched = untouched_tests(three, score, case.names, case.terms, case.seed)
-    return Findings(
-        odd,
-        against_reference,
-        against_prediction,
-        people,
-        against_estimate,
-        untouched,
-    )
-
-
-def _people_anew(case: _Case, alarm: bool) -> tuple[PeopleUpdate, Comparison | None]:
-    """Estimate the people; after an alarm also with a price for every feature, if need be."""
-    first = _estimated(case, alarm, "auto")
-    if first[1] is None or not first[1].alarms:
-        return first
-    second = _estimated(case, alarm, "weighted_quadratic")
-    explained = second[1] is not None and not second[1].alarms
-    return second if explained else first
-
-
-def _estimated(case: _Case, alarm: bool, cost: str) -> tuple[PeopleUpdate, Comparison | None]:
-    """Estimate the people and, after an alarm, compare the new table with where they would be."""
-    three, score, level = case.three, case.model.score, case.terms.level
-    people = update_people(three, case.before, case.after, score, case.response, level, cost)
-    anew = estimated_people(people, three, score, case.seed) if alarm else None
-    return people, None if anew is None else case.compared("estimate", anew)
-
-
-def _oddities(case: _Case) -> Iterator[Oddity]:
-    """Name what no drift explains; both kinds of check have half of their part of the level."""
-    level = 0.5 * case.terms.levels(labelled=True)["oddities"]
-    yield from missing_values(case.before.X, case.after.X, case.names, level)
-    yield from odd_columns(
-        case.three.induced.X, case.three.observed.X, case.names, case.terms, level
-    )
-
-
-def _certificate(findings: Findings, case: _Case) -> Certificate:
+def _certificate(findings: Findings, case: Case) -> Certificate:
     p, level = findings.against_prediction.p_value, case.terms.level
     verdict = "is not what our response predicts" if findings.alarm else "is as predicted"
     return Certificate(
@@ -285,7 +180,7 @@ def _certificate(findings: Findings, case: _Case) -> Certificate:
     )
 
 
-def _rows(case: _Case) -> dict[str, int]:
+def _rows(case: Case) -> dict[str, int]:
     shared, _ = shared_ids(case.before, case.after)
     return {
         "reference": len(case.before.X),

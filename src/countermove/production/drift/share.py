@@ -1,11 +1,4 @@
-r"""How much of what changed is our own doing: the share of the shift that the response explains.
-
-.. math:: \text{share} = 1 - \frac{D^2(\text{observed}, \text{predicted})}
-          {D^2(\text{observed}, \text{reference})}
-
-with the unbiased kernel distance: like an R², 1 if people are where we said, 0 if the
-prediction is as far off as no prediction, below 0 if it is further off.
-"""
+"""How much of what changed is our own doing: the share of the shift that the response explains."""
 
 from __future__ import annotations
 
@@ -43,7 +36,12 @@ class ShareExplained:
 
 
 def share_explained(three: Three, differs: bool, terms: DriftTerms, seed: int) -> ShareExplained:
-    """Return the share of the shift from reference to observed that the response explains.
+    r"""Return the share of the shift from reference to observed that the response explains.
+
+    .. math:: 1 - D^2(\text{observed}, \text{predicted}) / D^2(\text{observed}, \text{reference})
+
+    with the unbiased kernel distance: like an R², 1 if people are where we said, 0 if the
+    prediction is as far off as none, below 0 if it is further off.
 
     Parameters
     ----------

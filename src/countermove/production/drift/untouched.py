@@ -65,15 +65,15 @@ def untouched_tests(
 ) -> tuple[ColumnTest, ...]:
     """Test whether what no answer can change is as it was; none where answers change everything.
 
-    Any alarm has probability at most ``terms.level`` if the same kind of people came, however
-    strongly they answered along the directions that our costs, or multiples of them, lead to.
+    Any alarm has probability at most half of ``terms.level`` if the same kind of people came,
+    however strongly they answered along the directions that multiples of our cost lead to.
     """
     stays = untouched(three, score, names, seed)
     if not stays.names:
         return ()
     pooled = np.concatenate([three.reference.X, three.observed.X]) @ stays.basis
     n = len(three.reference.X)
-    return column_tests(pooled, n, stays.names, terms.resolution, terms.level)
+    return column_tests(pooled, n, stays.names, terms.resolution, 0.5 * terms.level)
 
 
 def scaled(response: Response, factor: float) -> Response:
