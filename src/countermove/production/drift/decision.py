@@ -63,7 +63,8 @@ def decide(findings: Findings) -> Decision:
     values missing, a frozen column, a column out of range          investigate
     nothing that our response does not predict                      keep
     other people (nobody answers, or estimated anew) explain it     re-estimate costs
-    labels given the score, or what no answer can change, differs   retrain
+    what no answer can change, or who had no reason to move         retrain
+    labels given the score                                          retrain
     people moved alike, rule or no rule                             retrain
     none of these                                                   investigate
     ==============================================================  =================
