@@ -76,13 +76,14 @@ def report_time(repetitions: int) -> None:
         score.bias.fill_(float(fitted.intercept_[0]) - 1.0)
     responses, stated = EvaluationParameters().responses(SermParameters(), schema, units)
     response = responses[next(iter(stated))]
+    grown = max(range(people.X.shape[1]), key=lambda j: len(np.unique(people.X[:, j])))
     for what, factor, growth in (
         ("as modelled", 1.0, 0.0),
         ("a move costs twice as much", 2.0, 0.0),
-        ("as modelled, and the first feature grows by 0.1", 1.0, 0.1),
+        ("as modelled, and one feature grows by 0.1", 1.0, 0.1),
     ):
         theirs = scaled(response, factor).of_rows(after)
-        came = people.X[after] + growth * np.eye(people.X.shape[1])[0]
+        came = people.X[after] + growth * np.eye(people.X.shape[1])[grown]
         seen = Seen(theirs.respond(score, came).x_new, people.y[after])
         old = Seen(people.X[before], people.y[before])
         for _ in range(repetitions):

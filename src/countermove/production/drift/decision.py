@@ -19,7 +19,8 @@ class Findings:
 
     ``against_reference`` and ``against_prediction`` are always there. ``against_estimate``
     compares with the people as estimated anew, ``untouched`` tests what no answer can change,
-    ``settled`` people who had no reason to move; all three only after an alarm.
+    ``settled`` people who had no reason to move, where it takes prices of their own for every
+    feature to explain the rest; all three only after an alarm.
     """
 
     oddities: tuple[Oddity, ...]

@@ -94,7 +94,7 @@ def findings_of(case: Case) -> Findings:
 class Anew:
     """People estimated from the new table; after an alarm, whether they explain it.
 
-    ``settled`` tests those who had no reason to move, by their account and by ours.
+    ``settled`` tests those who had no reason to move, where it takes a price for every feature.
     """
 
     people: PeopleUpdate
@@ -102,19 +102,18 @@ class Anew:
     settled: tuple[ColumnTest, ...] = ()
 
     @property
-    def explains(self) -> bool:
-        """Whether nothing is left that these people do not explain."""
-        left = any(test.alarm for test in self.settled)
-        return self.against is not None and not self.against.alarms and not left
+    def fits(self) -> bool:
+        """Whether the new table is where these people would stand."""
+        return self.against is not None and not self.against.alarms
 
 
 def _people_anew(case: Case, alarm: bool) -> Anew:
     """Estimate the people; after an alarm also with a price for every feature, if need be."""
     first = _estimated(case, alarm, "auto")
-    if first.against is None or first.explains:
+    if first.against is None or first.fits:
         return first
     second = _estimated(case, alarm, "weighted_quadratic")
-    return second if second.explains else first
+    return second if second.fits else first
 
 
 def _estimated(case: Case, alarm: bool, cost: str) -> Anew:
@@ -124,9 +123,14 @@ def _estimated(case: Case, alarm: bool, cost: str) -> Anew:
     if not alarm:
         return Anew(people)
     sample = estimated_people(people, three, score, case.seed)
-    accounts = (three.induced,) if sample is None else (three.induced, sample)
-    settled = settled_tests(three, accounts, case.names, case.terms)
-    return Anew(people, None if sample is None else case.compared("estimate", sample), settled)
+    if sample is None:
+        return Anew(people)
+    against = case.compared("estimate", sample)
+    settled: tuple[ColumnTest, ...] = ()
+    if not against.alarms and people.priced:
+        # A price for every feature can imitate a feature that grew for everybody.
+        settled = settled_tests(three, (three.induced, sample), case.names, case.terms)
+    return Anew(people, against, settled)
 
 
 def oddities_of(case: Case) -> Iterator[Oddity]:

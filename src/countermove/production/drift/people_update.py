@@ -50,6 +50,12 @@ class PeopleUpdate:
         found = self.estimate
         return found is not None and found.identified and not found.misspecified
 
+    @property
+    def priced(self) -> bool:
+        """Whether the estimate is of best responders with a price for every feature."""
+        found = self.estimate
+        return found is not None and found.response == "best" and bool(found.weights)
+
     def to_json(self) -> dict[str, Any]:
         """Return the update, JSON-ready."""
         found = self.estimate
