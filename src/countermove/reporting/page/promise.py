@@ -68,7 +68,8 @@ def _claims(cited: Cited) -> Markup:
 def claimed(claim: Mapping[str, Any]) -> str:
     """Return what a claim is about; one about a group names it in brackets."""
     kind, _, group = claim["name"].partition("[")
-    return CLAIMS.get(kind, kind) + (f" ({group.removesuffix(']')})" if group else "")
+    words: str = CLAIMS.get(kind, kind)
+    return words + (f" ({group.removesuffix(']')})" if group else "")
 
 
 def _claim(cited: Cited, i: int) -> tuple[str, ...]:

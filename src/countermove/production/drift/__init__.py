@@ -1,0 +1,31 @@
+"""Drift that knows why: natural drift, or an answer to our own rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from countermove.production.drift.report import DriftReport, drift_report, unexpected
+    from countermove.production.drift.samples import Seen
+    from countermove.production.drift.tables import drift_of_tables
+    from countermove.production.drift.terms import DriftTerms
+
+__all__ = ["DriftReport", "DriftTerms", "Seen", "drift_of_tables", "drift_report", "unexpected"]
+
+_HOMES = {
+    "DriftReport": "report",
+    "DriftTerms": "terms",
+    "Seen": "samples",
+    "drift_of_tables": "tables",
+    "drift_report": "report",
+    "unexpected": "report",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use: the tests bring torch and numba."""
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"countermove.production.drift.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'countermove.production.drift' has no attribute {name!r}")

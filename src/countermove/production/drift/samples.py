@@ -1,0 +1,223 @@
+"""Three samples: people before they answered, where we say they go, and where they are.
+
+Whoever is in both tables counts in one of them only, drawn by lot: the samples are then
+independent, and rows of "predicted" and "observed" are exchangeable where the prediction is right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
+from countermove.randomness import generator
+from countermove.response import Response
+from countermove.response.robust import RobustResponse
+from countermove.scores import Score
+from countermove.scores.reading import values
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+LEAST = 50
+"""Rows of a table below which no drift is told from chance."""
+ROUNDING = 1e-9
+"""Of the spread of scores: what is this near the boundary was meant to stand on it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A table of people in standardised units.
+
+    Parameters
+    ----------
+    X
+        Features, shape (n, d); a missing value is NaN.
+    y
+        Labels ±1, NaN where not known yet, shape (n,); None without labels.
+    ids
+        Who they are, shape (n,); None where that is not known.
+    names
+        Of the features; None: those of the model, in its order.
+    """
+
+    X: Floats
+    y: Floats | None = None
+    ids: NDArray[Any] | None = None
+    names: tuple[str, ...] | None = None
+
+    def take(self, rows: Indices) -> Seen:
+        """Return some of the people."""
+        return Seen(
+            self.X[rows],
+            None if self.y is None else self.y[rows],
+            None if self.ids is None else self.ids[rows],
+            self.names,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """One sample as the tests read it: features, deployed scores and labels where there are."""
+
+    X: Floats
+    score: Floats
+    y: Floats | None
+
+    @property
+    def columns(self) -> Floats:
+        """Features, and the score last, shape (n, d + 1)."""
+        return np.column_stack([self.X, self.score])
+
+
+@dataclass(frozen=True, eq=False)
+class Three:
+    """The samples; rows i of ``reference`` and ``induced`` are the same person.
+
+    ``kept`` and ``new`` say which rows of the two tables they are, ``response`` is that of the
+    people kept.
+    """
+
+    reference: Placed
+    induced: Placed
+    observed: Placed
+    kept: Indices
+    new: Indices
+    response: Response
+
+
+def read(table: Any, where: str, score: Score, names: tuple[str, ...]) -> Seen:
+    """Return a table (`Rows`, `Seen` or the like) after checking its shape and names."""
+    X = np.asarray(table.X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != score.n_features:
+        raise DataError(
+            f"the {where} table has shape {X.shape}; the deployed score reads "
+            f"{score.n_features} features per person"
+        )
+    given = getattr(table, "names", None)
+    if given is not None and tuple(given) != names:
+        raise DataError(
+            f"the {where} table holds {shown(given)}; the deployed model reads {shown(names)}, "
+            "in this order"
+        )
+    y = getattr(table, "y", None)
+    ids = getattr(table, "ids", None)
+    seen = Seen(
+        X,
+        None if y is None or not len(y) else np.asarray(y, dtype=np.float64),
+        None if ids is None or not len(ids) else np.asarray(ids),
+        names,
+    )
+    _check(seen, where)
+    return seen
+
+
+def complete(seen: Seen, where: str) -> Indices:
+    """Return the rows without a missing value; they are those compared."""
+    rows = np.flatnonzero(np.isfinite(seen.X).all(axis=1))
+    if len(rows) < LEAST:
+        raise NotEnoughRowsError(
+            f"the {where} table has {len(rows)} complete rows of {len(seen.X)}; telling drift "
+            f"from chance needs at least {LEAST}"
+        )
+    return rows
+
+
+def shared_ids(reference: Seen, observed: Seen) -> tuple[Indices, Indices]:
+    """Return where the people of both tables stand in either, in the same order."""
+    if reference.ids is None or observed.ids is None:
+        nobody = np.empty(0, dtype=np.intp)
+        return nobody, nobody
+    _, first, second = np.intersect1d(
+        reference.ids.astype(str), observed.ids.astype(str), return_indices=True
+    )
+    return first, second
+
+
+def three_samples(
+    reference: Seen, observed: Seen, score: Score, response: Response, most: int, seed: int
+) -> Three:
+    """Part and thin out the tables, and push the reference through the response.
+
+    Parameters
+    ----------
+    reference, observed
+        The tables as read.
+    score, response
+        The deployed score, and how we say people answer it; per-person bounds of the response
+        are those of the reference's rows.
+    most
+        Rows of either table at most.
+    seed
+        Of the lots.
+    """
+    rng = generator(seed, "drift samples")
+    kept, new = complete(reference, "reference"), complete(observed, "observed")
+    first, second = shared_ids(reference, observed)
+    drawn = rng.random(len(first)) < 0.5
+    kept = np.setdiff1d(kept, first[drawn], assume_unique=True)
+    new = np.setdiff1d(new, second[~drawn], assume_unique=True)
+    kept, new = (_thinned(rows, most, rng) for rows in (kept, new))
+    if min(len(kept), len(new)) < LEAST:
+        raise NotEnoughRowsError(
+            f"{len(kept)} reference and {len(new)} observed rows are left once people in both "
+            f"tables count in one of them only; needed are {LEAST} each"
+        )
+    before, after, answer = reference.take(kept), observed.take(new), response.of_rows(kept)
+    started = placed(score, before.X, before.y)
+    x_new = answers(answer, score, before.X, rng)
+    return Three(
+        started, placed(score, x_new, before.y), placed(score, after.X, after.y), kept, new, answer
+    )
+
+
+def answers(response: Response, score: Score, X: Floats, rng: np.random.Generator) -> Floats:
+    """Return where people go; of several kinds of people with known shares, each draws one."""
+    if not isinstance(response, RobustResponse):
+        moved: Floats = response.respond(score, X).x_new
+        return moved
+    if response.weights is None:
+        raise ParameterError(
+            "drift is measured against one prediction, and a robust response makes several; give "
+            f"one of its members ({', '.join(member.name for member in response.members)})"
+        )
+    kind = rng.choice(len(response.members), size=len(X), p=np.asarray(response.weights))
+    x_new = X.copy()
+    for number, member in enumerate(response.members):
+        rows = np.flatnonzero(kind == number)
+        if rows.size:
+            x_new[rows] = member.of_rows(rows).respond(score, X[rows]).x_new
+    return x_new
+
+
+def placed(score: Score, X: Floats, y: Floats | None) -> Placed:
+    """Return people with their deployed scores; those on the boundary score exactly zero."""
+    found = values(score, X)
+    found[np.abs(found) < ROUNDING * (float(found.std()) or 1.0)] = 0.0
+    return Placed(X, found, y)
+
+
+def _thinned(rows: Indices, most: int, rng: np.random.Generator) -> Indices:
+    if len(rows) <= most:
+        return rows
+    return np.sort(rng.choice(rows, most, replace=False))
+
+
+def _check(seen: Seen, where: str) -> None:
+    broken = np.flatnonzero(np.isinf(seen.X).any(axis=1))
+    if broken.size:
+        raise DataError(f"the {where} table has infinite values, rows {shown(broken)}", rows=broken)
+    for name, column in (("labels", seen.y), ("ids", seen.ids)):
+        if column is not None and len(column) != len(seen.X):
+            raise DataError(f"the {where} table has {len(seen.X)} rows but {len(column)} {name}")
+    if seen.y is not None:
+        strange = np.flatnonzero(np.isfinite(seen.y) & ~np.isin(seen.y, (-1.0, 1.0)))
+        if strange.size:
+            raise DataError(
+                f"the {where} table has labels other than ±1, rows {shown(strange)}", rows=strange
+            )
+    if seen.ids is not None and len(np.unique(seen.ids.astype(str))) < len(seen.ids):
+        raise DataError(f"the {where} table names a person twice; keep each person's latest row")

@@ -1,0 +1,92 @@
+r"""What no answer to the rule can change: where it differs, people came who are not the same.
+
+Whatever their costs, people who answer move within one set of directions. Features nobody moves
+stay, and so does every feature once those directions are taken out of it: a test of them does not
+depend on how strongly people answered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove.people import Cost, cost_from_description
+from countermove.people.costs import KINDS
+from countermove.production.drift.comparison import ColumnTest, column_tests
+from countermove.production.drift.samples import Three, answers
+from countermove.production.drift.terms import DriftTerms
+from countermove.randomness import generator
+from countermove.response import Response
+from countermove.scores import Score
+
+Floats = NDArray[np.float64]
+
+FACTORS = (0.25, 1.0, 4.0)
+"""Costs under which directions are collected: bounds turn people who go further."""
+NOTHING = 1e-6
+"""Directions shorter than this part of the longest are rounding."""
+PEOPLE = 4_000
+"""Whose moves show the directions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Untouched:
+    """Coordinates no answer changes: their weights on the features (d, k), and their names."""
+
+    basis: Floats
+    names: tuple[str, ...]
+
+
+def untouched(three: Three, score: Score, names: tuple[str, ...], seed: int) -> Untouched:
+    """Return what stays however much a move costs."""
+    rng = generator(seed, "untouched")
+    who = np.arange(min(len(three.reference.X), PEOPLE))
+    X = three.reference.X[who]
+    people = [scaled(three.response.of_rows(who), factor) for factor in FACTORS]
+    moves = np.vstack([answers(kind, score, X, rng) - X for kind in people])
+    size = np.abs(moves).max(axis=0)
+    moving = np.flatnonzero(size > NOTHING * max(float(size.max()), 1e-300))
+    basis, called = np.eye(len(names)), list(names)
+    if moving.size:
+        within = moves[:, moving]
+        squares, directions = np.linalg.eigh(within.T @ within)
+        used = directions[:, squares > NOTHING**2 * squares[-1]]
+        basis[np.ix_(moving, moving)] -= used @ used.T
+    for j in moving:
+        called[j] = f"{names[j]} (answers taken out)"
+    left = np.flatnonzero(np.linalg.norm(basis, axis=0) > NOTHING)
+    return Untouched(basis[:, left], tuple(called[j] for j in left))
+
+
+def untouched_tests(
+    three: Three, score: Score, names: tuple[str, ...], terms: DriftTerms, seed: int
+) -> tuple[ColumnTest, ...]:
+    """Test whether what no answer can change is as it was; none where answers change everything.
+
+    Any alarm has probability at most half of ``terms.level`` if the same kind of people came,
+    however strongly they answered along the directions that multiples of our cost lead to.
+    """
+    stays = untouched(three, score, names, seed)
+    if not stays.names:
+        return ()
+    pooled = np.concatenate([three.reference.X, three.observed.X]) @ stays.basis
+    n = len(three.reference.X)
+    return column_tests(pooled, n, stays.names, terms.resolution, 0.5 * terms.level)
+
+
+def scaled(response: Response, factor: float) -> Response:
+    """Return the same people for whom everything costs so many times as much."""
+    cost = scaled_cost(response.cost, factor)
+    return response if cost is None else response.with_cost(cost)
+
+
+def scaled_cost(cost: Cost, factor: float) -> Cost | None:
+    """Return a cost times a factor; None where it holds code and cannot be rewritten."""
+    if cost.kind not in KINDS:
+        return None
+    described = cost.describe()
+    name = next(key for key in ("scale", "weights", "matrix", "direction") if key in described)
+    described[name] = (np.asarray(described[name]) * factor).tolist()
+    return cost_from_description(described)

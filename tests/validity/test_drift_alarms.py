@@ -1,0 +1,90 @@
+"""Drift alarms: no more often than the level says where nothing is unexpected; and power."""
+
+import numpy as np
+import pytest
+
+from countermove.production.drift import DriftTerms, Seen, unexpected
+from countermove.production.drift.known_answers import NAMES, deployed, known_case
+from countermove.production.drift.samples import three_samples
+from countermove.production.drift.settled import settled_tests
+from countermove.production.drift.untouched import untouched_tests
+
+LEVEL = 0.1
+TERMS = DriftTerms(level=LEVEL, permutations=59)
+NULLS = ("nobody answers, none expected", "people answer as modelled")
+
+
+def ceiling(runs, level=LEVEL):
+    return level + 3.0 * np.sqrt(level * (1.0 - level) / runs)
+
+
+def alarms(name, n, m, runs, terms=TERMS, change=lambda case: case):
+    count = 0
+    for seed in range(runs):
+        case = change(known_case(name, n, m, seed))
+        tables = case.reference, case.observed
+        count += unexpected(*tables, case.model, case.response, terms, seed)
+    return count / runs
+
+
+@pytest.mark.validity
+@pytest.mark.quick_validity
+@pytest.mark.parametrize("name", NULLS)
+def test_false_alarms_in_small_tables(name):
+    assert alarms(name, 120, 80, 100) <= ceiling(100)
+
+
+@pytest.mark.validity
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NULLS)
+@pytest.mark.parametrize(("n", "m"), [(300, 300), (1_500, 300)])
+def test_false_alarms(name, n, m):
+    assert alarms(name, n, m, 600) <= ceiling(600)
+
+
+@pytest.mark.validity
+@pytest.mark.slow
+def test_false_alarms_where_the_same_people_come_again():
+    """All of them are in both tables and answered as modelled: each counts once."""
+    count, runs, model = 0, 400, deployed()
+    for seed in range(runs):
+        case = known_case("people answer as modelled", 400, 60, seed)
+        ids = np.arange(400)
+        after = case.response.respond(model.score, case.reference.X).x_new
+        tables = Seen(case.reference.X, case.reference.y, ids), Seen(after, case.reference.y, ids)
+        count += unexpected(*tables, model, case.response, TERMS, seed)
+    assert count / runs <= ceiling(runs)
+
+
+@pytest.mark.validity
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a move costs half as much", "nobody answers"])
+def test_what_no_answer_changes_holds_its_level_however_people_answer(name):
+    """Untouched columns and people without a reason to move spend half of the level each."""
+    count, runs, score = 0, 400, deployed().score
+    for seed in range(runs):
+        case = known_case(name, 400, 400, seed)
+        three = three_samples(case.reference, case.observed, score, case.response, 400, seed)
+        tests = untouched_tests(three, score, NAMES, TERMS, seed)
+        tests += settled_tests(three, (three.induced,), NAMES, TERMS)
+        count += any(test.alarm for test in tests)
+    assert count / runs <= ceiling(runs)
+
+
+@pytest.mark.validity
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("a move costs half as much", 0.95),
+        ("a move costs twice as much", 0.95),
+        ("nobody answers", 0.99),
+        ("savings grow by 0.2", 0.9),
+        ("as modelled, and savings grow by 0.2", 0.9),
+        ("as modelled, and labels shift", 0.9),
+        ("people climb a smoothed step", 0.9),
+    ],
+)
+def test_power_with_two_thousand_people(name, least):
+    terms = DriftTerms(permutations=199)
+    assert alarms(name, 2_000, 2_000, 50, terms) >= least
