@@ -83,8 +83,12 @@ def retrain(
 ) -> dict[str, Any]:
     """Walk the nodes of the retrain pipeline behind its checks of files."""
     schema, unit, rows = world.schema, world.unit.to_json(), world.rows
-    pinned = nodes.pin_holdout(registry, history, world.tables["test"], unit)
+    pinned = nodes.pin_holdout(registry, world.tables["test"], unit)
     outcomes = nodes.compare_outcomes(registry, history, batches, facts, schema, unit)
+    untrained = (rows["calibration"], rows["test"])
+    drift = nodes.compare_drift(
+        registry, batches, facts, *untrained, schema, unit, SERM, RETRAIN, SEED
+    )
     base = (rows["train"], rows["validation"], rows["calibration"])
     train, validation, calibration = nodes.collect_rows(
         registry, *base, batches, facts, schema, unit, INGEST, SERM, SEED
@@ -96,7 +100,7 @@ def retrain(
     about = (registry, calibrated, promise)
     judged = nodes.judge(*about, rows["test"], schema, SERM, EVALUATION, RETRAIN)
     return nodes.decide(
-        registry, history, calibrated, promise, judged, facts, pinned, outcomes, train
+        registry, history, calibrated, promise, judged, facts, pinned, outcomes, drift, train
     )
 
 

@@ -84,8 +84,8 @@ def _run(pipeline: str | None, pipelines: list[str], env: str | None, **options:
         settings.set("DISABLE_HOOKS_FOR_PLUGINS", IDLE_PLUGINS)
     options["env"] = env
     result = kedro_run.callback(pipeline=pipeline, pipelines=pipelines, **options)  # type: ignore[misc]
-    if list(pipelines) == ["retrain"] and "decision" in result:
-        code = EXIT_CODES[result["decision"].load()["outcome"]]
+    if "retrain_outcome" in result:
+        code = EXIT_CODES[result["retrain_outcome"].load()]
         if code:
             click.get_current_context().exit(code)
     return result

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from countermove.params.base import Parameters
+from countermove.params.drift import DriftParameters
 from countermove.params.recourse import Probability
 
 if TYPE_CHECKING:
@@ -99,10 +100,13 @@ class RetrainParameters(Parameters):
     ``observed`` says what a batch shows: people ``after`` they could answer the deployed rule
     (they are set back before training), or ``before``. ``window`` trains on the last so many
     batches (null: all) beside the base table. ``wait_seconds`` is how long a run waits for
-    another one to end before it leaves.
+    another one to end before it leaves. ``drift`` are the terms of the drift report;
+    ``stop_on_investigate`` blocks the run where it cannot explain what changed.
     """
 
     observed: Literal["after", "before"] = "after"
     window: Annotated[int, Field(ge=1)] | None = None
     wait_seconds: Annotated[float, Field(ge=0)] = 0.0
     gates: GatesParameters = GatesParameters()
+    drift: DriftParameters = DriftParameters()
+    stop_on_investigate: bool = False

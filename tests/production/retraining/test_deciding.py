@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from tests.production.registry.test_registry import model
 
-from countermove.errors import BlockedError, ModelFileError
+from countermove.errors import ModelFileError
 from countermove.production.gates import GateResult
 from countermove.production.history import History
 from countermove.production.registry import Registry
 from countermove.production.retraining.deciding import (
+    blocked,
     judged_before,
     looked_at,
-    recorded_if_blocked,
     roll_back,
     settle,
 )
@@ -78,8 +78,7 @@ def test_a_refused_cold_start_leaves_no_champion(registry, history):
 
 def test_rows_that_block_are_recorded(registry, history):
     run(registry, history, 1.0, [YES])
-    with pytest.raises(BlockedError), recorded_if_blocked(registry, history):
-        raise BlockedError("the batch is empty")
+    blocked(registry, history, "the batch is empty")
     last = registry.decisions()[-1]
     assert (last.outcome, last.reasons) == ("blocked", ["the batch is empty"])
     assert last.champion_after == last.champion_before == champion(registry)

@@ -11,6 +11,7 @@ from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
 
+from countermove.errors import BlockedError
 from countermove.params import RetrainParameters
 
 logger = logging.getLogger(__name__)
@@ -60,8 +61,14 @@ class RetrainHook:
         self._held.close()
 
     @hook_impl
-    def on_pipeline_error(self) -> None:
-        """Let the next run in."""
+    def on_pipeline_error(
+        self, error: Exception, run_params: dict[str, Any], catalog: DataCatalog
+    ) -> None:
+        """Record that rows stopped the run, if they did, and let the next one in."""
+        if run_params.get("pipeline_names") == [PIPELINE] and isinstance(error, BlockedError):
+            from countermove.production.retraining.deciding import blocked
+
+            blocked(catalog.load("registry"), catalog.load("history"), str(error))
         self._held.close()
 
 

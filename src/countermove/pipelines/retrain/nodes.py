@@ -26,19 +26,16 @@ else:  # Kedro resolves annotations at start-up, and these are slow to import.
 
 
 def pin_holdout(
-    registry: Registry, history: History, holdout: pd.DataFrame, standardiser: dict[str, Any]
+    registry: Registry, holdout: pd.DataFrame, standardiser: dict[str, Any]
 ) -> dict[str, Any]:
     """Freeze the people every challenger is judged on, or insist that they are the same."""
-    from countermove.production.retraining.deciding import recorded_if_blocked
     from countermove.production.retraining.holdout import pin_holdout as pin
 
-    with recorded_if_blocked(registry, history):
-        return pin(registry, holdout, standardiser)
+    return pin(registry, holdout, standardiser)
 
 
 def gather_batches(
     registry: Registry,
-    history: History,
     batches: list[Batch],
     typed: pd.DataFrame,
     schema: Schema,
@@ -46,11 +43,9 @@ def gather_batches(
     pinned: dict[str, Any],
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Check every batch, keep each labelled person once, say which batches are new."""
-    from countermove.production.retraining.deciding import recorded_if_blocked
     from countermove.production.retraining.stock import take_stock
 
-    with recorded_if_blocked(registry, history):
-        return take_stock(registry, batches, typed, schema, retrain.observed, retrain.window)
+    return take_stock(registry, batches, typed, schema, retrain.observed, retrain.window)
 
 
 def compare_outcomes(
@@ -67,6 +62,27 @@ def compare_outcomes(
     return outcomes_of_batches(
         registry, history, rows, facts, schema, Standardiser.from_json(standardiser)
     )
+
+
+def compare_drift(
+    registry: Registry,
+    rows: pd.DataFrame,
+    facts: dict[str, Any],
+    calibration: pd.DataFrame,
+    holdout: pd.DataFrame,
+    schema: Schema,
+    standardiser: dict[str, Any],
+    serm: SermParameters,
+    retrain: RetrainParameters,
+    seed: int,
+) -> dict[str, Any]:
+    """Say whether the new people are those the deployed rule lets us expect, and if not, why."""
+    from countermove.production.retraining.drifting import drift_of_batches
+
+    unit, stop = Standardiser.from_json(standardiser), retrain.stop_on_investigate
+    people, terms = serm.build(schema, unit), retrain.drift.build()
+    seen = (registry, rows, facts, (calibration, holdout))
+    return drift_of_batches(*seen, schema, unit, people, terms, seed, stop)
 
 
 def collect_rows(
@@ -156,11 +172,18 @@ def decide(
     facts: dict[str, Any],
     pinned: dict[str, Any],
     outcomes: list[dict[str, Any]],
+    drift: dict[str, Any],
     train: pd.DataFrame,
 ) -> dict[str, Any]:
     """Record the decision, and carry it out."""
     from countermove.production.retraining.deciding import settle_challenger
 
-    return settle_challenger(
-        registry, history, challenger, calibration, judged, facts, pinned, outcomes, train
-    )
+    seen = {"batches": facts, "holdout": pinned, "outcomes": outcomes, "drift": drift}
+    return settle_challenger(registry, history, challenger, calibration, judged, seen, train)
+
+
+def write_page(decision: dict[str, Any], drift: dict[str, Any]) -> tuple[str, str]:
+    """Put the decision, its gates and the drift on one page; say how the run ended."""
+    from countermove.reporting.retraining import retraining_page
+
+    return retraining_page(decision, drift), decision["outcome"]

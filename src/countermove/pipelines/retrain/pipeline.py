@@ -14,13 +14,13 @@ def create_pipeline(**_: object) -> Pipeline:
     steps = [
         Node(
             nodes.pin_holdout,
-            [*places, "test_table", "standardiser"],
+            ["registry", "test_table", "standardiser"],
             "holdout_facts",
             name="pin_holdout",
         ),
         Node(
             nodes.gather_batches,
-            [*places, "labelled_batches", "typed", "schema", "params:retrain", "holdout_facts"],
+            ["registry", "labelled_batches", "typed", "schema", "params:retrain", "holdout_facts"],
             ["batch_rows", "batch_facts"],
             name="gather_batches",
         ),
@@ -29,6 +29,23 @@ def create_pipeline(**_: object) -> Pipeline:
             [*places, "batch_rows", "batch_facts", "schema", "standardiser"],
             "outcomes",
             name="compare_outcomes",
+        ),
+        Node(
+            nodes.compare_drift,
+            [
+                "registry",
+                "batch_rows",
+                "batch_facts",
+                "calibration_rows",
+                "test_rows",
+                "schema",
+                "standardiser",
+                "params:serm",
+                "params:retrain",
+                "params:seed",
+            ],
+            "drift",
+            name="compare_drift",
         ),
         Node(
             nodes.collect_rows,
@@ -85,10 +102,17 @@ def create_pipeline(**_: object) -> Pipeline:
                 "batch_facts",
                 "holdout_facts",
                 "outcomes",
+                "drift",
                 rows[0],
             ],
             "decision",
             name="decide",
+        ),
+        Node(
+            nodes.write_page,
+            ["decision", "drift"],
+            ["retraining_page", "retrain_outcome"],
+            name="write_page",
         ),
     ]
     return Pipeline(steps, namespace="retrain", prefix_datasets_with_namespace=False)

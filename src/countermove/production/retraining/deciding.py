@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from countermove.data.sources import table_hash
-from countermove.errors import BlockedError, ModelFileError
+from countermove.errors import ModelFileError
 from countermove.production.gates.base import GateResult
 from countermove.production.history import History
 from countermove.production.registry import Decision, Registry
@@ -75,9 +74,7 @@ def settle_challenger(
     challenger: PublishedModel,
     calibration: Mapping[str, Any],
     judged: Mapping[str, Any],
-    batches: Mapping[str, Any],
-    holdout: Mapping[str, Any],
-    outcomes: Sequence[Mapping[str, Any]],
+    seen: Mapping[str, Any],
     train: pd.DataFrame,
 ) -> dict[str, Any]:
     """Settle a judged challenger; return the decision, JSON-ready.
@@ -90,8 +87,8 @@ def settle_challenger(
         Its threshold and promises.
     judged
         What `weigh` returned.
-    batches, holdout, outcomes
-        What the run looked at.
+    seen
+        What the run looked at: ``batches``, ``holdout``, ``outcomes``, ``drift``.
     train
         The rows it was trained on, for their hash.
     """
@@ -105,13 +102,8 @@ def settle_challenger(
         "forecast": judged["forecast"],
         "data_hash": table_hash(train),
     }
-    facts = {
-        BATCHES: dict(batches),
-        "holdout": dict(holdout),
-        "judgement": shown,
-        "forecast": judged["forecast"],
-        "outcomes": [dict(outcome) for outcome in outcomes],
-    }
+    drift = {key: seen["drift"].get(key) for key in ("recommendation", "reasons", "reason")}
+    facts = dict(seen) | {"judgement": shown, "forecast": judged["forecast"], "drift": drift}
     gates = [GateResult(**gate) for gate in judged["gates"]]
     return asdict(settle(registry, history, challenger, version_facts, gates, facts))
 
@@ -181,13 +173,3 @@ def looked_at(decisions: Sequence[Decision]) -> dict[str, dict[str, Any]]:
 def judged_before(decisions: Sequence[Decision]) -> int:
     """Return how many challengers the hold-out has judged."""
     return sum(decision.outcome in ("promoted", "kept") for decision in decisions)
-
-
-@contextmanager
-def recorded_if_blocked(registry: Registry, history: History) -> Iterator[None]:
-    """Record a decision when the rows at hand stop the block."""
-    try:
-        yield
-    except BlockedError as error:
-        blocked(registry, history, str(error))
-        raise

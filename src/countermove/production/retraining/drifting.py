@@ -1,0 +1,68 @@
+"""Whether the new batches are what the deployed rule lets us expect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
+from countermove.errors import BlockedError, NotEnoughRowsError
+from countermove.production.drift import DriftTerms, drift_of_tables
+from countermove.production.registry import Registry
+from countermove.production.retraining.stock import RULE, new_rows
+from countermove.response import NoResponse, Response
+from countermove.response.robust import members_of
+
+INVESTIGATE = "investigate"
+
+
+def drift_of_batches(
+    registry: Registry,
+    rows: pd.DataFrame,
+    facts: Mapping[str, Mapping[str, Any]],
+    untrained: Sequence[pd.DataFrame],
+    schema: Schema,
+    standardiser: Standardiser,
+    response: Response,
+    terms: DriftTerms,
+    seed: int,
+    stop: bool = False,
+) -> dict[str, Any]:
+    """Return the drift report of the new batches, JSON-ready.
+
+    Where there is nothing to compare, ``recommendation`` is None and ``reason`` says why.
+
+    Parameters
+    ----------
+    registry, rows, facts
+        The champion, the typed rows of the batches, and what is known of each.
+    untrained
+        Standardised tables of the base that no rule was trained on: the reference.
+    schema, standardiser, response
+        What the columns mean, the units, and how people are assumed to answer; people who
+        were seen before they could answer are compared with the reference as it is.
+    terms, seed
+        Of the report.
+    stop
+        Whether a recommendation to investigate blocks the retraining.
+    """
+    champion = registry.champion()
+    observed, _ = new_rows(rows, facts, schema, standardiser)
+    if champion is None or not len(observed):
+        return {"recommendation": None, "reason": "there is no deployed rule to compare with"}
+    answered = any(batch["new"] and batch[RULE] is not None for batch in facts.values())
+    people = members_of(response)[0] if answered else NoResponse()
+    reference = pd.concat(list(untrained), ignore_index=True)
+    try:
+        found = drift_of_tables(reference, observed, schema, champion.model, people, terms, seed)
+    except NotEnoughRowsError as error:
+        return {"recommendation": None, "reason": str(error)}
+    if stop and found.recommendation == INVESTIGATE:
+        raise BlockedError(
+            f"the new batches are not what the rule lets us expect: {found.words} Look into it; "
+            "retrain.stop_on_investigate: false trains all the same"
+        )
+    return found.to_json()
