@@ -139,6 +139,11 @@ def test_a_run_of_the_readme(command, project):
     """On the fabricated table, unless the command itself names another."""
     if "serm_parts" in command:  # a table that does not fit is always the user's own
         fabricate("tiny", 600).to_csv(project.path / "data" / "01_raw" / "tiny.csv", index=False)
+    if "score.batch" in command:  # a champion, and the applicants it is to decide about
+        typed("kedro run --pipeline=retrain", project.path, KEDRO_ENV="test")
+        folder = project.path / "data" / "01_raw" / "applicants" / "tiny"
+        folder.mkdir(parents=True)
+        fabricate("tiny", 50).to_csv(folder / "2026-11.csv", index=False)
     typed(command, project.path, KEDRO_ENV="test")
 
 

@@ -159,9 +159,14 @@ def test_a_loss_that_is_not_finite_is_reported(sample, risk):
         Trainer(max_epochs=2).fit(start(), risk, broken)
 
 
-def test_a_progress_bar_shows_the_epochs(sample, risk, capsys):
+@pytest.mark.parametrize(("job", "shown"), [("", True), ("true", False)])
+def test_a_progress_bar_shows_the_epochs_where_somebody_watches(
+    job, shown, sample, risk, capsys, monkeypatch
+):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("CI", job)
     Trainer(max_epochs=3, patience=3).fit(start(), risk, sample, progress=True)
-    assert "3/3" in capsys.readouterr().out
+    assert ("3/3" in capsys.readouterr().err) is shown
 
 
 @pytest.mark.parametrize(

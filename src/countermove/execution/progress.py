@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def watched(console: Console) -> bool:
+    """Return whether a person looks at this console: a terminal, and not that of a CI job."""
+    job = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    return bool(console.is_terminal) and not job
 
 
 @contextmanager
@@ -20,6 +31,6 @@ def part_bar(total: int, done: int = 0, what: str = "parts") -> Iterator[Callabl
 
     console = Console(stderr=True)
     columns = (TextColumn(what), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, disable=not watched(console)) as bar:
         task = bar.add_task(what, total=total, completed=done)
         yield lambda: bar.advance(task)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from countermove.execution.progress import watched
 from countermove.reporting.tables import accuracy_rows, promise_line
 
 if TYPE_CHECKING:
-    from rich.console import Console, Group
+    from rich.console import Group
 
 WIDEST = 100
 """Columns of a terminal beyond which a sentence is hard to follow."""
-
-
-def watched(console: Console) -> bool:
-    """Return whether a person looks at this console: a terminal, and not that of a CI job."""
-    job = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    return bool(console.is_terminal) and not job
 
 
 def headline(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report: str) -> Group:

@@ -162,7 +162,7 @@ def _certificate(findings: Findings, case: Case) -> Certificate:
     p, level = findings.against_prediction.p_value, case.terms.level
     verdict = "is not what our response predicts" if findings.alarm else "is as predicted"
     return Certificate(
-        name="p-value of unexpected drift",
+        name="unexpected_drift",
         value=p,
         direction="upper",
         kind="certificate",
