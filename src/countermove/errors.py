@@ -65,6 +65,10 @@ class LockedError(CountermoveError):
     """Another run is at work on the same thing; try again when it is done."""
 
 
+class StorageError(CountermoveError):
+    """A disk, a file system or a database refused to read or write; nothing half-written stays."""
+
+
 class ModelFileError(CountermoveError):
     """A stored model is missing, truncated, altered or made for another schema."""
 

@@ -39,14 +39,17 @@ class RetrainHook:
         from countermove.production.lock import held
         from countermove.production.registry import recover
 
-        self._held.enter_context(held(self._lock, self._wait_seconds))
-        registry, history = catalog.load("registry"), catalog.load("history")
-        self._held.enter_context(history.alone())
-        found = recover(registry)
-        for sentence in found:
-            logger.warning("after an interrupted run: %s", sentence)
-        history.note(registry.time(), found)
-        history.add_decisions(registry.decisions())
+        with ExitStack() as held_so_far:
+            held_so_far.enter_context(held(self._lock, self._wait_seconds))
+            registry, history = catalog.load("registry"), catalog.load("history")
+            held_so_far.enter_context(history.alone())
+            found = recover(registry)
+            for sentence in found:
+                logger.warning("after an interrupted run: %s", sentence)
+            history.note(registry.time(), found)
+            history.add_decisions(registry.decisions())
+            # Kedro tells nobody of an error up to here: only now may the lock outlive the block.
+            self._held = held_so_far.pop_all()
 
     @hook_impl
     def after_pipeline_run(self, run_params: dict[str, Any], catalog: DataCatalog) -> None:

@@ -1,0 +1,173 @@
+"""A process that forks, and each child kills itself on purpose.
+
+Started once by the tests, so that heavy imports are paid for once. Each line of standard
+input is a JSON order; each line of output says how the child ended:
+``{"killed": bool, "code": int | None, "steps": int}``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+
+from countermove.data.standardise import Standardiser
+from countermove.errors import BlockedError
+from countermove.production.gates import GateResult
+from countermove.production.history import History
+from countermove.production.registry import Registry, recover
+from countermove.production.retraining.deciding import blocked, roll_back, settle
+from countermove.scores.linear import LinearScore
+from countermove.scores.storage import PublishedModel
+
+FACTS = {"metrics": {"accuracy": {"best": 0.8}}, "data_hash": "d", "certificates": []}
+AUDITED = ("open", "os.", "shutil.", "sqlite3.", "tempfile.")
+"""Audit events are raised before Python touches a file, a folder or a database."""
+TOUCHING = ("posix", "_io", "sqlite3")
+"""Modules whose functions and objects touch them; their return is a step too."""
+
+
+class Steps:
+    """Counts what a child does to the file system, and kills it at one of them."""
+
+    def __init__(self, kill_at: int | None) -> None:
+        self.count, self._kill_at = 0, kill_at
+
+    def watch(self, returns: bool) -> None:
+        """Begin to count; with the returns too, which slows Python down."""
+        sys.addaudithook(self._audited)
+        if returns:
+            sys.setprofile(self._returned)
+
+    def _step(self) -> None:
+        self.count += 1
+        if self.count == self._kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _audited(self, event: str, _: tuple[Any, ...]) -> None:
+        if event.startswith(AUDITED):
+            self._step()
+
+    def _returned(self, _: FrameType, event: str, called: Any) -> None:
+        if event != "c_return":
+            return
+        owner = getattr(called, "__module__", None) or type(
+            getattr(called, "__self__", None)
+        ).__module__
+        if owner in TOUCHING and called.__name__ != "getpid":
+            self._step()
+
+
+def model(weight: float = 1.0) -> PublishedModel:
+    score = LinearScore(2)
+    with torch.no_grad():
+        score.weight.copy_(torch.tensor([weight, 2.0]))
+    unit = Standardiser(np.zeros(2), np.ones(2), ("a", "b"))
+    return PublishedModel(score, unit, "schema", {"threshold": 0.5})
+
+
+def places(folder: Path) -> tuple[Registry, History]:
+    registry = Registry(str(folder / "registry"))
+    return registry, History(f"sqlite:///{folder / 'history.db'}", "credit")
+
+
+def promote(folder: Path, passed: bool = True) -> None:
+    gate = GateResult("improvement", passed, 0.0, 0.0, "words")
+    settle(*places(folder), model(float(time.monotonic_ns() % 997)), FACTS, [gate], {})
+
+
+def keep(folder: Path) -> None:
+    promote(folder, passed=False)
+
+
+def go_back(folder: Path) -> None:
+    roll_back(*places(folder))
+
+
+def block(folder: Path) -> None:
+    blocked(*places(folder), "nothing new")
+
+
+def mend(folder: Path) -> None:
+    registry, history = places(folder)
+    history.note(registry.time(), recover(registry))
+    history.add_decisions(registry.decisions())
+
+
+def whole_run(folder: Path) -> None:
+    """Run the retrain pipeline as ``kedro run`` does."""
+    from countermove.__main__ import main
+
+    os.chdir(folder)
+    sys.argv = ["kedro"]
+    main(["--pipeline=retrain", "--env=test", "--params=serm.training.max_epochs=2"])
+
+
+SCENARIOS: dict[str, Callable[[Path], None]] = {
+    "promote": promote,
+    "keep": keep,
+    "rollback": go_back,
+    "block": block,
+    "recover": mend,
+    "run": whole_run,
+}
+
+
+def obey(order: dict[str, Any]) -> None:
+    """Do as ordered, in a child; never returns."""
+    steps, code = Steps(order.get("kill_at")), 0
+    try:
+        steps.watch(returns=order["scenario"] != "run")
+        SCENARIOS[order["scenario"]](Path(order["folder"]))
+    except SystemExit as left:
+        code = int(left.code or 0)
+    except BlockedError:
+        code = 4
+    finally:
+        sys.setprofile(None)
+        Path(order["folder"], ".steps").write_text(str(steps.count))
+    os._exit(code)
+
+
+def forked(order: dict[str, Any]) -> dict[str, Any]:
+    child = os.fork()
+    if child == 0:
+        log = os.open(Path(order["folder"], ".log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        obey(order)
+    if "kill_after" in order:
+        time.sleep(order["kill_after"])
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    killed = os.WIFSIGNALED(status)
+    counted = Path(order["folder"], ".steps")
+    steps = int(counted.read_text()) if not killed else -1
+    return {"killed": killed, "code": None if killed else os.WEXITSTATUS(status), "steps": steps}
+
+
+if __name__ == "__main__":
+    # Whatever is imported on the way is imported now, so that steps are those of the work.
+    with TemporaryDirectory() as scratch:
+        for rehearsal in (promote, promote, go_back, mend):
+            rehearsal(Path(scratch))
+    warm = sys.argv[1:]
+    if warm:
+        # The first run compiles kernels and imports the rest: its forks begin warm.
+        try:
+            whole_run(Path(warm[0]))
+        except SystemExit as ended:
+            sys.stderr.write(f"warm: {ended.code}\n")
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(forked(json.loads(line))) + "\n")
+        sys.stdout.flush()
