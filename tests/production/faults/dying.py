@@ -7,12 +7,14 @@ input is a JSON order; each line of output says how the child ended:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -35,6 +37,8 @@ AUDITED = ("open", "os.", "shutil.", "sqlite3.", "tempfile.")
 """Audit events are raised before Python touches a file, a folder or a database."""
 TOUCHING = ("posix", "_io", "sqlite3")
 """Modules whose functions and objects touch them; their return is a step too."""
+HARMLESS = {"fspath", "getpid", "stat", "seek", "fileno", "_path_normpath", "cursor", "tell"}
+"""Functions of these modules that leave everything as it is."""
 
 
 class Steps:
@@ -64,7 +68,7 @@ class Steps:
         owner = getattr(called, "__module__", None) or type(
             getattr(called, "__self__", None)
         ).__module__
-        if owner in TOUCHING and called.__name__ != "getpid":
+        if owner in TOUCHING and called.__name__ not in HARMLESS:
             self._step()
 
 
@@ -76,8 +80,13 @@ def model(weight: float = 1.0) -> PublishedModel:
     return PublishedModel(score, unit, "schema", {"threshold": 0.5})
 
 
+def now() -> datetime:
+    """Tell a time that always goes backwards: nothing may depend on it."""
+    return datetime.fromtimestamp(4e9 - time.monotonic(), UTC)
+
+
 def places(folder: Path) -> tuple[Registry, History]:
-    registry = Registry(str(folder / "registry"))
+    registry = Registry(str(folder / "registry"), clock=now)
     return registry, History(f"sqlite:///{folder / 'history.db'}", "credit")
 
 
@@ -156,18 +165,19 @@ def forked(order: dict[str, Any]) -> dict[str, Any]:
     return {"killed": killed, "code": None if killed else os.WEXITSTATUS(status), "steps": steps}
 
 
-if __name__ == "__main__":
-    # Whatever is imported on the way is imported now, so that steps are those of the work.
+def rehearse() -> None:
+    """Import whatever is imported on the way, so that all steps are steps of the work."""
     with TemporaryDirectory() as scratch:
-        for rehearsal in (promote, promote, go_back, mend):
-            rehearsal(Path(scratch))
-    warm = sys.argv[1:]
-    if warm:
-        # The first run compiles kernels and imports the rest: its forks begin warm.
-        try:
-            whole_run(Path(warm[0]))
-        except SystemExit as ended:
-            sys.stderr.write(f"warm: {ended.code}\n")
+        for scenario in (promote, promote, go_back, mend):
+            scenario(Path(scratch))
+
+
+if __name__ == "__main__":
+    rehearse()
+    if sys.argv[1:]:
+        # The first whole run imports and compiles, so that forks need not.
+        with contextlib.suppress(SystemExit), contextlib.redirect_stdout(sys.stderr):
+            whole_run(Path(sys.argv[1]))
     for line in sys.stdin:
         sys.stdout.write(json.dumps(forked(json.loads(line))) + "\n")
         sys.stdout.flush()

@@ -1,0 +1,53 @@
+"""Children that die on purpose, ordered from one process that forks them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DYING = Path(__file__).with_name("dying.py")
+
+
+@dataclass(frozen=True)
+class Forker:
+    """A process that forks a child per order and says how it ended."""
+
+    process: subprocess.Popen[str]
+
+    def order(self, scenario: str, folder: Path, **how: Any) -> dict[str, Any]:
+        """Run a scenario in a child; ``kill_at`` a step, ``kill_after`` seconds, or neither."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        said = json.dumps({"scenario": scenario, "folder": str(folder)} | how)
+        self.process.stdin.write(said + "\n")
+        self.process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+
+def started(where: Path, *arguments: str) -> Iterator[Forker]:
+    process = subprocess.Popen(
+        [sys.executable, str(DYING), *arguments],
+        cwd=where,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "DO_NOT_TRACK": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        yield Forker(process)
+    assert process.returncode == 0
+
+
+@pytest.fixture(scope="session")
+def forker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
+    """Ready for scenarios on a registry alone."""
+    yield from started(tmp_path_factory.mktemp("forker"))
