@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ class Forker:
     """A process that forks a child per order and says how it ended."""
 
     process: subprocess.Popen[str]
+    log: Path
 
     def order(self, scenario: str, folder: Path, **how: Any) -> dict[str, Any]:
         """Run a scenario in a child; ``kill_at`` a step, ``kill_after`` seconds, or neither."""
@@ -33,6 +36,7 @@ class Forker:
         return answer
 
 
+@contextmanager
 def started(where: Path, *arguments: str) -> Iterator[Forker]:
     process = subprocess.Popen(
         [sys.executable, str(DYING), *arguments],
@@ -43,11 +47,22 @@ def started(where: Path, *arguments: str) -> Iterator[Forker]:
         text=True,
     )
     with process:
-        yield Forker(process)
+        yield Forker(process, where / "dying.log")
     assert process.returncode == 0
 
 
 @pytest.fixture(scope="session")
 def forker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
     """Ready for scenarios on a registry alone."""
-    yield from started(tmp_path_factory.mktemp("forker"))
+    with started(tmp_path_factory.mktemp("forker")) as ready:
+        yield ready
+
+
+@pytest.fixture
+def warm_forker(deployed, tmp_path) -> Iterator[Forker]:
+    """Ready for whole runs: it has been through one itself."""
+    folder = tmp_path / "warm"
+    shutil.copytree(deployed.path, folder)
+    type(deployed)(folder).bring_batch("first")
+    with started(folder, str(folder)) as ready:
+        yield ready

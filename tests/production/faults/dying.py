@@ -2,7 +2,7 @@
 
 Started once by the tests, so that heavy imports are paid for once. Each line of standard
 input is a JSON order; each line of output says how the child ended:
-``{"killed": bool, "code": int | None, "steps": int}``.
+``{"killed": bool, "code": int | None}``. What the last child said is in ``dying.log``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from countermove.data.standardise import Standardiser
-from countermove.errors import BlockedError
+from countermove.errors import CountermoveError
 from countermove.production.gates import GateResult
 from countermove.production.history import History
 from countermove.production.registry import Registry, recover
@@ -33,6 +33,7 @@ from countermove.scores.linear import LinearScore
 from countermove.scores.storage import PublishedModel
 
 FACTS = {"metrics": {"accuracy": {"best": 0.8}}, "data_hash": "d", "certificates": []}
+LOG = Path.cwd() / "dying.log"
 AUDITED = ("open", "os.", "shutil.", "sqlite3.", "tempfile.")
 """Audit events are raised before Python touches a file, a folder or a database."""
 TOUCHING = ("posix", "_io", "sqlite3")
@@ -65,9 +66,10 @@ class Steps:
     def _returned(self, _: FrameType, event: str, called: Any) -> None:
         if event != "c_return":
             return
-        owner = getattr(called, "__module__", None) or type(
-            getattr(called, "__self__", None)
-        ).__module__
+        owner = (
+            getattr(called, "__module__", None)
+            or type(getattr(called, "__self__", None)).__module__
+        )
         if owner in TOUCHING and called.__name__ not in HARMLESS:
             self._step()
 
@@ -140,18 +142,19 @@ def obey(order: dict[str, Any]) -> None:
         SCENARIOS[order["scenario"]](Path(order["folder"]))
     except SystemExit as left:
         code = int(left.code or 0)
-    except BlockedError:
-        code = 4
+    except CountermoveError as error:
+        code = 1
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        sys.stderr.flush()
     finally:
         sys.setprofile(None)
-        Path(order["folder"], ".steps").write_text(str(steps.count))
     os._exit(code)
 
 
 def forked(order: dict[str, Any]) -> dict[str, Any]:
     child = os.fork()
     if child == 0:
-        log = os.open(Path(order["folder"], ".log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1)
         os.dup2(log, 2)
         obey(order)
@@ -160,9 +163,7 @@ def forked(order: dict[str, Any]) -> dict[str, Any]:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     killed = os.WIFSIGNALED(status)
-    counted = Path(order["folder"], ".steps")
-    steps = int(counted.read_text()) if not killed else -1
-    return {"killed": killed, "code": None if killed else os.WEXITSTATUS(status), "steps": steps}
+    return {"killed": killed, "code": None if killed else os.WEXITSTATUS(status)}
 
 
 def rehearse() -> None:

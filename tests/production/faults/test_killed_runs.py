@@ -1,0 +1,120 @@
+"""Whole retrainings killed at random: nothing of the champion is ever lost or corrupt."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from countermove.production.history import History
+from countermove.production.registry import Registry, recover
+from countermove.production.retraining.deciding import looked_at
+
+pytestmark = [pytest.mark.slow, pytest.mark.fault]
+POINTS = 200
+REAL_KILLS = 10
+STEPS_OF_A_RUN = 500
+MOST_BATCHES = 3
+
+
+def opened(project: Path) -> tuple[Registry, History]:
+    models = project / "data" / "06_models"
+    return Registry(str(models / "tiny")), History(f"sqlite:///{models / 'history.db'}", "tiny")
+
+
+def all_used(project) -> bool:
+    used = looked_at(opened(project.path)[0].decisions())
+    return {path.stem for path in project.batches.glob("*.csv")} <= set(used)
+
+
+def check(project: Path) -> str:
+    """Check what a killed run left; return in a word how far it had come."""
+    registry, history = opened(project)
+    first = registry.champion()
+    assert first is not None
+    listed = [decision.version for decision in registry.decisions()]
+    found = recover(registry)
+    assert recover(registry) == []
+    champion = registry.champion()
+    assert champion is not None
+    assert champion.version in (first.version, registry.decisions()[-1].champion_after)
+    history.note(registry.time(), found)
+    history.add_decisions(registry.decisions())
+    known = [decision.version for decision in registry.decisions()]
+    assert known[: len(listed)] == listed
+    assert history.decisions()["version"].tolist() == known
+    if found:
+        return "mended"
+    return "decided" if len(known) > 1 else "nothing begun"
+
+
+def test_200_random_kills_lose_no_champion(deployed, working, warm_forker, capsys):
+    rng = random.Random(11)
+    seen: Counter[str] = Counter()
+    place = working.path
+    working.bring_batch("0000")
+    began = time.monotonic()
+    assert warm_forker.order("run", place)["code"] in (0, 3)
+    seconds = time.monotonic() - began
+    for point in range(POINTS):
+        if all_used(working):
+            if len(list(working.batches.glob("*.csv"))) >= MOST_BATCHES:
+                shutil.rmtree(place)
+                shutil.copytree(deployed.path, place)
+            working.bring_batch(f"{10 + point:04d}", seed=point)
+        # By turns at a random touch of the disk, and at a random moment.
+        at_step = {"kill_at": rng.randint(1, STEPS_OF_A_RUN)}
+        how = at_step if point % 2 else {"kill_after": rng.uniform(0, seconds)}
+        ended = warm_forker.order("run", place, **how)
+        assert ended["killed"] or ended["code"] in (0, 3), warm_forker.log.read_text()
+        seen["killed" if ended["killed"] else "outlived"] += 1
+        seen[check(place)] += 1
+    assert warm_forker.order("run", place)["code"] in (0, 3, 4)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{POINTS} points: {dict(seen)}\n")
+    assert seen["killed"] > POINTS / 2
+
+
+def test_real_runs_killed_at_random(working):
+    rng = random.Random(3)
+    place = working.path
+    command = [sys.executable, "-m", "kedro", "run", "--pipeline=retrain", "--env=test"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "DO_NOT_TRACK": "1"}
+    working.bring_batch("0001")
+    began = time.monotonic()
+    whole = working.retrain()
+    assert whole.returncode in (0, 3), whole.stderr
+    seconds = time.monotonic() - began
+    killed = 0
+    for number in range(REAL_KILLS):
+        if all_used(working):
+            working.bring_batch(f"{10 + number:04d}", seed=number)
+        run = subprocess.Popen(
+            command,
+            cwd=place,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(rng.uniform(0.3, 1.0) * seconds)
+        run.send_signal(signal.SIGKILL)
+        killed += run.wait() == -signal.SIGKILL
+        assert opened(place)[0].champion() is not None
+        # The lock of a killed run is free at once, and the next run says what it found.
+        check(place)
+    assert killed > REAL_KILLS / 2
+    working.bring_batch("0099", seed=99)
+    last = working.retrain()
+    assert last.returncode in (0, 3), last.stderr
+    decision = json.loads((place / "data/08_reporting/tiny/decision.json").read_text())
+    assert "0099" in decision["facts"]["batches"]
+    assert opened(place)[1].decisions()["version"].iloc[-1] == decision["version"]
