@@ -28,6 +28,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from countermove.errors import LockedError, ModelFileError, StorageError
 from countermove.production.registry import Decision
@@ -86,8 +87,8 @@ class History:
     def __init__(self, url: str, dataset: str) -> None:
         self.dataset = dataset
         try:
-            # A connection that was lost between two uses is replaced before the next.
-            self._engine = create_engine(url, pool_pre_ping=True)
+            # A run connects a few times: each time anew, so that no lost connection is used again.
+            self._engine = create_engine(url, poolclass=NullPool)
         except (SQLAlchemyError, ImportError) as error:
             raise ModelFileError(f"cannot open the history database: {_plain(error)}") from error
         except ValueError:
@@ -131,7 +132,6 @@ class History:
             yield
         finally:
             # The server lets go of the lock with the connection, however that ends.
-            connection.invalidate()
             connection.close()
 
     def add_decisions(self, decisions: Iterable[Decision]) -> int:
