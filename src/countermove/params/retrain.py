@@ -93,16 +93,25 @@ class GatesParameters(Parameters):
         return built + [gates.CustomGate(**each.model_dump()) for each in self.custom]
 
 
+class MlflowParameters(Parameters):
+    """Where MLflow is told of decisions; ``tracking_uri`` null: where MLFLOW_TRACKING_URI says."""
+
+    tracking_uri: str | None = None
+    experiment: str = "countermove"
+
+
 class RetrainParameters(Parameters):
     """Parameters of the retrain pipeline.
 
     ``observed`` says what a batch shows: people ``after`` they could answer the deployed rule
     (they are set back before training), or ``before``. ``window`` trains on the last so many
     batches (null: all) beside the base table. ``wait_seconds`` is how long a run waits for
-    another one to end before it leaves.
+    another one to end before it leaves. ``mlflow`` (null: not at all) also logs each decision
+    there; it needs the extra of that name.
     """
 
     observed: Literal["after", "before"] = "after"
     window: Annotated[int, Field(ge=1)] | None = None
     wait_seconds: Annotated[float, Field(ge=0)] = 0.0
     gates: GatesParameters = GatesParameters()
+    mlflow: MlflowParameters | None = None

@@ -10,6 +10,7 @@ from typing import Any
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
+from kedro.pipeline import Pipeline
 
 from countermove.params import RetrainParameters
 
@@ -52,15 +53,19 @@ class RetrainHook:
             self._held = held_so_far.pop_all()
 
     @hook_impl
-    def after_pipeline_run(self, run_params: dict[str, Any], catalog: DataCatalog) -> None:
+    def after_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
+    ) -> None:
         """Say what was decided, and let the next run in."""
         if run_params.get("pipeline_names") != [PIPELINE]:
+            return
+        self._held.close()
+        if "decision" not in pipeline.outputs():
             return
         decision = catalog.load("decision")
         logger.info("%s: champion %s", decision["outcome"], decision["champion_after"])
         for reason in decision["reasons"]:
             logger.info("  %s", reason)
-        self._held.close()
 
     @hook_impl
     def on_pipeline_error(self) -> None:
