@@ -65,9 +65,10 @@ def test_no_message_holds_the_password(project):
     assert SECRET not in unreadable.stdout + unreadable.stderr
 
 
-def test_no_message_holds_the_options_of_a_store(monkeypatch):
-    with pytest.raises(StorageError, match="token") as refused:
-        Store("github://org:repo@main/x", {"token": SECRET, "nonsense": 1})
+@pytest.mark.parametrize("url", ["zip://models", "github://org:repo@main/models"])
+def test_no_message_holds_the_options_of_a_store(url):
+    with pytest.raises(StorageError, match="with the options fo, token") as refused:
+        Store(url, {"fo": SECRET, "token": SECRET})
     assert SECRET not in str(refused.value)
 
 

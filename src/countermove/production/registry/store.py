@@ -32,14 +32,14 @@ class Store:
         self.url = url.rstrip("/")
         try:
             self._files, root = url_to_fs(self.url, **(options or {}))
-        except (ImportError, ValueError) as error:
-            raise ModelFileError(f"cannot open the registry at {self.url}: {error}") from error
-        except (TypeError, OSError) as error:
-            # Its words may hold what it was opened with: they are not shown.
+        except (ImportError, ValueError, TypeError, OSError) as error:
+            if not options:
+                raise StorageError(f"cannot open the registry at {self.url}: {error}") from error
+            # An error's words may hold what the file system was opened with: they are not shown.
             raise StorageError(
                 f"cannot open the registry at {self.url} with the options "
-                f"{', '.join(sorted(options or {})) or 'none'} ({type(error).__name__}); look at "
-                "its entry in credentials.yml"
+                f"{', '.join(sorted(options))} ({type(error).__name__}); look at its entry in "
+                "credentials.yml"
             ) from None
         self._root = root.rstrip("/")
         protocol = self._files.protocol
