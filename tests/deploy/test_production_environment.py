@@ -35,6 +35,8 @@ def test_a_history_from_the_environment_and_a_registry_with_options(project, tmp
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (project.path / "conf/prod/globals.yml").write_text("registry: dir:/\n")
+    # So few rows need their own shares.
+    shutil.copy(project.path / "conf/test/parameters.yml", project.path / "conf/prod")
     credentials = project.path / "conf/prod/credentials.yml"
     target = "target_protocol: file, target_options: {auto_mkdir: true}"
     options = '{path: "${oc.env:REGISTRY_FOLDER}", ' + target + "}"
