@@ -64,5 +64,14 @@ def warm_forker(deployed, tmp_path) -> Iterator[Forker]:
     folder = tmp_path / "warm"
     shutil.copytree(deployed.path, folder)
     type(deployed)(folder).bring_batch("first")
-    with started(folder, str(folder)) as ready:
+    with started(folder, "run", str(folder)) as ready:
+        yield ready
+
+
+@pytest.fixture
+def chain_forker(tmp_path) -> Iterator[Forker]:
+    """Ready for retrainings without Kedro."""
+    folder = tmp_path / "rehearsal"
+    folder.mkdir()
+    with started(folder, "chain", str(folder)) as ready:
         yield ready

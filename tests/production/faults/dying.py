@@ -115,6 +115,13 @@ def mend(folder: Path) -> None:
     history.add_decisions(registry.decisions())
 
 
+def chain(folder: Path) -> None:
+    """Gather, train and settle, without Kedro."""
+    from chain import retrain
+
+    retrain(*places(folder), folder)
+
+
 def whole_run(folder: Path) -> None:
     """Run the retrain pipeline as ``kedro run`` does."""
     from countermove.__main__ import main
@@ -130,6 +137,7 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {
     "rollback": go_back,
     "block": block,
     "recover": mend,
+    "chain": chain,
     "run": whole_run,
 }
 
@@ -148,6 +156,8 @@ def obey(order: dict[str, Any]) -> None:
         sys.stderr.flush()
     finally:
         sys.setprofile(None)
+        sys.stderr.write(f"steps: {steps.count}\n")
+        sys.stderr.flush()
     os._exit(code)
 
 
@@ -176,9 +186,9 @@ def rehearse() -> None:
 if __name__ == "__main__":
     rehearse()
     if sys.argv[1:]:
-        # The first whole run imports and compiles, so that forks need not.
+        # The first run imports and compiles, so that forks need not.
         with contextlib.suppress(SystemExit), contextlib.redirect_stdout(sys.stderr):
-            whole_run(Path(sys.argv[1]))
+            SCENARIOS[sys.argv[1]](Path(sys.argv[2]))
     for line in sys.stdin:
         sys.stdout.write(json.dumps(forked(json.loads(line))) + "\n")
         sys.stdout.flush()

@@ -15,14 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from countermove.data.synthetic import fabricate
 from countermove.production.history import History
 from countermove.production.registry import Registry, recover
 from countermove.production.retraining.deciding import looked_at
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 POINTS = 200
+WHOLE_RUNS = 30
 REAL_KILLS = 10
-STEPS_OF_A_RUN = 500
 MOST_BATCHES = 3
 
 
@@ -36,9 +37,8 @@ def all_used(project) -> bool:
     return {path.stem for path in project.batches.glob("*.csv")} <= set(used)
 
 
-def check(project: Path) -> str:
+def check(registry: Registry, history: History) -> str:
     """Check what a killed run left; return in a word how far it had come."""
-    registry, history = opened(project)
     first = registry.champion()
     assert first is not None
     listed = [decision.version for decision in registry.decisions()]
@@ -48,40 +48,80 @@ def check(project: Path) -> str:
     assert champion is not None
     assert champion.version in (first.version, registry.decisions()[-1].champion_after)
     history.note(registry.time(), found)
-    history.add_decisions(registry.decisions())
+    added = history.add_decisions(registry.decisions())
     known = [decision.version for decision in registry.decisions()]
     assert known[: len(listed)] == listed
     assert history.decisions()["version"].tolist() == known
+    assert len(set(known)) == len(known)
     if found:
         return "mended"
-    return "decided" if len(known) > 1 else "nothing begun"
+    return "brought into the history" if added else "in order"
 
 
-def test_200_random_kills_lose_no_champion(deployed, working, warm_forker, capsys):
+def bring(folder: Path, number: int) -> None:
+    table = fabricate("tiny", 20, seed=number)
+    table["person"] = f"{number}-" + table["person"]
+    (folder / "batches").mkdir(exist_ok=True)
+    table.to_csv(folder / "batches" / f"{number:04d}.csv", index=False)
+
+
+def test_200_random_kills_lose_no_champion(chain_forker, tmp_path, capsys):
+    rng = random.Random(11)
+    seen: Counter[str] = Counter()
+    place = tmp_path / "place"
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    assert chain_forker.order("chain", fresh)["code"] == 0, chain_forker.log.read_text()
+    shutil.copytree(fresh, place)
+    bring(place, 0)
+    began = time.monotonic()
+    assert chain_forker.order("chain", place)["code"] == 0, chain_forker.log.read_text()
+    seconds = time.monotonic() - began
+    steps = int(chain_forker.log.read_text().rpartition("steps: ")[2])
+    for point in range(POINTS):
+        registry = Registry(str(place / "registry"))
+        if len(list((place / "batches").glob("*.csv"))) == len(looked_at(registry.decisions())):
+            if len(looked_at(registry.decisions())) >= MOST_BATCHES:
+                shutil.rmtree(place)
+                shutil.copytree(fresh, place)
+            bring(place, 10 + point)
+        # By turns at a random touch of the disk, and at a random moment.
+        at_step = {"kill_at": rng.randint(1, steps)}
+        how = at_step if point % 2 else {"kill_after": rng.uniform(0, seconds)}
+        ended = chain_forker.order("chain", place, **how)
+        assert ended["killed"] or ended["code"] == 0, chain_forker.log.read_text()
+        seen["killed" if ended["killed"] else "outlived"] += 1
+        history = History(f"sqlite:///{place / 'history.db'}", "credit")
+        seen[check(registry, history)] += 1
+    bring(place, 9999)
+    assert chain_forker.order("chain", place)["code"] == 0, chain_forker.log.read_text()
+    with capsys.disabled():
+        sys.stdout.write(f"\n{POINTS} points of {steps} steps: {dict(seen)}\n")
+    assert seen["killed"] > POINTS / 2
+    assert seen["mended"] > POINTS / 20
+
+
+def test_random_kills_of_whole_runs(deployed, working, warm_forker, capsys):
     rng = random.Random(11)
     seen: Counter[str] = Counter()
     place = working.path
     working.bring_batch("0000")
-    began = time.monotonic()
     assert warm_forker.order("run", place)["code"] in (0, 3)
-    seconds = time.monotonic() - began
-    for point in range(POINTS):
+    steps = int(warm_forker.log.read_text().rpartition("steps: ")[2])
+    for point in range(WHOLE_RUNS):
         if all_used(working):
             if len(list(working.batches.glob("*.csv"))) >= MOST_BATCHES:
                 shutil.rmtree(place)
                 shutil.copytree(deployed.path, place)
             working.bring_batch(f"{10 + point:04d}", seed=point)
-        # By turns at a random touch of the disk, and at a random moment.
-        at_step = {"kill_at": rng.randint(1, STEPS_OF_A_RUN)}
-        how = at_step if point % 2 else {"kill_after": rng.uniform(0, seconds)}
-        ended = warm_forker.order("run", place, **how)
+        ended = warm_forker.order("run", place, kill_at=rng.randint(1, steps))
         assert ended["killed"] or ended["code"] in (0, 3), warm_forker.log.read_text()
         seen["killed" if ended["killed"] else "outlived"] += 1
-        seen[check(place)] += 1
+        seen[check(*opened(place))] += 1
     assert warm_forker.order("run", place)["code"] in (0, 3, 4)
     with capsys.disabled():
-        sys.stdout.write(f"\n{POINTS} points: {dict(seen)}\n")
-    assert seen["killed"] > POINTS / 2
+        sys.stdout.write(f"\n{WHOLE_RUNS} whole runs of {steps} steps: {dict(seen)}\n")
+    assert seen["killed"] > WHOLE_RUNS / 2
 
 
 def test_real_runs_killed_at_random(working):
@@ -110,7 +150,7 @@ def test_real_runs_killed_at_random(working):
         killed += run.wait() == -signal.SIGKILL
         assert opened(place)[0].champion() is not None
         # The lock of a killed run is free at once, and the next run says what it found.
-        check(place)
+        check(*opened(place))
     assert killed > REAL_KILLS / 2
     working.bring_batch("0099", seed=99)
     last = working.retrain()
