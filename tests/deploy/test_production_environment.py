@@ -74,10 +74,12 @@ def test_no_message_holds_the_options_of_a_store(url):
     assert SECRET not in str(refused.value)
 
 
-def test_the_wheel_retrains_from_a_folder_of_its_own(project, tmp_path):
+def test_the_wheel_retrains_from_a_folder_of_its_own(project, tmp_path_factory):
     root = Path(__file__).parents[2]
-    source = tmp_path / "source"
-    source.mkdir()
+    # Beside every project: Kedro takes the nearest one above the working folder.
+    source, installed, place = (
+        tmp_path_factory.mktemp(name) for name in ("source", "installed", "place")
+    )
     for name in ("pyproject.toml", "README.md", "LICENSE", ".telemetry"):
         shutil.copy(root / name, source / name)
     for name in ("src", "conf", "requirements"):
@@ -93,10 +95,8 @@ def test_the_wheel_retrains_from_a_folder_of_its_own(project, tmp_path):
         pytest.skip("kedro package needs a package index for setuptools")
     assert made.returncode == 0, made.stdout + made.stderr
     [wheel] = (source / "dist").glob("*.whl")
-    installed, place = tmp_path / "installed", tmp_path / "place"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(installed)
-    place.mkdir()
     with tarfile.open(source / "dist" / "conf-countermove.tar.gz") as archive:
         archive.extractall(place, filter="data")
     environment = os.environ | {"PYTHONPATH": str(installed), "OMP_NUM_THREADS": "1"}
@@ -113,8 +113,7 @@ def test_the_wheel_retrains_from_a_folder_of_its_own(project, tmp_path):
     second = night()
     assert second.returncode == 4, second.stderr
     assert "no new batch" in second.stderr
-    project.bring_batch("one")
-    shutil.copytree(project.batches, place / "data/01_raw/batches/tiny")
+    type(project)(place).bring_batch("one")
     assert night().returncode in (0, 3)
     shown = "import countermove; print(countermove.__file__)"
     where = subprocess.run(

@@ -45,8 +45,9 @@ HARMLESS = {"fspath", "getpid", "stat", "seek", "fileno", "_path_normpath", "cur
 class Steps:
     """Counts what a child does to the file system, and kills it at one of them."""
 
-    def __init__(self, kill_at: int | None) -> None:
+    def __init__(self, kill_at: int | None, kill_at_rename: int | None = None) -> None:
         self.count, self._kill_at = 0, kill_at
+        self._renames, self._kill_at_rename = 0, kill_at_rename
 
     def watch(self, returns: bool) -> None:
         """Begin to count; with the returns too, which slows Python down."""
@@ -62,6 +63,10 @@ class Steps:
     def _audited(self, event: str, _: tuple[Any, ...]) -> None:
         if event.startswith(AUDITED):
             self._step()
+        if event == "os.rename":
+            self._renames += 1
+            if self._renames == self._kill_at_rename:
+                os.kill(os.getpid(), signal.SIGKILL)
 
     def _returned(self, _: FrameType, event: str, called: Any) -> None:
         if event != "c_return":
@@ -144,7 +149,7 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {
 
 def obey(order: dict[str, Any]) -> None:
     """Do as ordered, in a child; never returns."""
-    steps, code = Steps(order.get("kill_at")), 0
+    steps, code = Steps(order.get("kill_at"), order.get("kill_at_rename")), 0
     try:
         steps.watch(returns=order["scenario"] != "run")
         SCENARIOS[order["scenario"]](Path(order["folder"]))
