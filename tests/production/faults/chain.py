@@ -16,7 +16,7 @@ from countermove.production.gates import GateResult
 from countermove.production.history import History
 from countermove.production.lock import held
 from countermove.production.registry import Registry, recover
-from countermove.production.retraining.deciding import recorded_if_blocked, settle
+from countermove.production.retraining.deciding import settle
 from countermove.production.retraining.stock import rules_answered, take_stock
 from countermove.production.retraining.training import challenger_rows, train_challenger
 from countermove.response import BestResponse
@@ -37,8 +37,7 @@ def retrain(registry: Registry, history: History, folder: Path) -> None:
         history.note(registry.time(), recover(registry))
         history.add_decisions(registry.decisions())
         batches = BatchesDataset({"path": str(folder / "batches")}).load()
-        with recorded_if_blocked(registry, history):
-            rows, facts = take_stock(registry, batches, TYPED, SCHEMA)
+        rows, facts = take_stock(registry, batches, TYPED, SCHEMA)
         FactsDataset(filepath=str(folder / "batch_facts.json")).save(facts)
         answered = rules_answered(registry, facts)
         parts = challenger_rows(BASE, rows, answered, SCHEMA, UNIT, PEOPLE, SHARES, 0)
