@@ -58,11 +58,11 @@ test-text: setup ## Recourse on texts with its extra's encoder (and Debian's wor
 
 test-airflow: setup ## The Airflow DAG of the retraining, with its extra beside the environment
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/airflow-extra -r requirements/airflow.txt
-	PYTHONPATH=.cache/airflow-extra $(TESTS) tests/pipelines/retrain/test_airflow.py
+	PYTHONPATH=$(CURDIR)/.cache/airflow-extra $(TESTS) tests/pipelines/retrain/test_airflow.py
 
 test-mlflow: setup ## Decisions logged to MLflow, with its extra beside the environment
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/mlflow-extra -r requirements/mlflow.txt
-	PYTHONPATH=.cache/mlflow-extra $(TESTS) tests/pipelines/retrain/test_mlflow_logging.py
+	PYTHONPATH=$(CURDIR)/.cache/mlflow-extra $(TESTS) tests/pipelines/retrain/test_mlflow_logging.py
 
 viz: setup ## Look at the pipelines in a browser
 	$(BIN)/kedro viz run
