@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,8 +128,10 @@ def test_some_steps_of_a_promotion(forker, before, tmp_path):
     ("scenario", "changes"),
     [("promote", True), ("keep", False), ("rollback", True), ("block", False)],
 )
-def test_every_step(forker, before, tmp_path, scenario, changes):
+def test_every_step(forker, before, tmp_path, scenario, changes, capsys):
     steps, changed = walk(forker, scenario, before, tmp_path / "place")
+    with capsys.disabled():
+        sys.stdout.write(f"\n{scenario}: {steps} steps, champion changed after {changed}\n")
     assert steps >= (STEPS_OF_A_PROMOTION if scenario == "promote" else 20)
     # Both ends were met: a champion that had not changed yet, and one that had.
     assert (0 < changed < steps) if changes else changed == 0
