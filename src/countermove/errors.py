@@ -65,6 +65,10 @@ class LockedError(CountermoveError):
     """Another run is at work on the same thing; try again when it is done."""
 
 
+class StorageError(CountermoveError):
+    """A disk, a file system or a database refused to read or write; nothing half-written stays."""
+
+
 class ModelFileError(CountermoveError):
     """A stored model is missing, truncated, altered or made for another schema."""
 
@@ -113,6 +117,13 @@ class CalibrationError(CountermoveError):
 
 class MissingPartError(CountermoveError):
     """Something optional is needed and not installed: a package of an extra, or its data."""
+
+
+def ours(error: BaseException | None) -> CountermoveError | None:
+    """Return the error of ours that others were raised from, however often it was wrapped."""
+    while error is not None and not isinstance(error, CountermoveError):
+        error = error.__cause__
+    return error
 
 
 def shown(values: Iterable[object], cap: int = SHOWN) -> str:

@@ -2,8 +2,9 @@
 
 from countermove.hooks import NamesHook, SummaryHook
 from countermove.pipelines.retrain.guard import RetrainHook
+from countermove.pipelines.retrain.mlflow_logging import MlflowHook
 
-HOOKS = (NamesHook(), SummaryHook(), RetrainHook())
+HOOKS = (NamesHook(), SummaryHook(), RetrainHook(), MlflowHook())
 
 # Without the soft merge, `--env=test --params serm.cost.scale=2` would drop the rest of `serm`.
 CONFIG_LOADER_ARGS = {

@@ -18,6 +18,7 @@ from kedro_datasets.plotly import JSONDataset as PlotlyDataset
 from kedro_datasets.text import TextDataset
 
 from countermove.catalog.previews import ROWS, first_rows, table_preview
+from countermove.errors import StorageError
 
 
 class _ReplacedWhole:
@@ -27,14 +28,33 @@ class _ReplacedWhole:
 
     def save(self, data: Any) -> None:
         """Write beside the target, then rename."""
-        super().save(data)  # type: ignore[misc]
-        os.replace(Path(self._get_save_path()), Path(self._filepath))
+        beside = Path(self._get_save_path())
+        try:
+            super().save(data)  # type: ignore[misc]
+            os.replace(beside, Path(self._filepath))
+        except BaseException as error:
+            refused = refusal(error)
+            if refused is None:
+                raise
+            # A full disk needs what was begun; any other remains is written over next time.
+            beside.unlink(missing_ok=True)
+            raise StorageError(
+                f"cannot write {self._filepath}: {refused.strerror or refused}; what was there is "
+                "as it was. Free space or mend the permissions, and run again"
+            ) from error
 
     def _there(self) -> bool:
         return Path(self._filepath).is_file()
 
     def _get_save_path(self) -> PurePosixPath:
         return self._filepath.with_name(f".{self._filepath.name}.partial")
+
+
+def refusal(error: BaseException | None) -> OSError | None:
+    """Return what the operating system said, however deeply Kedro wrapped it."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__
+    return error
 
 
 class TableDataset(_ReplacedWhole, ParquetDataset):  # type: ignore[misc]

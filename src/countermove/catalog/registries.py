@@ -11,7 +11,7 @@ from kedro_datasets._typing import JSONPreview, TablePreview
 from countermove.catalog.previews import table_preview
 from countermove.catalog.tables import schema_at
 from countermove.data.sources import SUFFIXES, read_file
-from countermove.errors import DataError
+from countermove.errors import BlockedError, DataError
 
 if TYPE_CHECKING:
     from countermove.production.history import History
@@ -135,8 +135,11 @@ class BatchesDataset(AbstractDataset[None, Any]):
         names = [path.stem for path in files]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise DataError(f"two files for batch {twice[0]!r} in {self._folder}; keep one")
-        return [Batch(path.stem, read_file(path)) for path in files]
+            raise BlockedError(f"two files for batch {twice[0]!r} in {self._folder}; keep one")
+        try:
+            return [Batch(path.stem, read_file(path)) for path in files]
+        except DataError as error:
+            raise BlockedError(f"a batch cannot be read: {error}", rows=error.rows) from error
 
     def save(self, data: None) -> None:
         """Refuse: raw data is never written."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import uuid
 from pathlib import Path
+
+from countermove.errors import StorageError
 
 
 def write_through(path: Path, content: bytes) -> None:
@@ -16,13 +18,39 @@ def write_through(path: Path, content: bytes) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write ``content`` next to ``path``, flush it to disk, then rename over ``path``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(descriptor)
+    """Write ``content`` next to ``path``, flush it to disk, then rename over ``path``.
+
+    Raises
+    ------
+    StorageError
+        If the disk refuses; what was at ``path`` is still there.
+    """
     try:
-        write_through(Path(name), content)
-        os.replace(name, path)
+        _replace(path, content)
+    except OSError as error:
+        raise StorageError(
+            f"cannot write {path}: {error.strerror or error}; what was there is as it was. "
+            "Free space or mend the permissions, and run again"
+        ) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Made with the permissions of any new file: others who may read the folder may read it.
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        write_through(beside, content)
+        os.replace(beside, path)
+        _flush_folder(path.parent)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
+
+
+def _flush_folder(folder: Path) -> None:
+    """Wait until a rename is on the disk too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -94,6 +94,13 @@ class GatesParameters(Parameters):
         return built + [gates.CustomGate(**each.model_dump()) for each in self.custom]
 
 
+class MlflowParameters(Parameters):
+    """Where MLflow is told of decisions; ``tracking_uri`` null: where MLFLOW_TRACKING_URI says."""
+
+    tracking_uri: str | None = None
+    experiment: str = "countermove"
+
+
 class RetrainParameters(Parameters):
     """Parameters of the retrain pipeline.
 
@@ -101,7 +108,8 @@ class RetrainParameters(Parameters):
     (they are set back before training), or ``before``. ``window`` trains on the last so many
     batches (null: all) beside the base table. ``wait_seconds`` is how long a run waits for
     another one to end before it leaves. ``drift`` are the terms of the drift report;
-    ``stop_on_investigate`` blocks the run where it cannot explain what changed.
+    ``stop_on_investigate`` blocks the run where it cannot explain what changed. ``mlflow`` (null:
+    not at all) also logs each decision there; it needs the extra of that name.
     """
 
     observed: Literal["after", "before"] = "after"
@@ -110,3 +118,4 @@ class RetrainParameters(Parameters):
     gates: GatesParameters = GatesParameters()
     drift: DriftParameters = DriftParameters()
     stop_on_investigate: bool = False
+    mlflow: MlflowParameters | None = None

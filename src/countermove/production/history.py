@@ -28,8 +28,9 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
-from countermove.errors import LockedError, ModelFileError
+from countermove.errors import LockedError, ModelFileError, StorageError
 from countermove.production.registry import Decision
 
 _TABLES = MetaData()
@@ -86,12 +87,28 @@ class History:
     def __init__(self, url: str, dataset: str) -> None:
         self.dataset = dataset
         try:
-            self._engine = create_engine(url)
-            # What messages may show: no password.
-            self.where = self._engine.url.render_as_string(hide_password=True)
-            _TABLES.create_all(self._engine)
+            # A run connects a few times: each time anew, so that no lost connection is used again.
+            self._engine = create_engine(url, poolclass=NullPool)
         except (SQLAlchemyError, ImportError) as error:
             raise ModelFileError(f"cannot open the history database: {_plain(error)}") from error
+        except ValueError:
+            # Its words may hold a part of the password: they are not shown.
+            raise ModelFileError(
+                "the URL of the history database cannot be read; expected "
+                "postgresql+psycopg://user:password@host:port/database, with @, : and / in a "
+                "password written as %40, %3A and %2F"
+            ) from None
+        # What messages may show: no password.
+        self.where = self._engine.url.render_as_string(hide_password=True)
+        self._make_tables()
+
+    def _make_tables(self) -> None:
+        with self._told("open"):
+            try:
+                _TABLES.create_all(self._engine)
+            except SQLAlchemyError:
+                # Another run may have made them at the same moment; then there is nothing to do.
+                _TABLES.create_all(self._engine)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -99,17 +116,23 @@ class History:
         if self._engine.dialect.name != "postgresql":
             yield
             return
-        with self._engine.connect() as connection:
-            key = {"first": LOCK, "name": self.dataset}
-            taken = connection.execute(
-                text("select pg_try_advisory_lock(:first, hashtext(:name))"), key
-            )
-            if not taken.scalar():
+        key = {"first": LOCK, "name": self.dataset}
+        with self._told("lock"):
+            # No transaction stays open during the run: servers may end idle ones.
+            connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        try:
+            with self._told("lock"):
+                asked = text("select pg_try_advisory_lock(:first, hashtext(:name))")
+                taken = connection.execute(asked, key).scalar()
+            if not taken:
                 raise LockedError(
                     f"another machine is at work on {self.dataset!r} and holds the lock in "
                     f"{self.where}; run again when it is done"
                 )
             yield
+        finally:
+            # The server lets go of the lock with the connection, however that ends.
+            connection.close()
 
     def add_decisions(self, decisions: Iterable[Decision]) -> int:
         """Add what is not there yet; return how many rows were added."""
@@ -182,7 +205,7 @@ class History:
             .group_by(OUTCOMES.c.claim)
             .order_by(OUTCOMES.c.claim)
         )
-        with self._engine.connect() as connection:
+        with self._told("read"), self._engine.connect() as connection:
             found = connection.execute(asked).all()
         return {
             claim: {"forecasts": n, "held": int(held), "contradicted": int(contradicted)}
@@ -191,18 +214,23 @@ class History:
 
     def _read(self, table: Table, *order: Column[Any]) -> pd.DataFrame:
         asked = select(table).where(table.c.dataset == self.dataset).order_by(*order)
-        with self._engine.connect() as connection:
+        with self._told("read"), self._engine.connect() as connection:
             found = connection.execute(asked)
             return pd.DataFrame(found.all(), columns=list(found.keys())).drop(columns="dataset")
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
+        with self._told("write"), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Say in plain words, without a password, what the database refused."""
         try:
-            with self._engine.begin() as connection:
-                yield connection
+            yield
         except SQLAlchemyError as error:
-            raise ModelFileError(
-                f"cannot write the history to {self.where}: {_plain(error)}; the registry has "
+            raise StorageError(
+                f"cannot {what} the history in {self.where}: {_plain(error)}; the registry has "
                 "everything, and the next run brings the history up to date"
             ) from error
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from countermove.errors import LockedError
+from countermove.errors import LockedError, StorageError
 
 PAUSE = 0.2
 """Seconds between two looks at a lock that is taken."""
@@ -33,17 +33,32 @@ def held(path: Path, wait_seconds: float = 0.0) -> Iterator[None]:
     Raises
     ------
     LockedError
-        If another run holds it; the message says which process, and since when.
+        If another run holds it; the message says which process.
+    StorageError
+        If the lock file cannot be made or written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    with _refusals_of(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         _take(descriptor, path, wait_seconds)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"process {os.getpid()}".encode(), 0)
+        with _refusals_of(path):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"process {os.getpid()}".encode(), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _refusals_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"cannot write the lock {path}: {error.strerror}; free space or mend the permissions, "
+            "and run again"
+        ) from error
 
 
 def _take(descriptor: int, path: Path, wait_seconds: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from countermove.execution.progress import watched
 from countermove.training.history import EpochRecord
 
 
@@ -21,7 +22,7 @@ def epoch_bar(total: int, done: int = 0) -> Iterator[Callable[[EpochRecord], Non
         TextColumn("validation accuracy after response {task.fields[accuracy]}"),
     )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, disable=not watched(console)) as bar:
         task = bar.add_task("training", total=total, completed=done, accuracy="-")
 
         def advance(record: EpochRecord) -> None:

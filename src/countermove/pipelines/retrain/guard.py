@@ -10,8 +10,9 @@ from typing import Any
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
+from kedro.pipeline import Pipeline
 
-from countermove.errors import BlockedError
+from countermove.errors import BlockedError, ours
 from countermove.params import RetrainParameters
 
 logger = logging.getLogger(__name__)
@@ -40,35 +41,43 @@ class RetrainHook:
         from countermove.production.lock import held
         from countermove.production.registry import recover
 
-        self._held.enter_context(held(self._lock, self._wait_seconds))
-        registry, history = catalog.load("registry"), catalog.load("history")
-        self._held.enter_context(history.alone())
-        found = recover(registry)
-        for sentence in found:
-            logger.warning("after an interrupted run: %s", sentence)
-        history.note(registry.time(), found)
-        history.add_decisions(registry.decisions())
+        with ExitStack() as held_so_far:
+            held_so_far.enter_context(held(self._lock, self._wait_seconds))
+            registry, history = catalog.load("registry"), catalog.load("history")
+            held_so_far.enter_context(history.alone())
+            found = recover(registry)
+            for sentence in found:
+                logger.warning("after an interrupted run: %s", sentence)
+            history.note(registry.time(), found)
+            history.add_decisions(registry.decisions())
+            # Kedro tells nobody of an error up to here: only now may the lock outlive the block.
+            self._held = held_so_far.pop_all()
 
     @hook_impl
-    def after_pipeline_run(self, run_params: dict[str, Any], catalog: DataCatalog) -> None:
+    def after_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
+    ) -> None:
         """Say what was decided, and let the next run in."""
         if run_params.get("pipeline_names") != [PIPELINE]:
+            return
+        self._held.close()
+        if "decision" not in pipeline.all_outputs():
             return
         decision = catalog.load("decision")
         logger.info("%s: champion %s", decision["outcome"], decision["champion_after"])
         for reason in decision["reasons"]:
             logger.info("  %s", reason)
-        self._held.close()
 
     @hook_impl
     def on_pipeline_error(
         self, error: Exception, run_params: dict[str, Any], catalog: DataCatalog
     ) -> None:
         """Record that rows stopped the run, if they did, and let the next one in."""
-        if run_params.get("pipeline_names") == [PIPELINE] and isinstance(error, BlockedError):
+        stopped = ours(error)
+        if run_params.get("pipeline_names") == [PIPELINE] and isinstance(stopped, BlockedError):
             from countermove.production.retraining.deciding import blocked
 
-            blocked(catalog.load("registry"), catalog.load("history"), str(error))
+            blocked(catalog.load("registry"), catalog.load("history"), str(stopped))
         self._held.close()
 
 

@@ -134,7 +134,12 @@ class Registry:
         """Read ``champion.json``; None before the first promotion."""
         if not self.store.exists(CHAMPION):
             return None
-        return Pointer.from_bytes(self.store.read(CHAMPION), self.store.where(CHAMPION))
+        try:
+            return Pointer.from_bytes(self.store.read(CHAMPION), self.store.where(CHAMPION))
+        except ModelFileError as error:
+            raise ModelFileError(
+                f"{error}. Or choose the champion anew, by name: kedro countermove rollback VERSION"
+            ) from error
 
     def champion(self) -> Champion | None:
         """Return the version that decides, or None; refuse it if anything was altered."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from countermove.data.durable import replace_file
-from countermove.errors import ModelFileError
+from countermove.errors import ModelFileError, StorageError
 
 
 class Store:
@@ -32,8 +32,15 @@ class Store:
         self.url = url.rstrip("/")
         try:
             self._files, root = url_to_fs(self.url, **(options or {}))
-        except (ImportError, ValueError) as error:
-            raise ModelFileError(f"cannot open the registry at {self.url}: {error}") from error
+        except (ImportError, ValueError, TypeError, OSError) as error:
+            if not options:
+                raise StorageError(f"cannot open the registry at {self.url}: {error}") from error
+            # An error's words may hold what the file system was opened with: they are not shown.
+            raise StorageError(
+                f"cannot open the registry at {self.url} with the options "
+                f"{', '.join(sorted(options))} ({type(error).__name__}); look at its entry in "
+                "credentials.yml"
+            ) from None
         self._root = root.rstrip("/")
         protocol = self._files.protocol
         self.local = "file" in ((protocol,) if isinstance(protocol, str) else protocol)
@@ -60,8 +67,11 @@ class Store:
         """Write or replace a file; a reader sees the old content or the new one."""
         if self.local:
             replace_file(Path(self._path(name)), content)
-        else:
+            return
+        try:
             self._files.pipe_file(self._path(name), content)
+        except OSError as error:
+            raise StorageError(f"cannot write {self.where(name)}: {error}; run again") from error
 
     def exists(self, name: str) -> bool:
         """Return whether a file is there."""
@@ -74,15 +84,20 @@ class Store:
             found = self._files.ls(self._path(folder), detail=False)
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise StorageError(f"cannot list {self.where(folder)}: {error}") from error
         return sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
 
     def remove(self, name: str) -> None:
         """Remove a file or a folder with all it holds."""
         path = self._path(name)
-        if self.local and Path(path).is_dir():
-            shutil.rmtree(path)
-        else:
-            self._files.rm(path, recursive=True)
+        try:
+            if self.local and Path(path).is_dir():
+                shutil.rmtree(path)
+            else:
+                self._files.rm(path, recursive=True)
+        except OSError as error:
+            raise StorageError(f"cannot remove {self.where(name)}: {error}") from error
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root

@@ -17,7 +17,7 @@ PINNED = "holdout.json"
 def pin_holdout(
     registry: Registry, holdout: pd.DataFrame, standardiser: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write down which rows judge, the first time; later, insist on the same.
+    """Write down which rows judge, until a first challenger was; then, insist on the same.
 
     Parameters
     ----------
@@ -38,7 +38,8 @@ def pin_holdout(
         "table_sha256": table_hash(holdout),
         "units_sha256": canonical_digest(standardiser),
     }
-    if not registry.store.exists(PINNED):
+    # As long as nobody was judged on it, a run that failed has frozen nothing.
+    if not registry.store.exists(PINNED) or not registry.versions():
         registry.store.write(PINNED, seal(facts))
         return facts
     pinned = unseal(registry.store.read(PINNED), registry.store.where(PINNED))
