@@ -29,7 +29,7 @@ def test_a_terminal_sees_the_bar_and_a_file_does_not(code, said):
     quiet = subprocess.run(command, capture_output=True, text=True, check=True)
     assert quiet.stdout + quiet.stderr == ""
     ours, theirs = pty.openpty()
-    terminal = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    terminal = os.environ | {"TERM": "xterm", "COLUMNS": "120", "CI": ""}
     shown = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=theirs, env=terminal, text=True, check=True
     )
