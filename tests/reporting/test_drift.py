@@ -33,7 +33,7 @@ def test_section_says_what_to_do_and_why():
     page = drift_section(report)
     assert "Retrain: something changed" in page
     for column in report["features"]:
-        assert f"<td>{column['name']}</td>" in page
+        assert f'<th scope="row">{column["name"]}</th>' in page
     assert report["reasons"][0] in page
 
 
