@@ -96,22 +96,23 @@ def train_challenger(
     seed: int,
     regulariser: Regulariser | None = None,
 ) -> PublishedModel:
-    """Train strategically, from the champion's weights where there is one.
+    """Train strategically, from the champion's weights where there is one of the same kind.
 
-    Training begins as it always does, by a blind rule whose intercept is moved to where it
-    is best after response; a champion of the same kind is where the blind rule begins.
+    A cold start begins as training always does, by a blind rule whose intercept is moved to
+    where it is best after response.
     """
-    start = training.get("score")
-    fresh = LinearScore(len(schema.feature_names)) if start is None else start
+    given = training.get("score")
+    fresh = LinearScore(len(schema.feature_names)) if given is None else given
+    warm: dict[str, Any] = {}
     if champion is not None and _shape(fresh) == _shape(champion):
-        start = champion
+        warm = {"score": champion, "start": "given"}
     trained = train_published(
         rows["train"],
         rows["validation"],
         schema,
         standardiser.to_json(),
         response,
-        dict(training) | {"score": start},
+        dict(training) | warm,
         seed,
         regulariser,
     )
