@@ -19,8 +19,6 @@ pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
 STAGES = {"ingest", "training", "recourse", "evaluation", "reporting"}
 OTHERS = ("tradeoff", "lookahead", "collective", "population")
-    f"{pipeline}_beside" for pipeline in ("tradeoff", "lookahead", "collective", "population")
-}
 WITHOUT = {"report", *(f"{pipeline}_beside" for pipeline in OTHERS)}
 """Datasets of the chain without a preview: a page of several megabytes is opened, not previewed,
 and what other pipelines leave is not there."""
