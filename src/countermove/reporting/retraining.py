@@ -8,6 +8,7 @@ from typing import Any
 
 from countermove.reporting.drift import drift_section
 from countermove.reporting.page import STYLE, html_table
+from countermove.reporting.tables import called
 
 OUTCOMES = {
     "promoted": "The challenger is the new champion.",
@@ -19,9 +20,10 @@ PASSED = {True: "passed", False: "refused", None: "does not apply"}
 def retraining_page(decision: Mapping[str, Any], drift: Mapping[str, Any]) -> str:
     """Return the page of a decision and of the drift report made on the way."""
     facts = decision["facts"]
-    gates = html_table(
-        ("gate", "outcome", "why"),
-        [(gate["name"], PASSED[gate["passed"]], gate["words"]) for gate in facts["gates"]],
+    gates = "".join(
+        f"<li><strong>{escape(gate['name'])}</strong> {PASSED[gate['passed']]}: "
+        f"{escape(gate['words'])}</li>"
+        for gate in facts["gates"]
     )
     script, moved = "", f"<h2>Drift</h2><p>Not compared: {escape(drift.get('reason', ''))}.</p>"
     if drift["recommendation"] is not None:
@@ -35,7 +37,7 @@ def retraining_page(decision: Mapping[str, Any], drift: Mapping[str, Any]) -> st
 <body><h1>{title}</h1>
 <p>{OUTCOMES[decision["outcome"]]} Champion: {escape(str(decision["champion_after"]))}; before:
 {escape(str(decision["champion_before"]))}.</p>
-<h2>Gates</h2>{gates}
+<h2>Gates</h2><ul>{gates}</ul>
 <h2>Accuracy on the hold-out</h2>{_accuracies(facts["judgement"])}
 <h2>New batches</h2>{_batches(facts["batches"])}
 <h2>What was foretold, and what came</h2>{_outcomes(facts["outcomes"])}
@@ -47,7 +49,7 @@ def retraining_page(decision: Mapping[str, Any], drift: Mapping[str, Any]) -> st
 def _accuracies(judged: Mapping[str, Any]) -> str:
     rules = list(judged["accuracy"])
     rows = [
-        (response, *(f"{judged['accuracy'][rule][response]:.3f}" for rule in rules))
+        (called(response), *(f"{judged['accuracy'][rule][response]:.3f}" for rule in rules))
         for response in judged["accuracy"]["challenger"]
     ]
     return html_table(("how people answer", *rules), rows)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from countermove.reporting.retraining import retraining_page
+
+DECISION = {
+    "version": "000002-x",
+    "outcome": "kept",
+    "champion_before": "000001-x",
+    "champion_after": "000001-x",
+    "facts": {
+        "gates": [
+            {"name": "improvement", "passed": False, "words": "p = 0.3 <script>"},
+            {"name": "flip_rate", "passed": None, "words": "nothing to compare with"},
+        ],
+        "judgement": {
+            "accuracy": {
+                "challenger": {"none": 0.7, "smooth_0.5": 0.81},
+                "champion": {"none": 0.6, "smooth_0.5": 0.8},
+            }
+        },
+        "batches": {
+            "old": {"new": False, "rows": 7, "used": 7, "waiting_for_label": 0, "repeated": 0},
+            "new": {"new": True, "rows": 60, "used": 50, "waiting_for_label": 6, "repeated": 4},
+        },
+        "outcomes": [
+            {
+                "batch": "new",
+                "claim": "direct_upper",
+                "forecast": 0.2,
+                "error": 0.25,
+                "held": False,
+                "contradicted": False,
+            }
+        ],
+    },
+}
+
+
+def test_the_page_says_what_was_decided_and_why():
+    page = retraining_page(DECISION, {"recommendation": None, "reason": "too few people"})
+    assert "The champion stays" in page
+    assert "<strong>improvement</strong> refused: p = 0.3 &lt;script&gt;" in page
+    assert "<strong>flip_rate</strong> does not apply" in page
+    assert "smoothed step, temperature 0.5" in page
+    assert "0.810" in page
+    assert ">new</th>" in page
+    assert ">old</th>" not in page
+    assert "not held" in page
+    assert "Not compared: too few people." in page
+    assert "<script>" not in page
+
+
+def test_a_first_champion_has_nothing_behind_it():
+    first = DECISION | {"outcome": "promoted", "champion_before": None}
+    first["facts"] = DECISION["facts"] | {"batches": {}, "outcomes": []}
+    page = retraining_page(first, {"recommendation": None, "reason": "no rule"})
+    assert "new champion" in page
+    assert "made from the base table" in page
+    assert "No outcome has arrived" in page
