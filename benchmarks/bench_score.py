@@ -111,10 +111,10 @@ def champion(raw: pd.DataFrame, schema: Schema, folder: Path) -> Registry:
     )
     people = SERM.build(schema, units)
     training = SERM.training.model_dump() | {"score": None, "max_epochs": 5}
-    model = train_published(train, validation, schema, units.to_json(), people, training, 0)
+    trained = train_published(train, validation, schema, units.to_json(), people, training, 0)
     registry = Registry(str(folder), schema.digest())
     version = registry.next_version()
-    registry.add(version, model, {"metrics": {}, "data_hash": "", "certificates": []})
+    registry.add(version, trained.model, {"metrics": {}, "data_hash": "", "certificates": []})
     decision = Decision(version, "cold_start", "promoted", registry.time(), None, version, [])
     registry.record(decision)
     registry.carry_out(decision)
