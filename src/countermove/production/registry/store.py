@@ -49,10 +49,6 @@ class Store:
         """Return what messages call a file."""
         return f"{self.url}/{name}" if name else self.url
 
-    def folder(self) -> Path | None:
-        """Return the root as a path of this machine, if it is one."""
-        return Path(self._root) if self.local else None
-
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
         try:
