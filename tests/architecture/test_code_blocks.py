@@ -171,12 +171,19 @@ def test_the_readme_s_fetch(command, project):
     assert "fetched" in typed(command, project.path)
 
 
+def free_port() -> int:
+    """Return a port that nobody uses, below those kedro-viz refuses (from 49152 on)."""
+    for port in range(20_000, 49_000, 7):
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", LIVE)
 def test_the_readme_s_kedro_viz_starts(command, project):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     quiet = [*shlex.split(command), "--no-browser", "--host", "127.0.0.1", "--port", str(port)]
     log = project.path / "viz.log"
     with log.open("w") as out:
