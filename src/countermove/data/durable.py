@@ -41,15 +41,15 @@ def _replace(path: Path, content: bytes) -> None:
     try:
         write_through(beside, content)
         os.replace(beside, path)
-        _flush_folder(path.parent)
+        flush(path.parent)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
 
 
-def _flush_folder(folder: Path) -> None:
-    """Wait until a rename is on the disk too."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def flush(path: Path) -> None:
+    """Wait until a file, or the renames in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

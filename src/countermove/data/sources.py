@@ -53,7 +53,7 @@ EMBEDDED = {
 }
 """File and SHA-256 of each table inside the package; docs/data says how they were made."""
 
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def read_raw(name: str, raw_folder: Path, schema: Schema) -> pd.DataFrame:
@@ -220,7 +220,7 @@ def _parquet(content: bytes, origin: str) -> pd.DataFrame:
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         # An unnamed pandas index is no data.
-        names = [name for name in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(name)]
+        names = [name for name in file.schema_arrow.names if not PANDAS_INDEX.fullmatch(name)]
         check_columns(names, (), names, origin)
         frame: pd.DataFrame = file.read(columns=names).to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError, ValueError) as error:

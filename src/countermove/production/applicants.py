@@ -7,7 +7,6 @@ disk; labels, if there are any, are not looked at.
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,22 +23,19 @@ from countermove.data.design_matrix import coded_features
 from countermove.data.partitions import Partitions, group_sizes, write_part
 from countermove.data.recipes import outcome_columns
 from countermove.data.schema import ROW_ID, Schema
+from countermove.data.sources import PANDAS_INDEX
 from countermove.data.splits import repeated
+from countermove.data.wheels import sha256_of
 from countermove.errors import DataError, PartError, shown
 from countermove.execution import Mapper, PartTask, map_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PANDAS_INDEX = re.compile(r"__index_level_\d+__")
-
 
 def content_digest(batch: Partitions) -> str:
     """Return the SHA-256 of a batch: of its file, or of its files' digests, one a line."""
-    digests = []
-    for path in batch.files:
-        with path.open("rb") as stream:
-            digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
+    digests = [sha256_of(path) for path in batch.files]
     if len(digests) == 1:
         return digests[0]
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()

@@ -6,7 +6,6 @@ then all of it lies in ``<folder>/.<batch>.partial/``, which no reader looks at.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections import Counter
@@ -14,9 +13,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from countermove.data.durable import replace_file
+from countermove.data.durable import flush, replace_file
 from countermove.data.partitions import beside
 from countermove.data.sealed import seal, unseal
+from countermove.data.wheels import sha256_of
 from countermove.errors import ModelFileError
 
 MANIFEST = "manifest.json"
@@ -112,7 +112,7 @@ class Place:
         """Write the manifest beside the finished parts, then let all of it appear at once."""
         replace_file(finished / MANIFEST, seal(manifest))
         os.rename(finished, self.published)
-        _flush(self.folder)
+        flush(self.folder)
         shutil.rmtree(self.work, ignore_errors=True)
 
 
@@ -145,14 +145,5 @@ def counted(finished: Path) -> dict[str, Any]:
 
 def _digest(path: Path) -> str:
     """Return the SHA-256 of a file, after it has reached the disk."""
-    _flush(path)
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    flush(path)
+    return sha256_of(path)
