@@ -12,9 +12,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import NotEnoughRowsError, ParameterError
 
-Floats = NDArray[np.float64]
 Counts: TypeAlias = int | NDArray[np.integer]
 
 

@@ -15,13 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Mask
 from countermove.data.parsing import EXACT_INTEGERS
 from countermove.data.schema import LABEL, ROW_ID, Feature, Schema
 from countermove.errors import DataError, nearest, shown
 
 NUMBERING = "rows are counted from 0, the header not counted"
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

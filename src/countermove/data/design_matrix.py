@@ -12,19 +12,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.checks import category_problems, missing_problems, raise_all
 from countermove.data.schema import LABEL, ROW_ID, Feature, Schema
 from countermove.errors import DataError
-
-Array = NDArray[np.float64]
 
 
 class DesignMatrix(NamedTuple):
     """Ids, features in original units (columns ``schema.feature_names``), labels, groups."""
 
     ids: NDArray[np.str_]
-    X: Array
-    y: Array
+    X: Floats
+    y: Floats
     groups: pd.DataFrame
 
 
@@ -58,7 +57,7 @@ def design_matrix(table: pd.DataFrame, schema: Schema) -> DesignMatrix:
     )
 
 
-def feature_matrix(table: pd.DataFrame, schema: Schema) -> Array:
+def feature_matrix(table: pd.DataFrame, schema: Schema) -> Floats:
     """Return the features of a typed table, shape (n, d); errors as in `design_matrix`."""
     absent = [column for column in schema.table_columns if column not in table]
     if absent:
@@ -66,7 +65,7 @@ def feature_matrix(table: pd.DataFrame, schema: Schema) -> Array:
     return coded_features(table, schema)
 
 
-def coded_features(table: pd.DataFrame, schema: Schema) -> Array:
+def coded_features(table: pd.DataFrame, schema: Schema) -> Floats:
     """Return the same of a table that holds typed features, whatever else it lacks."""
     X = np.empty((len(table), len(schema.feature_names)), dtype=np.float64)
     start = 0
@@ -82,7 +81,7 @@ def sensitive_groups(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     return table[list(schema.sensitive)].astype("str").reset_index(drop=True)
 
 
-def _coded(values: pd.Series, feature: Feature, name: str) -> Array:
+def _coded(values: pd.Series, feature: Feature, name: str) -> Floats:
     """Return the model columns of one feature, shape (n, k)."""
     missing = values.isna().to_numpy(np.bool_)
     raise_all(missing_problems(feature.name, missing), name)

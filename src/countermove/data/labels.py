@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Mask
 from countermove.data.checks import Problem, missing_problems, rows_problem
 from countermove.data.parsing import is_number, numbers, texts
 from countermove.data.schema import Label, value_text
 from countermove.errors import nearest, shown
-
-Mask = NDArray[np.bool_]
 
 
 def typed_label(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+from countermove._types import Mask
 
 MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "none", "missing", "?", "<na>"})
 """What a number column may hold for "no value", in any case."""

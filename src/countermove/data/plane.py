@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.randomness import generator
-
-Floats = NDArray[np.float64]
 
 
 def two_clouds(

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from countermove._types import Floats
 from countermove.data.checks import raise_all
 from countermove.data.cleaning import typed_steps
 from countermove.data.design_matrix import design_matrix
@@ -21,8 +22,6 @@ from countermove.data.schema import Schema
 from countermove.data.series import Steps
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, shown
-
-Floats = NDArray[np.float64]
 
 ABSENT = -1
 """In a table of columns: the feature was not kept at that step."""

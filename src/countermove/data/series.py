@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Mask
 from countermove.data.checks import Problem, missing_problems, rows_problem
 from countermove.data.parsing import numbers, texts
 from countermove.data.schema import ROW_ID, Schema, Series
 from countermove.errors import shown
 
 Positions = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

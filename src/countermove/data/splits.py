@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.schema import LABEL, ROW_ID, Schema
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.randomness import seed_of
 
-Array = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
 
 
@@ -197,7 +197,7 @@ def repeated(hashes: Hashes) -> NDArray[np.bool_]:
     return np.isin(hashes, twice, kind="sort") if len(twice) else np.zeros(len(hashes), np.bool_)
 
 
-def _place_groups(groups: Hashes, ranks: Hashes, shares: Array) -> NDArray[np.int64]:
+def _place_groups(groups: Hashes, ranks: Hashes, shares: Floats) -> NDArray[np.int64]:
     """Return the split of each row when groups stay whole; a group draws its smallest rank."""
     names, members = np.unique(groups, return_inverse=True)
     draws = np.full(len(names), np.iinfo(np.uint64).max, dtype=np.uint64)
@@ -208,7 +208,7 @@ def _place_groups(groups: Hashes, ranks: Hashes, shares: Array) -> NDArray[np.in
     return place[members]
 
 
-def _ends(n: int, shares: Array) -> list[int]:
+def _ends(n: int, shares: Floats) -> list[int]:
     """Return where the shares of n rows begin and end: what `_cut` says of n sizes of one."""
     if not n:
         return [0] * (len(shares) + 1)
@@ -223,7 +223,7 @@ def _ends(n: int, shares: Array) -> list[int]:
     return [0, *ends, n]
 
 
-def _cut(sizes: Array, shares: Array) -> NDArray[np.int64]:
+def _cut(sizes: Floats, shares: Floats) -> NDArray[np.int64]:
     """Lay the sizes end to end and return in which share the middle of each falls."""
     if not sizes.size:
         return np.zeros(0, dtype=np.int64)

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from countermove._types import Floats
 from countermove.errors import DataError, ParameterError, shown
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +31,8 @@ class Standardiser:
         The d columns.
     """
 
-    mean: Array
-    scale: Array
+    mean: Floats
+    scale: Floats
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -89,7 +88,7 @@ class Standardiser:
 
     @classmethod
     def from_moments(
-        cls, mean: Array, spread: Array, names: Sequence[str], n_rows: int, divide_by_root_d: bool
+        cls, mean: Floats, spread: Floats, names: Sequence[str], n_rows: int, divide_by_root_d: bool
     ) -> Standardiser:
         """Return the standardiser of known means and standard deviations; see `fit`."""
         overflow = ~(np.isfinite(mean) & np.isfinite(spread))
@@ -111,19 +110,19 @@ class Standardiser:
         """Number of columns."""
         return len(self.names)
 
-    def transform(self, X: ArrayLike) -> Array:
+    def transform(self, X: ArrayLike) -> Floats:
         """Return features in standardised units."""
         return (self._columns(X) - self.mean) / self.scale
 
-    def inverse(self, Z: ArrayLike) -> Array:
+    def inverse(self, Z: ArrayLike) -> Floats:
         """Return features in original units."""
         return self._columns(Z) * self.scale + self.mean
 
-    def action_to_original(self, action: ArrayLike) -> Array:
+    def action_to_original(self, action: ArrayLike) -> Floats:
         """Return an action (a difference of features) in original units."""
         return self._columns(action) * self.scale
 
-    def action_to_standard(self, action: ArrayLike) -> Array:
+    def action_to_standard(self, action: ArrayLike) -> Floats:
         """Return an action (a difference of features) in standardised units."""
         return self._columns(action) / self.scale
 
@@ -150,7 +149,7 @@ class Standardiser:
     def __hash__(self) -> int:
         return hash((self.mean.tobytes(), self.scale.tobytes(), self.names))
 
-    def _columns(self, values: ArrayLike) -> Array:
+    def _columns(self, values: ArrayLike) -> Floats:
         array = np.asarray(values, dtype=np.float64)
         if array.shape[-1:] != (self.n_features,):
             raise DataError(

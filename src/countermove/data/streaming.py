@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.cleaning import clean
 from countermove.data.design_matrix import feature_matrix
 from countermove.data.partitions import Partitions
@@ -23,7 +24,6 @@ from countermove.data.splits import RowKeys, places, repeated, row_keys
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, shown
 
-Array = NDArray[np.float64]
 Place = NDArray[np.int8]
 
 MOST_REPORTED = 5
@@ -128,13 +128,13 @@ class Moments:
     """Count, mean, summed squared deviations and range per column; they merge."""
 
     n: int
-    mean: Array
-    squares: Array
-    low: Array
-    high: Array
+    mean: Floats
+    squares: Floats
+    low: Floats
+    high: Floats
 
     @classmethod
-    def of(cls, X: Array) -> Moments:
+    def of(cls, X: Floats) -> Moments:
         """Return the moments of some rows."""
         mean = X.mean(axis=0)
         squares = np.square(X - mean).sum(axis=0)

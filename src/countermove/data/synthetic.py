@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.randomness import generator
-
-Array = NDArray[np.float64]
 
 EDUCATION = ("school", "college", "university")
 
@@ -62,14 +61,14 @@ class GaussianPopulation:
             raise ParameterError(f"favourable_share is {self.favourable_share}; expected in (0, 1)")
         object.__setattr__(self, "centre", centre)
 
-    def sample(self, n: int, seed: int) -> tuple[Array, Array]:
+    def sample(self, n: int, seed: int) -> tuple[Floats, Floats]:
         """Return ``n`` people: features (n, d) and labels (n,) in {-1, +1}."""
         rng = generator(seed, "gaussian population")
         y = np.where(rng.random(n) < self.favourable_share, 1.0, -1.0)
         X = y[:, None] * np.asarray(self.centre) + rng.standard_normal((n, len(self.centre)))
         return X, y
 
-    def best_rule(self) -> tuple[Array, float]:
+    def best_rule(self) -> tuple[Floats, float]:
         """Return weights and bias of the most accurate rule."""
         p = self.favourable_share
         return 2 * np.asarray(self.centre), math.log(p / (1 - p))
@@ -129,7 +128,7 @@ class CeilingPopulation:
             raise ParameterError(f"drop is {self.drop}; expected a positive number")
 
     @property
-    def ceiling(self) -> Array:
+    def ceiling(self) -> Floats:
         """Upper bounds on both features, shape (2,)."""
         return np.array([self.separation + self.spread, math.inf])
 
@@ -138,7 +137,7 @@ class CeilingPopulation:
         """Accuracy of the best rule, which a linear rule also has after response."""
         return (self.spread + self.separation) / (2 * self.spread)
 
-    def sample(self, n: int, seed: int) -> tuple[Array, Array]:
+    def sample(self, n: int, seed: int) -> tuple[Floats, Floats]:
         """Return ``n`` people: features (n, 2) and labels (n,) in {-1, +1}."""
         rng = generator(seed, "ceiling population")
         y = np.where(rng.random(n) < 0.5, 1.0, -1.0)

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from countermove._types import Floats
 
 REMEMBERED = 10
 """Values a step may fall back to: lets long spectral steps through."""

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from countermove._types import Floats
 from countermove.errors import ParameterError, shown
-
-Floats = NDArray[np.float64]
 
 ORDERS = (1.0, 2.0, float("inf"))
 BISECTIONS = 200

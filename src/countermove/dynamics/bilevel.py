@@ -11,9 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from countermove._types import Floats
 from countermove.dynamics.ascent import Ascent, ascend
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
@@ -21,8 +19,6 @@ from countermove.dynamics.spaces import Space
 from countermove.dynamics.utilities import Utility
 from countermove.errors import NotConvergedError, ParameterError
 from countermove.randomness import generator
-
-Floats = NDArray[np.float64]
 
 
 class Platform(ABC):

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.online_recourse import together
 from countermove.dynamics.participants import checked_rows
@@ -20,7 +21,6 @@ from countermove.dynamics.recourse_setting import Reach, RecourseProblem
 from countermove.errors import ParameterError, shown
 from countermove.randomness import generator
 
-Floats = NDArray[np.float64]
 Directions = Literal["any", "query"]
 
 

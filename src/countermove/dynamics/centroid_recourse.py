@@ -10,14 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Index
 from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.recourse_setting import Reach, RecourseProblem
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +32,8 @@ class Reduced:
     """
 
     crowd: Crowd
-    members: Rows
-    codes: Rows
+    members: Index
+    codes: Index
 
 
 def shares_by_class(learner: CentroidLearner, crowd: Crowd, mass: Floats) -> Floats:

@@ -15,12 +15,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, SolverError, shown
 from countermove.scores.nearest_centroid import NearestCentroidScore
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

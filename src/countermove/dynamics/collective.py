@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.balls import Ball
 from countermove.dynamics.bilevel import Bilevel, Platform, Point, Solution
 from countermove.dynamics.coordination import Coordination, coordination
@@ -29,8 +29,6 @@ from countermove.dynamics.selfish_rest import SelfishRest
 from countermove.dynamics.utilities import Utility
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

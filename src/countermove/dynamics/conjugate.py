@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.newton import FLAT
 from countermove.errors import SolverError
-
-Floats = NDArray[np.float64]
 
 EXACT = 1e-12
 """The residual ends below this share of the right-hand side."""

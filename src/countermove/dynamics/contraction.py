@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner, LinearLearner
 from countermove.dynamics.populations import Population
 from countermove.errors import NotConvergedError, ParameterError
-
-Floats = NDArray[np.float64]
 
 DIFFERENCE = 1e-5
 """How far a model is moved to see how people's answer changes."""

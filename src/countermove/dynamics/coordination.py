@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.bilevel import Bilevel, Point, Solution
 from countermove.dynamics.mixing import Mixing
 from countermove.dynamics.play import SelfishPoint, selfish_point
 
-Floats = NDArray[np.float64]
 Kind = Literal["bound", "proxy"]
 
 CHECKED = 21

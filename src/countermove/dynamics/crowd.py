@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 SLACK = 1e-9
 """Shares may miss the sum of one by rounding alone."""

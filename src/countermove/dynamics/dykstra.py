@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import NotConvergedError
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-9
 """A sweep that moves no entry by more than this share of one more than the largest ends it."""

@@ -12,14 +12,12 @@ from typing import cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.errors import ParameterError, shown
-
-Floats = NDArray[np.float64]
 
 
 class Goals(ABC):

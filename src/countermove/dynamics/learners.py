@@ -16,8 +16,8 @@ from typing import ClassVar, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.newton import FLAT, HALVINGS, Local, newton, solve_definite
 from countermove.errors import DataError, NotConvergedError, ParameterError, SolverError, shown
@@ -32,8 +32,6 @@ __all__ = [
     "RidgeLearner",
     "solve_definite",
 ]
-
-Floats = NDArray[np.float64]
 
 
 class Learner(ABC):

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.dynamics.crowd import Crowd, checked_shares, mixture
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.populations import Population, RespondingPopulation
@@ -21,8 +22,6 @@ from countermove.errors import DataError, ParameterError, shown
 from countermove.response.base import Response
 from countermove.scores import Score
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Levels = NDArray[np.int64]
 Shares = Mapping[int, float] | Sequence[float]
 

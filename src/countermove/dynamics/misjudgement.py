@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Index
 from countermove.dynamics.bilevel import Bilevel, Solution
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.moves import Moves
 from countermove.errors import ParameterError
 from countermove.randomness import generator
-
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +101,7 @@ def known_from_sample(space: Moves, size: int, seed: int) -> Moves:
     )
 
 
-def _weighed(crowd: Crowd, *groups: tuple[Rows, Rows]) -> Crowd:
+def _weighed(crowd: Crowd, *groups: tuple[Index, Index]) -> Crowd:
     """Let the known rows of each group stand for the whole group."""
     mass, rows = crowd.mass, np.concatenate([known for _, known in groups])
     weight = np.concatenate(

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.balls import project_to_simplex
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.spaces import Space
 from countermove.dynamics.utilities import Utility
 from countermove.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

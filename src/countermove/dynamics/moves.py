@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Index
 from countermove.dynamics.balls import Ball
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.dykstra import project_to_both
@@ -17,9 +17,6 @@ from countermove.dynamics.spaces import Space
 from countermove.dynamics.utilities import Utility
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +61,7 @@ class Moves(Space):
     """
 
     crowd: Crowd
-    participants: Rows | None = None
+    participants: Index | None = None
     columns: Sequence[int] | None = None
     labels: bool = False
     uniform: bool = False
@@ -74,7 +71,7 @@ class Moves(Space):
     cost_rate: float | Floats = 0.0
     label_cost: float = 0.0
     allow_constant: bool = False
-    rows: Rows = field(init=False)
+    rows: Index = field(init=False)
     moving: tuple[int, ...] = field(init=False)
     lower: Floats = field(init=False)
     upper: Floats = field(init=False)

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import NotConvergedError, SolverError
-
-Floats = NDArray[np.float64]
 
 FLAT = 1e-13
 """A Hessian whose smallest eigenvalue is below this share of its largest is singular."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from countermove._types import Floats, Index
 from countermove.dynamics.bilevel import Bilevel
 from countermove.dynamics.centroid_recourse import (
     closed_form,
@@ -33,8 +34,6 @@ from countermove.dynamics.recourse_stage import Stage, continuous, on_sphere
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Method = Literal["auto", "closed_form", "means", "engine", "sphere"]
 METHODS = ("auto", "closed_form", "means", "engine", "sphere")
 
@@ -231,7 +230,7 @@ def _chosen(problem: RecourseProblem, reach: Reach, own: Reach, method: Method) 
     return method
 
 
-def _by_classes(problem: RecourseProblem, reach: Reach, rows: Rows, share: float) -> Recourse:
+def _by_classes(problem: RecourseProblem, reach: Reach, rows: Index, share: float) -> Recourse:
     mass = _taking_part(problem.crowd, rows, share)
     assert isinstance(problem.learner, CentroidLearner)
     shares = shares_by_class(problem.learner, problem.crowd, mass)
@@ -240,7 +239,7 @@ def _by_classes(problem: RecourseProblem, reach: Reach, rows: Rows, share: float
 
 
 def _by_means(
-    problem: RecourseProblem, reach: Reach, rows: Rows, share: float, search: Search
+    problem: RecourseProblem, reach: Reach, rows: Index, share: float, search: Search
 ) -> Recourse:
     learner = problem.learner
     assert isinstance(learner, CentroidLearner)
@@ -257,7 +256,7 @@ def _by_means(
 
 def _same_in_class(
     problem: RecourseProblem,
-    rows: Rows,
+    rows: Index,
     shares: Floats,
     by_class: Floats,
     method: str,
@@ -278,7 +277,7 @@ def _translated(problem: RecourseProblem, reach: Reach, n: int, search: Search) 
     return np.tile(-problem.mass @ alone.query_moves, (n, 1))
 
 
-def _taking_part(crowd: Crowd, rows: Rows, share: float) -> Floats:
+def _taking_part(crowd: Crowd, rows: Index, share: float) -> Floats:
     """Return what each row counts as a participant, shape (n,)."""
     mass = np.zeros(crowd.n)
     mass[rows] = share * crowd.mass[rows]

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Index
 from countermove.dynamics.crowd import Crowd
 from countermove.errors import NotEnoughRowsError, ParameterError, shown
 
-Rows = NDArray[np.intp]
 
-
-def checked_rows(participants: Any, crowd: Crowd) -> Rows:
+def checked_rows(participants: Any, crowd: Crowd) -> Index:
     """Return the members' rows, from rows, from a mask, or everybody from None."""
     if participants is None:
         return np.arange(crowd.n)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Index
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.spaces import Space
 from countermove.dynamics.utilities import Utility
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +29,7 @@ class Part(Space):
 
     space: Space
     held: Floats
-    rows: Rows
+    rows: Index
 
     @property
     def metric(self) -> Floats:  # type: ignore[override]

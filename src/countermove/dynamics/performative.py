@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.populations import Population
 from countermove.dynamics.updates import Deployment, Update, positive
 from countermove.errors import ParameterError
 from countermove.randomness import generator
 from countermove.transfer.minimise_bandit import bandit_descent
-
-Floats = NDArray[np.float64]
 
 
 def performative_risk(theta: Floats, learner: Learner, population: Population) -> float:

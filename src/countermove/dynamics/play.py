@@ -12,13 +12,11 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.ascent import REMEMBERED, spectral_length, within_reach
 from countermove.dynamics.bilevel import Bilevel, Point
 from countermove.errors import NotConvergedError
-
-Floats = NDArray[np.float64]
 
 HALVINGS = 12
 """Shorter steps tried before one that raises the members' wish to move is taken all the same."""

@@ -6,15 +6,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.errors import DataError
 from countermove.response.base import Response
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class Population(ABC):

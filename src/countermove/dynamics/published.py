@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import DataError, NotConvergedError, ParameterError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

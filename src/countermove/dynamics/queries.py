@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Index
 from countermove.dynamics.bilevel import Platform
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.goals import Goals
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.utilities import Utility
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +44,7 @@ class QueryUtility(Utility):
     X: Floats
     goal: Floats
     weight: Floats
-    place: Rows | None = None
+    place: Index | None = None
     name: ClassVar[str] = "query"
 
     def of_rows(self, theta: Floats, members: Crowd, learner: Learner) -> Floats:

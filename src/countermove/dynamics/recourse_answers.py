@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.centroid_recourse import shares_by_class
 from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.online_recourse import individual, stage_of, together
@@ -18,8 +19,6 @@ from countermove.dynamics.recourse_search import Search
 from countermove.dynamics.recourse_setting import Reach, RecourseProblem
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
-
-Floats = NDArray[np.float64]
 
 DOUBLINGS = 24
 """How often a budget is doubled before the goal is given up."""

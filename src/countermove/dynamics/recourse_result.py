@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.recourse_setting import RecourseProblem
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Index
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.online_recourse import together
 from countermove.dynamics.participants import checked_rows
 from countermove.dynamics.recourse_search import Search
 from countermove.dynamics.recourse_setting import Reach, RecourseProblem
 from countermove.errors import NotEnoughRowsError, ParameterError
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 SHORT_LIST = 20
 """How many label moves, the most promising first, are tried by refitting before one is made."""
@@ -116,7 +114,7 @@ class LabelMoves:
         Which queries get the decision they want.
     """
 
-    rows: Rows
+    rows: Index
     labels: Floats
     losses: tuple[float, ...]
     theta: Floats

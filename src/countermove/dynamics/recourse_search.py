@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Index
 from countermove.dynamics.bilevel import Bilevel, Solution
 from countermove.dynamics.goals import CentroidGoals
 from countermove.dynamics.parts import Part
 from countermove.dynamics.queries import QueryUtility
 from countermove.errors import NotConvergedError, ParameterError
 from countermove.randomness import generator
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 STRETCH, STALLED = 50, 1e-7
 """Steps between looks at the gain, and the share of the value below which a gain is none."""
@@ -144,7 +141,7 @@ def _by_class(engine: Bilevel, best: Solution, scale: float, search: Search) -> 
 
 
 def _one_block(
-    engine: Bilevel, best: Solution, rows: Rows, scale: float, search: Search
+    engine: Bilevel, best: Solution, rows: Index, scale: float, search: Search
 ) -> Solution:
     eta = best.eta[rows]
     for share in LADDER:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from countermove._types import Floats, Index
 from countermove.dynamics.balls import Ball
 from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.crowd import Crowd
@@ -15,9 +16,6 @@ from countermove.dynamics.goals import Goals, goals_of
 from countermove.dynamics.learners import Learner
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +124,7 @@ class RecourseProblem:
     query: Floats
     goal: Floats
     learner: Learner
-    rows: Rows | None = None
+    rows: Index | None = None
     weight: Floats | None = None
     labels: tuple[Any, ...] | None = None
     goals: Goals = field(init=False)
@@ -168,7 +166,7 @@ class RecourseProblem:
         return np.full(self.m, 1.0 / self.m) if self.weight is None else self.weight
 
     @property
-    def places(self) -> Rows:
+    def places(self) -> Index:
         """Which data subject each query is, -1 for none, shape (m,)."""
         return np.full(self.m, -1, dtype=np.intp) if self.rows is None else self.rows
 
@@ -280,7 +278,7 @@ def _learner(learner: Learner | None, k: int) -> Learner:
     return learner
 
 
-def _of_data_subjects(query: ArrayLike | None, rows: Rows | None, people: Floats) -> Floats:
+def _of_data_subjects(query: ArrayLike | None, rows: Index | None, people: Floats) -> Floats:
     """Return the queries' features: given, or those of the data subjects they are."""
     n = len(people)
     if query is None and (rows is None or (rows < 0).any()):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Index
 from countermove.dynamics.bilevel import Bilevel
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.moves import Moves
@@ -16,9 +16,6 @@ from countermove.dynamics.recourse_search import Search, best_found
 from countermove.dynamics.recourse_setting import Reach, RecourseProblem
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +39,13 @@ class Stage:
 
     problem: RecourseProblem
     reach: Reach
-    rows: Rows
+    rows: Index
     engine: Bilevel
-    place: Rows
+    place: Index
 
     @classmethod
     def of(
-        cls, problem: RecourseProblem, reach: Reach, own: Reach, rows: Rows, share: float
+        cls, problem: RecourseProblem, reach: Reach, own: Reach, rows: Index, share: float
     ) -> Stage:
         """Set the stage; ``own`` is the queries' own reach, ``share`` the participation."""
         crowd = _with_stayers(problem.crowd, rows, share)
@@ -95,7 +92,7 @@ class Stage:
         return Recourse(self.problem, moves, shift, theta, method, converged)
 
 
-def _with_stayers(crowd: Crowd, rows: Rows, share: float) -> Crowd:
+def _with_stayers(crowd: Crowd, rows: Index, share: float) -> Crowd:
     """Split each participant into one who takes part and one who stays."""
     if share == 1.0:
         return crowd
@@ -108,7 +105,7 @@ def _with_stayers(crowd: Crowd, rows: Rows, share: float) -> Crowd:
     )
 
 
-def _places(queries: Rows, rows: Rows) -> Rows:
+def _places(queries: Index, rows: Index) -> Index:
     """Return where each query stands among the participants, -1 for none."""
     where = {int(row): at for at, row in enumerate(rows)}
     return np.array([where.get(int(row), -1) for row in queries], dtype=np.intp)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.contraction import Measured, Promise, measured, promise
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.populations import Population
@@ -27,7 +27,6 @@ from countermove.errors import (
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 Status = Literal["stable", "moving", "diverged", "failed"]
 OnDivergence = Literal["raise", "report"]
 

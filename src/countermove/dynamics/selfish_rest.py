@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.bilevel import Platform
 from countermove.dynamics.contraction import Linearisation, linearise
 from countermove.dynamics.crowd import Crowd, mixture
@@ -19,8 +19,6 @@ from countermove.dynamics.learners import Learner
 from countermove.dynamics.populations import Population
 from countermove.dynamics.retraining import retrain_until_stable
 from countermove.errors import NotConvergedError, ParameterError, SolverError
-
-Floats = NDArray[np.float64]
 
 UNDETERMINED = 1e12
 """Condition of :math:`I - M` from which on a stable point is not determined by the data."""

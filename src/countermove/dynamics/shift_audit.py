@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from countermove._types import Floats
 from countermove.certificates import Assumption, Certificate
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError
 from countermove.randomness import generator
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Null = Literal["no_shift", "same_for_all"]
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.utilities import Utility
-
-Floats = NDArray[np.float64]
 
 
 class Space(ABC):

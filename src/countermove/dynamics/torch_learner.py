@@ -13,10 +13,10 @@ from typing import ClassVar, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
+from countermove._types import Floats
 from countermove.dynamics.conjugate import solve_by_products
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
@@ -24,7 +24,6 @@ from countermove.dynamics.newton import HALVINGS
 from countermove.errors import DataError, NotConvergedError, ParameterError
 from countermove.scores import Score
 
-Floats = NDArray[np.float64]
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 ROUGH = 1e-4

@@ -7,17 +7,15 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.errors import DataError, ParameterError
 from countermove.scores import Score
 from countermove.training.estimator import ScoreClassifier
 from countermove.training.losses import LOSSES
-
-Floats = NDArray[np.float64]
 
 EVEN = 1e-9
 """Weights this near to each other are equal but for rounding."""

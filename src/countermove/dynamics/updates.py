@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner, LinearLearner
 from countermove.dynamics.newton import Local, newton
 from countermove.dynamics.populations import Population
 from countermove.errors import ParameterError, UnknownNameError, nearest
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

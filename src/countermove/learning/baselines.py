@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
 from countermove.learning.intercept import best_cut, calibrate_intercept
 from countermove.people import Cost, LinearCost
@@ -25,7 +25,6 @@ from countermove.scores import LinearScore, Score
 if TYPE_CHECKING:
     from countermove.learning.classifier import StrategicClassifier
 
-Floats = NDArray[np.float64]
 AnyScore = TypeVar("AnyScore", bound=Score)
 
 

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.populations import Population
 from countermove.response.base import NoResponse, Response
 from countermove.response.rational import rational_people
 from countermove.scores import Score
-
-Floats = NDArray[np.float64]
 
 ALIKE = 1e-9
 """Reaches that differ by less than this share are the same: rounding of the solvers."""

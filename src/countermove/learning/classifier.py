@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from countermove._types import Floats
 from countermove.execution import Mapper
 from countermove.learning.choice import Choice
 from countermove.learning.chosen_costs import AnyCost, costs_to_judge_by, costs_to_train_at
@@ -28,7 +29,7 @@ from countermove.scores import Score
 from countermove.scores.probability import fit_slope
 from countermove.training import History, Loss, Sample, Trainer
 from countermove.training import labels as labelling
-from countermove.training.estimator import Floats, Rows, ScoreClassifier
+from countermove.training.estimator import ScoreClassifier, Table
 from countermove.training.streamed import PartRows, StreamedSample
 
 
@@ -140,10 +141,10 @@ class StrategicClassifier(ScoreClassifier):
 
     def fit(
         self,
-        X: Rows,
-        y: Rows,
+        X: Table,
+        y: Table,
         *,
-        validation: tuple[Rows, Rows] | None = None,
+        validation: tuple[Table, Table] | None = None,
         checkpoint: Path | None = None,
         progress: bool = False,
     ) -> Self:
@@ -230,7 +231,7 @@ class StrategicClassifier(ScoreClassifier):
         self.probability_slope_: float = self._slope(*valid, held)
         return self
 
-    def respond(self, X: Rows, response: Any = None) -> Responses[Any]:
+    def respond(self, X: Table, response: Any = None) -> Responses[Any]:
         """Return where people move to in answer to the rule.
 
         Parameters
@@ -243,12 +244,12 @@ class StrategicClassifier(ScoreClassifier):
         rows = self._rows(X)
         return self._judging(response).only.respond(self.score_, rows)
 
-    def predict_after_response(self, X: Rows, response: Any = None) -> NDArray[Any]:
+    def predict_after_response(self, X: Table, response: Any = None) -> NDArray[Any]:
         """Return the labels decided once people have moved."""
         rows = self._rows(X)
         return self._named(self._judging(response).only.decisions_after(self.score_, rows))
 
-    def score_after_response(self, X: Rows, y: Rows, response: Any = None) -> float:
+    def score_after_response(self, X: Table, y: Table, response: Any = None) -> float:
         """Return the accuracy once people have moved; of a robust response, the worst member's.
 
         A robust response with weights gives the weighted mean instead.

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.baselines import bias_search, shifted_blind
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.evaluation import worst_accuracy
@@ -21,7 +21,6 @@ from countermove.people import ActionSet, Cost
 from countermove.response import BestResponse
 from countermove.response.base import NoResponse
 
-Floats = NDArray[np.float64]
 Labelled = tuple[Floats, Floats]
 
 

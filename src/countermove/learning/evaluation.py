@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.people import ActionSet, Cost
 from countermove.response.base import NoResponse, Response
@@ -22,7 +22,6 @@ from countermove.scores import Score
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 
 TEMPERATURES = (0.2, 0.5, 1.0)
 """At which every report lets people answer."""

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.response.base import Response
 from countermove.scores import Score
 
-Floats = NDArray[np.float64]
 AnyScore = TypeVar("AnyScore", bound=Score)
 Penalty = Callable[[float], Floats]
 """Gives, for a shift of the intercept, one number per member."""

@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.people.scaled import times
@@ -24,8 +25,6 @@ from countermove.response.robust import members_of
 from countermove.scores import Score
 from countermove.scores.base import deciding
 from countermove.scores.storage import PublishedModel
-
-Floats = NDArray[np.float64]
 
 SCALES = (0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
 """Multiples of the assumed cost."""

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
@@ -18,8 +17,6 @@ from countermove.learning.regularisers import Regulariser, described
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
 from countermove.training.history import History
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.response import Response
 from countermove.response.rational import rational, rational_people
 from countermove.response.robust import members_of
 from countermove.scores import Score
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from countermove._types import Floats
 from countermove.errors import ParameterError, shown
-
-Floats = NDArray[np.float64]
 
 
 def bound(value: ArrayLike | None, name: str) -> Floats | None:

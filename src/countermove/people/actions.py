@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from countermove._types import Floats, Mask
 from countermove.errors import InfeasibleActionsError, ParameterError, shown
 from countermove.people.action_entries import (
     bound,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from countermove.data.schema import Schema
     from countermove.data.standardise import Standardiser
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 SLACK = 1e-9
 """Violations of a bound below this share of ``1 + |x|`` are rounding, not a wish to move."""

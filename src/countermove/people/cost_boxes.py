@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.errors import ParameterError, shown
 from countermove.people.costs import Cost
-
-Floats = NDArray[np.float64]
 
 POSITIVE = ("scale", "weights")
 """Coefficients that are prices: a move never earns money."""

@@ -14,12 +14,12 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.errors import CostError, UnknownNameError, nearest
 
-Floats = NDArray[np.float64]
 Coefficient = ArrayLike | Tensor
 
 

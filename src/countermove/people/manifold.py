@@ -14,14 +14,12 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import linear
 
+from countermove._types import Floats
 from countermove.errors import DataError, NotConvergedError, ParameterError, shown
 from countermove.randomness import torch_generator
-
-Floats = NDArray[np.float64]
 
 GAIN = 2.0
 """Spread of the start: sigmoids flatten whatever passes, so a narrow one leaves the code flat."""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.black_box import Directions, with_retrainings
 from countermove.dynamics.centroids import CentroidLearner
 from countermove.dynamics.learners import Learner, LogisticLearner
@@ -29,8 +30,6 @@ from countermove.dynamics.shift_audit import audit_shift
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.production.collective_people import CLASS
 from countermove.randomness import generator
-
-Floats = NDArray[np.float64]
 
 DRAWN = 300
 """People in the picture at most."""

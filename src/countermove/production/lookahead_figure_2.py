@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.collective import Collective
 from countermove.dynamics.coordination import compare
 from countermove.dynamics.crowd import Crowd
@@ -35,8 +35,6 @@ from countermove.production.lookahead_published import (
     stackelberg_in_code,
 )
 from countermove.production.lookahead_table import LookaheadTable
-
-Floats = NDArray[np.float64]
 
 CONCAVITY_POINTS = 5
 """Points between selfish and best strategy at which concavity is looked at."""

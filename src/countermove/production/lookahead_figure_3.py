@@ -31,8 +31,6 @@ from countermove.production.lookahead_table import LookaheadTable
 from countermove.production.lookahead_unrolled import climb_in_code
 from countermove.randomness import generator
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class SizeExperiment:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.balls import Ball
 from countermove.dynamics.bilevel import Point
 from countermove.dynamics.collective import Collective
@@ -25,8 +26,6 @@ from countermove.errors import ParameterError
 from countermove.production.lookahead_columns import chosen, narrowed
 from countermove.production.lookahead_table import LookaheadTable
 from countermove.randomness import generator
-
-Floats = NDArray[np.float64]
 
 DIFFERENCE = 1e-4
 """Step in the participation by which slopes are checked."""

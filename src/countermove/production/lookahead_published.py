@@ -7,12 +7,10 @@ mixed derivative is contracted over the features instead of over the parameters.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
-
-Floats = NDArray[np.float64]
 
 STEPS, RATE = 200, 0.1
 """The code's learner."""

@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.level_k import LevelKPopulation
 from countermove.dynamics.published import PublishedDescent
 from countermove.dynamics.retraining import retrain_until_stable
@@ -27,7 +27,6 @@ from countermove.production.lookahead import (
 from countermove.production.lookahead_table import LookaheadTable
 from countermove.randomness import generator
 
-Floats = NDArray[np.float64]
 Mixture = Mapping[int, float]
 MIXTURES: tuple[Mixture, ...] = ({1: 0.9, 2: 0.1}, {1: 0.5, 2: 0.5}, {1: 0.1, 2: 0.9})
 """The paper's."""

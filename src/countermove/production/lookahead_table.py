@@ -25,7 +25,6 @@ from countermove.errors import NotEnoughRowsError, ParameterError, nearest
 from countermove.people import ActionSet
 from countermove.production.sweep import Tables
 
-Floats = NDArray[np.float64]
 Preparation = Literal["paper", "chain"]
 
 PAPER_TABLE = "give-me-some-credit"

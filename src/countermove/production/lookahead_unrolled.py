@@ -11,10 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
-
-Floats = NDArray[np.float64]
 
 RATES = np.maximum(0.001, 1.0 / np.arange(1, 101))
 """The learner's steps."""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.recourse.advice import FOUND, NOT_NEEDED, Advice
@@ -19,8 +20,6 @@ from countermove.recourse.causal import CausalModel
 from countermove.recourse.classifier import RecourseClassifier
 from countermove.recourse.performance import performance, scores_of
 from countermove.recourse.recommend import best_reachable, recommend
-
-Floats = NDArray[np.float64]
 
 REFEREE = "exhaustive"
 

@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from countermove._types import Floats, Mask
 from countermove.recourse.pare import threshold_bound
 from countermove.recourse.performance import best_f1
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

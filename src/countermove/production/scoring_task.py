@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.rows import Rows
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.sealed import canonical_digest
@@ -26,7 +27,6 @@ from countermove.scores.storage import PublishedModel
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Floats = NDArray[np.float64]
 
 VERSION = "version"
 CERTIFICATE = "certificate"

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.plane import ParabolaTangents, on_parabola, parabola, two_clouds
 from countermove.errors import UnknownNameError, nearest
 from countermove.execution import Mapper, map_ordered
@@ -31,7 +31,6 @@ from countermove.response.points import PointsResponse
 from countermove.response.tangent import TangentResponse
 from countermove.scores import LinearScore
 
-Floats = NDArray[np.float64]
 Rows = tuple[Floats, Floats]
 Run = tuple[list[dict[str, Any]], dict[str, Any]]
 

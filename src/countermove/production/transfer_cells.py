@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from countermove._types import Floats
 from countermove.transfer import formulas
-from countermove.transfer.sample import Floats, Pair, Sample
+from countermove.transfer.sample import Pair, Sample
 from countermove.transfer.weights import cell_weights, score_edges
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.production.transfer_cells import cell_bounds
 from countermove.production.transfer_experiments import TransferExperiment
 from countermove.production.transfer_published import (
@@ -27,7 +27,6 @@ from countermove.transfer.dag_cases import Case, CovariateCase, Reading, TargetC
 from countermove.transfer.optimal import Suboptimality, suboptimality
 from countermove.transfer.sample import Pair, Sample
 
-Floats = NDArray[np.float64]
 Chances = Callable[[Floats], Floats]
 
 

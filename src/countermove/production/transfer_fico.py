@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import DataError, shown
 from countermove.production.sweep import Tables
 from countermove.production.transfer_cells import cell_bounds
@@ -29,7 +30,7 @@ from countermove.randomness import generator
 from countermove.transfer import formulas
 from countermove.transfer.optimal import Deploy, suboptimality
 from countermove.transfer.sample import Pair
-from countermove.transfer.score_dynamics import Floats, Luck, Mask, ScoreDynamics, realities
+from countermove.transfer.score_dynamics import Luck, ScoreDynamics, realities
 
 People = tuple[Floats, NDArray[np.int64]]
 

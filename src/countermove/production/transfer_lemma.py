@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.production.transfer_experiments import TransferExperiment
 from countermove.randomness import generator
 from countermove.transfer.uniform_response import UniformResponse
-
-Floats = NDArray[np.float64]
 
 READINGS = ("x + B", "τ + |B − x|, as printed", "τ + B")
 """Where the interval ends on which a mover lands."""

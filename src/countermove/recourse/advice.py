@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import DataError
-
-Floats = NDArray[np.float64]
 
 FOUND = "FOUND"
 PROVEN_NONE = "PROVEN_NONE"

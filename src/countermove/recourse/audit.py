@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import DataError
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.randomness import generator
@@ -23,9 +24,6 @@ from countermove.recourse.intervals import Share, share
 from countermove.recourse.models import score_of, slope_of
 from countermove.recourse.performance import Performance, approves, performance, scores_of
 from countermove.scores import Score
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class AdviceLike(Protocol):

@@ -12,16 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats, Mask
 from countermove.randomness import generator, seed_of
 from countermove.recourse.intervals import Share, share
 from countermove.recourse.performance import approves
 from countermove.scores import Score
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 DEEPFOOL_STEPS = 50
 OVERSHOOT = 0.02  # of the DeepFool paper: crosses the boundary instead of sitting on it

@@ -12,17 +12,14 @@ from functools import partial
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.randomness import generator, seed_of, torch_generator
 from countermove.recourse.intervals import Share, share
 from countermove.recourse.objective import RecourseRisk
 from countermove.recourse.performance import area_under_curve, scores_of
 from countermove.scores import MLPScore
 from countermove.training import Sample, Trainer
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 LEAST = 10
 """People per half and sample below which nothing is tested."""

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import DataError, ParameterError, shown
 from countermove.recourse.intervals import Contrast, Share, contrast, share
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from countermove._types import Floats
 from countermove.certificates import Certificate
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
@@ -18,7 +19,7 @@ from countermove.recourse.pare_checks import check_disjoint
 from countermove.recourse.pare_choice import measure_after_response
 from countermove.recourse.pare_groups import GroupCalibration, calibrate_pare_by_group
 from countermove.recourse.pare_joint import JointChoice, People, Terms, choose_jointly
-from countermove.recourse.pare_reach import Floats, Reach, reach_of
+from countermove.recourse.pare_reach import Reach, reach_of
 from countermove.recourse.pare_refused import certify_refused, refused_certificate, refused_grid
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel

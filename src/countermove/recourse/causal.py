@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.data.dotted import function_at
 from countermove.data.schema_reading import read_yaml
 from countermove.data.standardise import Standardiser
@@ -26,7 +26,6 @@ from countermove.recourse.methods import Found, Settings
 from countermove.recourse.problem import Problem
 from countermove.recourse.room import absent
 
-Floats = NDArray[np.float64]
 Function = Callable[..., Tensor]
 
 KEYS = ("causes", "function")

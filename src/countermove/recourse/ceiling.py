@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.recourse.linear_program import with_groups
 from countermove.recourse.linear_step import linear_step
 from countermove.recourse.problem import Problem
-
-Floats = NDArray[np.float64]
 
 
 def block_gains(problem: Problem, slope: Floats) -> Floats:

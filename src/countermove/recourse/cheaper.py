@@ -8,12 +8,10 @@ feature at a time, and walking back along the line towards doing nothing.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.recourse.problem import Problem
 from countermove.recourse.room import Room, absent
-
-Floats = NDArray[np.float64]
 
 PLANES = 2
 HALVINGS = 5

@@ -12,14 +12,11 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.recourse.methods import Found, Method, Settings, unproven
 from countermove.recourse.problem import Problem
 from countermove.recourse.room import Block, absent
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MOST_SUBSETS = 150
 """Sets of features tried per size; beyond, only those of the steepest features."""

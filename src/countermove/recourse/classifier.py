@@ -23,7 +23,7 @@ from countermove.response.named import named_response
 from countermove.scores import MLPScore, Score
 from countermove.training import History, Loss, Sample, Trainer, balanced_weights
 from countermove.training import labels as labelling
-from countermove.training.estimator import Rows, ScoreClassifier
+from countermove.training.estimator import ScoreClassifier, Table
 
 ClassWeight = str | Mapping[Any, float] | None
 
@@ -119,11 +119,11 @@ class RecourseClassifier(ScoreClassifier):
 
     def fit(
         self,
-        X: Rows,
-        y: Rows,
+        X: Table,
+        y: Table,
         *,
-        ids: Rows | None = None,
-        validation: tuple[Rows, Rows] | None = None,
+        ids: Table | None = None,
+        validation: tuple[Table, Table] | None = None,
         checkpoint: Path | None = None,
         progress: bool = False,
     ) -> Self:
@@ -224,7 +224,7 @@ class RecourseClassifier(ScoreClassifier):
         return float(given[refused]), float(given[self.favourable_])
 
 
-def _checked_ids(ids: Rows, n_rows: int) -> NDArray[Any]:
+def _checked_ids(ids: Table, n_rows: int) -> NDArray[Any]:
     given = np.asarray(ids)
     if given.shape != (n_rows,):
         raise DataError(f"{n_rows} people need as many ids, got shape {given.shape}")

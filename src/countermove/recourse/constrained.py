@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Index, Mask
 from countermove.recourse.linear_program import with_groups
 from countermove.recourse.linear_step import linear_step
 from countermove.recourse.room import Room
@@ -27,10 +27,6 @@ from countermove.recourse.separable import (
     cheapest_separable,
     options_within,
 )
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Index = NDArray[np.intp]
 
 ROUNDS, DOUBLINGS, HALVINGS = 3, 24, 30
 """Of the prices: passes over the constraints, and steps to bracket and to narrow each."""

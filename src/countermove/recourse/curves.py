@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
 from countermove.recourse.classifier import RecourseClassifier
@@ -23,8 +23,6 @@ from countermove.scores import Score
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Finder = Callable[[Score, Floats, ActionSet], Floats]
 """Return an action per person, shape (n, d), NaN where none is known, for a rule (score ≥ 0)."""
 

@@ -11,15 +11,13 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.recourse.methods import Found, Settings
 from countermove.recourse.models import MARGIN
 from countermove.recourse.problem import Problem
 from countermove.recourse.room import Block, Room, absent
-
-Floats = NDArray[np.float64]
 
 MOST_COMBINATIONS = 300_000
 """Combinations per person beyond which trying everything is refused."""

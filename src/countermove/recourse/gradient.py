@@ -11,17 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Index
 from countermove.recourse.cheaper import cheaper
 from countermove.recourse.linear_program import climb, one_at_a_time, starts_of, uphill
 from countermove.recourse.methods import Found, Settings, fall_back, unproven
 from countermove.recourse.problem import Problem
 from countermove.recourse.projection import project
 from countermove.recourse.room import absent
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 RATE = 0.08
 """First Adam step as a share of the width of each feature's range; falls linearly."""

@@ -8,8 +8,8 @@ linear models near the person, and every answer is checked on the score itself.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.people import Cost
 from countermove.randomness import generator
 from countermove.recourse import linear_program
@@ -20,9 +20,6 @@ from countermove.recourse.mixed_integer import SLACK, cheapest_action
 from countermove.recourse.problem import Problem
 from countermove.recourse.room import Room, absent
 from countermove.recourse.separable import cheapest_separable
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 ROUNDS = 6
 """How often a local model is made again where its answer led."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Mask
 from countermove.certificates.intervals import share_interval
 from countermove.errors import ParameterError
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,11 @@ from __future__ import annotations
 import copy
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.errors import ParameterError, shown
 from countermove.people import ActionSet
-
-Floats = NDArray[np.float64]
 
 LARGEST_ACTION = 0.75
 """The recourse paper's limit on the change of a feature, in standard deviations."""

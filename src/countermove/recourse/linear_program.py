@@ -8,8 +8,8 @@ score rises, and from several starts; what is found is then made cheaper.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.randomness import generator
 from countermove.recourse.cheaper import cheaper
 from countermove.recourse.linear_step import linear_step
@@ -20,8 +20,6 @@ from countermove.recourse.room import Block, Room
 
 __all__ = ["linear_step", "reach", "search"]
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 FRACTIONS = np.array([1.0, 0.4, 0.1])
 """Shares of the way to the corner that are tried; the last refines a flat top."""

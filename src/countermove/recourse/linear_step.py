@@ -11,17 +11,14 @@ from itertools import combinations, product
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Index
 from countermove.errors import (
     InfeasibleActionsError,
     SolverError,
     UnboundedResponseError,
     shown,
 )
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 MOST_VERTICES = 600
 """Candidates per person up to which enumeration beats HiGHS (measured at 1,000 people)."""

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Index, Mask
 from countermove.errors import DataError, InfeasibleActionsError, ParameterError, shown
 from countermove.people import ActionSet
 from countermove.recourse.room import TOLERANCE, Room
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Index = NDArray[np.intp]
 
 LARGEST_MOVE = 10.0
 """How far a search goes, in standardised units, where nothing bounds the action."""

@@ -8,15 +8,12 @@ from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.recourse.models import MARGIN
 from countermove.recourse.problem import Problem
 from countermove.recourse.room import absent
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 METHODS = ("linear_program", "gradient", "integer_program", "causal", "exhaustive")
 LOCAL_MODELS = ("taylor", "sampled", "both")

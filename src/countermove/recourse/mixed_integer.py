@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import CostError, NotConvergedError
 from countermove.people import Cost
 from countermove.recourse.room import Room
-
-Floats = NDArray[np.float64]
 
 MOST_PROGRAMS = 60
 GAP = 1e-6

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
 from countermove.scores import Score, deciding
@@ -26,8 +26,6 @@ __all__ = [
     "values",
 ]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MARGIN = 1e-9
 """Searches aim this share beyond the threshold, so that rounding cannot take it back."""

@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import binom
 
+from countermove._types import Floats
 from countermove.certificates import Assumption, Certificate
 from countermove.errors import CalibrationError, DataError, shown
 from countermove.people import ActionSet
 from countermove.recourse.models import score_of, slope_of
 from countermove.recourse.pare_checks import check_disjoint, check_level
 from countermove.recourse.pare_reach import Reach, checked_people, reach_of
-
-Floats = NDArray[np.float64]
 
 ROUNDING = 1e-10
 """A bound is lowered by this share of ``1 + |score|``: whoever stands exactly on it still

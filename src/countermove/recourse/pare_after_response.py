@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from countermove._types import Floats, Mask
 from countermove.certificates import Assumption
 from countermove.people import ActionSet
 from countermove.recourse.models import score_of, slope_of
@@ -26,13 +27,7 @@ from countermove.recourse.pare_checks import (
 )
 from countermove.recourse.pare_groups import check_group_sizes
 from countermove.recourse.pare_reach import Reach, checked_people, reach_of
-from countermove.recourse.pare_sequence import (
-    Counts,
-    Floats,
-    Mask,
-    SequencePromise,
-    sequence_promise,
-)
+from countermove.recourse.pare_sequence import Counts, SequencePromise, sequence_promise
 from countermove.response import NoResponse, Response
 from countermove.response.robust import members_of
 from countermove.scores import Score

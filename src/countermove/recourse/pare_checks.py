@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from countermove._types import Floats
 from countermove.errors import DataError, ParameterError, shown
-
-Floats = NDArray[np.float64]
 
 
 def check_level(value: float, name: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from countermove._types import Floats, Mask
 from countermove.errors import (
     DataError,
     NotEnoughRowsError,
@@ -24,7 +25,7 @@ from countermove.errors import (
 from countermove.recourse.models import score_of, slope_of, values
 from countermove.recourse.pare_checks import check_disjoint, check_level, checked_grid
 from countermove.recourse.pare_reach import checked_people
-from countermove.recourse.pare_sequence import Floats, Mask, SequencePromise
+from countermove.recourse.pare_sequence import SequencePromise
 from countermove.response import Response
 from countermove.response.robust import members_of
 from countermove.scores.probability import probability

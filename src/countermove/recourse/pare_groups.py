@@ -26,8 +26,6 @@ from countermove.recourse.pare import (
 from countermove.recourse.pare_checks import check_disjoint, check_level, group_codes
 from countermove.recourse.pare_reach import Reach, checked_people, reach_of
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class GroupCalibration:

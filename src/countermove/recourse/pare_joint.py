@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.certificates import Certificate
 from countermove.recourse.pare_after_response import calibrate_after_response, miss_shares
 from countermove.recourse.pare_checks import check_disjoint, check_level, checked_grid
@@ -23,7 +24,7 @@ from countermove.recourse.pare_choice import (
     measure_after_response,
 )
 from countermove.recourse.pare_reach import Reach
-from countermove.recourse.pare_sequence import Floats, SequencePromise
+from countermove.recourse.pare_sequence import SequencePromise
 from countermove.response import NoResponse, Response
 
 if TYPE_CHECKING:

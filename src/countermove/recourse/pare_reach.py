@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import DataError, shown
 from countermove.people import ActionSet
 from countermove.people.narrowed import narrowed
@@ -20,7 +20,6 @@ from countermove.recourse.models import score_of, values
 from countermove.recourse.recommend import best_reachable
 from countermove.scores import Score
 
-Floats = NDArray[np.float64]
 Reach = Callable[[Floats], Floats]
 """From people, shape (n, d), to the best score each can reach, shape (n,)."""
 

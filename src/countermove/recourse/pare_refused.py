@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from countermove._types import Floats, Mask
 from countermove.certificates import Certificate
 from countermove.people import ActionSet
 from countermove.recourse.models import score_of, slope_of, values
@@ -24,8 +25,6 @@ from countermove.recourse.pare_reach import Reach, checked_people, reach_of
 from countermove.recourse.pare_sequence import (
     BEFOREHAND,
     Counts,
-    Floats,
-    Mask,
     SequencePromise,
     sequence_promise,
     upper_bounds,

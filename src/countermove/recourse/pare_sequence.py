@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from countermove._types import Floats, Mask
 from countermove.certificates import Assumption, Certificate
 from countermove.certificates.intervals import upper_share
 from countermove.errors import CalibrationError, shown
 from countermove.recourse.pare import INDEPENDENT, at_least, confidence
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 BEFOREHAND = Assumption(
     "the score, the actions, the grid and its order were fixed before these rows were seen"

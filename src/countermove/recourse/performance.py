@@ -10,14 +10,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import DataError
 from countermove.recourse.models import values
 from countermove.scores import Score
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 ROUNDING = 1e-9
 """A score this close to the threshold is on it: recourse often ends exactly there."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.data.schema import Feature, ModelFeature, Schema
 from countermove.recourse.advice import FOUND, NOT_FOUND, NOT_NEEDED, PROVEN_NONE, STATUSES, Advice
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from countermove.data.standardise import Standardiser
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 NOTHING = 1e-9
 """A change below this, in standardised units, is rounding."""

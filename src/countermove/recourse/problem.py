@@ -11,18 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats, Index, Mask
 from countermove.people import ActionSet, Cost
 from countermove.recourse.make_room import LARGEST_MOVE, home_of, room_of
 from countermove.recourse.models import SLICE, affine_slope, values
 from countermove.recourse.room import Room
 from countermove.scores import Score, deciding
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Index = NDArray[np.intp]
 Consequences = Callable[[Tensor, Tensor], Tensor]
 """``consequences(X, action)`` returns the people after an action, shape (n, d)."""
 

@@ -8,12 +8,9 @@ equation), until all agree. Those who take too long get an exact solve of their 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import InfeasibleActionsError, shown
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 SWEEPS = 40
 AGREED = 1e-10

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.recourse.advice import (
@@ -39,8 +40,6 @@ from countermove.response.base import people
 if TYPE_CHECKING:
     from countermove.recourse.causal import CausalModel
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 OBJECTIVES = ("cheapest", "sparsest")
 

@@ -12,9 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Index = NDArray[np.intp]
+from countermove._types import Floats, Index, Mask
 
 TOLERANCE = 1e-9
 """Room for rounding in bounds and constraints, a hundredth of what `contains` grants."""

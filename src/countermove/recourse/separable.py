@@ -15,12 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Index, Mask
 from countermove.recourse.cheaper import cheapest_on_plane
 from countermove.recourse.room import Room
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Index = NDArray[np.intp]
 
 MOST_STATES = 200_000
 """Combinations beyond which a person is left to the mixed-integer program."""

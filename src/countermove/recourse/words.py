@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.schema import ROW_ID, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
 from countermove.recourse.advice import NOT_NEEDED, Advice
 from countermove.recourse.phrases import spoken
-
-Floats = NDArray[np.float64]
 
 CHANGE = "change:"
 """Prefix of the columns that hold a feature's change in original units."""

@@ -14,17 +14,11 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.errors import CostError, ParameterError, UnboundedResponseError, shown
 from countermove.people import ActionSet, Cost
 from countermove.randomness import torch_generator
-from countermove.response.base import (
-    Floats,
-    OnFailure,
-    Response,
-    Responses,
-    check_converged,
-    people,
-)
+from countermove.response.base import OnFailure, Response, Responses, check_converged, people
 from countermove.response.climb import Climb, Stop, Tangent, climb, polish
 from countermove.response.failures import raise_not_finite
 from countermove.response.smoothed import check_positive

@@ -13,16 +13,14 @@ from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats, Mask
 from countermove.errors import DataError, NotConvergedError, ParameterError, shown
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.response.trade import Plan, Reduction, reduce
 from countermove.scores import Score
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 OnFailure = Literal["raise", "mask"]
 Array = TypeVar("Array", Floats, Tensor, covariant=True)
 

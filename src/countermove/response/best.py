@@ -13,14 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from countermove._types import Floats, Mask
 from countermove.people import Cost, QuadraticCost
 from countermove.people.actions import SLACK
 from countermove.response.answer import Answer
 from countermove.response.base import (
     GAIN,
     Crossing,
-    Floats,
-    Mask,
     OnFailure,
     Response,
     Responses,

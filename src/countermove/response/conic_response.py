@@ -14,14 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.people import ActionSet, Cost
-from countermove.response.base import (
-    Floats,
-    OnFailure,
-    Responses,
-    check_converged,
-    people,
-)
+from countermove.response.base import OnFailure, Responses, check_converged, people
 from countermove.response.conic import Batch, Layer, Shape, Solver, proxy_layer
 from countermove.response.failures import raise_not_finite
 from countermove.response.smoothed import Gradient, SmoothedResponse, Start

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.people.actions import SLACK
 from countermove.response.answer import Answer
 from countermove.response.failures import FINE, INFEASIBLE, NOT_CONVERGED
@@ -25,9 +26,7 @@ from countermove.response.polyline import (
 from countermove.response.smoothing import price_rows
 from countermove.response.trade import DENSE, KINKED, STRAIGHT, Trade
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 CHUNK = 4096
 """People whose polylines are held at once."""

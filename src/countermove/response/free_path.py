@@ -11,12 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.response.smoothing import jit
 from countermove.response.trade import BOXED, FREE, KINKED, Reduction
-
-Floats = NDArray[np.float64]
 
 FLAT = 1e-6
 """On the kink, less than this share of the rate beyond it is rounding: no closed form then."""

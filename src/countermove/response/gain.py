@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.errors import CostError, ParameterError
-from countermove.response.base import Floats, OnFailure, Response, Responses, people
+from countermove.response.base import OnFailure, Response, Responses, people
 from countermove.response.failures import raise_not_finite
 from countermove.response.trade import slope_of
 from countermove.scores import Score

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.randomness import torch_generator
-from countermove.response.base import GAIN, Floats
+from countermove.response.base import GAIN
 from countermove.response.climb import Climb
 from countermove.response.starts import affordable
 from countermove.scores import Score, deciding

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from countermove._types import Floats, Mask
 from countermove.response.answer import Answer
-from countermove.response.base import Floats, Mask
 from countermove.response.failures import raise_failures
 from countermove.response.tangents import Tangent, tangent_of
 from countermove.response.trade import STRAIGHT, Reduction

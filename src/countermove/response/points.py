@@ -10,17 +10,15 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats, Index
 from countermove.errors import ParameterError
 from countermove.people import Cost, QuadraticCost
-from countermove.response.base import Floats, OnFailure, Response, Responses, people
+from countermove.response.base import OnFailure, Response, Responses, people
 from countermove.response.smoothed import Start, check_choice, check_positive
 from countermove.response.smoothing import smoothed_step
 from countermove.scores import Score
-
-Places = NDArray[np.intp]
 
 BLOCK = 2_000_000
 """Pairs of person and place priced at once."""
@@ -142,7 +140,7 @@ class PointsResponse(Response):
         return chosen, cost
 
 
-def _climbed(value: Floats, near: Places) -> Places:
+def _climbed(value: Floats, near: Index) -> Index:
     """Return where climbing along the columns from ``near`` ends, the steeper way first."""
     n, m = value.shape
     each, columns = np.arange(n), np.arange(m)
@@ -155,5 +153,5 @@ def _climbed(value: Floats, near: Places) -> Places:
     right = np.where(stop_right & (columns >= near[:, None]), columns, m).min(axis=1)
     left = np.where(stop_left & (columns <= near[:, None]), columns, -1).max(axis=1)
     to_right = value[each, np.minimum(near + 1, m - 1)] > value[each, np.maximum(near - 1, 0)]
-    ends: Places = np.where(to_right, right, left)
+    ends: Index = np.where(to_right, right, left)
     return ends

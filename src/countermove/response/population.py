@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from countermove._types import Floats, Mask
 from countermove.data.digests import settings_digest
 from countermove.data.partitions import Partitions
 from countermove.errors import CountermoveError, ParameterError
 from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts
 from countermove.execution.columns import matrix_of
-from countermove.response.base import Floats, Mask, Response
+from countermove.response.base import Response
 from countermove.response.trade import known_scores
 from countermove.scores import LinearScore, Score
 from countermove.scores.reading import values

@@ -7,8 +7,9 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from countermove._types import Floats
 from countermove.people import QuadraticCost
-from countermove.response.base import Floats, Response
+from countermove.response.base import Response
 from countermove.response.best import BestResponse
 from countermove.response.points import PointsResponse
 from countermove.response.representation import RepresentationResponse, represented

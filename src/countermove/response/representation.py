@@ -12,8 +12,9 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from countermove._types import Mask
 from countermove.errors import ParameterError
-from countermove.response.base import Mask, OnFailure, Response, Responses, people
+from countermove.response.base import OnFailure, Response, Responses, people
 from countermove.scores import RepresentationScore, Score
 
 

@@ -11,9 +11,10 @@ from typing import Any, NoReturn, Self
 
 from torch import Tensor
 
+from countermove._types import Mask
 from countermove.errors import ParameterError
 from countermove.people import Cost
-from countermove.response.base import Mask, OnFailure, Response, Responses
+from countermove.response.base import OnFailure, Response, Responses
 from countermove.scores import Score
 
 

@@ -16,18 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
 from countermove.people import ActionSet, Cost
 from countermove.people.actions import SLACK
 from countermove.response.answer import Answer
-from countermove.response.base import (
-    Floats,
-    Mask,
-    OnFailure,
-    Responses,
-    check_converged,
-    people,
-)
+from countermove.response.base import OnFailure, Responses, check_converged, people
 from countermove.response.failures import STOPPED, raise_failures, raise_not_finite
 from countermove.response.gradient import (
     Solved,

@@ -15,18 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.errors import CostError, DataError, ParameterError, shown
 from countermove.people import Cost, QuadraticCost
 from countermove.people.manifold import Tangents
-from countermove.response.base import (
-    GAIN,
-    Crossing,
-    Floats,
-    OnFailure,
-    Response,
-    Responses,
-    people,
-)
+from countermove.response.base import GAIN, Crossing, OnFailure, Response, Responses, people
 from countermove.response.smoothed import Start, check_choice, check_positive
 from countermove.response.tangent_rows import climbed_rows
 from countermove.response.trade import slope_of

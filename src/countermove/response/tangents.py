@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.response.engine import Chunk, boxes
 from countermove.response.trade import DENSE, KINKED, STRAIGHT, Trade
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class Tangent(NamedTuple):

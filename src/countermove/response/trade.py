@@ -15,13 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.errors import CostError, ParameterError
 from countermove.people import ActionSet, Cost
 from countermove.people.actions import Bounds
 from countermove.people.costs import CanonicalCost
 from countermove.scores import LinearScore, Score
-
-Floats = NDArray[np.float64]
 
 FREE, BOXED, KINKED, DENSE, STRAIGHT = range(5)
 """How the trade-off is traced: closed form, sorted bounds, kink, dual active set, knapsack."""

@@ -14,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.people import Cost, QuadraticCost, WeightedQuadraticCost
 from countermove.people.actions import SLACK, Bounds
-from countermove.response.base import Floats, check_converged
+from countermove.response.base import check_converged
 from countermove.response.failures import raise_failures
 from countermove.response.trade import reduce, slope_of
 from countermove.scores import LinearScore, Score

@@ -8,11 +8,9 @@ A hinge score has a sign but no scale. One factor gives it one: with
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import DataError, NotEnoughRowsError, shown
-
-Floats = NDArray[np.float64]
 
 SLOPES = (1e-3, 1e3)
 """Range of the slope in units of one over the scores' root mean square: p of anyone typical

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.scores.base import Score, deciding
-
-Floats = NDArray[np.float64]
 
 SLICE = 2_048
 """Rows per evaluation: the activations of a 100-wide network then stay in the cache."""

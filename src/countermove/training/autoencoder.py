@@ -15,14 +15,12 @@ from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from countermove._types import Floats
 from countermove.errors import DataError, NotConvergedError, ParameterError
 from countermove.randomness import torch_generator
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from countermove._types import Floats, Index
 from countermove.errors import ParameterError
 from countermove.randomness import generator
 from countermove.scores import LinearScore, Score
 from countermove.training import labels as labelling
 
-Floats = NDArray[np.float64]
-Positions = NDArray[np.intp]
-Rows = Any
+Table = Any
 """What scikit-learn calls array-like: arrays, lists, data frames."""
 
 
@@ -76,7 +75,7 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Intercept of a linear score, shape (1,)."""
         return self._linear().bias.detach().numpy()[None].copy()
 
-    def decision_function(self, X: Rows) -> Floats:
+    def decision_function(self, X: Table) -> Floats:
         """Return the score of ``classes_[1]``, nobody moving.
 
         This is ``score_(X)`` if that class is the favourable one, else its negative.
@@ -84,11 +83,11 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values = self._values(X)
         return self._sign() * values
 
-    def predict(self, X: Rows) -> NDArray[Any]:
+    def predict(self, X: Table) -> NDArray[Any]:
         """Return the labels decided, nobody moving."""
         return self._named(self._values(X) >= 0.0)
 
-    def predict_proba(self, X: Rows) -> Floats:
+    def predict_proba(self, X: Table) -> Floats:
         """Return the probabilities of ``classes_``, nobody moving.
 
         They are the sigmoid of ``probability_slope_`` times the score: at 1/2 where the
@@ -110,13 +109,13 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _people(self, X: Rows, y: Rows, favourable: Any) -> tuple[Floats, Floats]:
+    def _people(self, X: Table, y: Table, favourable: Any) -> tuple[Floats, Floats]:
         """Return the rows and signs to train on, and remember the labels."""
         X, y = validate_data(self, X, y, dtype=np.float64, copy=True)
         self.classes_, self.favourable_ = labelling.two_classes(y, favourable)
         return np.ascontiguousarray(X), labelling.signs(y, self.favourable_)
 
-    def _parted(self, signs: Floats, fraction: float, seed: int) -> tuple[Positions, Positions]:
+    def _parted(self, signs: Floats, fraction: float, seed: int) -> tuple[Index, Index]:
         """Return whom to train on and whom to stop by."""
         return labelling.stratified_split(signs, fraction, generator(seed, "validation"))
 
@@ -127,19 +126,19 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"the score reads {given.n_features} features, X has {n_features}")
         return given
 
-    def _rows(self, X: Rows) -> Floats:
+    def _rows(self, X: Table) -> Floats:
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=np.float64)
         return np.require(rows, requirements=["C", "W"])
 
-    def _checked(self, X: Rows, y: Rows) -> tuple[Floats, Floats]:
+    def _checked(self, X: Table, y: Table) -> tuple[Floats, Floats]:
         """Return rows and signs of people that were not trained on."""
         rows, given = validate_data(self, X, y, reset=False, dtype=np.float64)
         labelling.check_known(given, self.classes_)
         signs = labelling.signs(given, self.favourable_)
         return np.require(rows, requirements=["C", "W"]), signs
 
-    def _values(self, X: Rows) -> Floats:
+    def _values(self, X: Table) -> Floats:
         rows = self._rows(X)
         with torch.no_grad():
             values: Floats = self.score_(torch.from_numpy(rows)).numpy()

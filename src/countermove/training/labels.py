@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from countermove._types import Floats, Index
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
-
-Floats = NDArray[np.float64]
-Positions = NDArray[np.intp]
 
 
 def two_classes(y: NDArray[Any], favourable: Any = None) -> tuple[NDArray[Any], Any]:
@@ -70,7 +68,7 @@ def seed_from(random_state: Any) -> int:
 
 def stratified_split(
     y: Floats, fraction: float, shuffler: np.random.Generator
-) -> tuple[Positions, Positions]:
+) -> tuple[Index, Index]:
     """Return positions to train on and to validate on, the same share of either class.
 
     With no share, or too few rows for one, both are all rows.

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.data.partitions import Partitions
 from countermove.errors import DataError, NotEnoughRowsError, shown
 from countermove.execution import Mapper, SerialMapper
@@ -26,8 +26,6 @@ from countermove.execution.parts import Piece, pieces_of
 from countermove.randomness import generator
 from countermove.scores import Score
 from countermove.training.sample import Batch, Objective, Sample
-
-Floats = NDArray[np.float64]
 
 BLENDED = 4
 """Parts that are shuffled together: a table sorted by label must not train in its order."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from countermove._types import Floats
 from countermove.certificates import Assumption
 from countermove.errors import DataError, NotEnoughRowsError, shown
 from countermove.randomness import generator
-from countermove.transfer.sample import Floats
 
 Chances = Callable[[Floats], Any]
 """From features (n, d) to the probabilities of label +1, (n,)."""

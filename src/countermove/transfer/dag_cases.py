@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import ParameterError, nearest
 from countermove.transfer.replicator import Transition
 from countermove.transfer.structural import People, Shift, StructuralModel
 
-Floats = NDArray[np.float64]
 Reading = Literal["paper", "released"]
 Drawn = tuple[Floats, Floats]
 """Features, shape (n, 3), and labels in {-1, +1}, shape (n,)."""

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.response import Response
 from countermove.response.base import people
 from countermove.scores.reading import score_of, values
 from countermove.transfer.chances import Chances, chances_at, followed_labels
 from countermove.transfer.induced import answered
-from countermove.transfer.sample import Floats, Labels, Pair, Sample
+from countermove.transfer.sample import Labels, Pair, Sample
 
 
 class Deployments:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from countermove._types import Floats
 from countermove.certificates.intervals import distribution_function_radius
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError
-from countermove.transfer.sample import Floats, Sample
+from countermove.transfer.sample import Sample
 
 
 def threshold_divergence(one: Sample, other: Sample) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.response import Response, named_response
 from countermove.response.base import people
@@ -19,7 +20,7 @@ from countermove.transfer.chances import (
     expected_chances,
     followed_labels,
 )
-from countermove.transfer.sample import Floats, Labels, Pair, Sample
+from countermove.transfer.sample import Labels, Pair, Sample
 
 
 def induce(

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
 from countermove.transfer import formulas
 from countermove.transfer.minimise import GaussianClasses
 from countermove.transfer.replicator import Replicator
 from countermove.transfer.uniform_response import UniformResponse
-
-Floats = NDArray[np.float64]
 
 GRID = 200
 """Cells of the unit interval; budgets must be whole numbers of cells."""

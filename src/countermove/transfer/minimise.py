@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.transfer.replicator import Replicator, check_share
 
-Floats = NDArray[np.float64]
 RiskAndSlope = Callable[[float], tuple[float, float]]
 
 SHRINK, SUFFICIENT = 0.5, 1e-4

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import ParameterError
 
-Floats = NDArray[np.float64]
 Watch = Callable[[Floats, np.random.Generator], float]
 """Deploy a rule, return the average loss of the people it met."""
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.transfer.minimise import ThresholdProblem, smallest_on_interval
 
-Floats = NDArray[np.float64]
 Sign = Literal["corrected", "published"]
 
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import DataError, ParameterError, shown
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-9
 """Rounding allowed in a comparison of weights, losses or their second differences."""

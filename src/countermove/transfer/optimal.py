@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from countermove._types import Floats, Mask
 from countermove.certificates.intervals import mean_interval, share_interval
 from countermove.errors import DataError, ParameterError
-from countermove.transfer.sample import Floats, Mask, Pair, Sample
+from countermove.transfer.sample import Pair, Sample
 
 Deploy = Callable[[float], Pair]
 """From a threshold to the people before and after that rule is deployed, scored alike."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from countermove._types import Mask
 from countermove.certificates.intervals import share_interval
 from countermove.errors import NotEnoughRowsError
-from countermove.transfer.sample import Mask, Pair, Sample
+from countermove.transfer.sample import Pair, Sample
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.transfer.sample import Pair, Sample
 
-Floats = NDArray[np.float64]
 Value = float | Floats
 
 ACCURACY = ((1.0, 0.0), (0.0, 1.0))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from countermove._types import Floats
 from countermove.certificates import Assumption, Certificate
 from countermove.errors import NotEnoughRowsError, ParameterError, UnknownNameError, nearest
 from countermove.response import Response
@@ -23,7 +24,7 @@ from countermove.transfer.direct import direct_bounds
 from countermove.transfer.induced import support
 from countermove.transfer.optimal import best_deployed, difference
 from countermove.transfer.ranges import share_range
-from countermove.transfer.sample import Floats, Labels
+from countermove.transfer.sample import Labels
 from countermove.transfer.setting import Setting, choose
 
 People = tuple[Floats, Floats]

@@ -12,10 +12,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Labels = Literal["kept", "follow"]
 
 

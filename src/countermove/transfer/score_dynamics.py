@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.sample import Pair, Sample
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Fit = Callable[[Floats, Mask], Callable[[Floats], Floats]]
 """From features, shape (n, d), and who repaid to chances of repaying, shape (n,)."""
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from countermove._types import Floats
 from countermove.certificates import Assumption
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.optimal import joint_sample, threshold_errors
-from countermove.transfer.sample import Floats, Pair, Sample
+from countermove.transfer.sample import Pair, Sample
 from countermove.transfer.weights import score_edges
 
 

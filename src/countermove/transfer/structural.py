@@ -13,11 +13,10 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import ParameterError, nearest
 
-Floats = NDArray[np.float64]
 People = dict[str, Floats]
 
 NOISES = ("uniform", "normal")

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.sample import Labels, Pair, Sample
 
-Floats = NDArray[np.float64]
 Chances = Callable[[Floats], Floats]
 """The chance of label +1 at a feature, shape (n,) to shape (n,)."""
 

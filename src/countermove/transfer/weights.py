@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from countermove._types import Floats
 from countermove.certificates.intervals import lower_share, share_interval
 from countermove.errors import DataError, ParameterError
-from countermove.transfer.sample import Floats, Pair, Sample
+from countermove.transfer.sample import Pair, Sample
 
 LEAST = 30
 """Rows a cell should have where its bins are chosen: below, an interval says little."""

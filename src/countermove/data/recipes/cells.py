@@ -6,26 +6,23 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.data.checks import Problem, missing_problems, raise_all, rows_problem
 from countermove.data.parsing import numbers, texts
 from countermove.errors import nearest, shown
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 
 def whole_numbers(
     raw: pd.DataFrame, columns: Sequence[str], name: str, among: Mask | None = None
-) -> dict[str, Array]:
+) -> dict[str, Floats]:
     """Parse the columns a recipe computes with; anything but whole numbers is refused.
 
     ``among`` marks the rows that count, where a recipe leaves others out.
     """
     problems: list[Problem] = []
     counted = np.ones(len(raw), dtype=np.bool_) if among is None else among
-    cells: dict[str, Array] = {}
+    cells: dict[str, Floats] = {}
     for column in columns:
         values, missing, unparseable = numbers(raw[column])
         problems += missing_problems(column, missing & counted)

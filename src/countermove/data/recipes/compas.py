@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from countermove._types import Floats, Mask
 from countermove.data.checks import Problem, missing_problems, raise_all, rows_problem
 from countermove.data.parsing import numbers, texts
-from countermove.data.recipes.cells import Array, Mask, decoded, whole_numbers
+from countermove.data.recipes.cells import decoded, whole_numbers
 
 COMPAS_COLUMNS = (
     "id",
@@ -75,7 +76,7 @@ def compas(raw: pd.DataFrame, name: str = "compas") -> pd.DataFrame:
     return table.astype(dict.fromkeys(whole, np.int64))
 
 
-def _analysed(raw: pd.DataFrame, problems: list[Problem]) -> tuple[Mask, Array]:
+def _analysed(raw: pd.DataFrame, problems: list[Problem]) -> tuple[Mask, Floats]:
     """Return which rows ProPublica keeps, and the days between arrest and screening."""
     gap, _, strange = numbers(raw["days_b_screening_arrest"])
     problems += rows_problem("column 'days_b_screening_arrest': not a number", strange)
@@ -86,7 +87,7 @@ def _analysed(raw: pd.DataFrame, problems: list[Problem]) -> tuple[Mask, Array]:
     return kept, gap
 
 
-def _days_in_jail(raw: pd.DataFrame, kept: Mask, problems: list[Problem]) -> Array:
+def _days_in_jail(raw: pd.DataFrame, kept: Mask, problems: list[Problem]) -> Floats:
     """Return the whole days from booking to release, rounded down."""
     stamps = {}
     for column in ("c_jail_in", "c_jail_out"):

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.checks import Problem, raise_all
 from countermove.data.parsing import texts
-from countermove.data.recipes.cells import Array, decoded, whole_numbers
+from countermove.data.recipes.cells import decoded, whole_numbers
 
 TWD_PER_USD = 32.75
 """Exchange rate of September 2005, the last month of the credit table."""
@@ -93,16 +94,16 @@ def credit(raw: pd.DataFrame, name: str = "credit") -> pd.DataFrame:
     return table
 
 
-def _stack(cells: Mapping[str, Array], columns: Sequence[str]) -> Array:
+def _stack(cells: Mapping[str, Floats], columns: Sequence[str]) -> Floats:
     return np.column_stack([cells[column] for column in columns])
 
 
-def _dollars(amount: Array) -> Array:
+def _dollars(amount: Floats) -> Floats:
     """Convert TWD to USD, rounded to tens."""
     return np.round(amount / TWD_PER_USD / 10) * 10
 
 
-def _education(codes: Array) -> Array:
+def _education(codes: Floats) -> Floats:
     """Order the published codes: other 0, high school 1, university 2, graduate school 3."""
     known = (codes >= 1) & (codes <= 3)
     return np.where(known, 4 - codes, 0)

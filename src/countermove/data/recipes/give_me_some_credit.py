@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from countermove._types import Floats
 from countermove.data.checks import Problem, missing_problems, raise_all, rows_problem
 from countermove.data.parsing import numbers, texts
-from countermove.data.recipes.cells import Array, whole_numbers
+from countermove.data.recipes.cells import whole_numbers
 
 PAST_DUE = (
     "NumberOfTime30-59DaysPastDueNotWorse",
@@ -93,7 +94,7 @@ def give_me_some_credit(raw: pd.DataFrame, name: str = "give-me-some-credit") ->
 
 def _numbers(
     raw: pd.DataFrame, column: str, problems: list[Problem], may_miss: bool = False
-) -> Array:
+) -> Floats:
     values, missing, strange = numbers(raw[column])
     if not may_miss:
         problems += missing_problems(column, missing)

@@ -6,9 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from countermove._types import Floats
 from countermove.learning.people_estimation.candidates import Candidate
 from countermove.learning.people_estimation.direction import Direction
 from countermove.learning.people_estimation.goodness import Fit
@@ -17,8 +15,6 @@ from countermove.learning.people_estimation.observed import Observation
 from countermove.learning.people_estimation.result import Compared, PeopleEstimate, WeightEstimate
 from countermove.learning.people_estimation.weights import UNEQUAL, shape_of
 from countermove.learning.people_estimation.words import verdict
-
-Floats = NDArray[np.float64]
 
 
 def chosen_shape(observed: Observation, direction: Direction | None, cost: str) -> Floats | None:

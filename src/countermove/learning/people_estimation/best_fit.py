@@ -10,8 +10,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.certificates.intervals import lower_share, upper_share
 from countermove.learning.people_estimation.candidates import Candidate, Interval, share_interval
 from countermove.learning.people_estimation.information import standard_errors
@@ -25,9 +25,6 @@ from countermove.learning.people_estimation.noise import (
     log_likelihood,
     refit_noise,
 )
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 ROUNDS = 8
 """Reach and noise are fitted in turn; the reach seldom changes after the second round."""

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.learning.people_estimation.observed import Observation
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 CLEARLY = 4.0
 """Standard deviations of the noise from which on an advance is a move."""

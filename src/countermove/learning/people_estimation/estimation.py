@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.standardise import Standardiser
 from countermove.errors import ParameterError
 from countermove.learning.people_estimation.assembly import assembled, chosen_shape
@@ -30,8 +30,6 @@ from countermove.learning.people_estimation.two_samples import estimate_from_sam
 from countermove.learning.people_estimation.weights import weight_estimates
 from countermove.people import ActionSet
 from countermove.scores import Score
-
-Floats = NDArray[np.float64]
 
 COSTS = ("auto", "quadratic", "weighted_quadratic")
 

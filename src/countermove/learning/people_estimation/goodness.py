@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.candidates import Candidate
 from countermove.learning.people_estimation.noise import LEAST_ERROR, Advances
 from countermove.randomness import generator
-
-Floats = NDArray[np.float64]
 
 PLACES = 6
 STRIPS = 10

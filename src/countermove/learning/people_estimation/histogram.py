@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.noise import Noise
 from countermove.learning.people_estimation.observed import Observation
-
-Floats = NDArray[np.float64]
 
 BINS = 40
 """Of levels after, equal in people."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.errors import shown
 from countermove.learning.people_estimation.candidates import Candidate
 from countermove.learning.people_estimation.direction import Direction
 from countermove.learning.people_estimation.movement import scale_of
 from countermove.learning.people_estimation.observed import Observation
-
-Floats = NDArray[np.float64]
 
 WIDE = 20.0
 """An interval whose ends differ by more than this factor tells nothing one could train on."""

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.noise import Advances, Noise, from_free, to_free
-
-Floats = NDArray[np.float64]
 
 STEP = 1e-4
 """Of the central differences, in logarithms and log-odds."""

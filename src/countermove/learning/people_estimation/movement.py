@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.observed import Observation
 from countermove.people import ActionSet, Cost, QuadraticCost, WeightedQuadraticCost
 from countermove.response.base import GAIN
@@ -18,8 +19,6 @@ from countermove.response.best import BestResponse
 from countermove.response.scalar import ScalarResponse
 from countermove.response.trade import Plan
 from countermove.scores import LinearScore, Score
-
-Floats = NDArray[np.float64]
 
 NODES = 400
 """Gaps at which people without bounds are solved for; the others lie between two of them."""

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from countermove._types import Floats, Mask
 
 LEAST_SHARE = 1e-6
 LEAST_ERROR = 1e-6

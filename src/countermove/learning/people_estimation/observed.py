@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
 from countermove.people.per_person import check_people
@@ -22,8 +23,6 @@ from countermove.scores import Score
 if TYPE_CHECKING:
     from countermove.learning.people_estimation.pairing import People
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 LEAST_PAIRS = 30
 """Matched people below which not even the share of movers is known to a sixth."""

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from countermove._types import Floats
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, shown
 
-Floats = NDArray[np.float64]
 Key: TypeAlias = str | tuple[ArrayLike, ArrayLike] | None
 """A column of both tables, a pair of key arrays, or None for two samples without keys."""
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.candidates import Candidate
 from countermove.learning.people_estimation.observed import Observation
-
-Floats = NDArray[np.float64]
 
 POINTS = 1500
 STRIPS = 30

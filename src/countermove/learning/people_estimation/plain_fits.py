@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from countermove.learning.people_estimation.candidates import Candidate
 from countermove.learning.people_estimation.noise import Advances, Noise, fit_noise
-
-Floats = NDArray[np.float64]
 
 
 def fit_none(seen: Advances, start: Noise) -> Candidate:

@@ -13,12 +13,10 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.candidates import Candidate, Interval
 from countermove.learning.people_estimation.sample_models import SampleModel
-
-Floats = NDArray[np.float64]
 
 STEP = 0.02
 """Of derivatives in logarithms: wider than the gap between two people."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from countermove.errors import CalibrationError
 from countermove.learning.people_estimation.candidates import Interval
@@ -17,8 +16,6 @@ from countermove.people import ActionSet, Cost, cost_from_description
 from countermove.response.base import NoResponse, Response
 from countermove.response.named import named_response
 from countermove.response.robust import RobustResponse
-
-Floats = NDArray[np.float64]
 
 NOBODY = 0.005
 """Share of non-movers below which a training run need not know of them."""

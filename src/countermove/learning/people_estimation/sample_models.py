@@ -6,14 +6,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.candidates import Candidate
 from countermove.learning.people_estimation.histogram import Answer, Levels
 from countermove.learning.people_estimation.movement import Movement, reach_of, scale_of
 from countermove.learning.people_estimation.noise import Noise
-
-Floats = NDArray[np.float64]
 
 LIMITS = {"scale": (-30.0, 30.0), "heat": (0.02, 5.0), "share": (-9.0, 4.0), "error": (-9.0, 0.5)}
 """Of log scale, temperature (in spreads), log-odds and log-errors (in spreads) in the search."""

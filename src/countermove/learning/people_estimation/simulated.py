@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.noise import Noise
 from countermove.response.base import Response
 from countermove.response.trade import Plan, slope_of
 from countermove.scores import Score
-
-Floats = NDArray[np.float64]
 
 
 def simulate_deployment(

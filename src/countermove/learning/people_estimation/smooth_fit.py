@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.learning.people_estimation.best_fit import normal_quantile
 from countermove.learning.people_estimation.candidates import (
     Candidate,
@@ -31,9 +31,6 @@ from countermove.learning.people_estimation.noise import (
     refit_noise,
 )
 from countermove.learning.people_estimation.observed import Observation
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 REACHES = (0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0)
 TEMPERATURES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)

@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.assembly import assembled, chosen_shape
 from countermove.learning.people_estimation.best_fit import normal_quantile
 from countermove.learning.people_estimation.candidates import Candidate
@@ -30,8 +30,6 @@ from countermove.learning.people_estimation.sample_models import (
 )
 from countermove.learning.people_estimation.waves import wave_test
 from countermove.learning.people_estimation.weights import weight_estimates
-
-Floats = NDArray[np.float64]
 
 
 def estimate_from_samples(

@@ -8,12 +8,10 @@ explains.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.profile import share_slopes
 from countermove.learning.people_estimation.sample_models import SampleModel
-
-Floats = NDArray[np.float64]
 
 WAVES = 12
 """Cosines over the share of people: the shortest is about as long as three bins."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.learning.people_estimation.candidates import Candidate
 from countermove.learning.people_estimation.direction import Direction
 from countermove.learning.people_estimation.observed import Observation
 from countermove.learning.people_estimation.result import WeightEstimate
-
-Floats = NDArray[np.float64]
 
 DEAR = 1e4
 """Price, in units of the scale, of a feature nobody moves although the rule would pay for it."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.production.drift.kernel_distance import (
     feature_map,
     permutation_test,
@@ -23,8 +23,6 @@ from countermove.production.drift.label_test import LabelTest, label_test
 from countermove.production.drift.samples import Placed
 from countermove.production.drift.terms import DriftTerms
 from countermove.randomness import generator
-
-Floats = NDArray[np.float64]
 
 SCORE = "deployed score"
 """Name of the column in which an answer shows first."""

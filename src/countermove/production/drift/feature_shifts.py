@@ -7,13 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from countermove.data.standardise import Standardiser
 from countermove.production.drift.comparison import SCORE, Comparison
 from countermove.production.drift.samples import Three
-
-Floats = NDArray[np.float64]
 
 CLEARLY = 3.0
 """Standard errors from which on a mean moved: then a share of its shift can be told."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from countermove._types import Floats
+
 Singles = NDArray[np.float32]
 
 FREQUENCIES = 32

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import GaussianPopulation
 from countermove.errors import UnknownNameError, nearest
@@ -22,8 +22,6 @@ from countermove.production.drift.samples import Seen
 from countermove.response import BestResponse, NoResponse, Response, ScalarResponse
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel
-
-Floats = NDArray[np.float64]
 
 NAMES = ("income", "savings", "debts", "owner", "years")
 CENTRE = (0.5, 0.3, -0.4, 0.2, 0.4)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from countermove._types import Floats
+
 Integers = NDArray[np.int64]
 
 NEGLIGIBLE = 1e-18

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.certificates.intervals import share_interval
-
-Floats = NDArray[np.float64]
 
 STRATA = 20
 """Groups of equal size by score; people on the boundary are a group of their own."""

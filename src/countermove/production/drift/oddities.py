@@ -12,13 +12,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.production.drift.kernel_distance import spread_of
 from countermove.production.drift.kolmogorov import snapped
 from countermove.production.drift.terms import DriftTerms
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

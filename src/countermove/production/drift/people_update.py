@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from countermove.errors import CountermoveError
 from countermove.learning.people_estimation import (
@@ -24,8 +23,6 @@ from countermove.randomness import seed_of
 from countermove.response import Response, named_response
 from countermove.response.trade import Plan, slope_of
 from countermove.scores import Score
-
-Floats = NDArray[np.float64]
 
 UNSEEN = 0.01
 """Optimisation error below which movers of two samples stand on the boundary itself."""

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats, Index
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.randomness import generator
 from countermove.response import Response
 from countermove.response.robust import RobustResponse
 from countermove.scores import Score
 from countermove.scores.reading import values
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 LEAST = 50
 """Rows of a table below which no drift is told from chance."""
@@ -49,7 +47,7 @@ class Seen:
     ids: NDArray[Any] | None = None
     names: tuple[str, ...] | None = None
 
-    def take(self, rows: Indices) -> Seen:
+    def take(self, rows: Index) -> Seen:
         """Return some of the people."""
         return Seen(
             self.X[rows],
@@ -84,8 +82,8 @@ class Three:
     reference: Placed
     induced: Placed
     observed: Placed
-    kept: Indices
-    new: Indices
+    kept: Index
+    new: Index
     response: Response
 
 
@@ -115,7 +113,7 @@ def read(table: Any, where: str, score: Score, names: tuple[str, ...]) -> Seen:
     return seen
 
 
-def complete(seen: Seen, where: str) -> Indices:
+def complete(seen: Seen, where: str) -> Index:
     """Return the rows without a missing value; they are those compared."""
     rows = np.flatnonzero(np.isfinite(seen.X).all(axis=1))
     if len(rows) < LEAST:
@@ -126,7 +124,7 @@ def complete(seen: Seen, where: str) -> Indices:
     return rows
 
 
-def shared_ids(reference: Seen, observed: Seen) -> tuple[Indices, Indices]:
+def shared_ids(reference: Seen, observed: Seen) -> tuple[Index, Index]:
     """Return where the people of both tables stand in either, in the same order."""
     if reference.ids is None or observed.ids is None:
         nobody = np.empty(0, dtype=np.intp)
@@ -200,7 +198,7 @@ def placed(score: Score, X: Floats, y: Floats | None) -> Placed:
     return Placed(X, found, y)
 
 
-def _thinned(rows: Indices, most: int, rng: np.random.Generator) -> Indices:
+def _thinned(rows: Index, most: int, rng: np.random.Generator) -> Index:
     if len(rows) <= most:
         return rows
     return np.sort(rng.choice(rows, most, replace=False))

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.production.drift.kernel_distance import (
     Singles,
     feature_map,
@@ -17,8 +17,6 @@ from countermove.production.drift.kernel_distance import (
 from countermove.production.drift.samples import Three
 from countermove.production.drift.terms import DriftTerms
 from countermove.randomness import generator
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.people import Cost, cost_from_description
 from countermove.people.costs import KINDS
 from countermove.production.drift.comparison import ColumnTest, column_tests
@@ -20,8 +20,6 @@ from countermove.production.drift.terms import DriftTerms
 from countermove.randomness import generator
 from countermove.response import Response
 from countermove.scores import Score
-
-Floats = NDArray[np.float64]
 
 FACTORS = (0.25, 1.0, 4.0)
 """Costs under which directions are collected: bounds turn people who go further."""

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+from countermove._types import Mask
 
 
 @dataclass(frozen=True)

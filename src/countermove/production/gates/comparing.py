@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from countermove.production.gates.base import Case, Gate, GateResult, Judged, Mask
+from countermove._types import Mask
+from countermove.production.gates.base import Case, Gate, GateResult, Judged
 
 FIRST = "there is no champion to compare with"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.errors import NotEnoughRowsError
@@ -18,8 +18,6 @@ from countermove.response import Response
 from countermove.response.robust import members_of
 from countermove.scores import Score
 from countermove.scores.reading import values
-
-Floats = NDArray[np.float64]
 
 TINY = 1e-12
 MARGIN_WEIGHT = 10.0

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.recourse.advice import FOUND, NOT_FOUND, NOT_NEEDED, PROVEN_NONE
 from countermove.recourse.intervals import Share, share_of
 from countermove.recourse.models import Bar, values
@@ -16,8 +17,6 @@ from countermove.recourse.text.antonyms import Replacement
 from countermove.recourse.text.encoder import Encoder
 from countermove.recourse.text.options import Options
 from countermove.scores import Score
-
-Floats = NDArray[np.float64]
 
 ROUNDING = 1e-4
 """Single-precision vectors differ in their last digits with their batch; on the score's scale,
