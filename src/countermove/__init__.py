@@ -5,7 +5,9 @@ Importing the package costs nothing; public names load on first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from countermove._lazy import lazy
 
 __version__ = "0.1.0"
 
@@ -14,11 +16,4 @@ if TYPE_CHECKING:
 
 __all__ = ["StrategicClassifier", "__version__"]
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name on first use."""
-    if name == "StrategicClassifier":
-        from countermove.learning.classifier import StrategicClassifier
-
-        return StrategicClassifier
-    raise AttributeError(f"module 'countermove' has no attribute {name!r}")
+__getattr__ = lazy(__name__, {"StrategicClassifier": "learning.classifier"})

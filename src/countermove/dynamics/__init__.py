@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from countermove._lazy import lazy
 
 if TYPE_CHECKING:
     from countermove.dynamics.balls import Ball
@@ -107,11 +109,4 @@ _HOMES = {
     "side_effects": "recourse_answers",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name on first use: learners bring torch."""
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"countermove.dynamics.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'countermove.dynamics' has no attribute {name!r}")
+__getattr__ = lazy(__name__, _HOMES)

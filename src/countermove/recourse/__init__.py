@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from countermove._lazy import lazy
 from countermove.recourse.advice import Advice, Reached
 from countermove.recourse.causal import CausalModel
 from countermove.recourse.methods import Settings
@@ -64,7 +65,7 @@ __all__ = [
     "smallest_group_size",
 ]
 
-_ON_FIRST_USE = {
+_HOMES = {
     "RecourseClassifier": "classifier",
     "best_f1": "performance",
     "curves_frame": "curves",
@@ -72,11 +73,4 @@ _ON_FIRST_USE = {
     "single_step": "curves",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load what is heavy to import on first use."""
-    if name not in _ON_FIRST_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_ON_FIRST_USE[name]}"), name)
+__getattr__ = lazy(__name__, _HOMES)

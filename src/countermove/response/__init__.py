@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from countermove._lazy import lazy
 
 if TYPE_CHECKING:
     from countermove.response.ascent import AscentResponse
@@ -46,11 +48,4 @@ _HOMES = {
     "named_response": "named",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name on first use: the kernels bring numba, the conic path CVXPY."""
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"countermove.response.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'countermove.response' has no attribute {name!r}")
+__getattr__ = lazy(__name__, _HOMES)

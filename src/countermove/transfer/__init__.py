@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from countermove._lazy import lazy
 
 if TYPE_CHECKING:
     from countermove.transfer.bounds import all_bounds
@@ -56,11 +58,4 @@ _HOMES = {
     "transfer_report": "report",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name on first use: responses bring torch and numba."""
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"countermove.transfer.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'countermove.transfer' has no attribute {name!r}")
+__getattr__ = lazy(__name__, _HOMES)

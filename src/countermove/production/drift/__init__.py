@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from countermove._lazy import lazy
 
 if TYPE_CHECKING:
     from countermove.production.drift.report import DriftReport, drift_report, unexpected
@@ -21,11 +23,4 @@ _HOMES = {
     "unexpected": "report",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name on first use: the tests bring torch and numba."""
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"countermove.production.drift.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'countermove.production.drift' has no attribute {name!r}")
+__getattr__ = lazy(__name__, _HOMES)

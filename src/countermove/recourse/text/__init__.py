@@ -5,8 +5,9 @@ Needs WordNet's files and, for its sentence encoder, the extra ``countermove[tex
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from countermove._lazy import lazy
 from countermove.recourse.text.antonyms import Antonyms, Replacement
 from countermove.recourse.text.wordnet import WordNet, find_wordnet
 
@@ -37,7 +38,7 @@ __all__ = [
     "train_text_score",
 ]
 
-_ON_FIRST_USE = {
+_HOMES = {
     "Encoder": "encoder",
     "HashedWords": "encoder",
     "MiniLM": "encoder",
@@ -53,11 +54,4 @@ _ON_FIRST_USE = {
     "train_text_score": "objective",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load what is heavy to import on first use."""
-    if name not in _ON_FIRST_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_ON_FIRST_USE[name]}"), name)
+__getattr__ = lazy(__name__, _HOMES)
