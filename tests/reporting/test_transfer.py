@@ -108,8 +108,8 @@ def test_several_assumed_responses_are_named():
 
 def test_every_theorem_has_words():
     from countermove.transfer.bounds import all_bounds
+    from countermove.transfer.bounds.setting import Setting, choose
     from countermove.transfer.sample import Pair, Sample
-    from countermove.transfer.setting import Setting, choose
 
     people = Sample([-1.0, 1.0, -2.0, 2.0], [-1.0, 1.0, 1.0, -1.0])
     pair = Pair(people, people, "follow", paired=True)

@@ -12,9 +12,13 @@ from countermove.people import QuadraticCost
 from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.scores import LinearScore
 from countermove.transfer import fit_chances, induce
-from countermove.transfer.chances import calibration, expected_chances, followed_labels
-from countermove.transfer.deployments import Deployments
-from countermove.transfer.induced import support
+from countermove.transfer.induced import (
+    Deployments,
+    calibration,
+    expected_chances,
+    followed_labels,
+    support,
+)
 
 POPULATION = GaussianPopulation(centre=(1.0, 0.5))
 

@@ -16,8 +16,7 @@ from countermove.transfer.known_answers import (
     target_bounds,
 )
 from countermove.transfer.minimise import GaussianClasses
-from countermove.transfer.replicator import Replicator
-from countermove.transfer.uniform_response import UniformResponse
+from countermove.transfer.shifts import Replicator, UniformResponse
 
 MIDDLES = (np.arange(GRID) + 0.5) / GRID
 

@@ -1,11 +1,14 @@
-"""Importance weights on (score bin, label): the identity they promise, and where it ends."""
+"""Cells' weights satisfy the identity; reweighted training finds the best deployed threshold."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
 
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.sample import Pair, Sample
-from countermove.transfer.weights import cell_weights, score_edges, variance_upper
+from countermove.transfer.shifts import UniformResponse
+from countermove.transfer.weights import cell_weights, reweighted_erm, score_edges, variance_upper
 
 
 @pytest.fixture
@@ -58,3 +61,40 @@ def test_threshold_outside_the_scores_is_refused(pair):
         score_edges(pair.source, 6, 50.0)
     with pytest.raises(ParameterError, match="at least 2"):
         score_edges(pair.source, 1)
+
+
+def test_reweighting_the_source_finds_the_best_deployed_threshold():
+    def chances(x):
+        return 1.0 / (1.0 + np.exp(-15.0 * (x - 0.5)))
+
+    rng = np.random.default_rng(0)
+    x = rng.random(60_000)
+    y = rng.random(60_000) < chances(x)
+    thresholds = np.linspace(0.25, 0.75, 21)
+    people = [UniformResponse(float(t), 0.2) for t in thresholds]
+    weights = np.stack([person.weights(x) for person in people])
+    losses = np.stack([(x >= t) != y for t in thresholds]).astype(float)
+    found = reweighted_erm(weights, losses)
+    exact = np.array([person.induced_error(chances) for person in people])
+    assert found.risks == pytest.approx(exact, abs=0.01)
+    assert exact[found.index] == pytest.approx(exact.min(), abs=0.002)
+    assert found.mean_weights == pytest.approx(1.0, abs=0.01)
+    assert np.all(found.effective_rows < 60_000)
+    # The source-optimal threshold is another one.
+    assert abs(thresholds[found.index] - 0.5) > 0.05
+
+
+def test_negative_weights_are_refused_by_row():
+    with pytest.raises(DataError, match="candidate 0, row 2") as error:
+        reweighted_erm(np.array([[1.0, 1.0, -0.5]]), np.zeros((1, 3)))
+    assert error.value.rows == (2,)
+
+
+def test_candidates_whose_people_are_nowhere_are_refused():
+    with pytest.raises(DataError, match=r"candidate\(s\) 1"):
+        reweighted_erm(np.array([[1.0, 1.0], [0.0, 0.0]]), np.zeros((2, 2)))
+
+
+def test_shapes_must_agree():
+    with pytest.raises(ParameterError, match="shape"):
+        reweighted_erm(np.ones((2, 3)), np.ones((3, 2)))

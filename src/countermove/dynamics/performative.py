@@ -19,7 +19,7 @@ from countermove.dynamics.populations import Population
 from countermove.dynamics.updates import Deployment, Update, positive
 from countermove.errors import ParameterError
 from countermove.randomness import generator
-from countermove.transfer.minimise_bandit import bandit_descent
+from countermove.transfer.bandit import bandit_descent
 
 
 def performative_risk(theta: Floats, learner: Learner, population: Population) -> float:

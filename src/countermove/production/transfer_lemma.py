@@ -13,7 +13,7 @@ import pandas as pd
 from countermove._types import Floats
 from countermove.production.transfer_experiments import TransferExperiment
 from countermove.randomness import generator
-from countermove.transfer.uniform_response import UniformResponse
+from countermove.transfer.shifts import UniformResponse
 
 READINGS = ("x + B", "τ + |B − x|, as printed", "τ + B")
 """Where the interval ends on which a mover lands."""

@@ -12,14 +12,15 @@ import pandas as pd
 
 from countermove.production.transfer_experiments import TransferExperiment
 from countermove.randomness import generator
+from countermove.transfer.bandit import MeanEstimation, Method, bandit_descent
 from countermove.transfer.minimise import (
     GaussianClasses,
     ThresholdProblem,
+    best_strength,
     minimise_induced_risk,
+    minimise_regularised,
 )
-from countermove.transfer.minimise_bandit import MeanEstimation, Method, bandit_descent
-from countermove.transfer.minimise_regularised import best_strength, minimise_regularised
-from countermove.transfer.replicator import Replicator
+from countermove.transfer.shifts import Replicator
 
 Utility = tuple[tuple[float, float], tuple[float, float]]
 

@@ -19,7 +19,7 @@ from countermove.transfer.known_answers import (
     target_bounds,
 )
 from countermove.transfer.minimise import GaussianClasses
-from countermove.transfer.replicator import Replicator
+from countermove.transfer.shifts import Replicator
 
 NOTHING = 1e-6
 """Quantities below count as 0: a ratio with them says nothing."""

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 from countermove._lazy import lazy
 
 if TYPE_CHECKING:
+    from countermove.transfer.bandit import bandit_descent
     from countermove.transfer.bounds import all_bounds
-    from countermove.transfer.chances import fit_chances
-    from countermove.transfer.holdout import error_after_response_bound
-    from countermove.transfer.induced import induce
+    from countermove.transfer.bounds.holdout import error_after_response_bound
+    from countermove.transfer.induced import fit_chances, induce
     from countermove.transfer.minimise import minimise_induced_risk
-    from countermove.transfer.minimise_bandit import bandit_descent
-    from countermove.transfer.minimise_weighted import reweighted_erm
     from countermove.transfer.optimal import suboptimality
-    from countermove.transfer.replicator import Replicator, shifted_pair
     from countermove.transfer.report import TransferReport, TransferTerms, transfer_report
     from countermove.transfer.sample import Pair, Sample
-    from countermove.transfer.uniform_response import UniformResponse
+    from countermove.transfer.shifts import Replicator, UniformResponse, shifted_pair
+    from countermove.transfer.weights import reweighted_erm
 
 __all__ = [
     "Pair",
@@ -41,19 +39,19 @@ __all__ = [
 
 _HOMES = {
     "Pair": "sample",
-    "Replicator": "replicator",
+    "Replicator": "shifts",
     "Sample": "sample",
     "TransferReport": "report",
     "TransferTerms": "report",
-    "UniformResponse": "uniform_response",
+    "UniformResponse": "shifts",
     "all_bounds": "bounds",
-    "bandit_descent": "minimise_bandit",
-    "error_after_response_bound": "holdout",
-    "fit_chances": "chances",
+    "bandit_descent": "bandit",
+    "error_after_response_bound": "bounds.holdout",
+    "fit_chances": "induced",
     "induce": "induced",
     "minimise_induced_risk": "minimise",
-    "reweighted_erm": "minimise_weighted",
-    "shifted_pair": "replicator",
+    "reweighted_erm": "weights",
+    "shifted_pair": "shifts",
     "suboptimality": "optimal",
     "transfer_report": "report",
 }

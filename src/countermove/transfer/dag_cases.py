@@ -13,7 +13,7 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.errors import ParameterError, nearest
-from countermove.transfer.replicator import Transition
+from countermove.transfer.shifts import Transition
 from countermove.transfer.structural import People, Shift, StructuralModel
 
 Reading = Literal["paper", "released"]

@@ -16,8 +16,7 @@ from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
 from countermove.transfer import formulas
 from countermove.transfer.minimise import GaussianClasses
-from countermove.transfer.replicator import Replicator
-from countermove.transfer.uniform_response import UniformResponse
+from countermove.transfer.shifts import Replicator, UniformResponse
 
 GRID = 200
 """Cells of the unit interval; budgets must be whole numbers of cells."""

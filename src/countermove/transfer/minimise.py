@@ -1,4 +1,4 @@
-r"""The rule with the smallest error on the people it induces, by gradient descent (App. E.1).
+r"""The threshold with the smallest error on the people it induces (App. E.1 and F).
 
 One feature, normal in each class, and a threshold :math:`\theta`; the share of label +1
 answers by replicator dynamics. The risk is smooth but not convex, and may be smallest
@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from countermove._types import Floats
 from countermove.errors import ParameterError
-from countermove.transfer.replicator import Replicator, check_share
+from countermove.transfer.shifts import Replicator, check_share
 
 RiskAndSlope = Callable[[float], tuple[float, float]]
 
@@ -133,7 +134,7 @@ class ThresholdProblem:
 
 
 @dataclass(frozen=True)
-class Descent:
+class ThresholdDescent:
     """Where one descent ended: start, threshold, risk, steps, whether it stands still there."""
 
     start: float
@@ -164,7 +165,7 @@ class InducedMinimum:
     threshold: float
     risk: float
     at_bound: bool
-    descents: tuple[Descent, ...]
+    descents: tuple[ThresholdDescent, ...]
     exact: tuple[float, float]
 
 
@@ -212,7 +213,7 @@ def descend(
     longest: float = 0.5,
     max_steps: int = 500,
     tolerance: float = 1e-9,
-) -> Descent:
+) -> ThresholdDescent:
     """Follow the negative slope, projected on the bounds, with Armijo's rule for its length.
 
     No step is longer than ``longest``, so that a descent stays in its valley; on flat
@@ -230,9 +231,9 @@ def descend(
                 break
             step *= SHRINK
         if abs(moved - theta) <= tolerance:
-            return Descent(start, theta, risk, taken, still=True)
+            return ThresholdDescent(start, theta, risk, taken, still=True)
         theta, risk, slope = moved, new_risk, new_slope
-    return Descent(start, theta, risk, max_steps, still=False)
+    return ThresholdDescent(start, theta, risk, max_steps, still=False)
 
 
 def smallest_on_interval(
@@ -254,3 +255,67 @@ def smallest_on_interval(
     if found.fun < values[best]:
         return float(found.x), float(found.fun)
     return float(grid[best]), float(values[best])
+
+
+Sign = Literal["corrected", "published"]
+
+
+@dataclass(frozen=True)
+class Regularised:
+    """The minimiser of a regularised source risk: threshold, and its error once deployed."""
+
+    threshold: float
+    induced_risk: float
+    at_bound: bool
+
+
+def best_strength(favourable: float, favourable_best: float) -> float:
+    r"""Return :math:`\alpha^* = 2\,(p(h_T) - p)`.
+
+    The regularised source risk then weighs the classes by :math:`p(h_T)`. Its minimiser is
+    the best rule for the people :math:`h_T` meets, not :math:`h_T` itself, which also
+    counts how :math:`p(h)` moves.
+    """
+    for name, share in (("p", favourable), ("p(hT)", favourable_best)):
+        if not 0.0 <= share <= 1.0:
+            raise ParameterError(f"{name} must lie in [0, 1], got {share!r}")
+    return 2.0 * (favourable_best - favourable)
+
+
+def regularised_risk(
+    problem: ThresholdProblem, threshold: float | Floats, strength: float, sign: Sign = "corrected"
+) -> Floats:
+    r"""Return the source risk with a bonus for accepting that stands in for people's answer.
+
+    Under target shift the error after deployment weighs the classes by :math:`p(h)` instead of
+    :math:`p`; the bonus shifts the weights by :math:`\alpha/2`:
+
+    .. math:: p\,\mathrm{FNR} + (1 - p)\,\mathrm{FPR}
+        \mp \alpha\,\tfrac12(\mathrm{TPR} + \mathrm{FPR})
+
+    with minus if corrected and plus (a penalty) as published.
+    """
+    if sign not in ("corrected", "published"):
+        raise ParameterError(f"sign is 'corrected' or 'published', got {sign!r}")
+    true_positive, false_positive = problem.classes.rates(np.asarray(threshold, np.float64))
+    p = problem.favourable
+    accepted = 0.5 * (true_positive + false_positive)
+    source = p * (1.0 - true_positive) + (1.0 - p) * false_positive
+    return np.asarray(source - (strength if sign == "corrected" else -strength) * accepted)
+
+
+def minimise_regularised(
+    problem: ThresholdProblem,
+    strength: float,
+    sign: Sign = "corrected",
+    bounds: tuple[float, float] = (-5.0, 5.0),
+) -> Regularised:
+    """Return the threshold that training with the regulariser gives."""
+    threshold, _ = smallest_on_interval(
+        lambda theta: regularised_risk(problem, theta, strength, sign), bounds
+    )
+    return Regularised(
+        threshold=threshold,
+        induced_risk=float(problem.risk(threshold)),
+        at_bound=threshold in bounds,
+    )

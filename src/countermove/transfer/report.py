@@ -1,4 +1,4 @@
-"""What deployment will do to the error, said before deployment.
+"""The error after deployment, predicted before it.
 
 For every rule: the error on the people it was made from, the predicted error on those it
 will meet, every bound as a certificate, and the worst case over plausible responses.
@@ -10,24 +10,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import pandas as pd
+
 from countermove._types import Floats
 from countermove.certificates import Assumption, Certificate
+from countermove.data.rows import rows_of
+from countermove.data.schema import Schema
 from countermove.errors import NotEnoughRowsError, ParameterError, UnknownNameError, nearest
 from countermove.response import Response
 from countermove.response.robust import members_of
+from countermove.transfer._estimates import share_range
 from countermove.transfer.bounds import all_bounds
-from countermove.transfer.bounds_general import theorem_3_1, theorem_3_2, theorem_3_3
-from countermove.transfer.chances import Chances, calibration
-from countermove.transfer.claims import ANSWERS
-from countermove.transfer.deployments import Deployments
-from countermove.transfer.direct import direct_bounds
-from countermove.transfer.induced import support
+from countermove.transfer.bounds.general import theorem_3_1, theorem_3_2, theorem_3_3
+from countermove.transfer.bounds.holdout import direct_bounds
+from countermove.transfer.bounds.setting import ANSWERS, Setting, choose
+from countermove.transfer.induced import Chances, Deployments, calibration, fit_chances, support
 from countermove.transfer.optimal import best_deployed, difference
-from countermove.transfer.ranges import share_range
 from countermove.transfer.sample import Labels
-from countermove.transfer.setting import Setting, choose
 
-People = tuple[Floats, Floats]
+LabelledRows = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ class TransferReport:
 
 def transfer_report(
     rules: Mapping[str, Any],
-    chosen_on: People,
-    judged_on: People,
+    chosen_on: LabelledRows,
+    judged_on: LabelledRows,
     responses: Mapping[str, Response],
     stated: Sequence[str] | None = None,
     *,
@@ -80,7 +81,7 @@ def transfer_report(
     terms: TransferTerms | None = None,
     seed: int = 0,
 ) -> TransferReport:
-    """Say what deploying each rule does to its error, with every bound.
+    """Report what deploying each rule does to its error, with every bound.
 
     Parameters
     ----------
@@ -228,3 +229,34 @@ def _plain(responses: Mapping[str, Response]) -> dict[str, Response]:
     if not found:
         raise ParameterError("a transfer report needs at least one plausible response")
     return found
+
+
+def report_published(
+    rules: Mapping[str, Any],
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    test: pd.DataFrame,
+    schema: Schema,
+    responses: Mapping[str, Response],
+    stated: Sequence[str],
+    terms: TransferTerms,
+    seed: int,
+) -> dict[str, Any]:
+    """Return the transfer report of a run, JSON-ready.
+
+    P(Y | X) is fitted on the training rows, thresholds and bins are chosen on the
+    validation rows, and everything reported is measured on the test rows.
+    """
+    made, chosen, judged = (rows_of(frame, schema) for frame in (train, validation, test))
+    chances = fit_chances(made.X, made.y) if "follow" in terms.labels else None
+    report = transfer_report(
+        rules,
+        (chosen.X, chosen.y),
+        (judged.X, judged.y),
+        responses,
+        stated,
+        chances=chances,
+        terms=terms,
+        seed=seed,
+    )
+    return {"dataset": schema.name} | report.to_json()

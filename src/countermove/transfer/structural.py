@@ -2,7 +2,7 @@ r"""People made by a small structural model, and what a rule does to one of its 
 
 Each variable is a polynomial of its causes plus noise of its own. A rule's decision
 :math:`h \in \{-1, +1\}` shifts one variable, and everything that follows from it is made
-anew; the mechanism of the label is not touched, so P(Y | X) is kept (covariate shift).
+again; the mechanism of the label is not touched, so P(Y | X) is kept (covariate shift).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOISES = ("uniform", "normal")
 
 
 @dataclass(frozen=True)
-class Equation:
+class StructuralEquation:
     """How one variable follows from others.
 
     Parameters
@@ -60,7 +60,7 @@ class Equation:
 class StructuralModel:
     """Variables and how they follow from each other, causes before effects."""
 
-    equations: Mapping[str, Equation]
+    equations: Mapping[str, StructuralEquation]
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> StructuralModel:
@@ -78,7 +78,7 @@ class StructuralModel:
             For an unknown key or cause, a noise that makes no sense, or variables that
             cause each other in a circle.
         """
-        equations = {name: _equation(name, said) for name, said in mapping.items()}
+        equations = {name: _equation(name, spec) for name, spec in mapping.items()}
         for name, equation in equations.items():
             for cause, _ in equation.causes:
                 if cause not in equations:
@@ -128,7 +128,7 @@ class StructuralModel:
         shift
             Which variable moves, and how.
         noise
-            Of the variables that are made anew: the old ones keep what is particular to each
+            Of the variables that are made again: the old ones keep what is particular to each
             person, fresh draws do not (as published).
         """
         if shift.variable not in self.equations:
@@ -165,26 +165,26 @@ class Shift:
         return before + self.strength * step
 
 
-def _equation(name: str, said: Mapping[str, Any]) -> Equation:
-    unknown = set(said) - {"causes", *NOISES}
+def _equation(name: str, spec: Mapping[str, Any]) -> StructuralEquation:
+    unknown = set(spec) - {"causes", *NOISES}
     if unknown:
         key = sorted(unknown)[0]
         raise ParameterError(
             f"variable {name!r}: unknown key {key!r}; {nearest(key, ('causes', *NOISES))}"
         )
-    causes = {_powered(name, c): float(b) for c, b in said.get("causes", {}).items()}
-    if "uniform" in said:
-        low, high = (float(value) for value in said["uniform"])
-        if not low < high or "normal" in said:
+    causes = {_powered(name, c): float(b) for c, b in spec.get("causes", {}).items()}
+    if "uniform" in spec:
+        low, high = (float(value) for value in spec["uniform"])
+        if not low < high or "normal" in spec:
             raise ParameterError(
                 f"variable {name!r}: expected one noise, uniform [low, high] with low < high, or "
-                f"normal; got {dict(said)}"
+                f"normal; got {dict(spec)}"
             )
-        return Equation(causes, "uniform", low, high)
-    spread = float(said.get("normal", 0.0))
+        return StructuralEquation(causes, "uniform", low, high)
+    spread = float(spec.get("normal", 0.0))
     if spread < 0.0:
         raise ParameterError(f"variable {name!r}: a standard deviation cannot be negative")
-    return Equation(causes, "normal", 0.0, spread)
+    return StructuralEquation(causes, "normal", 0.0, spread)
 
 
 def _powered(name: str, cause: str) -> tuple[str, int]:

@@ -1,7 +1,8 @@
-"""Importance weights on cells of (score bin, label), the threshold on a bin edge.
+r"""Importance weights: on cells of (score bin, label), and for reweighted training (App. D).
 
-A rule's mistakes are constant on such cells, so the identity Err_D = E_S[w e] holds with
-the cells' weights, and their variance is never above that of weights on the features.
+A rule's mistakes are constant on cells that have its threshold on a bin edge, so the
+identity Err_D = E_S[w e] holds with the cells' weights, and their variance is never above
+that of weights on the features.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.certificates.intervals import lower_share, share_interval
-from countermove.errors import DataError, ParameterError
+from countermove.errors import DataError, ParameterError, shown
 from countermove.transfer.sample import Pair, Sample
 
 LEAST = 30
@@ -137,3 +138,74 @@ def _inner_edges(side: Sample, bins: int) -> Floats:
         if np.bincount(_cells(side, edges), minlength=2 * len(edges) + 2).min() >= LEAST:
             return np.asarray(edges, dtype=np.float64)
     return np.empty(0)
+
+
+@dataclass(frozen=True)
+class ReweightedMinimum:
+    r"""The candidate with the smallest reweighted loss.
+
+    Parameters
+    ----------
+    index
+        Which candidate.
+    risk
+        Its reweighted loss.
+    risks
+        Of all candidates, shape (m,).
+    mean_weights
+        Of all candidates, shape (m,); 1 in expectation if the source covers the induced people.
+    effective_rows
+        :math:`(\sum w)^2 / \sum w^2` per candidate, shape (m,): how many rows really count.
+    """
+
+    index: int
+    risk: float
+    risks: Floats
+    mean_weights: Floats
+    effective_rows: Floats
+
+
+def reweighted_erm(weights: Floats, losses: Floats) -> ReweightedMinimum:
+    r"""Return which candidate rule has the smallest loss on the people it would induce.
+
+    :math:`E_{D(h)}[\ell] = E_S[w(h)\,\ell(h)]`, so every candidate is judged on source rows.
+
+    Parameters
+    ----------
+    weights
+        :math:`w_{x_i}(h_j)`, not negative, shape (m, n): candidates by rows.
+    losses
+        :math:`\ell(h_j; x_i, y_i)`, shape (m, n).
+    """
+    weights, losses = np.asarray(weights, np.float64), np.asarray(losses, np.float64)
+    if weights.shape != losses.shape or weights.ndim != 2:
+        raise ParameterError(
+            "weights and losses must both have shape (candidates, rows), got "
+            f"{weights.shape} and {losses.shape}"
+        )
+    _refuse_negative(weights)
+    means = weights.mean(axis=1)
+    if np.any(means == 0.0):
+        nobody = np.flatnonzero(means == 0.0)
+        raise DataError(
+            f"all weights of candidate(s) {shown(nobody)} are 0: the people they induce are "
+            "nowhere among the source rows"
+        )
+    risks = (weights * losses).mean(axis=1)
+    best = int(np.argmin(risks))
+    return ReweightedMinimum(
+        index=best,
+        risk=float(risks[best]),
+        risks=risks,
+        mean_weights=means,
+        effective_rows=weights.sum(axis=1) ** 2 / (weights**2).sum(axis=1),
+    )
+
+
+def _refuse_negative(weights: Floats) -> None:
+    wrong = np.argwhere(~(np.isfinite(weights) & (weights >= 0.0)))
+    if len(wrong):
+        listed = shown(f"candidate {j}, row {i} ({weights[j, i]:g})" for j, i in wrong)
+        raise DataError(
+            f"weights must be finite and not negative, not so for {listed}", rows=wrong[:, 1]
+        )

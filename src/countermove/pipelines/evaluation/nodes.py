@@ -58,7 +58,7 @@ def report_transfer(
     seed: int,
 ) -> dict[str, Any]:
     """Say what deploying either rule does to its error, with every bound."""
-    from countermove.transfer.published import report_published
+    from countermove.transfer.report import report_published
 
     rules = {"blind": blind, "strategic": strategic}
     people = evaluation.responses(serm, schema, strategic.standardiser)
@@ -75,7 +75,7 @@ def certify(
     evaluation: EvaluationParameters,
 ) -> list[dict[str, Any]]:
     """Collect every certificate of the run."""
-    from countermove.transfer.holdout import certify_error
+    from countermove.transfer.bounds.holdout import certify_error
 
     response = serm.build(schema, strategic.standardiser)
     bound = certify_error(strategic.score, rows, schema, response, evaluation.failure_probability)

@@ -13,12 +13,11 @@ import numpy as np
 from countermove.certificates import Assumption, Certificate
 from countermove.certificates.intervals import distribution_function_radius
 from countermove.transfer import formulas
-from countermove.transfer.bounds_general import ONE_SIDE, changes, four_shares
-from countermove.transfer.claims import Theorem, both_forms, broken, not_applicable
+from countermove.transfer._estimates import Range, contrast_range, share_range
+from countermove.transfer.bounds.general import ONE_SIDE, changes, four_shares
+from countermove.transfer.bounds.setting import Setting, Theorem, both_forms, broken, not_applicable
 from countermove.transfer.induced import support
 from countermove.transfer.optimal import difference
-from countermove.transfer.ranges import Range, contrast_range, share_range
-from countermove.transfer.setting import Setting
 from countermove.transfer.weights import cell_weights, variance_upper
 
 PRINTED = Theorem("theorem_4_2", "Theorem 4.2, as printed", "upper", "excess")

@@ -5,16 +5,23 @@ from __future__ import annotations
 from countermove.certificates import Assumption, Certificate
 from countermove.certificates.intervals import cells_radius
 from countermove.transfer import formulas
-from countermove.transfer.claims import Theorem, both_forms, not_applicable, withheld
-from countermove.transfer.divergences import (
+from countermove.transfer._estimates import (
+    Range,
     binned_total_variation,
+    change_range,
     linear_divergence_estimate,
+    share_range,
     threshold_divergence,
     threshold_divergence_upper,
 )
-from countermove.transfer.ranges import Range, change_range, share_range
+from countermove.transfer.bounds.setting import (
+    Setting,
+    Theorem,
+    both_forms,
+    not_applicable,
+    withheld,
+)
 from countermove.transfer.sample import Sample
-from countermove.transfer.setting import Setting
 
 THRESHOLDS = Assumption("the class of rules is the thresholds on this score")
 ONE_SIDE = "everybody is on one side of the threshold, so no bins refine the rule"

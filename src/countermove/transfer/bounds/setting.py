@@ -1,4 +1,4 @@
-"""From a theorem's two numbers to two certificates, or to the reason why there are none."""
+"""What a bound is computed from, and how its numbers become certificates or a reason for none."""
 
 from __future__ import annotations
 
@@ -8,8 +8,137 @@ from typing import Literal
 
 import numpy as np
 
+from countermove._types import Floats
 from countermove.certificates import Assumption, Certificate, Direction
-from countermove.transfer.setting import Setting
+from countermove.errors import DataError, ParameterError
+from countermove.transfer.optimal import joint_sample, threshold_errors
+from countermove.transfer.sample import Pair, Sample
+from countermove.transfer.weights import score_edges
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What was fixed on other people than those who judge; no bound may choose it again.
+
+    Parameters
+    ----------
+    best
+        Threshold of the best rule after deployment, h_T, on the same score.
+    source
+        Threshold with the least error on the source.
+    with_source, with_best
+        Thresholds with the least joint error on S and D(h), and on D(h) and D(h_T).
+    edges, best_edges
+        Score bins with 0, and with the threshold of h_T, on an edge; None where everybody
+        is on one side of it.
+    """
+
+    best: float
+    source: float
+    with_source: float
+    with_best: float
+    edges: Floats | None
+    best_edges: Floats | None
+
+
+@dataclass(frozen=True)
+class StrategicSetup:
+    """The paper's strategic people (Setups 1 to 4): features uniform on [0, 1], a budget.
+
+    Their score is feature minus ``tau``, the threshold of the rule.
+    """
+
+    budget: float
+    tau: float
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A rule's people before and after, and those of the best rule, scored alike.
+
+    Parameters
+    ----------
+    own
+        Source and the people the rule (score at least 0) induces.
+    best
+        Source and the people h_T (score at least ``chosen.best``) induces.
+    chosen
+        Fixed on other rows.
+    failure_probability
+        Chance that a finite-sample form is wrong, each on its own.
+    label_model
+        What is known of the model of P(Y | X) that labels follow.
+    tolerated_outside
+        Share of induced people beyond the source's support up to which weights are used.
+    setup
+        Given for the paper's strategic people only.
+    """
+
+    own: Pair
+    best: Pair
+    chosen: Chosen
+    failure_probability: float = 0.05
+    label_model: Assumption | None = None
+    tolerated_outside: float = 0.01
+    setup: StrategicSetup | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.failure_probability < 1.0:
+            raise ParameterError(
+                "failure_probability must lie strictly between 0 and 1, "
+                f"got {self.failure_probability!r}"
+            )
+        if self.own.labels != self.best.labels or self.own.paired != self.best.paired:
+            raise DataError("both rules need people made in the same way (labels, paired)")
+
+    @property
+    def n(self) -> int:
+        """Rows of the smallest sample."""
+        return min(self.own.n, self.best.n)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether any rows are not draws."""
+        return self.own.weighted or self.best.weighted
+
+    @property
+    def between(self) -> Pair:
+        """The people both rules induce: D(h) as source, D(h_T) as induced."""
+        return Pair(self.own.induced, self.best.induced, self.own.labels, self.own.paired)
+
+    def part(self, statements: int) -> float:
+        """Return the failure probability of each of several statements (union bound)."""
+        return self.failure_probability / statements
+
+
+def choose(own: Pair, best: Pair, threshold: float, bins: int = 6) -> Chosen:
+    """Fix on some people what the bounds of others need.
+
+    Parameters
+    ----------
+    own, best
+        As in `Setting`, of the people to choose on.
+    threshold
+        Of h_T, as `best_deployed` found it on these people.
+    bins
+        At most so many score bins.
+    """
+    return Chosen(
+        best=threshold,
+        source=threshold_errors(own.source).best()[0],
+        with_source=threshold_errors(joint_sample(own.source, own.induced)).best()[0],
+        with_best=threshold_errors(joint_sample(own.induced, best.induced)).best()[0],
+        edges=_edges(own.source, bins, 0.0),
+        best_edges=_edges(best.source, bins, threshold),
+    )
+
+
+def _edges(sample: Sample, bins: int, threshold: float) -> Floats | None:
+    above = sample.accepted(threshold)
+    if np.all(above) or not np.any(above):
+        return None
+    return score_edges(sample, bins, threshold)
+
 
 Quantity = Literal["error_after", "excess", "larger_error", "label_shares"]
 

@@ -1,8 +1,8 @@
-r"""The paper's strategic people: a uniform feature, a threshold, a budget to reach it.
+r"""Two ways in which the paper's people answer a rule, in closed form.
 
-People in :math:`[\tau - B, \tau)` succeed with probability :math:`1 - (\tau - x)/B` and
-then land uniformly on :math:`[\tau, x + B]` (Setups 1 to 4 in the one reading under which
-Lemma A.3 holds). The law of a mover's label is that of the new place.
+Target shift (`Replicator`, `Transition`): a class grows with how the rule rewards it, P(X | Y)
+is kept and only :math:`p = P(Y = +1)` becomes :math:`p(h)`. Covariate shift
+(`UniformResponse`): a uniform feature, a threshold and a budget to reach it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,141 @@ from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.sample import Labels, Pair, Sample
 
-Chances = Callable[[Floats], Floats]
+Value = float | Floats
+
+ACCURACY = ((1.0, 0.0), (0.0, 1.0))
+"""The fitness of Section 5.3: being judged rightly."""
+
+
+@dataclass(frozen=True)
+class Replicator:
+    r"""Fitness :math:`f_y = \sum_{\hat y} P(\hat y \mid y)\, U_{y \hat y}` of the two classes.
+
+    Parameters
+    ----------
+    utility
+        ``utility[y][decision]``: rows are the label (−1, then +1), columns the decision
+        (−1, then +1). The paper writes both orders; this is its Eq. 22.
+    """
+
+    utility: tuple[tuple[float, float], tuple[float, float]] = ACCURACY
+
+    def __post_init__(self) -> None:
+        table = np.asarray(self.utility, np.float64)
+        if table.shape != (2, 2) or not np.isfinite(table).all() or (table < 0.0).any():
+            raise ParameterError(
+                "utility must be 2 by 2, finite and not negative (rows: label -1, +1; columns: "
+                f"decision -1, +1), got {self.utility!r}"
+            )
+
+    def fitness(self, true_positive: Value, false_positive: Value) -> tuple[Value, Value]:
+        """Return the fitness of label −1 and of label +1."""
+        (refused_bad, accepted_bad), (refused_good, accepted_good) = self.utility
+        bad = refused_bad * (1.0 - false_positive) + accepted_bad * false_positive
+        good = refused_good * (1.0 - true_positive) + accepted_good * true_positive
+        return bad, good
+
+    def share(self, favourable: Value, true_positive: Value, false_positive: Value) -> Value:
+        r"""Return :math:`p(h) = p f_+ / (p f_+ + (1 - p) f_-)`.
+
+        Parameters
+        ----------
+        favourable
+            :math:`p`, strictly between 0 and 1.
+        true_positive, false_positive
+            Rates of the rule on the source.
+
+        Raises
+        ------
+        ParameterError
+            For probabilities outside their range, or a class whose fitness is 0: it would
+            vanish, and no bound on target shift says anything about a class that is gone.
+        """
+        check_share(favourable)
+        _check_rates(true_positive, false_positive)
+        bad, good = self.fitness(true_positive, false_positive)
+        for label, fitness, name, rate in (
+            ("-1", bad, "false", false_positive),
+            ("+1", good, "true", true_positive),
+        ):
+            gone = np.asarray(fitness) <= 0.0
+            if gone.any():
+                at = np.broadcast_to(np.asarray(rate, np.float64), gone.shape)[gone][0]
+                raise ParameterError(
+                    f"the fitness of label {label} is 0, so that class vanishes (at a {name} "
+                    f"positive rate of {at:g}); give every class some utility, or bound the rule "
+                    "away from refusing or accepting everybody"
+                )
+        return favourable * good / (favourable * good + (1.0 - favourable) * bad)
+
+
+@dataclass(frozen=True)
+class Transition:
+    r"""Chances to have label +1 next, by label and decision (App. C).
+
+    Parameters
+    ----------
+    chances
+        ``chances[y][decision]``, rows label (−1, +1), columns decision (−1, +1), in [0, 1].
+    """
+
+    chances: tuple[tuple[float, float], tuple[float, float]]
+
+    def __post_init__(self) -> None:
+        table = np.asarray(self.chances, np.float64)
+        if table.shape != (2, 2) or not np.all((table >= 0.0) & (table <= 1.0)):
+            raise ParameterError(
+                "chances must be 2 by 2 with values in [0, 1] (rows: label -1, +1; columns: "
+                f"decision -1, +1), got {self.chances!r}"
+            )
+
+    def share(self, favourable: Value, true_positive: Value, false_positive: Value) -> Value:
+        r""":math:`p(h) = \sum_{y, \hat y} P_S(y, \hat y)\, c_{y \hat y}`."""
+        check_share(favourable)
+        _check_rates(true_positive, false_positive)
+        (refused_bad, accepted_bad), (refused_good, accepted_good) = self.chances
+        bad = refused_bad * (1.0 - false_positive) + accepted_bad * false_positive
+        good = refused_good * (1.0 - true_positive) + accepted_good * true_positive
+        return favourable * good + (1.0 - favourable) * bad
+
+
+TargetShift = Replicator | Transition
+
+
+def shifted_pair(source: Sample, shift: TargetShift, threshold: float = 0.0) -> Pair:
+    """Return people before and after a target shift, as weights on the same rows.
+
+    A row of label y counts p(h)(y)/p(y) times, which keeps P(X | Y) exactly. The labels
+    neither stay with people nor follow their features: bounds of Section 5 apply, those of
+    Section 4 do not, hence ``kept``.
+    """
+    share = source.share(source.favourable)
+    after = shift.share(
+        share, source.true_positive_rate(threshold), source.false_positive_rate(threshold)
+    )
+    grown = np.where(source.favourable, after / share, (1.0 - after) / (1.0 - share))
+    weight = grown if source.weight is None else grown * source.weight
+    induced = Sample(source.score, source.label, source.features, weight)
+    return Pair(source, induced, "kept", paired=True)
+
+
+def check_share(share: Value) -> None:
+    """Refuse a share of label +1 that leaves a class empty."""
+    values = np.asarray(share, np.float64)
+    if not np.all((values > 0.0) & (values < 1.0)):
+        raise ParameterError(
+            f"the share of label +1 must lie strictly between 0 and 1, got {share!r}"
+        )
+
+
+def _check_rates(true_positive: Value, false_positive: Value) -> None:
+    for name, rate in (("true", true_positive), ("false", false_positive)):
+        values = np.asarray(rate, np.float64)
+        if not np.all((values >= 0.0) & (values <= 1.0)):
+            raise ParameterError(f"the {name} positive rate must lie in [0, 1], got {rate!r}")
+
+
+ChanceAt = Callable[[Floats], Floats]
 """The chance of label +1 at a feature, shape (n,) to shape (n,)."""
 
 Edge = Literal["renormalise", "clip"]
@@ -26,6 +160,10 @@ Edge = Literal["renormalise", "clip"]
 @dataclass(frozen=True)
 class UniformResponse:
     r"""How people with features uniform on [0, 1] answer the rule :math:`x \ge \tau`.
+
+    People in :math:`[\tau - B, \tau)` succeed with probability :math:`1 - (\tau - x)/B` and
+    then land uniformly on :math:`[\tau, x + B]` (Setups 1 to 4 in the one reading under which
+    Lemma A.3 holds). The law of a mover's label is that of the new place.
 
     Parameters
     ----------
@@ -88,7 +226,7 @@ class UniformResponse:
             1 + (\tau - x + B)/B & \tau \le x < \tau + B
             \end{cases}
 
-        for :math:`B \le \tau \le 1 - B`; nearer to the edges as said under ``edge``.
+        for :math:`B \le \tau \le 1 - B`; nearer to the edges as described under ``edge``.
         """
         x = _on_unit_interval(x)
         tau, budget = self.threshold, self.budget
@@ -163,7 +301,7 @@ class UniformResponse:
     def pair(
         self,
         x: Floats,
-        chances: Chances,
+        chances: ChanceAt,
         rng: np.random.Generator,
         labels: Labels = "follow",
         zero: float | None = None,
@@ -192,7 +330,7 @@ class UniformResponse:
         induced = Sample(after - zero, then, after[:, None])
         return Pair(source, induced, labels, paired=True)
 
-    def induced_error(self, chances: Chances, cells: int = 20_000) -> float:
+    def induced_error(self, chances: ChanceAt, cells: int = 20_000) -> float:
         r"""Return :math:`\mathrm{Err}_{D(h)}(h)` under ``follow``, by the midpoint rule."""
         x = (np.arange(cells) + 0.5) / cells
         wrong = np.where(x >= self.threshold, 1.0 - chances(x), chances(x))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from countermove.errors import ParameterError
-from countermove.transfer.minimise_bandit import (
+from countermove.transfer.bandit import (
     Baseline,
     MeanEstimation,
     bandit_descent,

@@ -1,4 +1,4 @@
-"""The error after response, bounded from held-out people whose answer is simulated."""
+"""The error after deployment, counted on held-out people (Clopper and Pearson)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,40 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove.certificates import Assumption, Certificate
-from countermove.certificates.intervals import upper_share
+from countermove.certificates.intervals import lower_share, upper_share
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.errors import NotEnoughRowsError
 from countermove.response import Response
 from countermove.response.robust import members_of
 from countermove.scores import Score
+from countermove.transfer.bounds.setting import Setting, Theorem, both_forms
+
+REFERENCE = "Clopper and Pearson (1934)"
+
+
+def direct_bounds(setting: Setting) -> list[Certificate]:
+    """Bound the error after deployment from above and below by counting mistakes.
+
+    It needs what the theorems need least of all, a sample of the induced people, and is
+    the yardstick they are read against.
+    """
+    induced = setting.own.induced
+    wrong, alpha = int(np.sum(induced.wrong())), setting.failure_probability
+    return [
+        *both_forms(
+            Theorem("direct_upper", REFERENCE, "upper", "error_after"),
+            setting,
+            induced.error,
+            lambda: float(upper_share(wrong, induced.n, alpha)),
+        ),
+        *both_forms(
+            Theorem("direct_lower", REFERENCE, "lower", "error_after"),
+            setting,
+            induced.error,
+            lambda: float(lower_share(wrong, induced.n, alpha)),
+        ),
+    ]
 
 
 def certify_error(

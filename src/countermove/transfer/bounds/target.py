@@ -5,12 +5,17 @@ from __future__ import annotations
 from countermove.certificates import Assumption, Certificate
 from countermove.certificates.intervals import distribution_function_radius
 from countermove.transfer import formulas
-from countermove.transfer.bounds_covariate import source_optimal
-from countermove.transfer.claims import Theorem, both_forms, broken, not_applicable
-from countermove.transfer.divergences import kolmogorov_distance
-from countermove.transfer.ranges import Range, change_range, contrast_range, rate_range, share_range
+from countermove.transfer._estimates import (
+    Range,
+    change_range,
+    contrast_range,
+    kolmogorov_distance,
+    rate_range,
+    share_range,
+)
+from countermove.transfer.bounds.covariate import source_optimal
+from countermove.transfer.bounds.setting import Setting, Theorem, both_forms, broken, not_applicable
 from countermove.transfer.sample import Pair
-from countermove.transfer.setting import Setting
 
 PRINTED = Theorem("theorem_5_1", "Theorem 5.1, as printed", "upper", "excess")
 SHARPER = Theorem("theorem_5_1_sharper", "Theorem 5.1, sharper", "upper", "excess")
@@ -133,10 +138,10 @@ def replicator(pair: Pair, threshold: float, failure_probability: float) -> Assu
     after = share_range(pair.induced, pair.induced.favourable, part)
     if error.value >= 1.0:
         return Assumption(statement, False, "the rule is always wrong, so nobody is fit")
-    said = p.value * rate.value / (1.0 - error.value)
+    expected = p.value * rate.value / (1.0 - error.value)
     low = p.low * rate.low / (1.0 - error.low)
     high = p.high * rate.high / max(1.0 - error.high, 1e-12)
-    evidence = f"they say a share of {said:.3f}, it is {after.value:.3f}"
+    evidence = f"they predict a share of {expected:.3f}, it is {after.value:.3f}"
     return Assumption(statement, after.low <= high and after.high >= low, evidence)
 
 
