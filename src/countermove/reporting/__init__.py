@@ -1,1 +1,15 @@
-"""What a person looks at: lines, figures, one page."""
+"""What a person looks at: lines, figures, pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from countermove._lazy import lazy
+
+if TYPE_CHECKING:
+    from countermove.reporting._rendering import figure_data, plotting_script, render
+
+__all__ = ["figure_data", "plotting_script", "render"]
+
+_HOMES = {"figure_data": "_rendering", "plotting_script": "_rendering", "render": "_rendering"}
+__getattr__ = lazy(__name__, _HOMES)

@@ -3,12 +3,13 @@
 import re
 from importlib.resources import files
 from itertools import product
+from pathlib import Path
 
 import pytest
 
 TEXT = ("ink", "soft", "strategic", "blind", "good", "bad", "mark")
 GROUNDS = ("page", "card", "tint", "warn", "grid")
-STYLE = files("countermove.reporting.page").joinpath("report.css").read_text()
+STYLE = files("countermove.reporting").joinpath("assets", "page.css").read_text()
 LIGHT, DARK = (
     dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", block))
     for block in re.findall(r":root[^{]*\{([^}]*)\}", STYLE)[:2]
@@ -41,10 +42,8 @@ def test_both_themes_define_the_same_colours():
 
 
 def test_every_colour_a_figure_names_is_one_of_the_theme():
-    folder = files("countermove.reporting.page")
-    named = set()
-    for file in folder.iterdir():
-        if file.name.endswith((".py", ".js")):
-            named |= set(re.findall(r"var:(\w+)", file.read_text()))
+    folder = Path(str(files("countermove.reporting")))
+    ours = [*folder.rglob("*.py"), folder / "assets" / "page.js"]
+    named = {name for file in ours for name in re.findall(r"var:(\w+)", file.read_text())}
     assert named
     assert named <= set(LIGHT)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import escape
-from importlib.resources import files
 from textwrap import wrap
 from typing import Any
 
+from countermove.reporting._rendering import asset, plotting_script
 from countermove.reporting.page.markup import Markup, folded, html, joined
 
 SHEET = "The numbers of this figure"
@@ -95,7 +94,7 @@ def document(title: str, lead: Markup, sections: Sequence[Section], foot: Markup
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">
 <title>{escape(title)}</title>
-<style>{_text("report.css")}</style>
+<style>{asset("page.css")}</style>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the report</a>
@@ -109,18 +108,8 @@ def document(title: str, lead: Markup, sections: Sequence[Section], foot: Markup
 </main>
 </div>
 <footer><div class="inner">{foot}</div></footer>
-<script type="text/plain" id="plotting">{_plotting_script()}</script>
-<script>{_text("report.js")}</script>
+<script type="text/plain" id="plotting">{plotting_script()}</script>
+<script>{asset("page.js")}</script>
 </body>
 </html>
 """
-
-
-@cache
-def _text(file: str) -> str:
-    return files("countermove.reporting.page").joinpath(file).read_text(encoding="utf-8")
-
-
-@cache
-def _plotting_script() -> str:
-    return files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")

@@ -58,6 +58,23 @@
       drawn(box, spec.data, layout, layout.height || spec.height);
     };
   }
+  // A figure as plotly for Python made it: its own colours and size; only its width is the page's.
+  function stored(figure) {
+    const spec = JSON.parse(figure.querySelector(".figure-data").textContent);
+    const box = figure.querySelector(".plot");
+    let made = false;
+    return function () {
+      if (!ready) return;
+      const width = printing ? PAPER : box.clientWidth;
+      if (made) {
+        Plotly.relayout(box, { width: width });
+      } else {
+        const layout = Object.assign({}, spec.layout, { width: width });
+        Plotly.newPlot(box, { data: spec.data, layout: layout, frames: spec.frames, config: { displaylogo: false } });
+        made = true;
+      }
+    };
+  }
 
   function moveMap(figure) {
     const facts = JSON.parse(figure.querySelector(".map-data").textContent);
@@ -167,7 +184,7 @@
   const seen = new Set();
   function show(figure) {
     seen.add(figure);
-    if (!figures.has(figure)) figures.set(figure, chart(figure));
+    if (!figures.has(figure)) figures.set(figure, figure.classList.contains("stored") ? stored(figure) : chart(figure));
     figures.get(figure)();
   }
   function again() { seen.forEach(show); }
