@@ -19,8 +19,12 @@ from numpy.typing import NDArray
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.dynamics import LevelKPopulation, LogisticLearner, retrain_until_stable
-from countermove.production.lookahead import gain_response
-from countermove.production.lookahead_table import PAPER_TABLE, LookaheadTable, paper_table
+from countermove.experiments.lookahead.people import (
+    PAPER_TABLE,
+    LookaheadTable,
+    gain_response,
+    paper_table,
+)
 
 ROOT = Path(__file__).parents[1]
 STRENGTH, ROUNDS, SHARES = 0.5, 25, {1: 0.9, 2: 0.1}

@@ -18,10 +18,10 @@ import torch
 from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_embedded
+from countermove.experiments.tables import Sampling, make_split
 from countermove.learning import StrategicClassifier, accuracy_after
 from countermove.learning.comparison import train_blind
 from countermove.people import QuadraticCost
-from countermove.production.sweep import Sampling, make_split
 from countermove.response import NoResponse, named_response
 
 ROOT = Path(__file__).parent.parent

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from countermove.production.lookahead_figure_2 import CoordinationExperiment
-from countermove.production.lookahead_figure_3 import SizeExperiment
-from countermove.production.lookahead_figure_4 import ScalingExperiment
-from countermove.production.lookahead_table import FEATURES, LookaheadTable
+from countermove.experiments.lookahead.coordination import CoordinationExperiment
+from countermove.experiments.lookahead.people import FEATURES, LookaheadTable
+from countermove.experiments.lookahead.scaling import ScalingExperiment
+from countermove.experiments.lookahead.size import SizeExperiment
 
 from .test_lookahead_papers import credit
 

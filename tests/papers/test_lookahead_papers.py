@@ -25,10 +25,14 @@ from countermove.dynamics import (
 from countermove.dynamics.level_k import level_k_rate
 from countermove.dynamics.published import PublishedDescent
 from countermove.errors import SourceUnreachableError
-from countermove.production.lookahead import gain_response
-from countermove.production.lookahead_importance import ImportanceExperiment
-from countermove.production.lookahead_retraining import RetrainingExperiment
-from countermove.production.lookahead_table import PAPER_TABLE, LookaheadTable, paper_table
+from countermove.experiments.lookahead.importance import ImportanceExperiment
+from countermove.experiments.lookahead.people import (
+    PAPER_TABLE,
+    LookaheadTable,
+    gain_response,
+    paper_table,
+)
+from countermove.experiments.lookahead.retraining import RetrainingExperiment
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
 

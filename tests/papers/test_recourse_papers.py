@@ -23,8 +23,8 @@ from countermove.data.published import PUBLISHED
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.errors import CountermoveError
+from countermove.experiments.recourse.grid import run_recourse_experiment
 from countermove.params import RecourseExperimentsParameters
-from countermove.production.recourse_experiments import run_recourse_experiment
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = ROOT / "conf" / "paper" / "recourse_table_2.yml"

@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from countermove.production.stylised import Stylised, run_stylised
+from countermove.experiments.serm.stylised import Stylised, run_stylised
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
 

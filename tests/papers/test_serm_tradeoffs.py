@@ -18,8 +18,8 @@ import yaml
 from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
+from countermove.experiments.serm.tradeoff import run_tradeoff, tradeoff_choices
 from countermove.params import TradeoffParameters
-from countermove.production.tradeoff import run_tradeoff, tradeoff_choices
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]

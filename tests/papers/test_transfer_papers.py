@@ -15,8 +15,8 @@ import yaml
 from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
+from countermove.experiments.transfer.experiment import TransferExperiment
 from countermove.params import TransferExperimentsParameters
-from countermove.production.transfer_experiments import TransferExperiment
 
 from .test_recourse_papers import folder_of
 

@@ -12,8 +12,8 @@ from countermove.params.recourse import Probability
 from countermove.params.sweep import Count
 
 if TYPE_CHECKING:
-    from countermove.production.collective import CollectiveExperiment
-    from countermove.production.collective_people import Preparation
+    from countermove.experiments.collective.people import Preparation
+    from countermove.experiments.collective.recourse import CollectiveExperiment
 
 NotNegative = Annotated[float, Field(ge=0)]
 BUDGETS = [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5]
@@ -100,7 +100,7 @@ class CollectiveParameters(Parameters):
 
     def prepare(self) -> Preparation:
         """Return how the people are prepared."""
-        from countermove.production.collective_people import Preparation
+        from countermove.experiments.collective.people import Preparation
         from countermove.training.autoencoder import VariationalAutoencoder
 
         codes = None if self.codes is None else VariationalAutoencoder(**self.codes.model_dump())
@@ -110,7 +110,7 @@ class CollectiveParameters(Parameters):
 
     def build(self) -> CollectiveExperiment:
         """Return the experiment."""
-        from countermove.production.collective import CollectiveExperiment
+        from countermove.experiments.collective.recourse import CollectiveExperiment
 
         return CollectiveExperiment(
             title=self.name or self.dataset,

@@ -17,11 +17,13 @@ from countermove.params.sweep import Count
 from countermove.params.transfer_experiments import NotNegative, Seeds
 
 if TYPE_CHECKING:
-    from countermove.production.lookahead import LookaheadExperiment
-    from countermove.production.lookahead_beliefs import BeliefsExperiment
-    from countermove.production.lookahead_importance import ImportanceExperiment
-    from countermove.production.lookahead_rates import RatesExperiment
-    from countermove.production.lookahead_retraining import RetrainingExperiment
+    from countermove.experiments.lookahead.importance import ImportanceExperiment
+    from countermove.experiments.lookahead.people import LookaheadExperiment
+    from countermove.experiments.lookahead.retraining import (
+        BeliefsExperiment,
+        RatesExperiment,
+        RetrainingExperiment,
+    )
 
 Level = Annotated[int, Field(ge=0, le=50)]
 Mixture = Annotated[dict[Level, NotNegative], Field(min_length=1)]
@@ -48,7 +50,7 @@ class RetrainingParameters(Parameters):
 
     def build(self) -> RetrainingExperiment:
         """Return the experiment."""
-        from countermove.production.lookahead_retraining import RetrainingExperiment
+        from countermove.experiments.lookahead.retraining import RetrainingExperiment
 
         return RetrainingExperiment(**self.model_dump(exclude={"kind"}))
 
@@ -67,9 +69,9 @@ class RatesParameters(Parameters):
 
     def build(self) -> RatesExperiment:
         """Return the experiment."""
-        from countermove.production.lookahead_rates import MIXTURES, RatesExperiment
+        from countermove.experiments.lookahead.retraining import RATE_MIXTURES, RatesExperiment
 
-        mixtures = self.mixtures or MIXTURES
+        mixtures = self.mixtures or RATE_MIXTURES
         return RatesExperiment(**self.model_dump(exclude={"kind", "mixtures"}), mixtures=mixtures)
 
 
@@ -88,7 +90,7 @@ class BeliefsParameters(Parameters):
 
     def build(self) -> BeliefsExperiment:
         """Return the experiment."""
-        from countermove.production.lookahead_beliefs import BeliefsExperiment
+        from countermove.experiments.lookahead.retraining import BeliefsExperiment
 
         return BeliefsExperiment(**self.model_dump(exclude={"kind"}))
 
@@ -103,7 +105,7 @@ class ImportanceParameters(Parameters):
 
     def build(self) -> ImportanceExperiment:
         """Return the experiment."""
-        from countermove.production.lookahead_importance import ImportanceExperiment
+        from countermove.experiments.lookahead.importance import ImportanceExperiment
 
         return ImportanceExperiment(**self.model_dump(exclude={"kind"}))
 

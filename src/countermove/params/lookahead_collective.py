@@ -13,9 +13,9 @@ from countermove.params.sweep import Count
 from countermove.params.transfer_experiments import NotNegative, Seeds
 
 if TYPE_CHECKING:
-    from countermove.production.lookahead_figure_2 import CoordinationExperiment
-    from countermove.production.lookahead_figure_3 import SizeExperiment
-    from countermove.production.lookahead_figure_4 import ScalingExperiment
+    from countermove.experiments.lookahead.coordination import CoordinationExperiment
+    from countermove.experiments.lookahead.scaling import ScalingExperiment
+    from countermove.experiments.lookahead.size import SizeExperiment
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Shares = Annotated[tuple[Share, ...], Field(min_length=1)]
@@ -41,7 +41,7 @@ class CoordinationParameters(Parameters):
 
     def build(self) -> CoordinationExperiment:
         """Return the experiment."""
-        from countermove.production.lookahead_figure_2 import CoordinationExperiment
+        from countermove.experiments.lookahead.coordination import CoordinationExperiment
 
         return CoordinationExperiment(**self.model_dump(exclude={"kind"}))
 
@@ -64,7 +64,7 @@ class SizeParameters(Parameters):
 
     def build(self) -> SizeExperiment:
         """Return the experiment."""
-        from countermove.production.lookahead_figure_3 import SizeExperiment
+        from countermove.experiments.lookahead.size import SizeExperiment
 
         return SizeExperiment(**self.model_dump(exclude={"kind"}))
 
@@ -88,6 +88,6 @@ class ScalingParameters(Parameters):
 
     def build(self) -> ScalingExperiment:
         """Return the experiment."""
-        from countermove.production.lookahead_figure_4 import ScalingExperiment
+        from countermove.experiments.lookahead.scaling import ScalingExperiment
 
         return ScalingExperiment(**self.model_dump(exclude={"kind"}))

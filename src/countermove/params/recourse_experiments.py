@@ -12,8 +12,8 @@ from countermove.params.recourse import Probability
 from countermove.params.sweep import Count
 
 if TYPE_CHECKING:
-    from countermove.production.recourse_experiments import Case, RecourseExperiment
-    from countermove.production.recourse_rules import Rule
+    from countermove.experiments.recourse.grid import Case, RecourseExperiment
+    from countermove.experiments.recourse.thresholds import Rule
 
 Weight = Annotated[float, Field(ge=0)]
 Method = Literal["linear_program", "gradient", "integer_program", "causal", "exhaustive"]
@@ -26,7 +26,7 @@ class HighestF1Parameters(Parameters):
 
     def build(self) -> Rule:
         """Return the rule."""
-        from countermove.production.recourse_rules import HighestF1
+        from countermove.experiments.recourse.thresholds import HighestF1
 
         return HighestF1()
 
@@ -40,7 +40,7 @@ class PromiseParameters(Parameters):
 
     def build(self) -> Rule:
         """Return the rule."""
-        from countermove.production.recourse_rules import Promise
+        from countermove.experiments.recourse.thresholds import Promise
 
         return Promise(self.miss_rate, self.failure_probability)
 
@@ -53,7 +53,7 @@ class PrecisionParameters(Parameters):
 
     def build(self) -> Rule:
         """Return the rule."""
-        from countermove.production.recourse_rules import NearestPrecision
+        from countermove.experiments.recourse.thresholds import NearestPrecision
 
         return NearestPrecision(self.wanted)
 
@@ -66,7 +66,7 @@ class FixedParameters(Parameters):
 
     def build(self) -> Rule:
         """Return the rule."""
-        from countermove.production.recourse_rules import Fixed
+        from countermove.experiments.recourse.thresholds import Fixed
 
         return Fixed(self.at)
 
@@ -124,7 +124,7 @@ class CaseParameters(Parameters):
 
     def build(self) -> Case:
         """Return the case."""
-        from countermove.production.recourse_experiments import Case
+        from countermove.experiments.recourse.grid import Case
 
         return Case(**self.model_dump(exclude={"training"}), settings=self.training.build())
 
@@ -169,7 +169,7 @@ class RecourseExperimentsParameters(Parameters):
 
     def build(self) -> RecourseExperiment:
         """Return the experiment."""
-        from countermove.production.recourse_experiments import RecourseExperiment
+        from countermove.experiments.recourse.grid import RecourseExperiment
 
         return RecourseExperiment(
             **self.model_dump(exclude={"name", "axis", "cases", "rules", "training"}),

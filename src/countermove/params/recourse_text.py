@@ -13,7 +13,7 @@ from countermove.params.recourse import Probability
 from countermove.params.sweep import Count
 
 if TYPE_CHECKING:
-    from countermove.production.recourse_text import TextExperiment
+    from countermove.experiments.recourse.texts import TextExperiment
     from countermove.recourse.text import Encoder
 
 
@@ -91,7 +91,7 @@ class RecourseTextParameters(Parameters):
 
     def build(self) -> TextExperiment:
         """Return the experiment."""
-        from countermove.production.recourse_text import TextExperiment
+        from countermove.experiments.recourse.texts import TextExperiment
 
         taken = {"name", "text", "label", "favourable", "encoder", "training"}
         return TextExperiment(

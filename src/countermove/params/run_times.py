@@ -11,7 +11,7 @@ from countermove.params.people import Positive
 from countermove.params.sweep import Count
 
 if TYPE_CHECKING:
-    from countermove.production.run_times import RunTimes
+    from countermove.experiments.serm.run_times import RunTimes
 
 
 class SyntheticParameters(Parameters):
@@ -39,7 +39,7 @@ class RunTimesParameters(Parameters):
 
     def build(self) -> RunTimes:
         """Return what is timed."""
-        from countermove.production.run_times import RunTimes, Synthetic
+        from countermove.experiments.serm.run_times import RunTimes, Synthetic
 
         arguments = self.model_dump(exclude={"name", "synthetic"})
         return RunTimes(**arguments, synthetic=Synthetic(**self.synthetic.model_dump()))

@@ -10,7 +10,7 @@ from countermove.params.base import Parameters
 from countermove.params.sweep import Count
 
 if TYPE_CHECKING:
-    from countermove.production.stylised import Stylised
+    from countermove.experiments.serm.stylised import Stylised
 
 
 class StylisedParameters(Parameters):
@@ -23,6 +23,6 @@ class StylisedParameters(Parameters):
 
     def build(self) -> Stylised:
         """Return the experiment."""
-        from countermove.production.stylised import Stylised
+        from countermove.experiments.serm.stylised import Stylised
 
         return Stylised(**self.model_dump(exclude={"name"}))

@@ -18,7 +18,7 @@ from countermove.params.serm import TrainingParameters
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
-    from countermove.production.sweep import Grid
+    from countermove.experiments.serm.sweep import Grid
     from countermove.scores import Score
 
 Count = Annotated[int, Field(gt=0)]
@@ -72,7 +72,7 @@ class SweepParameters(Parameters):
 
     def build(self) -> Grid:
         """Return the grid."""
-        from countermove.production.sweep import Grid
+        from countermove.experiments.serm.sweep import Grid
 
         people = self.response.model_dump(exclude={"kind"})
         settings: dict[str, Any] = self.training.model_dump() | people

@@ -13,7 +13,7 @@ from countermove.params.serm import TrainingParameters
 from countermove.params.sweep import Count, PopulationParameters
 
 if TYPE_CHECKING:
-    from countermove.production.tradeoff import Curve, TradeOff
+    from countermove.experiments.serm.tradeoff import Curve, TradeOff
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -70,7 +70,7 @@ class CurveParameters(Parameters):
 
     def build(self) -> Curve:
         """Return the curve."""
-        from countermove.production.tradeoff import Curve
+        from countermove.experiments.serm.tradeoff import Curve
 
         said = self.strengths
         strengths = said.build() if isinstance(said, StrengthsParameters) else said
@@ -103,7 +103,7 @@ class TradeoffParameters(Parameters):
 
     def build(self) -> TradeOff:
         """Return what to run."""
-        from countermove.production.tradeoff import TradeOff
+        from countermove.experiments.serm.tradeoff import TradeOff
 
         kept = {"datasets", "splits", "tolerance", "shares", "batch_sizes", "balance", "max_rows"}
         return TradeOff(

@@ -12,12 +12,11 @@ from countermove.params.recourse import Probability
 from countermove.params.sweep import Count
 
 if TYPE_CHECKING:
-    from countermove.production.transfer_dag import DagExperiment
-    from countermove.production.transfer_experiments import TransferExperiment
-    from countermove.production.transfer_fico import FicoExperiment
-    from countermove.production.transfer_lemma import LemmaExperiment
-    from countermove.production.transfer_minimise import BanditExperiment, ReplicatorExperiment
-    from countermove.production.transfer_tightness import TightnessExperiment
+    from countermove.experiments.transfer.bounds import LemmaExperiment, TightnessExperiment
+    from countermove.experiments.transfer.dag import DagExperiment
+    from countermove.experiments.transfer.experiment import TransferExperiment
+    from countermove.experiments.transfer.fico import FicoExperiment
+    from countermove.experiments.transfer.minimise import BanditExperiment, ReplicatorExperiment
 
 NotNegative = Annotated[float, Field(ge=0)]
 Row = tuple[NotNegative, NotNegative]
@@ -36,7 +35,7 @@ class LemmaParameters(Parameters):
 
     def build(self) -> LemmaExperiment:
         """Return the experiment."""
-        from countermove.production.transfer_lemma import LemmaExperiment
+        from countermove.experiments.transfer.bounds import LemmaExperiment
 
         return LemmaExperiment(**self.model_dump(exclude={"kind"}))
 
@@ -56,7 +55,7 @@ class DagParameters(Parameters):
 
     def build(self) -> DagExperiment:
         """Return the experiment."""
-        from countermove.production.transfer_dag import DagExperiment
+        from countermove.experiments.transfer.dag import DagExperiment
 
         return DagExperiment(**self.model_dump(exclude={"kind"}))
 
@@ -89,7 +88,7 @@ class FicoParameters(Parameters):
 
     def build(self) -> FicoExperiment:
         """Return the experiment."""
-        from countermove.production.transfer_fico import FicoExperiment, Lender
+        from countermove.experiments.transfer.fico import FicoExperiment, Lender
         from countermove.transfer.score_dynamics import ScoreDynamics
 
         return FicoExperiment(
@@ -112,7 +111,7 @@ class ReplicatorParameters(Parameters):
 
     def build(self) -> ReplicatorExperiment:
         """Return the experiment."""
-        from countermove.production.transfer_minimise import ReplicatorExperiment
+        from countermove.experiments.transfer.minimise import ReplicatorExperiment
 
         return ReplicatorExperiment(**self.model_dump(exclude={"kind"}, exclude_none=True))
 
@@ -129,7 +128,7 @@ class BanditParameters(Parameters):
 
     def build(self) -> BanditExperiment:
         """Return the experiment."""
-        from countermove.production.transfer_minimise import BanditExperiment
+        from countermove.experiments.transfer.minimise import BanditExperiment
 
         return BanditExperiment(**self.model_dump(exclude={"kind"}, exclude_none=True))
 
@@ -143,7 +142,7 @@ class TightnessParameters(Parameters):
 
     def build(self) -> TightnessExperiment:
         """Return the experiment."""
-        from countermove.production.transfer_tightness import TightnessExperiment
+        from countermove.experiments.transfer.bounds import TightnessExperiment
 
         return TightnessExperiment(**self.model_dump(exclude={"kind"}))
 

@@ -11,7 +11,7 @@ from countermove.params import CollectiveParameters
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from countermove.production.sweep import Tables
+    from countermove.experiments.tables import Tables
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = Tables = Any
 
@@ -42,20 +42,20 @@ def answer(
 
 def draw_losses(curves: pd.DataFrame, facts: dict[str, Any]) -> Figure:
     """Draw the loss of the goal over budgets (Figure 2)."""
-    from countermove.reporting.collective import losses_figure
+    from countermove.experiments.collective.figures import losses_figure
 
     return losses_figure(curves, facts)
 
 
 def draw_centroids(picture: pd.DataFrame, facts: dict[str, Any]) -> Figure:
     """Draw the centroids that move with the budget (Figure 1)."""
-    from countermove.reporting.collective import centroids_figure
+    from countermove.experiments.collective.figures import centroids_figure
 
     return centroids_figure(picture, facts)
 
 
 def write_page(losses: Figure, centroids: Figure, facts: dict[str, Any]) -> str:
     """Write figures and answers as a page that needs nothing but itself."""
-    from countermove.reporting.collective import collective_page
+    from countermove.experiments.collective.figures import collective_page
 
     return collective_page(losses, centroids, facts)

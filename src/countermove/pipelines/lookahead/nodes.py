@@ -11,15 +11,15 @@ from countermove.params import LookaheadParameters
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from countermove.production.lookahead_table import LookaheadTable
-    from countermove.production.sweep import Tables
+    from countermove.experiments.lookahead.people import LookaheadTable
+    from countermove.experiments.tables import Tables
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = LookaheadTable = Tables = Any
 
 
 def prepare(tables: Tables, raw_tables: Tables, lookahead: LookaheadParameters) -> LookaheadTable:
     """Bring the table to the crowd an experiment reads."""
-    from countermove.production.lookahead_table import lookahead_table
+    from countermove.experiments.lookahead.people import lookahead_table
 
     return lookahead_table(tables, raw_tables, lookahead.dataset, lookahead.preparation)
 
@@ -36,14 +36,14 @@ def sum_up(cells: pd.DataFrame, lookahead: LookaheadParameters) -> pd.DataFrame:
 
 def draw(cells: pd.DataFrame, means: pd.DataFrame, lookahead: LookaheadParameters) -> Figure:
     """Draw the experiment."""
-    from countermove.reporting.lookahead import lookahead_figure
+    from countermove.experiments.lookahead.figures import lookahead_figure
 
     return lookahead_figure(lookahead.experiment.kind, cells, means, lookahead.name)
 
 
 def write_page(figure: Figure, means: pd.DataFrame) -> str:
     """Write the figure and the table as a page that needs nothing but itself."""
-    from countermove.reporting.lookahead import lookahead_page
+    from countermove.experiments.lookahead.figures import lookahead_page
 
     return lookahead_page(figure, means)
 
@@ -52,6 +52,6 @@ def state(
     people: LookaheadTable, means: pd.DataFrame, lookahead: LookaheadParameters, seed: int
 ) -> dict[str, Any]:
     """State what was run on whom, and what came out."""
-    from countermove.reporting.lookahead import lookahead_facts
+    from countermove.experiments.lookahead.figures import lookahead_facts
 
     return lookahead_facts(people, means, lookahead.model_dump(mode="json"), seed)

@@ -11,7 +11,7 @@ from countermove.params import RecourseTextParameters
 
 if TYPE_CHECKING:
     from countermove.data.texts import Texts
-    from countermove.production.recourse_text import Stores
+    from countermove.experiments.recourse.texts import Stores
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Texts = Stores = Any
 
@@ -20,7 +20,7 @@ def train_and_measure(
     texts: Callable[..., Texts], stores: Stores, recourse_text: RecourseTextParameters
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Train every score of the sentences and measure it; advise the refused."""
-    from countermove.production.recourse_text import run_text_experiment
+    from countermove.experiments.recourse.texts import run_text_experiment
 
     said = recourse_text
     read = texts(said.dataset, text=said.text, label=said.label, favourable=said.favourable)
@@ -29,6 +29,6 @@ def train_and_measure(
 
 def average(cells: pd.DataFrame) -> pd.DataFrame:
     """Average over splits."""
-    from countermove.production.recourse_text import over_text_splits
+    from countermove.experiments.recourse.texts import over_text_splits
 
     return over_text_splits(cells)

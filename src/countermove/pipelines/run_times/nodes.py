@@ -11,20 +11,20 @@ from countermove.params import RunTimesParameters
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from countermove.production.sweep import Tables
+    from countermove.experiments.tables import Tables
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = Tables = Any
 
 
 def measure(tables: Tables, run_times: RunTimesParameters, seed: int) -> pd.DataFrame:
     """Train once by every way of finding people's answers."""
-    from countermove.production.run_times import measure_run_times
+    from countermove.experiments.serm.run_times import measure_run_times
 
     return measure_run_times(run_times.build(), tables, seed)
 
 
 def draw(cells: pd.DataFrame, run_times: RunTimesParameters) -> Figure:
     """Draw seconds against batch size, and per table."""
-    from countermove.reporting.run_times import run_times_figure
+    from countermove.experiments.serm.run_times import run_times_figure
 
     return run_times_figure(cells, run_times.name)

@@ -18,7 +18,7 @@ def run(
     stylised: StylisedParameters, execution: ExecutionParameters, seed: int
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Train every rule on every made-up table."""
-    from countermove.production.stylised import run_stylised
+    from countermove.experiments.serm.stylised import run_stylised
 
     with execution.build().open() as mapper:
         return run_stylised(stylised.build(), seed, mapper)
@@ -26,6 +26,6 @@ def run(
 
 def draw(picture: dict[str, Any], stylised: StylisedParameters) -> Figure:
     """Draw the first table."""
-    from countermove.reporting.stylised import stylised_figure
+    from countermove.experiments.serm.stylised_figure import stylised_figure
 
     return stylised_figure(picture, stylised.name)

@@ -12,7 +12,7 @@ from countermove.params import ExecutionParameters, SweepParameters
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from countermove.production.sweep import Tables
+    from countermove.experiments.tables import Tables
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = Tables = Any
 
@@ -25,8 +25,8 @@ def run(
     seed: int,
 ) -> pd.DataFrame:
     """Train and judge every cell that is not finished yet."""
-    from countermove.production.cells import CellStore
-    from countermove.production.sweep import run_sweep
+    from countermove.experiments.cell_store import CellStore
+    from countermove.experiments.serm.sweep import run_sweep
 
     with execution.build().open() as mapper:
         return run_sweep(sweep.build(), tables, seed, mapper, CellStore(store), sweep.prune)
@@ -34,7 +34,7 @@ def run(
 
 def draw(cells: pd.DataFrame, sweep: SweepParameters) -> Figure:
     """Draw mean accuracies against the cost."""
-    from countermove.reporting.figures import sweep_figure
+    from countermove.experiments.serm.sweep import sweep_figure
 
     return sweep_figure(cells, sweep.axis, sweep.name)
 

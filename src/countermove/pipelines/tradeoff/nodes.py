@@ -11,7 +11,7 @@ from countermove.params import ExecutionParameters, TradeoffParameters
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from countermove.production.sweep import Tables
+    from countermove.experiments.tables import Tables
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = Tables = Any
 
@@ -20,7 +20,7 @@ def trade(
     tables: Tables, tradeoff: TradeoffParameters, execution: ExecutionParameters, seed: int
 ) -> pd.DataFrame:
     """Train and measure every strength of every curve."""
-    from countermove.production.tradeoff import run_tradeoff
+    from countermove.experiments.serm.tradeoff import run_tradeoff
 
     with execution.build().open() as mapper:
         return run_tradeoff(tradeoff.build(), tables, seed, mapper)
@@ -28,14 +28,14 @@ def trade(
 
 def choose(points: pd.DataFrame, tradeoff: TradeoffParameters) -> pd.DataFrame:
     """Set the chosen point of every curve beside its unregularised one."""
-    from countermove.production.tradeoff import tradeoff_choices
+    from countermove.experiments.serm.tradeoff import tradeoff_choices
 
     return tradeoff_choices(points, tradeoff.regulariser.kind, tradeoff.tolerance)
 
 
 def draw(points: pd.DataFrame, tradeoff: TradeoffParameters) -> Figure:
     """Draw accuracy against the measure, the Pareto front marked."""
-    from countermove.reporting.tradeoff import tradeoff_figure
+    from countermove.experiments.serm.tradeoff_page import tradeoff_figure
 
     return tradeoff_figure(points, tradeoff.regulariser.kind, tradeoff.name, tradeoff.tolerance)
 
@@ -44,6 +44,6 @@ def write_page(
     points: pd.DataFrame, choices: pd.DataFrame, tradeoff: TradeoffParameters, figure: Figure
 ) -> str:
     """Write figure and choices as a page that needs nothing but itself."""
-    from countermove.reporting.tradeoff import tradeoff_page
+    from countermove.experiments.serm.tradeoff_page import tradeoff_page
 
     return tradeoff_page(points, choices, figure, tradeoff.regulariser.kind, tradeoff.tolerance)

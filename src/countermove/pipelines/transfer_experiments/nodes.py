@@ -11,7 +11,7 @@ from countermove.params import ExecutionParameters, TransferExperimentsParameter
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from countermove.production.sweep import Tables
+    from countermove.experiments.tables import Tables
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = Tables = Any
 
@@ -38,7 +38,7 @@ def draw(
     cells: pd.DataFrame, means: pd.DataFrame, transfer_experiments: TransferExperimentsParameters
 ) -> Figure:
     """Draw the experiment."""
-    from countermove.reporting.transfer_experiments import transfer_figure
+    from countermove.experiments.transfer.figures import transfer_figure
 
     said = transfer_experiments
     return transfer_figure(said.experiment.kind, cells, means, said.name)
@@ -46,6 +46,6 @@ def draw(
 
 def write_page(figure: Figure, means: pd.DataFrame) -> str:
     """Write the figure and the table as a page that needs nothing but itself."""
-    from countermove.reporting.transfer_experiments import experiment_page
+    from countermove.experiments.transfer.figures import experiment_page
 
     return experiment_page(figure, means)

@@ -1,0 +1,1 @@
+"""The experiments of the papers: cells, their means, a figure and a page each."""

@@ -1,0 +1,254 @@
+"""Recourse alone and together, drawn: losses over budgets, moving centroids, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from countermove.reporting.numbers import number
+from countermove.reporting.page import STYLE, html_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from plotly.graph_objects import Figure
+
+
+ALONE, TOGETHER, DARK = "#c53030", "#00796b", "#1f2933"
+CLASSES = (
+    "#2b6cb0",
+    "#dd9c3c",
+    "#00796b",
+    "#805ad5",
+    "#c53030",
+    "#718096",
+    "#b83280",
+    "#4c51bf",
+    "#975a16",
+    "#2f855a",
+)
+LINES = (
+    ("individual", "alone", ALONE, "solid"),
+    ("collective", "together", TOGETHER, "solid"),
+    ("individual_sphere", "alone, one gradient on the sphere (published)", ALONE, "dot"),
+    ("collective_sphere", "together, one gradient on the sphere (published)", TOGETHER, "dot"),
+)
+GRID = 90
+"""Points along an edge of the regions' picture."""
+
+
+def losses_figure(curves: pd.DataFrame, facts: Mapping[str, Any]) -> Figure:
+    """Draw the loss of the goal over budgets; lower is better. Filled marks: goal reached."""
+    from plotly.graph_objects import Figure, Scatter
+
+    budgets = curves["budget"].tolist()
+    figure = Figure()
+    for name, label, colour, dash in LINES:
+        reached = curves[f"{name}_reached"].tolist()
+        figure.add_trace(
+            Scatter(
+                x=budgets,
+                y=curves[f"{name}_loss"].tolist(),
+                name=label,
+                mode="lines+markers",
+                line={"color": colour, "dash": dash},
+                marker={"symbol": ["circle" if r else "circle-open" for r in reached], "size": 9},
+            )
+        )
+    query = facts["query"]
+    return figure.update_layout(
+        title=f"{facts['experiment']}: {query['start']} wants to be {query['goal']}",
+        template="plotly_white",
+        xaxis={"title": "budget of each person (filled: goal reached)"},
+        yaxis={"title": "loss of the goal", "rangemode": "tozero"},
+        legend={"orientation": "h", "y": -0.2},
+    )
+
+
+def centroids_figure(picture: pd.DataFrame, facts: Mapping[str, Any]) -> Figure:
+    """Draw everybody at the first budget, with a slider over the others (Figure 1, animated)."""
+    from plotly.graph_objects import Figure, Frame
+
+    budgets = list(dict.fromkeys(picture["budget"]))
+    parts = {budget: picture[picture["budget"] == budget] for budget in budgets}
+    classes = [str(name) for name in facts["classes"]]
+    colours = {name: CLASSES[i % len(CLASSES)] for i, name in enumerate(classes)}
+    regions = facts["features"] == 2 and facts["learner"]["kind"] == "centroid"
+    frames = [
+        Frame(data=_traces(parts[budget], picture, colours, regions), name=f"{budget:.3g}")
+        for budget in budgets
+    ]
+    figure = Figure(data=frames[0].data, frames=frames)
+    step = {"mode": "immediate", "frame": {"duration": 300, "redraw": True}}
+    slider = {
+        "currentvalue": {"prefix": "budget of each person: "},
+        "steps": [
+            {"label": frame.name, "method": "animate", "args": [[frame.name], step]}
+            for frame in frames
+        ],
+    }
+    buttons = {"type": "buttons", "x": 1.02, "y": 0.1, "xanchor": "left"}
+    play = {"label": "play", "method": "animate", "args": [None, {**step, "fromcurrent": True}]}
+    return figure.update_layout(
+        title=f"{facts['experiment']}: class means that move for the query",
+        template="plotly_white",
+        sliders=[slider],
+        updatemenus=[{**buttons, "buttons": [play]}],
+        height=650,
+        yaxis={"scaleanchor": "x"},
+    )
+
+
+def _traces(
+    now: pd.DataFrame, everything: pd.DataFrame, colours: Mapping[str, str], regions: bool
+) -> list[Any]:
+    from plotly.graph_objects import Scatter
+
+    means = now[now["who"] == "centroid"]
+    traces = [_regions(means, everything, colours)] if regions else []
+    for name, colour in colours.items():
+        for who, symbol, size in (("subject", "circle", 6), ("centroid", "diamond", 15)):
+            part = now[(now["who"] == who) & (now["class"].astype(str) == name)]
+            traces.append(
+                Scatter(
+                    x=part["x"].tolist(),
+                    y=part["y"].tolist(),
+                    mode="markers",
+                    name=name,
+                    legendgroup=name,
+                    showlegend=who == "centroid",
+                    marker={
+                        "color": colour,
+                        "symbol": symbol,
+                        "size": size,
+                        "opacity": 0.55 if who == "subject" else 1.0,
+                        "line": {"color": "white", "width": 1},
+                    },
+                )
+            )
+    for who, label, symbol in (
+        ("query", "the query, helped by others", "star"),
+        ("alone", "the query, moving alone (regions as at 0)", "star-open"),
+    ):
+        part = now[now["who"] == who]
+        traces.append(
+            Scatter(
+                x=part["x"].tolist(),
+                y=part["y"].tolist(),
+                mode="markers",
+                name=label,
+                marker={"color": DARK, "symbol": symbol, "size": 17},
+            )
+        )
+    return traces
+
+
+def _regions(means: pd.DataFrame, everything: pd.DataFrame, colours: Mapping[str, str]) -> Any:
+    """Colour the plane by the nearest centroid."""
+    from plotly.graph_objects import Heatmap
+
+    ends = [
+        np.linspace(everything[axis].min() - 0.3, everything[axis].max() + 0.3, GRID)
+        for axis in ("x", "y")
+    ]
+    across, up = np.meshgrid(*ends)
+    at = means[["x", "y"]].to_numpy(np.float64)
+    away = np.hypot(across[..., None] - at[:, 0], up[..., None] - at[:, 1])
+    order = list(colours)
+    named = np.array([order.index(str(name)) for name in means["class"]])
+    last = max(len(order) - 1, 1)
+    scale = [[i / last, colour] for i, colour in enumerate(colours.values())]
+    return Heatmap(
+        x=ends[0].tolist(),
+        y=ends[1].tolist(),
+        z=named[away.argmin(axis=2)].tolist(),
+        zmin=0,
+        zmax=last,
+        colorscale=scale,
+        opacity=0.18,
+        showscale=False,
+        hoverinfo="skip",
+    )
+
+
+def collective_page(losses: Figure, centroids: Figure, facts: Mapping[str, Any]) -> str:
+    """Return a page with both figures and the answers as tables."""
+    title = escape(f"Recourse together: {facts['experiment']}")
+    effects = facts["side_effects"]
+    groups = html_table(
+        ("class", "people", "accuracy before", "after", "decisions changed"),
+        [
+            (
+                name,
+                f"{said['people']:.0f}",
+                f"{said['accuracy_before']:.3f}",
+                f"{said['accuracy']:.3f}",
+                f"{said['changed']:.1%}",
+            )
+            for name, said in effects["by_group"].items()
+        ],
+    )
+    shares = html_table(
+        ("people who take part", "loss", "drawn at random: mean", "lowest", "highest"),
+        [
+            (f"{row['participation']:.0%}", *(f"{row[key]:.4f}" for key in _SHARES))
+            for row in facts["participation"]
+        ],
+    )
+    ways = html_table(
+        ("another way", "loss", "goal reached"),
+        [(w["who"], f"{w['loss']:.4f}", number(w["reached"])) for w in facts["alternatives"]],
+    )
+    worth = html_table(
+        ("class", "worth of one person's help (loss)"),
+        [(name, f"{value:.2e}") for name, value in facts["who_should_help"].items()],
+    )
+    first = losses.to_html(full_html=False, include_plotlyjs=True)
+    second = centroids.to_html(full_html=False, include_plotlyjs=False, auto_play=False)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>
+<body><h1>{title}</h1>{first}{second}<h2>Answers at budget {facts["budget_of_answers"]:.3g}</h2>
+{html_table(("question", "answer"), answer_rows(facts))}
+<h2>How many take part</h2>{shares}<h2>Who should help</h2>{worth}<h2>Other ways</h2>{ways}
+<h2>At whose expense</h2>{groups}
+<p class="note">{escape(facts["audit"]["certificate"]["words"])}</p></body></html>
+"""
+
+
+_SHARES = ("loss", "drawn_mean", "drawn_lowest", "drawn_highest")
+
+
+def answer_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the answers in words."""
+    least, effects, blind = facts["least_budget"], facts["side_effects"], facts["without_sight"]
+    even = facts["break_even_participation"]
+    return [
+        ("loss of the goal, alone", f"{facts['individual_loss']:.4f}"),
+        ("loss of the goal, together", f"{facts['collective_loss']:.4f}"),
+        (
+            "least budget that reaches the goal, alone",
+            number(least["individual"], ".4g", "none found"),
+        ),
+        (
+            "least budget that reaches the goal, together",
+            number(least["collective"], ".4g", "none found"),
+        ),
+        (
+            "participation from which together is at least as good as alone",
+            "never" if even is None else f"{even:.1%}",
+        ),
+        ("training accuracy before", f"{effects['accuracy_before']:.3f}"),
+        ("training accuracy after, people as they were", f"{effects['accuracy']:.3f}"),
+        ("decisions changed among the others", f"{effects['changed']:.1%}"),
+        (
+            f"loss without seeing the learner, after {blind['retrainings']} retrainings",
+            f"{blind['loss']:.4f} (regret {blind['regret']:.4f})",
+        ),
+        (
+            "the same, each class moving to or from the query only",
+            f"{blind['loss_along_query']:.4f} (regret {blind['regret_along_query']:.4f})",
+        ),
+        ("the platform's audit raises an alarm", number(facts["audit"]["alarm"])),
+    ]

@@ -1,0 +1,298 @@
+"""Recourse alone and together over budgets: Figures 1 and 2 of the paper, and what users ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from countermove._types import Floats
+from countermove.dynamics.black_box import Directions, with_retrainings
+from countermove.dynamics.centroids import CentroidLearner
+from countermove.dynamics.learners import Learner, LogisticLearner
+from countermove.dynamics.online_recourse import individual, individual_sphere, together
+from countermove.dynamics.recourse_answers import (
+    alternatives,
+    break_even,
+    least_budgets,
+    marginal_values,
+    random_participants,
+    side_effects,
+)
+from countermove.dynamics.recourse_result import Recourse
+from countermove.dynamics.recourse_search import Search
+from countermove.dynamics.recourse_setting import Reach, RecourseProblem, recourse_problem
+from countermove.dynamics.shift_audit import audit_shift
+from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.experiments.collective.people import CLASS
+from countermove.randomness import generator
+
+DRAWN = 300
+"""People in the picture at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectiveExperiment:
+    """One query between two classes, budgets, and shares of participants.
+
+    Parameters
+    ----------
+    title
+        Name in figures.
+    learner, learner_said
+        ``"centroid"``, ``"logistic"`` or ``"network"``, and its settings.
+    goal, start, share
+        The query stands this share of the way from the mean of ``start`` to that of ``goal``.
+    budgets, absolute
+        In the units of the features, or as shares of the distance between the two means.
+    answers_at
+        Position of the budget at which questions are answered.
+    norm
+        1, 2 or infinity.
+    participation, draws
+        Shares of people who take part, and how often they are drawn at random.
+    retrainings
+        Watched by those who do not see the learner.
+    false_alarm
+        Of the audit.
+    """
+
+    title: str
+    goal: str
+    start: str
+    learner: str = "centroid"
+    learner_said: Mapping[str, Any] = field(default_factory=dict)
+    share: float = 0.25
+    budgets: Sequence[float] = (0.0, 0.5, 1.0)
+    absolute: bool = False
+    answers_at: int = 1
+    norm: float = 2.0
+    participation: Sequence[float] = (0.5, 1.0)
+    draws: int = 20
+    retrainings: int = 201
+    false_alarm: float = 0.05
+
+    def problem(self, people: pd.DataFrame) -> RecourseProblem:
+        """Return who asks for what."""
+        X, y = _arrays(people)
+        known = {str(name) for name in y}
+        for name in (self.goal, self.start):
+            if name not in known:
+                raise UnknownNameError(f"no class {name!r}; {nearest(name, known)}")
+        goal, start = (X[y == name].mean(axis=0) for name in (self.goal, self.start))
+        query = self.share * goal + (1.0 - self.share) * start
+        learner = self._learner(X.shape[1], len(known))
+        return recourse_problem(X, y, query, self.goal, learner=learner)
+
+    def sizes(self, problem: RecourseProblem) -> list[float]:
+        """Return the budgets in the units of the features."""
+        if self.absolute:
+            return [float(budget) for budget in self.budgets]
+        named = np.array(problem.named(problem.crowd.y))
+        X = problem.crowd.X
+        apart = X[named == self.goal].mean(axis=0) - X[named == self.start].mean(axis=0)
+        return [float(budget * np.linalg.norm(apart)) for budget in self.budgets]
+
+    def curves(self, people: pd.DataFrame) -> pd.DataFrame:
+        """Return one row per budget: the loss of the goal alone and together, exact and published.
+
+        Columns end in ``_loss`` and ``_reached``.
+        """
+        problem, rows = self.problem(people), []
+        for budget in self.sizes(problem):
+            reach = Reach(budget, self.norm)
+            ways = {
+                "individual": individual(problem, reach, _LENIENT),
+                "collective": together(problem, reach, search=_LENIENT),
+                "individual_sphere": individual_sphere(problem, reach),
+                "collective_sphere": together(problem, reach, method="sphere"),
+            }
+            row: dict[str, Any] = {"budget": budget}
+            for name, found in ways.items():
+                row |= {f"{name}_loss": found.loss, f"{name}_reached": bool(found.reached.all())}
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def picture(self, people: pd.DataFrame, seed: int) -> pd.DataFrame:
+        """Return where everybody stands at every budget, in the plane, for an animation.
+
+        Columns: ``budget``, ``who`` (subject, centroid, query, alone), ``class``, ``x``, ``y``.
+        """
+        problem = self.problem(people)
+        flat = _plane(problem, self.goal, self.start)
+        n = problem.crowd.n
+        some = generator(seed, "picture").permutation(n)[:DRAWN]
+        names = np.array(problem.named(problem.crowd.y))
+        parts = []
+        for budget in self.sizes(problem):
+            reach = Reach(budget, self.norm)
+            helped = together(problem, reach, search=_LENIENT)
+            alone = individual(problem, reach, _LENIENT)
+            moved = problem.crowd.X + helped.moves
+            means = {name: moved[names == name].mean(axis=0) for name in dict.fromkeys(names)}
+            for who, kinds, points in (
+                ("subject", names[some], moved[some]),
+                ("centroid", list(means), np.array(list(means.values()))),
+                ("query", [self.goal], problem.query),
+                ("alone", [self.goal], alone.query),
+            ):
+                at = flat(points)
+                parts.append(
+                    pd.DataFrame(
+                        {"budget": budget, "who": who, CLASS: kinds, "x": at[:, 0], "y": at[:, 1]}
+                    )
+                )
+        return pd.concat(parts, ignore_index=True)
+
+    def facts(self, people: pd.DataFrame, curves: pd.DataFrame, seed: int) -> dict[str, Any]:
+        """Return everything asked, as one JSON-ready document."""
+        problem = self.problem(people)
+        reach = Reach(self.sizes(problem)[self.answers_at], self.norm)
+        helped = together(problem, reach, search=_LENIENT)
+        least = least_budgets(problem, reach, tolerance=1e-3)
+        decided = problem.goals.decide(problem.theta, problem.crowd.X)
+        names = [str(name) for name in people.drop(columns=CLASS).columns]
+        return {
+            "experiment": self.title,
+            "learner": {"kind": self.learner, **self.learner_said},
+            "people": problem.crowd.n,
+            "features": problem.crowd.d,
+            "classes": [str(name) for name in problem.labels or ()],
+            "query": {"goal": self.goal, "start": self.start, "share": self.share},
+            "norm": "inf" if np.isinf(self.norm) else self.norm,
+            "seed": seed,
+            "training_accuracy": float(problem.crowd.mean(decided == problem.crowd.y)),
+            "curves": curves.to_dict(orient="list"),
+            "least_budget": asdict(least),
+            "budget_of_answers": reach.budget,
+            "individual_loss": individual(problem, reach, _LENIENT).loss,
+            "collective_loss": helped.loss,
+            "break_even_participation": break_even(problem, reach, search=_LENIENT),
+            "participation": list(self._shares(problem, reach, seed)),
+            "who_should_help": self._worth(problem, reach),
+            "alternatives": [
+                {
+                    "who": way.name,
+                    "loss": way.recourse.loss,
+                    "reached": bool(way.recourse.reached.all()),
+                }
+                for way in alternatives(problem, reach, features=names, search=_LENIENT)
+            ],
+            "side_effects": asdict(side_effects(helped)),
+            "without_sight": self._blind(problem, reach, seed),
+            "audit": self._audit(problem, helped, seed),
+        }
+
+    def _shares(
+        self, problem: RecourseProblem, reach: Reach, seed: int
+    ) -> Iterator[dict[str, float | None]]:
+        rng = generator(seed, "participants")
+        for share in self.participation:
+            exact = together(problem, reach, participation=share, search=_LENIENT).loss
+            drawn = [
+                together(
+                    problem,
+                    reach,
+                    random_participants(problem.crowd.y, share, rng),
+                    search=_LENIENT,
+                ).loss
+                for _ in range(self.draws if share < 1.0 else 1)
+            ]
+            yield {
+                "participation": share,
+                "loss": exact,
+                "drawn_mean": float(np.mean(drawn)),
+                "drawn_lowest": float(np.min(drawn)),
+                "drawn_highest": float(np.max(drawn)),
+            }
+
+    def _worth(self, problem: RecourseProblem, reach: Reach) -> dict[str, float]:
+        worth = marginal_values(problem, reach)
+        names = np.array(problem.named(problem.crowd.y)).astype(str)
+        return {name: float(worth[names == name].mean()) for name in dict.fromkeys(names.tolist())}
+
+    def _blind(self, problem: RecourseProblem, reach: Reach, seed: int) -> dict[str, float]:
+        free, towards = (
+            with_retrainings(
+                problem,
+                reach,
+                retrainings=self.retrainings,
+                directions=directions,
+                seed=seed,
+                search=_LENIENT,
+            )
+            for directions in _DIRECTIONS
+        )
+        return {
+            "retrainings": free.retrainings,
+            "loss": free.recourse.loss,
+            "regret": free.regret,
+            "loss_along_query": towards.recourse.loss,
+            "regret_along_query": towards.regret,
+        }
+
+    def _audit(self, problem: RecourseProblem, helped: Recourse, seed: int) -> dict[str, Any]:
+        """Audit the shift as a platform sees it: matched, among moves of everyday size."""
+        X = problem.crowd.X
+        everyday = 0.5 * X.std(axis=0) * generator(seed, "everyday moves").normal(size=X.shape)
+        told = audit_shift(
+            X,
+            X + helped.moves + everyday,
+            problem.crowd.y,
+            false_alarm=self.false_alarm,
+            seed=seed,
+        )
+        return {
+            "alarm": told.alarm,
+            "p_value": told.p_value,
+            "mean_move": told.mean_move,
+            "certificate": told.certificate.to_json(),
+        }
+
+    def _learner(self, d: int, classes: int) -> Learner:
+        if self.learner == "centroid":
+            return CentroidLearner(tuple(range(classes)))
+        if classes != 2:
+            raise ParameterError(
+                f"a {self.learner} learner tells two classes apart, the table has {classes}; take "
+                "another label or the centroid learner"
+            )
+        if self.learner == "logistic":
+            return LogisticLearner(penalty=self.learner_said.get("penalty", 1e-2))
+        from countermove.dynamics.torch_learner import TorchLearner
+        from countermove.scores import MLPScore
+
+        score = MLPScore(d, self.learner_said.get("hidden", (8,)), dropout=0.0)
+        return TorchLearner(score, penalty=self.learner_said.get("penalty", 1e-2))
+
+
+_LENIENT = Search(starts=2, max_steps=400, tolerance=1e-6, strict=False)
+"""For curves of many points: each search ends, and says where it ended."""
+
+
+_DIRECTIONS: tuple[Directions, Directions] = ("any", "query")
+
+
+def _arrays(people: pd.DataFrame) -> tuple[Floats, NDArray[np.str_]]:
+    X = people.drop(columns=CLASS).to_numpy(np.float64)
+    return np.ascontiguousarray(X), people[CLASS].to_numpy(dtype=np.str_)
+
+
+def _plane(problem: RecourseProblem, goal: str, start: str) -> Any:
+    """Return a map to the plane: itself in two dimensions, else goal-start and widest beside."""
+    X = problem.crowd.X
+    if problem.crowd.d == 2:
+        return lambda points: points
+    names = np.array(problem.named(problem.crowd.y))
+    origin, end = X[names == start].mean(axis=0), X[names == goal].mean(axis=0)
+    first = (end - origin) / np.linalg.norm(end - origin)
+    means = np.array([X[names == name].mean(axis=0) for name in dict.fromkeys(names)]) - origin
+    beside = means - np.outer(means @ first, first)
+    _, _, axes = np.linalg.svd(beside - beside.mean(axis=0))
+    second = axes[0] - (axes[0] @ first) * first
+    frame = np.column_stack([first, second / np.linalg.norm(second)])
+    return lambda points: (points - origin) @ frame

@@ -1,0 +1,209 @@
+"""Figure 4: four made-up populations, the published search beside what holds at many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from countermove._types import Floats
+from countermove.experiments.transfer.experiment import TransferExperiment
+from countermove.experiments.transfer.published import (
+    Drawn,
+    cell_bounds,
+    coded_lower_covariate,
+    coded_lower_target,
+    coded_upper_covariate,
+    coded_upper_target,
+    published_search,
+)
+from countermove.randomness import generator
+from countermove.transfer import formulas
+from countermove.transfer.dag_cases import Case, CovariateCase, Reading, TargetCase, dag_case
+from countermove.transfer.optimal import Suboptimality, suboptimality
+from countermove.transfer.sample import Pair, Sample
+
+Chances = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class DagExperiment(TransferExperiment):
+    """Cases × readings × seeds of the published size, and one large sample of each.
+
+    Parameters
+    ----------
+    cases
+        Of ``CS1``, ``CS2``, ``TS1``, ``TS2``.
+    readings
+        ``paper`` and ``released``.
+    seeds
+        Repetitions at the published size.
+    candidates
+        Thresholds compared.
+    large
+        Rows of the large sample, half to choose on and half to judge on.
+    failure_probability
+        Of the interval of the difference.
+    """
+
+    cases: Sequence[str] = ("CS1", "CS2", "TS1", "TS2")
+    readings: Sequence[Reading] = ("paper", "released")
+    seeds: Sequence[int] = tuple(range(10))
+    candidates: int = 100
+    large: int = 200_000
+    failure_probability: float = 0.05
+
+    def places(self) -> list[tuple[str, Reading, int | None]]:
+        """Return cases, readings and seeds; None is the large sample."""
+        return list(product(self.cases, self.readings, (*self.seeds, None)))
+
+    def measured(
+        self, place: tuple[str, Reading, int | None], seed: int, people: None
+    ) -> list[dict[str, Any]]:
+        """Return one row of a case, reading and seed, or of the large sample (no seed)."""
+        name, reading, number = place
+        case, stage = dag_case(name, reading), f"{name} {reading}"
+        if number is None:
+            found = self._large(case, seed, stage)
+        else:
+            found = self._published(case, reading, generator(seed, f"{stage} {number}"))
+        return [{"case": name, "reading": reading, "seed": number, **found}]
+
+    def _published(self, case: Case, reading: Reading, rng: np.random.Generator) -> dict[str, Any]:
+        """Return the published search at the published size; released target shifts as coded."""
+        X, y = case.source(case.n, rng)
+        chances = fitted(X, y)
+
+        def deploying(case: Case) -> Callable[[float], Drawn]:
+            def deploy(threshold: float) -> Drawn:
+                decision = np.where(chances(X) > threshold, 1.0, -1.0)
+                after, label = case.induced(X, y, decision, rng)
+                return Drawn(chances(after), label > 0, after)
+
+            return deploy
+
+        evaluate, compare = case, case
+        if isinstance(case, TargetCase) and reading == "released":
+            evaluate = replace(case, matched=False)
+            compare = replace(case, matched=False, means=(0.0, 1.5), spread=0.25)
+        search = published_search(
+            Drawn(chances(X), y > 0, X), deploying(evaluate), deploying(compare), self.candidates
+        )
+        covariate = isinstance(case, CovariateCase)
+        upper = coded_upper_covariate if covariate else coded_upper_target
+        lower = coded_lower_covariate if covariate else coded_lower_target
+        return {
+            "rows": case.n,
+            "published": search.loss,
+            "published_again": search.loss_again,
+            "published_upper": upper(search),
+            "published_larger_error": search.larger,
+            "published_lower": lower(search),
+        }
+
+    def _large(self, case: Case, seed: int, stage: str) -> dict[str, Any]:
+        """Return the difference and the bounds from many rows, with common random numbers."""
+        rng = generator(seed, f"{stage} large")
+        X, y = case.source(self.large, rng)
+        mixed = rng.permutation(self.large)
+        half = self.large // 2
+        choose, judge = (
+            Deployment(case, fitted(X[mixed[:half]], y[mixed[:half]]), X[rows], y[rows], seed, name)
+            for name, rows in (("choose", mixed[:half]), ("judge", mixed[half:]))
+        )
+        grid = np.linspace(0.0, 1.0, self.candidates + 1)[1:-1].tolist()
+        found = suboptimality(choose.pair, judge.pair, grid, self.failure_probability)
+        return {
+            "rows": self.large,
+            "held_out": found.loss.value,
+            "held_out_low": found.loss.low,
+            "held_out_high": found.loss.high,
+            "words": found.loss.words,
+            "outside": judge.outside(found.source_threshold),
+            **large_bounds(case, judge, found),
+        }
+
+    def means(self, cells: pd.DataFrame) -> pd.DataFrame:
+        """Return one row per case and reading: averages of finite figures, and the large sample."""
+        rows = []
+        for _, part in cells.groupby(["case", "reading"], sort=False):
+            small, large = part[part["seed"].notna()], part[part["seed"].isna()].iloc[0]
+            published = small.filter(like="published").replace(np.inf, np.nan)
+            rows.append(
+                {
+                    "case": large["case"],
+                    "reading": large["reading"],
+                    "seeds": len(small),
+                    **published.mean().to_dict(),
+                    "published_upper_infinite": int(np.isinf(small["published_upper"]).sum()),
+                    **large.drop(["case", "reading", "seed"]).filter(regex="^(?!published)"),
+                }
+            )
+        return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Deployment:
+    """A case's people, a fitted score, and one stream of draws for every threshold."""
+
+    case: Case
+    chances: Chances
+    X: Floats
+    y: Floats
+    seed: int
+    name: str
+
+    def pair(self, threshold: float) -> Pair:
+        """Return the people before and after, the same luck for every threshold."""
+        after, label = self._after(threshold)
+        return Pair(
+            Sample(self.chances(self.X), self.y),
+            Sample(self.chances(after), label),
+            "follow" if isinstance(self.case, CovariateCase) else "kept",
+            paired=True,
+        )
+
+    def outside(self, threshold: float) -> float | None:
+        """Return the share of people whose first variable leaves the source's [-1, 1]."""
+        if isinstance(self.case, TargetCase):
+            return None
+        return float(np.mean(np.abs(self._after(threshold)[0][:, 0]) > 1.0))
+
+    def _after(self, threshold: float) -> tuple[Floats, Floats]:
+        decision = np.where(self.chances(self.X) >= threshold, 1.0, -1.0)
+        return self.case.induced(self.X, self.y, decision, generator(self.seed, self.name))
+
+
+def large_bounds(case: Case, people: Deployment, found: Suboptimality) -> dict[str, Any]:
+    """Return the bounds that belong to a case, at the two thresholds found."""
+    own, best = found.source_threshold, found.induced_threshold
+    pairs = people.pair(own), people.pair(best)
+    source, induced = pairs[0].source, pairs[0].induced
+    labels = [s.share(s.favourable) for s in (source, induced, pairs[1].induced)]
+    accepted = source.share(source.accepted(own)), induced.share(induced.accepted(own))
+    bounds: dict[str, Any] = {
+        "larger_error": max(source.error(own), induced.error(own)),
+        "lower_3_3": float(formulas.theorem_3_3(labels[0], labels[1], *accepted)),
+    }
+    if isinstance(case, CovariateCase):
+        return bounds | cell_bounds(pairs, (own, best))
+    rates = [(source.true_positive_rate(t), source.false_positive_rate(t)) for t in (own, best)]
+    changes = rates[0][0] - rates[1][0], rates[0][1] - rates[1][1]
+    shares = labels[0], labels[1], labels[2]
+    return bounds | {
+        "upper": float(formulas.theorem_5_1(*shares, *changes)),
+        "upper_tighter": float(formulas.theorem_5_1_sharper(*shares, rates[0], rates[1])),
+        "lower_5_2": float(formulas.theorem_5_2(labels[0], labels[1], *rates[0])),
+    }
+
+
+def fitted(X: Floats, y: Floats) -> Chances:
+    """Return the chances of a logistic regression, scikit-learn's default as published."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(solver="liblinear").fit(X, y > 0)
+    return lambda Z: np.asarray(model.predict_proba(Z)[:, 1])

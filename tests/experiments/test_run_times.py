@@ -1,0 +1,59 @@
+"""Run times: every way is timed, and the answers are a part of the whole."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from countermove.experiments.serm.run_times import (
+    WAYS,
+    Clock,
+    RunTimes,
+    Synthetic,
+    measure_run_times,
+    run_times_figure,
+)
+from countermove.response import ScalarResponse
+
+WAYS_TIMED = ["blind", "exact", "row", "batch", "increasing"]
+
+
+@pytest.fixture(scope="module")
+def cells() -> pd.DataFrame:
+    small = Synthetic(rows=64, batch_sizes=(8, 32), epochs=2)
+    return measure_run_times(RunTimes(datasets=[], synthetic=small), tables=None, seed=0)
+
+
+def test_every_way_is_timed_at_every_batch_size(cells):
+    found = list(cells[["batch_size", "way"]].itertuples(index=False, name=None))
+    assert found == [(size, way) for size in (8, 32) for way in WAYS_TIMED]
+
+
+def test_answers_take_a_part_of_the_time(cells):
+    assert (cells["response_seconds"] > 0).all()
+    assert (cells["share"] < 1).all()
+
+
+def test_every_way_has_a_line_a_share_and_a_bar(cells):
+    assert list(WAYS) == WAYS_TIMED
+    assert len(run_times_figure(cells, "t").data) == 3 * len(WAYS)
+
+
+def test_the_clock_lets_the_number_of_steps_grow_and_keeps_counting():
+    response = ScalarResponse(start="stay", polish=False, stopping="increasing")
+    clock = Clock(response)
+    assert [clock.for_epoch(epoch).response.max_iterations for epoch in range(3)] == [1, 2, 3]
+    assert clock.for_epoch(1).spent is clock.spent
+
+
+@pytest.mark.slow
+def test_the_pipeline_leaves_table_figure_and_page(project):
+    outcome = project.run("--pipeline=run_times", "--env=test")
+    assert outcome.returncode == 0, outcome.stderr
+    folder = project.path / "data" / "08_reporting" / "run_times"
+    cells = pd.read_csv(folder / "run_times.csv")
+    assert set(cells["dataset"]) == {"synthetic", "tiny"}
+    assert json.loads((folder / "run_times.json").read_text())["data"]
+    assert "<html" in (folder / "run_times.html").read_text()
