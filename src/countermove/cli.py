@@ -201,6 +201,31 @@ def _split_plan(project: Path, dataset: str, env: str | None) -> Any:
     return SplitPlan(fractions, int(params["seed"]), ingest.balance, ingest.max_rows, needed)
 
 
+@countermove.command(name="compile")
+@said_plainly
+def compile_all() -> None:
+    """Compile the numerical kernels, so that no first run waits for them; set-up does this."""
+    from countermove.learning.compilation import compile_kernels
+
+    click.echo(f"compiled: {compile_kernels()} combinations of cost, action and response")
+
+
+@countermove.command()
+@click.argument("dataset", default="credit")
+@click.pass_obj
+@said_plainly
+def demo(metadata: ProjectMetadata, dataset: str) -> None:
+    """Lay out example files of DATASET: a table in parts, applicants, two labelled months."""
+    from countermove.data.demo import lay_out_demo
+    from countermove.data.schema import load_schema
+    from countermove.hooks import schema_folder
+
+    project = Path(metadata.project_path)
+    described = load_schema(dataset, schema_folder(project))
+    for path in lay_out_demo(described, project / RAW):
+        click.echo(str(path.relative_to(project)))
+
+
 @countermove.command()
 @click.pass_obj
 @said_plainly

@@ -1,0 +1,59 @@
+"""Compile every numerical kernel once, so that no user waits for it in a first run."""
+
+from __future__ import annotations
+
+from itertools import product
+
+__all__ = ["compile_kernels"]
+
+
+def compile_kernels() -> int:
+    """Fit and move a few people by every kind of cost, action and response; return how many.
+
+    Numba keeps what it compiles beside the source, so this is needed once per installation.
+    """
+    import warnings
+
+    import numpy as np
+
+    from countermove.learning.classifier import StrategicClassifier
+    from countermove.people import (
+        ActionSet,
+        LinearCost,
+        MahalanobisCost,
+        MixtureCost,
+        QuadraticCost,
+        WeightedQuadraticCost,
+    )
+    from countermove.response import BestResponse, ScalarResponse
+
+    d = 3
+    X = np.random.default_rng(0).standard_normal((40, d))
+    y = np.where(X @ np.ones(d) > 0, 1.0, -1.0)
+    spread = np.eye(d) + 0.2
+    costs = (
+        QuadraticCost(1.0),
+        WeightedQuadraticCost([1.0, 2.0, 3.0]),
+        MahalanobisCost(spread),
+        LinearCost([1.0, 1.0, 1.0]),
+        MixtureCost([1.0, 1.0, 1.0], 0.3),
+    )
+    # Free moves without bounds have no best response, so the linear cost comes with a box alone.
+    box = ActionSet(lower=[-1.0] * d, upper=[1.0] * d, max_value=[2.0] * d, only_increase=[0])
+    actions = (ActionSet(), ActionSet(immutable=[2]), box)
+    done = 0
+    for cost, allowed in product(costs, actions):
+        if isinstance(cost, LinearCost) and allowed is not box:
+            continue
+        responses = (
+            BestResponse(cost, allowed),
+            ScalarResponse(cost, allowed),
+            ScalarResponse(cost, allowed, start="stay", normalised=False, gradient="last_proxy"),
+        )
+        for response in responses:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fitted = StrategicClassifier(response=response, max_epochs=1).fit(X, y)
+            fitted.respond(X)
+            done += 1
+    return done

@@ -1,0 +1,34 @@
+"""After set-up nothing is compiled in a first run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+COMPILE = "from countermove.learning.compilation import compile_kernels; compile_kernels()"
+FIT = """
+import numpy as np
+from countermove import StrategicClassifier
+X = np.random.default_rng(1).standard_normal((200, 5))
+y = X[:, 0] > 0
+for response in ("best", "smooth", "published", "none"):
+    StrategicClassifier(response=response, max_epochs=1).fit(X, y).respond(X)
+"""
+
+
+@pytest.mark.slow
+def test_a_fit_after_set_up_compiles_nothing(tmp_path):
+    def run(code):
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            check=True,
+        )
+        return {path.name for path in tmp_path.rglob("*.nbc")}
+
+    compiled = run(COMPILE)
+    assert compiled
+    assert run(FIT) == compiled
