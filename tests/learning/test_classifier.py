@@ -28,7 +28,7 @@ from countermove.learning import L2
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse, NoResponse, named_response
 from countermove.scores import LinearScore, PartlyLinearScore
-from countermove.scores.probability import fit_slope
+from countermove.scores.base import fit_slope
 
 ROBUST = {"kind": "robust", "members": ["best", {"kind": "smooth", "temperature": 0.3}]}
 

@@ -1,4 +1,4 @@
-"""Action sets: one box per person, constraints on top, and loud contradictions."""
+"""Which moves are allowed: shapes, boxes, per-person bounds and limits."""
 
 import numpy as np
 import pytest
@@ -188,3 +188,72 @@ def test_a_description_rebuilds_the_set():
     again = ActionSet(**actions.describe())
     assert again.describe() == actions.describe()
     assert "groups" in repr(again)
+
+
+OWN = np.arange(12.0).reshape(4, 3)
+
+
+def test_rows_are_picked_in_order_and_shared_bounds_stay():
+    actions = ActionSet(lower=-OWN, upper=np.ones(3), immutable=[1])
+    picked = actions.of_rows([2, 0])
+    np.testing.assert_array_equal(picked.lower, -OWN[[2, 0]])
+    np.testing.assert_array_equal(picked.upper, np.ones(3))
+    assert picked.immutable == (1,)
+    assert actions.n_people == 4
+    assert picked.n_people == 2
+
+
+def test_offsets_of_constraints_follow_too():
+    actions = ActionSet(A=np.ones((1, 3)), b=np.arange(4.0)[:, None])
+    np.testing.assert_array_equal(actions.of_rows([3, 3]).b, [[3.0], [3.0]])
+
+
+@pytest.mark.parametrize("lower", [None, [-1.0, -1.0, -1.0], [[-1.0, -1.0, -1.0]]])
+def test_shared_bounds_are_left_alone(lower):
+    actions = ActionSet(lower=lower)
+    assert actions.of_rows(np.arange(50)) is actions
+    actions.check_people(50, "people")
+
+
+def test_strangers_are_refused():
+    actions = ActionSet(max_value=OWN)
+    with pytest.raises(ParameterError, match="rows 4"):
+        actions.of_rows([0, 4])
+    with pytest.raises(ParameterError, match=r"4 people but the people are 3 rows.*of_rows"):
+        actions.check_people(3, "the people")
+    with pytest.raises(ParameterError, match="same people"):
+        _ = ActionSet(lower=-OWN, A=np.ones((1, 3)), b=np.ones((2, 1))).n_people
+    with pytest.raises(ParameterError, match=r"4 people but 3 were given.*of_rows"):
+        actions.bounds(3, 3)
+
+
+PEOPLE = np.array([[0.0, 0.2, 3.0], [1.0, -0.5, 0.0]])
+
+
+def test_the_tighter_bound_wins():
+    wide = ActionSet(
+        lower=[-0.2, -9.0, -9.0], only_increase=[1], immutable=[2], max_value=[1.1] * 3
+    )
+    people = np.minimum(PEOPLE, 1.0)
+    low, high = wide.narrowed(0.75, 3).box(people)
+    before = wide.box(people)
+    assert np.array_equal(low, np.maximum(before[0], -0.75))
+    assert np.array_equal(high, np.minimum(before[1], 0.75))
+
+
+def test_units_constraints_and_per_person_bounds_stay():
+    own = ActionSet(upper=[[2.0, 2.0, 0.1], [2.0, 0.2, 2.0]], A=np.eye(3)[:1], b=[0.1], integer=[1])
+    scaled = own.rescaled(np.array([2.0, 1.0, 1.0]), np.zeros(3))
+    held = scaled.narrowed(0.5, 3)
+    assert np.array_equal(held.unit, scaled.unit)
+    assert np.array_equal(held.A, scaled.A)
+    assert held.integer == (1,)
+    assert held.box(PEOPLE)[1].tolist() == [[0.5, 0.5, 0.1], [0.5, 0.2, 0.5]]
+
+
+def test_no_limit_changes_nothing_and_nonsense_is_refused():
+    free = ActionSet()
+    assert free.narrowed(None, 3) is free
+    for limit in (0.0, -1.0, float("nan")):
+        with pytest.raises(ParameterError, match="largest_action is positive"):
+            free.narrowed(limit, 3)

@@ -23,10 +23,9 @@ from countermove.learning.fitting import Recipe, check_summable
 from countermove.learning.populations import Population, population_at
 from countermove.learning.regularisers import Regulariser
 from countermove.people import ActionSet
-from countermove.people.per_person import check_people
 from countermove.response.base import Responses
 from countermove.scores import Score
-from countermove.scores.probability import fit_slope
+from countermove.scores.base import fit_slope
 from countermove.training import History, Loss, Sample, Trainer
 from countermove.training import labels as labelling
 from countermove.training.estimator import ScoreClassifier, Table
@@ -296,7 +295,7 @@ class StrategicClassifier(ScoreClassifier):
         """Return the recipe for the rows in ``order``, of ``listed`` people with bounds."""
         recipe = self._recipe(seed)
         for member in (*recipe.trained_against.members, *recipe.judged_by.members):
-            check_people(member.actions, listed, "training and validation together")
+            member.actions.check_people(listed, "training and validation together")
         return recipe.of_rows(order)
 
     def _slope(self, X: Floats, y: Floats, order: NDArray[np.intp]) -> float:

@@ -30,7 +30,6 @@ from countermove.learning.objectives import StrategicRisk
 from countermove.learning.populations import Population
 from countermove.learning.regularisers import Regulariser, looks_at_people
 from countermove.people import Cost
-from countermove.people.per_person import people_listed
 from countermove.randomness import torch_generator
 from countermove.response.base import NoResponse
 from countermove.scores import LinearScore, Score
@@ -233,7 +232,7 @@ class Recipe:
 def check_summable(recipe: Recipe, optimiser: str) -> None:
     """Refuse what cannot be learned part by part: bounds per person, sums that are none."""
     members = (*recipe.trained_against.members, *recipe.judged_by.members)
-    if any(people_listed(member.actions) is not None for member in members):
+    if any(member.actions.n_people is not None for member in members):
         raise ParameterError(
             "bounds of shape (n, d) belong to rows held in memory; people in parts need bounds "
             "of shape (d,)"

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from countermove._types import Floats
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
-from countermove.people.scaled import times
 from countermove.randomness import generator
 from countermove.response import Response
 from countermove.response.robust import members_of
@@ -179,10 +178,10 @@ def _answered(
     score: Score, crowd: Crowd, response: Response, scale: float, drawing: Projection
 ) -> dict[str, Any]:
     """Return what people do when moves cost ``scale`` times as much, and who is drawn where."""
-    dearer = response.with_cost(times(response.cost, scale))
-    found = dearer.respond(score, crowd.X, on_failure="mask")
+    scaled = response.with_cost(response.cost.times(scale))
+    found = scaled.respond(score, crowd.X, on_failure="mask")
     moved = np.asarray(found.moved, dtype=bool)
-    approved = dearer.decisions_after(score, crowd.X)
+    approved = scaled.decisions_after(score, crowd.X)
     movers = np.flatnonzero(moved[crowd.seen])
     ends = _coordinates(drawing, np.asarray(found.x_new)[crowd.seen][movers])
     return {

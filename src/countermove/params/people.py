@@ -90,7 +90,7 @@ class OwnCostParameters(Parameters):
 
     def build(self) -> Cost:
         """Return the cost."""
-        from countermove.people.own_cost import own_cost
+        from countermove.people.own import own_cost
 
         return own_cost(self.function, self.arguments)
 

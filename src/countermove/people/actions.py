@@ -15,12 +15,15 @@ from numpy.typing import ArrayLike
 
 from countermove._types import Floats, Mask
 from countermove.errors import InfeasibleActionsError, ParameterError, shown
-from countermove.people.action_entries import (
+from countermove.people._action_arguments import (
     bound,
+    check_order,
     check_shapes,
     constraints,
+    filled,
     json_numbers,
     positions,
+    schema_arguments,
     step_sizes,
 )
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
 
 SLACK = 1e-9
-"""Violations of a bound below this share of ``1 + |x|`` are rounding, not a wish to move."""
+"""Violations of a bound below this share of ``1 + |x|`` are rounding, not a request to move."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,8 @@ class ActionSet:
             max_value=self.max_value,
             A=self.A,
         )
-        self._check_order(self.lower, self.upper, "lower", "upper")
-        self._check_order(self.min_value, self.max_value, "min_value", "max_value")
+        check_order(self.lower, self.upper, "lower", "upper")
+        check_order(self.min_value, self.max_value, "min_value", "max_value")
 
     @property
     def n_features(self) -> int | None:
@@ -119,6 +122,21 @@ class ActionSet:
             if array is not None:
                 return int(array.shape[-1])
         return None
+
+    @property
+    def n_people(self) -> int | None:
+        """Number of people with bounds of their own, None where all share theirs.
+
+        Row i of such a bound belongs to person i of the table it was written for; whoever
+        takes some rows of that table takes the same rows of the bounds (`of_rows`).
+        """
+        counts = {name: len(value) for name, value in self._per_person().items()}
+        if len(set(counts.values())) > 1:
+            raise ParameterError(
+                f"per-person bounds must list the same people, got {counts} rows; give each of "
+                "them shape (n, d) for the same n, or (d,) for everybody"
+            )
+        return next(iter(counts.values()), None)
 
     @property
     def movable(self) -> Mask:
@@ -145,10 +163,43 @@ class ActionSet:
 
     def of_rows(self, rows: ArrayLike) -> ActionSet:
         """Return the set of some people only: per-person bounds follow them (else itself)."""
-        from countermove.people.per_person import pick_people
+        n = self.n_people
+        if n is None:
+            return self
+        chosen = np.asarray(rows)
+        outside = np.unique(chosen[(chosen < 0) | (chosen >= n)])
+        if outside.size:
+            raise ParameterError(
+                f"the actions hold bounds of {n} people, but rows {shown(outside)} were asked "
+                "for; list every person, or give bounds of shape (d,) for everybody"
+            )
+        return self._copy(**{name: value[chosen] for name, value in self._per_person().items()})
 
-        picked = pick_people(self, rows)
-        return self._copy(**picked) if picked else self
+    def check_people(self, n_rows: int, what: str) -> None:
+        """Refuse per-person bounds that list other people than the ``n_rows`` rows of ``what``."""
+        n = self.n_people
+        if n is not None and n != n_rows:
+            raise ParameterError(
+                f"the actions hold bounds of {n} people but {what} are {n_rows} rows: row i of "
+                "the bounds belongs to row i of the people. Give bounds of shape (d,) for "
+                "everybody, or take the same rows of both (ActionSet.of_rows(rows)); in "
+                "cross-validation only shared bounds can follow the folds"
+            )
+
+    def narrowed(self, largest_action: float | None, n_features: int) -> ActionSet:
+        """Return the set with every feature's move held to ``largest_action`` either way.
+
+        The limit is positive and in the units of the set; None leaves the set as it is.
+        """
+        if largest_action is None:
+            return self
+        if not largest_action > 0.0:
+            raise ParameterError(f"largest_action is positive, got {largest_action!r}")
+        limit = np.full(n_features, float(largest_action))
+        return self._copy(
+            lower=-limit if self.lower is None else np.maximum(self.lower, -limit),
+            upper=limit if self.upper is None else np.minimum(self.upper, limit),
+        )
 
     def for_response(self) -> ActionSet:
         """Return the set a continuous response uses: one-hot groups stay as they are."""
@@ -160,7 +211,7 @@ class ActionSet:
     def step_sizes(self, n_features: int) -> Floats:
         """Return the size of a step per feature, shape (d,), in original units.
 
-        It is 1 where nothing else is said, also for features that move continuously.
+        It is 1 unless given, also for features that move continuously.
         """
         self._check_width(n_features)
         sizes = np.ones(n_features)
@@ -170,8 +221,8 @@ class ActionSet:
     def bounds(self, n_rows: int, n_features: int) -> Bounds:
         """Return all bounds with directions folded in, each of shape (1, d) or (n, d)."""
         self._check_width(n_features)
-        filled = [
-            self._filled(value, fill, n_rows, n_features, name)
+        all_bounds = [
+            filled(value, fill, n_rows, n_features, name)
             for value, fill, name in (
                 (self.lower, -np.inf, "lower"),
                 (self.upper, np.inf, "upper"),
@@ -179,7 +230,7 @@ class ActionSet:
                 (self.max_value, np.inf, "max_value"),
             )
         ]
-        lower, upper = filled[0].copy(), filled[1].copy()
+        lower, upper = all_bounds[0].copy(), all_bounds[1].copy()
         rising, falling = list(self.only_increase), list(self.only_decrease)
         lower[:, rising] = np.maximum(lower[:, rising], 0.0)
         upper[:, falling] = np.minimum(upper[:, falling], 0.0)
@@ -191,7 +242,7 @@ class ActionSet:
                 rows=np.flatnonzero(blocked.any(axis=1)) if len(lower) > 1 else (),
             )
         lower[:, fixed], upper[:, fixed] = 0.0, 0.0
-        return Bounds(lower, upper, filled[2], filled[3])
+        return Bounds(lower, upper, all_bounds[2], all_bounds[3])
 
     def box(self, X: Floats) -> tuple[Floats, Floats]:
         """Return the lowest and highest action of every person and feature, each (n, d).
@@ -302,9 +353,8 @@ class ActionSet:
     @classmethod
     def from_schema(cls, schema: Schema, standardiser: Standardiser) -> ActionSet:
         """Build the set of a schema's model columns, in the standardiser's units."""
-        from countermove.people.from_schema import actions_of
-
-        return actions_of(schema, standardiser)
+        original = cls(**schema_arguments(schema, standardiser))
+        return original.rescaled(standardiser.scale, standardiser.mean)
 
     def describe(self) -> dict[str, Any]:
         """Return JSON-ready constructor arguments (only those that say something)."""
@@ -332,6 +382,15 @@ class ActionSet:
         other.unit, other.offset = self.unit, self.offset
         return other
 
+    def _per_person(self) -> dict[str, Floats]:
+        """Return the bounds and offsets that differ from person to person, by name."""
+        given = {name: getattr(self, name) for name in _ARRAYS if name != "A"}
+        return {
+            name: value
+            for name, value in given.items()
+            if value is not None and value.ndim == 2 and len(value) > 1
+        }
+
     def _check_width(self, n_features: int) -> None:
         known = self.n_features
         if known is not None and known != n_features:
@@ -344,33 +403,6 @@ class ActionSet:
         if outside:
             raise ParameterError(
                 f"the actions name feature {shown(outside)} but the people have only {n_features}"
-            )
-
-    @staticmethod
-    def _filled(
-        value: Floats | None, fill: float, n_rows: int, n_features: int, name: str
-    ) -> Floats:
-        if value is None:
-            return np.full((1, n_features), fill)
-        if value.ndim == 2 and value.shape[0] not in (1, n_rows):
-            raise ParameterError(
-                f"{name} holds bounds of {value.shape[0]} people but {n_rows} were given; "
-                "take the same rows of both (ActionSet.of_rows), or give it shape (d,)"
-            )
-        return np.ascontiguousarray(np.atleast_2d(value))
-
-    @staticmethod
-    def _check_order(low: Floats | None, high: Floats | None, *names: str) -> None:
-        if low is None or high is None:
-            return
-        wrong = np.atleast_2d(low > high)
-        if wrong.any():
-            persons = np.flatnonzero(wrong.any(axis=1)) if len(wrong) > 1 else np.arange(0)
-            who = f"people {shown(persons)}" if len(persons) else "everybody"
-            features = shown(np.flatnonzero(wrong.any(axis=0)))
-            raise InfeasibleActionsError(
-                f"{names[0]} exceeds {names[1]} in feature {features} for {who}: no action is left",
-                rows=persons,
             )
 
 

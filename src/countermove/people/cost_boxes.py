@@ -76,7 +76,7 @@ class CostBox:
         return type(self.cost)(**arguments | {self.coefficient: values})
 
     def ends(self) -> tuple[Cost, Cost]:
-        """Return the costs at both ends: the cheapest and the dearest moves of the box."""
+        """Return the costs at both ends: the cheapest and the most expensive moves of the box."""
         low, high = self.edges
         return self.build(low), self.build(high)
 

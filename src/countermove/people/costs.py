@@ -7,6 +7,8 @@ and nothing else, so a new cost needs no new solver.
 
 from __future__ import annotations
 
+import functools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -68,6 +70,17 @@ class Cost(ABC):
     def describe(self) -> dict[str, Any]:
         """Return ``kind`` and JSON-ready arguments."""
 
+    def times(self, factor: float) -> Cost:
+        """Return the cost under which every move costs ``factor`` > 0 times as much."""
+        if not (math.isfinite(factor) and factor > 0.0):
+            raise CostError(f"a cost is multiplied by a positive number, got {factor!r}")
+        return self._times(factor)
+
+    def _times(self, factor: float) -> Cost:
+        raise CostError(
+            f"{type(self).__name__} is no cost of this package: it cannot be multiplied"
+        )
+
     @overload
     def price(self, X: Floats, X_new: Floats) -> Floats: ...
     @overload
@@ -124,6 +137,9 @@ class QuadraticCost(Cost):
         """Return the scale."""
         return {"kind": self.kind, "scale": float(self.scale.detach())}
 
+    def _times(self, factor: float) -> QuadraticCost:
+        return QuadraticCost(self.scale * factor)
+
 
 class WeightedQuadraticCost(Cost):
     r""":math:`c(x, x') = \sum_j q_j (x'_j - x_j)^2` with every :math:`q_j > 0`."""
@@ -144,6 +160,9 @@ class WeightedQuadraticCost(Cost):
     def describe(self) -> dict[str, Any]:
         """Return the weights."""
         return {"kind": self.kind, "weights": self.weights.tolist()}
+
+    def _times(self, factor: float) -> WeightedQuadraticCost:
+        return WeightedQuadraticCost(self.weights * factor)
 
 
 class MahalanobisCost(Cost):
@@ -169,6 +188,9 @@ class MahalanobisCost(Cost):
         """Return the matrix."""
         return {"kind": self.kind, "matrix": self.matrix.tolist()}
 
+    def _times(self, factor: float) -> MahalanobisCost:
+        return MahalanobisCost(self.matrix * factor)
+
 
 class LinearCost(Cost):
     r""":math:`c(x, x') = \max(0, v \cdot (x' - x))`, the separable cost of Hardt et al.
@@ -193,6 +215,9 @@ class LinearCost(Cost):
     def describe(self) -> dict[str, Any]:
         """Return the direction."""
         return {"kind": self.kind, "direction": self.direction.tolist()}
+
+    def _times(self, factor: float) -> LinearCost:
+        return LinearCost(self.direction * factor)
 
 
 class MixtureCost(Cost):
@@ -251,6 +276,9 @@ class MixtureCost(Cost):
             "weights": self.weights.tolist(),
         }
 
+    def _times(self, factor: float) -> MixtureCost:
+        return MixtureCost(self.direction, self.gamma, self.scale * factor, self.weights)
+
 
 class ConicCost(Cost):
     """Any convex cost written in CVXPY.
@@ -303,6 +331,17 @@ class ConicCost(Cost):
 
     def _price(self, action: Tensor) -> Tensor:
         raise CostError("a conic cost is priced by ConicResponse, which holds its expression")
+
+    def _times(self, factor: float) -> ConicCost:
+        build = self.build
+
+        @functools.wraps(build)  # keeps the arguments that ``build`` asks for
+        def multiplied(*given: Any, **named: Any) -> Any:
+            return factor * build(*given, **named)
+
+        other = ConicCost(multiplied, self.parameters, self.signs)
+        other.factor = self.factor
+        return other
 
 
 KINDS: dict[str, type[Cost]] = {

@@ -10,7 +10,6 @@ import pandas as pd
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.people import ActionSet
-from countermove.people.narrowed import narrowed
 from countermove.recourse.advice import Advice
 from countermove.recourse.audit import audit, audited_groups
 from countermove.recourse.models import slope_of
@@ -128,7 +127,7 @@ def tell(
     Parameters are those of `advise`.
     """
     score, threshold = model.score, float(model.about["threshold"])
-    allowed = narrowed(response.actions, terms.largest_action, score.n_features)
+    allowed = response.actions.narrowed(terms.largest_action, score.n_features)
     # Without its threshold again, so that probabilities are read against it.
     bare = replace(model, score=score.at_threshold(1.0 - threshold, slope_of(model)))
     advice = recommend(

@@ -11,8 +11,7 @@ from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
 from countermove.scores import Score, deciding
-from countermove.scores.probability import probability
-from countermove.scores.reading import SLICE, score_of, values
+from countermove.scores.base import SLICE, probability, score_of, values
 
 __all__ = [
     "MARGIN",

@@ -28,7 +28,7 @@ from countermove.recourse.pare_reach import checked_people
 from countermove.recourse.pare_sequence import SequencePromise
 from countermove.response import Response
 from countermove.response.robust import members_of
-from countermove.scores.probability import probability
+from countermove.scores.base import probability
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,6 @@ import numpy as np
 from countermove._types import Floats
 from countermove.errors import DataError, shown
 from countermove.people import ActionSet
-from countermove.people.narrowed import narrowed
 from countermove.recourse.methods import method_of
 from countermove.recourse.models import score_of, values
 from countermove.recourse.recommend import best_reachable
@@ -56,7 +55,7 @@ def reach_of(
     """
     method_of(method)
     score = score_of(model)
-    allowed = narrowed(actions_of(model, actions), largest_action, score.n_features)
+    allowed = actions_of(model, actions).narrowed(largest_action, score.n_features)
 
     def best(X: Floats) -> Floats:
         reached = best_reachable(score, X, method, allowed).score

@@ -17,7 +17,7 @@ from countermove.execution.columns import matrix_of
 from countermove.response.base import Response
 from countermove.response.trade import known_scores
 from countermove.scores import LinearScore, Score
-from countermove.scores.reading import values
+from countermove.scores.base import values
 from countermove.scores.storage import score_digest
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What every score offers: a value per person and, where it has one, a slope.
+"""What every score offers: its values, its slope where it has one, and probabilities.
 
 A response needs two things of a score: its value at ``X`` and the direction in
 which it grows when a person moves. Scores that are affine in the movable
@@ -14,10 +14,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from countermove.errors import ParameterError
+from countermove._types import Floats
+from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 
 
 class Score(nn.Module, ABC):
@@ -81,7 +83,7 @@ class Score(nn.Module, ABC):
             :math:`p`, strictly between 0 and 1.
         slope
             :math:`a`, positive: log-odds per unit of score, 1 for scores trained as
-            log-odds (see `countermove.scores.probability`).
+            log-odds (see `countermove.scores.base`).
         """
         if not 0.0 < probability < 1.0:
             raise ParameterError(
@@ -102,3 +104,84 @@ def deciding(score: Score) -> Iterator[Score]:
         yield score
     finally:
         score.train(noisy)
+
+
+SLICE = 2_048
+"""Rows per evaluation: the activations of a 100-wide network then stay in the cache."""
+
+
+def score_of(model: Any) -> Score:
+    """Return the score of a model: a score itself, a fitted classifier's or a stored model's."""
+    for candidate in (model, getattr(model, "score_", None), getattr(model, "score", None)):
+        if isinstance(candidate, Score):
+            return candidate
+    raise ParameterError(
+        f"{type(model).__name__} holds no score; give a Score, a fitted classifier (call fit "
+        "first) or a stored model"
+    )
+
+
+def values(score: Score, X: Floats) -> Floats:
+    """Return the score of every row of ``X``, shape (n,)."""
+    result = np.empty(len(X))
+    with deciding(score), torch.no_grad():
+        for start in range(0, len(X), SLICE):
+            part = torch.from_numpy(np.array(X[start : start + SLICE]))
+            result[start : start + SLICE] = score(part).numpy()
+    return result
+
+
+SLOPES = (1e-3, 1e3)
+"""Range of the slope in units of one over the scores' root mean square: p of anyone typical
+lies between a coin toss and certainty to double precision."""
+
+
+def fit_slope(scores: Floats, y: Floats) -> float:
+    r"""Return Platt's slope through the decision boundary.
+
+    .. math:: \min_{a > 0} -\sum_i t_i \log \sigma(a s_i) + (1 - t_i) \log \sigma(-a s_i)
+
+    with Platt's targets :math:`t = (n_+ + 1)/(n_+ + 2)` for the favourable and
+    :math:`1/(n_- + 2)` for the others, which keep :math:`a` finite when the score
+    separates the classes. The problem is convex in :math:`a`.
+
+    Parameters
+    ----------
+    scores
+        Scores of people who were not trained on, as the rule judges them (after
+        their response, where the rule was trained for one), shape (n,).
+    y
+        Their labels in {-1, +1}.
+    """
+    from scipy.optimize import minimize_scalar
+
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if bad.size:
+        raise DataError(f"the scores of rows {shown(bad)} are not finite", rows=bad)
+    if not len(scores):
+        raise NotEnoughRowsError("a probability scale needs at least one labelled row, got none")
+    favoured = y > 0
+    targets = np.where(
+        favoured,
+        (favoured.sum() + 1.0) / (favoured.sum() + 2.0),
+        1.0 / ((~favoured).sum() + 2.0),
+    )
+    size = float(np.sqrt(np.mean(scores**2)))
+    if size == 0.0:
+        return 1.0
+
+    def loss(log_slope: float) -> float:
+        odds = np.exp(log_slope) * scores
+        return float(np.mean(np.logaddexp(0.0, odds) - targets * odds))
+
+    low, high = (float(np.log(edge / size)) for edge in SLOPES)
+    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
+    return float(np.exp(found.x))
+
+
+def probability(scores: Floats, slope: float = 1.0) -> Floats:
+    r"""Return :math:`\sigma(a\,s)`."""
+    from scipy.special import expit
+
+    result: Floats = expit(slope * scores)
+    return result

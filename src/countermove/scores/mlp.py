@@ -15,8 +15,7 @@ from torch.nn.functional import linear
 
 from countermove.errors import ParameterError
 from countermove.randomness import torch_generator
-from countermove.scores.base import Score
-from countermove.scores.layers import (
+from countermove.scores._layers import (
     ACTIVATIONS,
     checked_activation,
     checked_widths,
@@ -24,6 +23,7 @@ from countermove.scores.layers import (
     empty,
     empty_layers,
 )
+from countermove.scores.base import Score
 
 
 class MLPScore(Score):

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from countermove.errors import ParameterError
+from countermove.scores._layers import checked_activation
 from countermove.scores.base import Score
-from countermove.scores.layers import checked_activation
 
 _MODULES: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,

@@ -18,8 +18,8 @@ from countermove.data.schema import Schema
 from countermove.data.sequences import ABSENT, step_columns
 from countermove.errors import ParameterError, shown
 from countermove.randomness import torch_generator
+from countermove.scores._layers import empty
 from countermove.scores.base import Score
-from countermove.scores.layers import empty
 
 
 class RecurrentScore(Score):

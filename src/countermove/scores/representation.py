@@ -14,8 +14,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from countermove.randomness import torch_generator
-from countermove.scores.base import Score
-from countermove.scores.layers import (
+from countermove.scores._layers import (
     ACTIVATIONS,
     checked_activation,
     checked_widths,
@@ -23,6 +22,7 @@ from countermove.scores.layers import (
     empty,
     empty_layers,
 )
+from countermove.scores.base import Score
 from countermove.scores.linear import LinearScore
 
 

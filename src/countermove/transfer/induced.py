@@ -16,7 +16,7 @@ from countermove.randomness import generator
 from countermove.response import Response, named_response
 from countermove.response.base import people
 from countermove.scores import Score
-from countermove.scores.reading import score_of, values
+from countermove.scores.base import score_of, values
 from countermove.transfer.sample import Labels, Pair, Sample
 
 Chances = Callable[[Floats], Any]

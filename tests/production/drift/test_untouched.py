@@ -7,7 +7,7 @@ from countermove.people import ActionSet, LinearCost, MixtureCost, QuadraticCost
 from countermove.production.drift.known_answers import NAMES, best, deployed, known_case
 from countermove.production.drift.samples import Seen, three_samples
 from countermove.production.drift.terms import DriftTerms
-from countermove.production.drift.untouched import scaled_cost, untouched, untouched_tests
+from countermove.production.drift.untouched import scaled, untouched, untouched_tests
 from countermove.response import BestResponse, NoResponse
 
 SCORE = deployed().score
@@ -57,6 +57,7 @@ def test_only_natural_drift_raises_an_alarm():
 @pytest.mark.parametrize(
     "cost", [QuadraticCost(2.0), LinearCost([1.0, 2.0]), MixtureCost([1.0, 0.5], 0.3, 2.0)]
 )
-def test_a_scaled_cost_is_a_multiple(cost):
+def test_a_scaled_response_pays_a_multiple(cost):
     X, X_new = np.zeros((1, 2)), np.array([[1.0, 2.0]])
-    assert scaled_cost(cost, 3.0).price(X, X_new) == pytest.approx(3.0 * cost.price(X, X_new))
+    paid = scaled(BestResponse(cost), 3.0).cost.price(X, X_new)
+    assert paid == pytest.approx(3.0 * cost.price(X, X_new))

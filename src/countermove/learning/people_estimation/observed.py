@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from countermove._types import Floats, Mask
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
-from countermove.people.per_person import check_people
 from countermove.response.trade import Plan, slope_of
 from countermove.scores import Score
 
@@ -121,7 +120,7 @@ def observe(score: Score, people: People, actions: ActionSet | None = None) -> O
             f"{shown(people.names)}"
         )
     allowed = ActionSet() if actions is None else actions
-    check_people(allowed, len(X), "the people before")
+    allowed.check_people(len(X), "the people before")
     plan = Plan(allowed, X.shape[1])
     weight = slope_of(score).detach().numpy()
     unit = float(np.linalg.norm(plan.usable(weight)))

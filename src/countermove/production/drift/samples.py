@@ -18,7 +18,7 @@ from countermove.randomness import generator
 from countermove.response import Response
 from countermove.response.robust import RobustResponse
 from countermove.scores import Score
-from countermove.scores.reading import values
+from countermove.scores.base import values
 
 LEAST = 50
 """Rows of a table below which no drift is told from chance."""

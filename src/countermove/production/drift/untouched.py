@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from countermove._types import Floats
-from countermove.people import Cost, cost_from_description
 from countermove.people.costs import KINDS
 from countermove.production.drift.comparison import ColumnTest, column_tests
 from countermove.production.drift.samples import Three, answers
@@ -75,16 +74,7 @@ def untouched_tests(
 
 
 def scaled(response: Response, factor: float) -> Response:
-    """Return the same people for whom everything costs so many times as much."""
-    cost = scaled_cost(response.cost, factor)
-    return response if cost is None else response.with_cost(cost)
-
-
-def scaled_cost(cost: Cost, factor: float) -> Cost | None:
-    """Return a cost times a factor; None where it holds code and cannot be rewritten."""
-    if cost.kind not in KINDS:
-        return None
-    described = cost.describe()
-    name = next(key for key in ("scale", "weights", "matrix", "direction") if key in described)
-    described[name] = (np.asarray(described[name]) * factor).tolist()
-    return cost_from_description(described)
+    """Return people for whom everything costs ``factor`` times as much; code in a cost stays."""
+    if response.cost.kind not in KINDS:
+        return response
+    return response.with_cost(response.cost.times(factor))

@@ -17,7 +17,7 @@ from countermove.production.history import History
 from countermove.production.registry import Registry
 from countermove.production.retraining.stock import RULE, new_rows
 from countermove.scores import Score
-from countermove.scores.reading import values
+from countermove.scores.base import values
 
 
 def foretell(

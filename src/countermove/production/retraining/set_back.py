@@ -17,7 +17,7 @@ from countermove.errors import NotEnoughRowsError
 from countermove.response import Response
 from countermove.response.robust import members_of
 from countermove.scores import Score
-from countermove.scores.reading import values
+from countermove.scores.base import values
 
 TINY = 1e-12
 MARGIN_WEIGHT = 10.0

@@ -1,17 +1,21 @@
-"""Reading the arguments of an action set: bounds, positions, step sizes, linear constraints."""
+"""The arguments of an action set, checked: bounds, positions, step sizes, constraints, schemas."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from countermove._types import Floats
-from countermove.errors import ParameterError, shown
+from countermove.errors import InfeasibleActionsError, ParameterError, shown
+
+if TYPE_CHECKING:
+    from countermove.data.schema import Schema
+    from countermove.data.standardise import Standardiser
 
 
 def bound(value: ArrayLike | None, name: str) -> Floats | None:
@@ -90,3 +94,66 @@ def json_numbers(values: Any) -> Any:
     if isinstance(values, list):
         return [json_numbers(value) for value in values]
     return values if math.isfinite(values) else str(values)
+
+
+def filled(value: Floats | None, fill: float, n_rows: int, n_features: int, name: str) -> Floats:
+    """Return a bound of shape (1, d) or (n, d), ``fill`` where none was given."""
+    if value is None:
+        return np.full((1, n_features), fill)
+    if value.ndim == 2 and value.shape[0] not in (1, n_rows):
+        raise ParameterError(
+            f"{name} holds bounds of {value.shape[0]} people but {n_rows} were given; "
+            "take the same rows of both (ActionSet.of_rows), or give it shape (d,)"
+        )
+    return np.ascontiguousarray(np.atleast_2d(value))
+
+
+def check_order(low: Floats | None, high: Floats | None, *names: str) -> None:
+    """Refuse a lower bound above its upper bound."""
+    if low is None or high is None:
+        return
+    wrong = np.atleast_2d(low > high)
+    if wrong.any():
+        persons = np.flatnonzero(wrong.any(axis=1)) if len(wrong) > 1 else np.arange(0)
+        who = f"people {shown(persons)}" if len(persons) else "everybody"
+        features = shown(np.flatnonzero(wrong.any(axis=0)))
+        raise InfeasibleActionsError(
+            f"{names[0]} exceeds {names[1]} in feature {features} for {who}: no action is left",
+            rows=persons,
+        )
+
+
+def schema_arguments(schema: Schema, standardiser: Standardiser) -> dict[str, Any]:
+    """Return the arguments of the action set of a schema's model columns, in original units.
+
+    A feature with a step (that of whole numbers and categories is 1) moves by whole
+    steps from where the person stands. Bounds hold for features that may change
+    only: a value outside them on an immutable column is the data's business, not
+    the person's.
+    """
+    columns = schema.model_features()
+    names = [column.name for column in columns]
+    if list(standardiser.names) != names:
+        raise ParameterError(
+            "the standardiser was fitted on other columns than the schema describes: "
+            f"expected {names}, got {list(standardiser.names)}"
+        )
+    free = [column.change != "immutable" for column in columns]
+    groups: dict[str, list[int]] = {}
+    for j, column in enumerate(columns):
+        if column.group is not None and free[j]:
+            groups.setdefault(column.group, []).append(j)
+    steps = {j: c.step for j, c in enumerate(columns) if c.step is not None and free[j]}
+    bounds = [
+        (c.min, c.max) if f else (-np.inf, np.inf) for c, f in zip(columns, free, strict=True)
+    ]
+    return {
+        "min_value": np.array([low for low, _ in bounds]),
+        "max_value": np.array([high for _, high in bounds]),
+        "only_increase": [j for j, column in enumerate(columns) if column.change == "up"],
+        "only_decrease": [j for j, column in enumerate(columns) if column.change == "down"],
+        "immutable": [j for j in range(len(columns)) if not free[j]],
+        "integer": steps,
+        "groups": list(groups.values()),
+        "steps": steps,
+    }

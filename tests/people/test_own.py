@@ -7,10 +7,10 @@ import pytest
 from countermove.errors import ParameterError
 from countermove.params import SermParameters
 from countermove.people import ConicCost, QuadraticCost
-from countermove.people.own_cost import own_cost
+from countermove.people.own import own_cost
 
 
-def dear(factor: float = 1.0) -> QuadraticCost:
+def expensive(factor: float = 1.0) -> QuadraticCost:
     return QuadraticCost(3.0 * factor)
 
 
@@ -31,26 +31,28 @@ def here(monkeypatch):
 
 
 def test_the_function_makes_the_cost(here):
-    assert own_cost(f"{here}:dear", {"factor": 2.0}).describe() == QuadraticCost(6.0).describe()
+    assert (
+        own_cost(f"{here}:expensive", {"factor": 2.0}).describe() == QuadraticCost(6.0).describe()
+    )
 
 
 def test_a_run_names_it_in_its_parameters(here):
-    said = {"kind": "own", "function": f"{here}:dear", "arguments": {"factor": 2}}
-    cost = SermParameters.model_validate({"cost": said}).cost.build()
+    settings = {"kind": "own", "function": f"{here}:expensive", "arguments": {"factor": 2}}
+    cost = SermParameters.model_validate({"cost": settings}).cost.build()
     assert cost.describe() == QuadraticCost(6.0).describe()
 
 
 @pytest.mark.parametrize(
-    ("path", "arguments", "said"),
+    ("path", "arguments", "message"),
     [
         ("my_costs:cheap", {}, "no function 'my_costs:cheap'"),
-        ("my_other_costs:dear", {}, "write package.module:name"),
-        ("my_costs:dear", {"price": 1}, "unexpected keyword"),
+        ("my_other_costs:expensive", {}, "write package.module:name"),
+        ("my_costs:expensive", {"price": 1}, "unexpected keyword"),
         ("my_costs:nothing", {}, "expected a cost"),
         ("my_costs:convex", {}, "closed form"),
         ("my_costs:__doc__", {}, "is no function"),
     ],
 )
-def test_what_is_no_cost_is_refused(here, path, arguments, said):
-    with pytest.raises(ParameterError, match=said):
+def test_what_is_no_cost_is_refused(here, path, arguments, message):
+    with pytest.raises(ParameterError, match=message):
         own_cost(path, arguments)
