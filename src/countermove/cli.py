@@ -149,8 +149,7 @@ def schema(
     """Draft the schema of a CSV or parquet FILE; every guess is marked TODO."""
     from countermove.catalog.drafts import next_steps, save_draft
     from countermove.data.drafting import draft_schema
-    from countermove.data.names import dataset_name
-    from countermove.data.sources import read_file
+    from countermove.data.sources import dataset_name, read_file
     from countermove.hooks import schema_folder
 
     project = Path(metadata.project_path)
@@ -231,7 +230,7 @@ def demo(metadata: ProjectMetadata, dataset: str) -> None:
 @said_plainly
 def datasets(metadata: ProjectMetadata) -> None:
     """List the datasets: where each is, its rows, its favourable share, its terms."""
-    from countermove.data.listing import HEADINGS, list_datasets
+    from countermove.data.fetch import HEADINGS, list_datasets
     from countermove.hooks import schema_folder
 
     project = Path(metadata.project_path)
@@ -272,11 +271,10 @@ def fetch(
     force: bool,
 ) -> None:
     """Fetch published tables into data/01_raw, by name."""
-    from countermove.data.fetching import fetch as fetch_table
-    from countermove.data.fetching import published
-    from countermove.data.published import PUBLISHED
+    from countermove.data.fetch import PUBLISHED, publication_of
+    from countermove.data.fetch import fetch as fetch_table
 
-    wanted = {name: published(name) for name in (PUBLISHED if everything else names)}
+    wanted = {name: publication_of(name) for name in (PUBLISHED if everything else names)}
     if not wanted:
         raise click.UsageError(f"name a table, or say --all; there are {', '.join(PUBLISHED)}")
     # So that a terminated fetch, like an interrupted one, clears up behind itself.

@@ -10,7 +10,7 @@ from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 
-from countermove.data.names import check_dataset_name
+from countermove.data.sources import check_dataset_name
 from countermove.errors import ParameterError, nearest
 from countermove.params import GROUPS
 from countermove.reporting import terminal

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from countermove.data.published import PUBLISHED
+from countermove.data.fetch import PUBLISHED
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from countermove.data.published import Facts, Member, Published, Wheel
+from countermove.data.fetch._pinned import Member, Publication, TableFacts, Wheel
 
 TABLE = b"income,outcome\n1,yes\n2,no\n3,yes\n"
 
@@ -50,10 +50,10 @@ def make_wheel(folder: Path, files: Mapping[str, bytes] = FILES) -> Wheel:
     return Wheel("small==1.0", digest(content), len(content))
 
 
-def a_publication(wheel: Wheel, *members: Member) -> Published:
+def a_publication(wheel: Wheel, *members: Member) -> Publication:
     plain = Member("small/table.csv", digest(TABLE))
-    facts = Facts(3, 2 / 3, "free of terms")
-    return Published(wheel, members or (plain,), ".csv", "the shop's own shelf", facts)
+    facts = TableFacts(3, 2 / 3, "free of terms")
+    return Publication(wheel, members or (plain,), ".csv", "the shop's own shelf", facts)
 
 
 def pip_looks_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

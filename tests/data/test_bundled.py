@@ -2,7 +2,7 @@
 
 import pytest
 
-from countermove.data import bundled
+from countermove.data import sources
 from countermove.data.recipes import digits, iris
 from countermove.data.sources import read_embedded
 from countermove.errors import DataError
@@ -21,8 +21,8 @@ def test_they_are_what_was_published():
 
 
 def test_another_table_is_refused(monkeypatch):
-    read, _ = bundled.BUNDLED["iris"]
-    monkeypatch.setitem(bundled.BUNDLED, "iris", (read, "0" * 64))
+    read, _ = sources.BUNDLED["iris"]
+    monkeypatch.setitem(sources.BUNDLED, "iris", (read, "0" * 64))
     with pytest.raises(DataError, match="not the one on record"):
         read_embedded("iris")
 

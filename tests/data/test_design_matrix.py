@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 from countermove.data.cleaning import clean
-from countermove.data.design_matrix import design_matrix
-from countermove.data.rows import fit_standardiser, rows_of, standardised_table
+from countermove.data.rows import design_matrix, fit_standardiser, rows_of, standardised_table
 from countermove.data.schema import Schema
 from countermove.errors import DataError
 
 
 def test_columns_are_those_of_the_schema(raw: pd.DataFrame, schema: Schema) -> None:
-    ids, X, y, groups = design_matrix(clean(raw, schema), schema)
+    rows = design_matrix(clean(raw, schema), schema)
+    ids, X, y, groups = rows.ids, rows.X, rows.y, rows.groups
     assert X.shape == (12, len(schema.feature_names))
     assert X.dtype == y.dtype == np.float64
     # income, loans, owner, level (low 0, middle 1, high 2), region=north, region=south

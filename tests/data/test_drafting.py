@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 
 from countermove.data.cleaning import clean
 from countermove.data.drafting import draft_schema
-from countermove.data.expanded import expanded_groups
-from countermove.data.guessing import guess_column, round_bounds
-from countermove.data.leaks import gives_away
-from countermove.data.ordering import ordered_words
+from countermove.data.drafting._columns import expanded_groups, guess_column, round_bounds
+from countermove.data.drafting._words import name_words, ordered_words
+from countermove.data.report import gives_away
 from countermove.data.sources import read_embedded
 from countermove.data.synthetic import fabricate
-from countermove.data.word_lists import name_words
 from countermove.errors import DataError
 
 N = 120

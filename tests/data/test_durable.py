@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from countermove.data.durable import replace_file
+from countermove.data.storage import replace_file
 from countermove.errors import StorageError
 
 
@@ -16,7 +16,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch
     def refuse(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("countermove.data.durable.os.replace", refuse)
+    monkeypatch.setattr("countermove.data.storage.os.replace", refuse)
     with pytest.raises(StorageError, match="disk full"):
         replace_file(path, b"new")
     assert path.read_bytes() == b"old"

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from countermove.cli import cli
-from countermove.data.published import PUBLISHED
+from countermove.data.fetch import PUBLISHED
 
 from .small_wheel import a_publication, make_wheel, pip_looks_in
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from countermove.data.fetching import fetch, published, was_fetched
-from countermove.data.published import PUBLISHED, Member
+from countermove.data.fetch import fetch, publication_of, was_fetched
+from countermove.data.fetch._pinned import PUBLISHED, Member
 from countermove.data.sources import read_file
 from countermove.errors import DataError, FetchError, UnknownNameError
 
@@ -171,6 +171,6 @@ def test_a_file_that_holds_no_table_is_refused(
 
 def test_unknown_names_suggest_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'adult'"):
-        published("adlut")
+        publication_of("adlut")
     with pytest.raises(UnknownNameError, match="comes with Countermove"):
-        published("credit")
+        publication_of("credit")

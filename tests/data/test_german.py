@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from countermove.data.cleaning import clean
-from countermove.data.design_matrix import design_matrix
 from countermove.data.recipes import german
+from countermove.data.rows import design_matrix
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_embedded
 from countermove.errors import DataError

@@ -10,9 +10,7 @@ import pytest
 import yaml
 
 from countermove.data.cleaning import clean
-from countermove.data.fetching import fetch
-from countermove.data.listing import Listed, list_datasets
-from countermove.data.published import PUBLISHED, TEXTS, WITHOUT_FETCHING
+from countermove.data.fetch import PUBLISHED, TEXTS, WITHOUT_FETCHING, Listed, fetch, list_datasets
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.data.synthetic import fabricate

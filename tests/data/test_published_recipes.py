@@ -9,16 +9,21 @@ import pandas as pd
 import pytest
 
 from countermove.data import recipes
+from countermove.data._schema_reading import RECIPES as NAMES
 from countermove.data.cleaning import clean
-from countermove.data.published import PUBLISHED
-from countermove.data.raw_tables import FICO_PEOPLE, raw_table
-from countermove.data.recipes.adult import ADULT_COLUMNS
-from countermove.data.recipes.compas import COMPAS_COLUMNS
-from countermove.data.recipes.give_me_some_credit import GMSC_COLUMNS, PAST_DUE
-from countermove.data.recipes.loanapp import FACTS, LOANAPP_COLUMNS, RATIOS
-from countermove.data.recipes.mnist import MNIST_COLUMNS, PIXELS
+from countermove.data.fetch import PUBLISHED
+from countermove.data.fetch._raw_tables import FICO_PEOPLE, raw_table
+from countermove.data.recipes._fetched import (
+    ADULT_COLUMNS,
+    COMPAS_COLUMNS,
+    FACTS,
+    GMSC_COLUMNS,
+    LOANAPP_COLUMNS,
+    PAST_DUE,
+    RATIOS,
+)
+from countermove.data.recipes._multiclass import MNIST_COLUMNS, PIXELS
 from countermove.data.schema import load_schema
-from countermove.data.schema_reading import RECIPES as NAMES
 from countermove.errors import DataError
 
 ADULT = b"""39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, United-States, <=50K

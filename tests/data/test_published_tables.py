@@ -18,13 +18,12 @@ import pandas as pd
 import pytest
 
 from countermove.data.cleaning import clean
-from countermove.data.fetching import fetch
-from countermove.data.published import PUBLISHED
-from countermove.data.raw_tables import FICO_GROUPS
-from countermove.data.recipes.give_me_some_credit import USUAL_DEPENDENTS, USUAL_INCOME
+from countermove.data.fetch import PUBLISHED, fetch
+from countermove.data.fetch._raw_tables import FICO_GROUPS
+from countermove.data.fetch._wheels import member_content, wheel_in_cache
+from countermove.data.recipes._fetched import USUAL_DEPENDENTS, USUAL_INCOME
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw, table_hash
-from countermove.data.wheels import member_content, wheel_in_cache
 from countermove.errors import SourceUnreachableError
 
 pytestmark = pytest.mark.slow

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from countermove.data.sequences import stacked_histories
+from countermove.data.series import stacked_histories
 from countermove.errors import DataError, ParameterError
 
 LONG, SHORT = np.arange(6.0).reshape(3, 2), np.array([[7.0, 8.0]])

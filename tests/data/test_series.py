@@ -15,10 +15,8 @@ from countermove.data.checks import check_table
 from countermove.data.cleaning import clean
 from countermove.data.rows import fit_standardiser, standardised_table
 from countermove.data.schema import Schema, load_schema
-from countermove.data.sequences import fit_step_standardiser, padded_sequences
 from countermove.data.splits import split_table
-from countermove.data.standardise import Standardiser
-from countermove.errors import DataError, ParameterError
+from countermove.errors import DataError
 
 Distress = Callable[[int, int], pd.DataFrame]
 
@@ -150,40 +148,6 @@ def test_a_threshold_must_divide_the_outcomes(raw: pd.DataFrame) -> None:
         clean(raw, Schema.from_mapping("firms", content))
 
 
-def test_sequences_are_padded_on_the_left(raw: pd.DataFrame) -> None:
-    schema = firms()
-    units = fit_step_standardiser(raw, schema, ["a", "b"])
-    sequences = padded_sequences(raw, schema, units)
-    assert sequences.ids.tolist() == ["a", "b", "c"]
-    assert sequences.X.shape == (3, 3, 4)
-    assert sequences.lengths.tolist() == [3, 2, 1]
-    assert sequences.y.tolist() == [-1.0, 1.0, 1.0]
-    assert not sequences.X[1, 0].any()
-    assert not sequences.X[2, :2].any()
-    cash = sequences.X[:, :, 0] * units.scale[0] + units.mean[0]
-    np.testing.assert_allclose(cash[0], [1.0, 2.0, 3.0])
-    np.testing.assert_allclose(cash[1, 1:], [10.0, 30.0])
-    # Means of the training firms' steps only: c plays no part.
-    assert units.mean[0] == pytest.approx(np.mean([1, 2, 3, 10, 30]))
-
-
-def test_sequences_may_be_cut_to_their_last_steps(raw: pd.DataFrame) -> None:
-    schema = firms()
-    units = fit_step_standardiser(raw, schema, ["a", "b", "c"])
-    whole, cut = (padded_sequences(raw, schema, units, steps) for steps in (None, 2))
-    np.testing.assert_array_equal(cut.X, whole.X[:, -2:])
-    assert cut.lengths.tolist() == [2, 2, 1]
-    with pytest.raises(ParameterError, match="steps is 0"):
-        padded_sequences(raw, schema, units, 0)
-
-
-def test_sequences_need_a_series(raw: pd.DataFrame) -> None:
-    content = {key: value for key, value in FIRMS.items() if key != "series"}
-    plain = Schema.from_mapping("plain", content | {"ignore": ["firm", "year"]})
-    with pytest.raises(ParameterError, match="has no series"):
-        fit_step_standardiser(raw.assign(health=["1", "-1"] * 3), plain, [])
-
-
 def test_the_distress_schema_fits_the_published_layout(schemas: Path, distress: Distress) -> None:
     schema = load_schema("distress", schemas)
     raw = distress(60, 0)
@@ -237,16 +201,6 @@ def published() -> pd.DataFrame:
     table.columns = [f"x{int(c[1:]) + 1 + (int(c[1:]) >= 79)}" if c[0] == "f" else c for c in table]
     table["Financial Distress"] = np.repeat(np.where(stored["y"] == 1, 0.3, -0.7), lengths)
     return table.assign(x80=1).sample(frac=1, random_state=0)
-
-
-def test_histories_equal_the_papers_sequences(published: pd.DataFrame, schemas: Path) -> None:
-    schema, stored = load_schema("distress", schemas), parity("distress_series")
-    plain = Standardiser(np.zeros(82), np.ones(82), schema.feature_names)
-    sequences = padded_sequences(published, schema, plain)
-    company = sequences.ids.astype(int)
-    np.testing.assert_array_equal(sequences.X, stored["X"][company])
-    np.testing.assert_array_equal(sequences.lengths, stored["lengths"][company])
-    np.testing.assert_array_equal(sequences.y, stored["y"][company])
 
 
 def test_last_steps_equal_the_papers_table(published: pd.DataFrame, schemas: Path) -> None:

@@ -5,8 +5,8 @@ import json
 import pandas as pd
 import pytest
 
+from countermove.data.report import table_sheet
 from countermove.data.schema import Schema
-from countermove.data.sheet import table_sheet
 
 SCHEMA = Schema.from_mapping(
     "tiny",

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from countermove.data.cleaning import clean
-from countermove.data.design_matrix import design_matrix
+from countermove.data.rows import design_matrix
 from countermove.data.schema import load_schema
 from countermove.data.splits import split_table
 from countermove.data.synthetic import (
@@ -77,7 +77,8 @@ def test_tiny_fits_its_schema_and_has_a_good_linear_rule(schemas: Path) -> None:
     schema = load_schema("tiny", schemas)
     table = clean(fabricate("tiny"), schema)
     assert tuple(TINY_WEIGHTS) == schema.feature_names
-    _, X, y, _ = design_matrix(table, schema)
+    people = design_matrix(table, schema)
+    X, y = people.X, people.y
     score = X @ np.array(list(TINY_WEIGHTS.values())) + TINY_BIAS
     assert (np.where(score >= 0, 1, -1) == y).mean() > 0.8
     assert 0.35 < (y == 1).mean() < 0.65

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from countermove.data.fetching import fetch
-from countermove.data.published import TEXTS
-from countermove.data.raw_tables import raw_table
+from countermove.data.fetch import TEXTS, fetch
+from countermove.data.fetch._raw_tables import raw_table
 from countermove.data.texts import Texts, read_texts
 from countermove.errors import DataError, SourceUnreachableError, UnknownNameError
 

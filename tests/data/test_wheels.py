@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from countermove.data.published import PUBLISHED, Member
-from countermove.data.wheels import member_content, sha256_of, wheel_in_cache
+from countermove.data.fetch._pinned import PUBLISHED, Member
+from countermove.data.fetch._wheels import member_content, wheel_in_cache
+from countermove.data.storage import sha256_of
 from countermove.errors import FetchError, SourceUnreachableError
 
 from .small_wheel import FILES, TABLE, digest, make_wheel, pip_looks_in, zipped

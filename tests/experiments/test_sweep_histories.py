@@ -10,7 +10,7 @@ import pytest
 
 from countermove.data.cleaning import clean
 from countermove.data.schema import Schema, load_schema
-from countermove.data.sequences import with_steps
+from countermove.data.series import with_steps
 from countermove.errors import ParameterError
 from countermove.experiments.serm.sweep import run_sweep, sweep_figure
 from countermove.params import SweepParameters

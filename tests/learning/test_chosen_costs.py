@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from countermove import StrategicClassifier
-from countermove.data.plane import two_clouds
+from countermove.data.synthetic import two_clouds
 from countermove.errors import ParameterError
 from countermove.learning.chosen_costs import (
     FlexibleCost,

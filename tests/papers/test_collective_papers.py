@@ -12,7 +12,7 @@ import yaml
 from sklearn.datasets import load_iris
 
 from countermove.data.cleaning import clean
-from countermove.data.fetching import fetch
+from countermove.data.fetch import fetch
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.dynamics.online_recourse import individual, individual_sphere, together

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from countermove.data.fetching import fetch
+from countermove.data.fetch import fetch
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.dynamics import (

@@ -18,8 +18,7 @@ import yaml
 from scipy.stats import binomtest
 
 from countermove.data.cleaning import clean
-from countermove.data.fetching import fetch
-from countermove.data.published import PUBLISHED
+from countermove.data.fetch import PUBLISHED, fetch
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.errors import CountermoveError

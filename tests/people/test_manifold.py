@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from countermove.data.plane import ParabolaTangents, on_parabola
+from countermove.data.synthetic import ParabolaTangents, on_parabola
 from countermove.errors import DataError, ParameterError
 from countermove.people.manifold import ContractiveAutoencoder
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from countermove.data.records import people_records
+from countermove.data.cleaning import people_records
 from countermove.data.schema import load_schema
 from countermove.data.synthetic import fabricate
 from countermove.learning.people_estimation import Noise, simulate_deployment

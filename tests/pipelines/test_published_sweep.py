@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from countermove.data.fetching import fetch
+from countermove.data.fetch import fetch
 from countermove.errors import SourceUnreachableError
 
 ROOT = Path(__file__).parents[2]

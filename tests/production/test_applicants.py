@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from countermove.data.cleaning import clean
-from countermove.data.design_matrix import feature_matrix
 from countermove.data.partitions import raw_partitions
 from countermove.data.recipes import RECIPES, outcome_columns
+from countermove.data.rows import feature_matrix
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_embedded
 from countermove.errors import DataError

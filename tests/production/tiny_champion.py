@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from countermove.data.cleaning import clean
-from countermove.data.design_matrix import feature_matrix
 from countermove.data.partitions import raw_partitions
+from countermove.data.rows import feature_matrix
 from countermove.data.schema import Schema, load_schema
 from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import TINY_BIAS, TINY_WEIGHTS, fabricate

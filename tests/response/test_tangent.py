@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from countermove.data.plane import ParabolaTangents, on_parabola, parabola
+from countermove.data.synthetic import ParabolaTangents, on_parabola, parabola
 from countermove.errors import CostError, DataError, ParameterError
 from countermove.people import (
     LinearCost,

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from countermove.data.schema import Schema
-from countermove.data.sequences import step_columns
+from countermove.data.series import step_columns
 from countermove.errors import ParameterError
 from countermove.scores import RecurrentScore
 

@@ -13,9 +13,8 @@ from kedro_datasets._typing import TablePreview
 from countermove.catalog.previews import ROWS, table_preview
 from countermove.data.checks import check_table
 from countermove.data.cleaning import clean
-from countermove.data.names import check_dataset_name
 from countermove.data.schema import Schema, load_schema
-from countermove.data.sources import read_raw
+from countermove.data.sources import check_dataset_name, read_raw
 
 
 def schema_at(path: Path) -> Schema:
@@ -121,7 +120,7 @@ class TablesDataset(AbstractDataset[None, Any]):
         check_dataset_name(name, self._schemas)
         schema = load_schema(name, self._schemas)
         if steps is not None:
-            from countermove.data.sequences import with_steps
+            from countermove.data.series import with_steps
 
             schema = with_steps(schema, steps)
         raw = read_raw(name, self._folder, schema)

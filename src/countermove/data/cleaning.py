@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from countermove._types import Mask
 from countermove.data.checks import (
     Problem,
     category_problems,
@@ -23,12 +25,12 @@ from countermove.data.checks import (
     raise_all,
     rows_problem,
 )
-from countermove.data.labels import typed_label
 from countermove.data.parsing import is_number, numbers, texts, truth_values
-from countermove.data.recipes import apply_recipe
-from countermove.data.schema import LABEL, ROW_ID, Feature, Schema
+from countermove.data.recipes import RECIPES, apply_recipe
+from countermove.data.rows import coded_features
+from countermove.data.schema import LABEL, ROW_ID, Feature, Label, Schema, value_text
 from countermove.data.series import Steps, last_steps, order_steps
-from countermove.errors import DataError, shown
+from countermove.errors import DataError, nearest, shown
 
 
 def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd.DataFrame:
@@ -159,3 +161,128 @@ def dtype_of(feature: Feature) -> str:
     if feature.categorical:
         return "str"
     return "float64" if feature.kind == "numeric" else "int64"
+
+
+def typed_label(
+    values: pd.Series, label: Label, asked: Mask, problems: list[Problem], whole: bool = True
+) -> pd.Series:
+    """Return +1 (favourable) and -1 per row.
+
+    Parameters
+    ----------
+    values
+        The label column as read.
+    label
+        Which values are favourable.
+    asked
+        The rows whose outcome counts; in a series, the last step of each entity.
+    problems
+        What is wrong is added here.
+    whole
+        Whether these are all rows; a part of a table may hold one outcome only.
+    """
+    if label.favourable is not None:
+        favourable = value_text(label.favourable)
+        return _one_of_two(values, label.column, favourable, asked, problems, whole)
+    read, missing, unparseable = numbers(values)
+    problems += missing_problems(label.column, missing & asked)
+    problems += rows_problem(f"the label {label.column!r}: not a number", unparseable & asked)
+    good, rule = _within(read, label)
+    judged = asked & ~np.isnan(read)
+    if whole and judged.any() and len(set(good[judged])) == 1:
+        some = "every" if good[judged].all() else "no"
+        text = f"the label {label.column!r}: {some} row has {rule}; expected both outcomes "
+        problems.append(Problem(text + f"(found {read[judged].min():g} to {read[judged].max():g})"))
+    return pd.Series(np.where(good, 1, -1))
+
+
+def _within(read: NDArray[np.float64], label: Label) -> tuple[Mask, str]:
+    """Return which numbers are favourable, and the rule in words."""
+    if label.at_least is not None:
+        return read >= label.at_least, f"at least {label.at_least:g}"
+    most = np.inf if label.at_most is None else label.at_most
+    return read <= most, f"at most {most:g}"
+
+
+def _one_of_two(
+    values: pd.Series,
+    column: str,
+    favourable: str,
+    asked: Mask,
+    problems: list[Problem],
+    whole: bool,
+) -> pd.Series:
+    words = texts(values, numeric=is_number(favourable))
+    missing = words.isna().to_numpy(np.bool_)
+    problems += missing_problems(column, missing & asked)
+    found = sorted(words[asked].dropna().unique().tolist())
+    listed = shown(repr(word) for word in found)
+    if found and (len(found) > 2 or (whole and len(found) == 1)):
+        many = "one value" if len(found) == 1 else f"{len(found)} values"
+        problems.append(Problem(f"the label {column!r} has {many}, {listed}; expected two"))
+    if found and favourable not in found and (whole or len(found) == 2):
+        text = f"the label {column!r} never holds its favourable value {favourable!r}; "
+        problems.append(Problem(text + nearest(favourable, found)))
+    return pd.Series(np.where(words == favourable, 1, -1))
+
+
+def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool) -> pd.DataFrame:
+    """Return ids (if asked for) and model columns in original units, one row per person.
+
+    Parameters
+    ----------
+    raw
+        The table as read: the schema's columns, or those its recipe reads. Further columns
+        are left alone.
+    schema
+        What the columns mean.
+    name
+        What errors call the table.
+    with_ids
+        Whether to read the id column.
+
+    Raises
+    ------
+    DataError
+        One error with every problem; ``rows`` holds all rows concerned.
+    """
+    if schema.series is not None:
+        raise DataError(
+            f"table {name!r}: {schema.name!r} is a time series; bring one row per entity and a "
+            "schema without `series:`"
+        )
+    named = _columns(raw, schema, name, with_ids)
+    problems: list[Problem] = []
+    typed = {f.name: typed_feature(named[f.name], f, problems) for f in schema.features}
+    ids = texts(named[schema.id]) if with_ids and schema.id is not None else None
+    problems += [] if ids is None else id_problems(ids)
+    raise_all(problems, name)
+    table = pd.DataFrame(typed).astype({f.name: dtype_of(f) for f in schema.features})
+    frame = pd.DataFrame(coded_features(table, schema), columns=list(schema.feature_names))
+    if ids is not None:
+        frame.insert(0, ROW_ID, ids.to_numpy(dtype=object))
+    return frame
+
+
+def _columns(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool) -> pd.DataFrame:
+    """Return the table under the schema's names, by its recipe where it has the raw layout."""
+    if with_ids and schema.id is None:
+        raise DataError(
+            f"table {name!r}: people are matched by the id column, and the schema names none; add "
+            "`id:` to the schema, or compare two samples with estimate_people.matched=false"
+        )
+    if raw.empty:
+        raise DataError(f"table {name!r} has no rows; expected at least one")
+    named = raw.reset_index(drop=True).set_axis([str(column) for column in raw.columns], axis=1)
+    wanted = [*([schema.id] if with_ids else []), *(feature.name for feature in schema.features)]
+    recipe = None if schema.cleaning is None else RECIPES[schema.cleaning]
+    absent = [str(column) for column in wanted if column not in named.columns]
+    if absent and recipe is not None and set(recipe.columns) <= set(named.columns):
+        named = apply_recipe(named, schema).reset_index(drop=True)
+        absent = [str(column) for column in wanted if column not in named.columns]
+    if absent:
+        raise DataError(f"table {name!r} lacks the columns {shown(map(repr, absent))}")
+    twice = np.unique(named.columns[named.columns.duplicated()])
+    if len(twice):
+        raise DataError(f"table {name!r} has duplicate columns: {shown(map(repr, twice))}")
+    return named

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from countermove.data.durable import replace_file
 from countermove.data.schema import Schema
 from countermove.data.sources import read_embedded
+from countermove.data.storage import replace_file
 from countermove.data.synthetic import fabricate
 from countermove.errors import DataError
 from countermove.randomness import generator

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from countermove.data.sources import SUFFIXES, csv_header, read_file, under_header
+from countermove.data.storage import beside, put_in_place, restore
 from countermove.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -148,27 +149,6 @@ def write_parts(parts: Iterable[tuple[str, pd.DataFrame]], folder: Path) -> None
             write_part(part, partial / split / PART.format(written[split]))
             written[split] += 1
     put_in_place(partial, folder)
-
-
-def put_in_place(finished: Path, folder: Path) -> None:
-    """Let a finished folder take the name of the one it replaces."""
-    previous = beside(folder, "previous")
-    if folder.exists():
-        folder.rename(previous)
-    finished.rename(folder)
-    shutil.rmtree(previous, ignore_errors=True)
-
-
-def restore(folder: Path) -> None:
-    """Bring back what an interruption between two renames left aside."""
-    previous = beside(folder, "previous")
-    if previous.is_dir() and not folder.exists():
-        previous.rename(folder)
-
-
-def beside(folder: Path, what: str) -> Path:
-    """Return the hidden neighbour of a folder for one purpose."""
-    return folder.with_name(f".{folder.name}.{what}")
 
 
 def write_part(part: pd.DataFrame, path: Path) -> None:

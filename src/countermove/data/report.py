@@ -1,21 +1,25 @@
-"""What a run would make of a table, told before it starts.
+"""What a run would make of a table, reported before it starts, and a table's data sheet.
 
-A table is cleaned, divided and standardised as a run would do it; every problem
-is told at once, then what is sound but doubtful, then what the columns hold.
+A table is cleaned, divided and standardised as a run would do it; every problem is
+reported at once, then what is sound but doubtful, then what the columns hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from countermove.data.cleaning import clean
-from countermove.data.doubts import doubts
+from countermove.data.fetch import PUBLISHED, WITHOUT_FETCHING, TableFacts
 from countermove.data.rows import fit_standardiser
 from countermove.data.schema import LABEL, Feature, Schema
-from countermove.data.splits import split_table
+from countermove.data.splits import feature_hashes, repeated, split_table
 from countermove.errors import DataError
 
 CHANGES = {"immutable": "nobody", "up": "may rise", "down": "may fall", "both": "may change"}
@@ -164,3 +168,149 @@ def _few_words(values: pd.Series) -> str:
     counts = values.astype("str").value_counts()
     listed = ", ".join(f"{word} ({count})" for word, count in counts.head(3).items())
     return listed + (f" and {len(counts) - 3} more" if len(counts) > 3 else "")
+
+
+NEARLY_CONSTANT = 0.99
+"""Share of the rows from which one value makes a feature all but constant."""
+
+RARE_OUTCOME = 0.05
+"""Share of the rarer outcome below which accuracy says little."""
+
+
+def doubts(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
+    """Yield what is doubtful about a typed table, one sentence each.
+
+    Parameters
+    ----------
+    table
+        A typed table.
+    schema
+        What its columns mean.
+    """
+    if all(feature.change == "immutable" for feature in schema.features):
+        yield (
+            "nobody can change anything: every feature is immutable, so no one will move and no "
+            "refused person has a way back; set `change:` where people can act"
+        )
+    favourable = (table[LABEL] == 1).to_numpy(np.bool_)
+    rare = float(min(favourable.mean(), 1 - favourable.mean()))
+    if rare < RARE_OUTCOME:
+        yield (
+            f"the rarer outcome is that of {rare:.1%} of the rows: a rule that always says the "
+            f"other is right in {1 - rare:.1%}; consider `--params ingest.balance=true`"
+        )
+    yield from _nearly_constant(table, schema)
+    for feature in schema.features:
+        if gives_away(table[feature.name], favourable):
+            yield (
+                f"column {feature.name!r} separates the outcomes without an error: was it "
+                "recorded afterwards? If so, move it to `ignore:`"
+            )
+    yield from _alike(table, schema)
+
+
+def _nearly_constant(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
+    for feature in schema.features:
+        counts = table[feature.name].value_counts()
+        if counts.iloc[0] >= NEARLY_CONSTANT * len(table):
+            others = len(table) - int(counts.iloc[0])
+            yield (
+                f"column {feature.name!r} is nearly constant: all but {others} row(s) hold "
+                f"{counts.index[0]!s}"
+            )
+
+
+def _alike(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
+    hashes = feature_hashes(table, schema)
+    alike = repeated(hashes)
+    if not alike.any():
+        return
+    outcomes = table[LABEL].groupby(hashes).transform("nunique").to_numpy()
+    split = int((alike & (outcomes > 1)).sum())
+    yield (
+        f"{int(alike.sum())} rows have the same features as another row (they stay in one split); "
+        f"{split} of them with differing outcomes"
+    )
+
+
+CHANCE = 1e-4
+"""A separation that a shuffled outcome would show more often than this proves nothing."""
+
+ROWS_PER_WORD = 5
+"""Words that are rarer than this on average could separate anything."""
+
+
+def gives_away(values: pd.Series, favourable: NDArray[np.bool_]) -> bool:
+    r"""Return whether a column separates the outcomes perfectly, beyond chance.
+
+    Numbers by one threshold, words by their value. Under a shuffled outcome, n
+    rows with k of the rarer outcome are separated by a threshold with probability
+
+    .. math:: 2 / \binom{n}{k}
+
+    Parameters
+    ----------
+    values
+        Numbers or words; rows without a value do not count.
+    favourable
+        The outcome, one per row.
+    """
+    present = values.notna().to_numpy(np.bool_)
+    good = favourable[present]
+    n, rare = len(good), int(min(good.sum(), (~good).sum()))
+    if not rare or math.log(2) - _log_binomial(n, rare) > math.log(CHANCE):
+        return False
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        words = values[present]
+        pure = pd.Series(good).groupby(words.to_numpy(object)).nunique().max() == 1
+        return bool(pure) and words.nunique() * ROWS_PER_WORD <= n
+    numbers = values[present].to_numpy(np.float64)
+    high, low = numbers[good], numbers[~good]
+    return bool(low.max() < high.min() or high.max() < low.min())
+
+
+def _log_binomial(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+SAME = 5e-5
+"""Shares of favourable outcomes are on record to four digits."""
+
+
+def table_sheet(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:
+    """Return the data sheet of a typed table, JSON-ready.
+
+    ``terms`` is None unless the table is, by its size and its outcomes, the one on record
+    under its name: a user's own file may bear that name.
+    """
+    favourable = float((typed[LABEL] > 0).mean())
+    known = _known(schema.name)
+    same = known and len(typed) == known.rows and abs(favourable - known.favourable) < SAME
+    return {
+        "name": schema.name,
+        "description": schema.description,
+        "source": schema.source,
+        "terms": known.terms if known and same else None,
+        "rows": len(typed),
+        "favourable_share": favourable,
+        "label": schema.label.to_mapping(),
+        "sensitive": list(schema.sensitive),
+        "schema_digest": schema.digest(),
+        "columns": [_column(feature, typed[feature.name]) for feature in schema.features],
+    }
+
+
+def _known(name: str) -> TableFacts | None:
+    return PUBLISHED[name].facts if name in PUBLISHED else WITHOUT_FETCHING.get(name)
+
+
+def _column(feature: Feature, values: pd.Series) -> dict[str, Any]:
+    """Return what a column means and what it holds: its range, or its categories."""
+    said = {"name": feature.name, "kind": feature.kind, "change": feature.change}
+    said["unit"] = feature.unit
+    if feature.categorical:
+        counts = values.astype(str).value_counts()
+        return said | {"values": {name: int(counts.get(name, 0)) for name in feature.categories}}
+    numbers = values.astype(float)
+    lowest, median, highest = (float(numbers.quantile(q)) for q in (0.0, 0.5, 1.0))
+    return said | {"lowest": lowest, "median": median, "highest": highest}

@@ -32,6 +32,9 @@ ROW_ID = "row_id"
 LABEL = "label"
 """Column of a typed table with +1 (favourable) or -1."""
 
+GROUP_PREFIX = "group:"
+"""Marks the sensitive columns where they stand beside standardised features."""
+
 Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
 SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 """What may happen to entities with fewer steps than a series asks for."""
@@ -251,7 +254,7 @@ class Schema:
         SchemaError
             If it contradicts itself; the message names the file and the key.
         """
-        from countermove.data.schema_reading import schema_from_mapping
+        from countermove.data._schema_reading import schema_from_mapping
 
         return schema_from_mapping(name, mapping, origin or f"schema {name!r}")
 
@@ -334,8 +337,8 @@ def load_schema(name: str, folder: Path) -> Schema:
     SchemaError
         If the file cannot be read or contradicts itself.
     """
-    from countermove.data.names import check_dataset_name
-    from countermove.data.schema_reading import read_schema
+    from countermove.data._schema_reading import read_schema
+    from countermove.data.sources import check_dataset_name
 
     check_dataset_name(name, folder)
     return read_schema(name, Path(folder) / f"{name}.yml")

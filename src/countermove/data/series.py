@@ -6,17 +6,19 @@ step is where the entity stands now and all that it can still change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from countermove._types import Mask
+from countermove._types import Floats, Mask
 from countermove.data.checks import Problem, missing_problems, rows_problem
 from countermove.data.parsing import numbers, texts
 from countermove.data.schema import ROW_ID, Schema, Series
-from countermove.errors import shown
+from countermove.errors import DataError, ParameterError, shown
 
 Positions = NDArray[np.int64]
 
@@ -138,3 +140,116 @@ def _moments(time: pd.Series, column: str) -> tuple[NDArray[np.float64], list[Pr
     # Whole nanoseconds exceed what a float holds exactly: count in ranks instead.
     ranks = np.asarray(dates.rank(method="dense"), dtype=np.float64)
     return ranks, problems
+
+
+ABSENT = -1
+"""In a table of columns: the feature was not kept at that step."""
+
+
+def stacked_histories(
+    histories: Sequence[ArrayLike],
+    steps: int | None = None,
+    shorter: Literal["zeros", "repeat_first"] | None = None,
+) -> Floats:
+    """Return histories of one's own as one array, shape (n, k, d), the last step last.
+
+    Parameters
+    ----------
+    histories
+        One array per entity, shape (its steps, d), earliest step first, standardised units.
+    steps
+        k, the last steps kept; the longest history when None.
+    shorter
+        What stands in for the steps an entity does not have: ``"zeros"`` (the mean, in
+        standardised units), or its first one (``"repeat_first"``). None refuses them.
+
+    Raises
+    ------
+    DataError
+        If shapes disagree, or histories are shorter than k and no rule says what to do.
+    """
+    tables = [np.asarray(history, dtype=np.float64) for history in histories]
+    _check_histories(tables)
+    k = max(len(table) for table in tables) if steps is None else steps
+    if k < 1:
+        raise ParameterError(f"steps is {k}; expected a whole number from 1")
+    short = [i for i, table in enumerate(tables) if len(table) < k]
+    if short and shorter is None:
+        raise DataError(
+            f"the histories of rows {shown(short)} have fewer than {k} steps; say what stands in "
+            "for the missing ones (shorter='zeros' or 'repeat_first'), or ask for fewer steps",
+            rows=short,
+        )
+    stacked = np.zeros((len(tables), k, tables[0].shape[1]))
+    for i, table in enumerate(tables):
+        kept = table[-k:]
+        stacked[i, k - len(kept) :] = kept
+        if shorter == "repeat_first":
+            stacked[i, : k - len(kept)] = kept[0]
+    return stacked
+
+
+def step_columns(schema: Schema) -> list[list[int]]:
+    """Return which model column is which feature at which step, shape (k, d), earliest first.
+
+    A feature whose earlier values were not kept (``series.earlier``) is `ABSENT` there.
+
+    Raises
+    ------
+    ParameterError
+        If the schema has no series.
+    """
+    if schema.series is None:
+        raise ParameterError(no_series(schema))
+    lags = {feature.name: feature.lag for feature in schema.features}
+    where: dict[tuple[int, str], int] = {}
+    for position, column in enumerate(schema.model_features()):
+        lag, source = lags[column.source], column.source
+        feature = source.removesuffix(f"_t-{lag}") + column.name.removeprefix(source)
+        where[lag, feature] = position
+    now = [feature for lag, feature in where if lag == 0]
+    return [
+        [where.get((lag, feature), ABSENT) for feature in now]
+        for lag in reversed(range(schema.series.steps))
+    ]
+
+
+def with_steps(schema: Schema, steps: int) -> Schema:
+    """Return the schema with another number of steps; shorter histories repeat their first one.
+
+    Raises
+    ------
+    ParameterError
+        If the schema has no series.
+    """
+    if schema.series is None:
+        raise ParameterError(no_series(schema))
+    mapping = schema.to_mapping()
+    mapping["series"] |= {"steps": steps, "shorter": "repeat_first"}
+    return Schema.from_mapping(schema.name, mapping)
+
+
+def no_series(schema: Schema) -> str:
+    """Say what a schema without a series lacks."""
+    return (
+        f"schema {schema.name!r} has no series: say whose rows they are and what orders "
+        "them, as in `series: {entity: company, time: year}`"
+    )
+
+
+def _check_histories(tables: list[Floats]) -> None:
+    if not tables:
+        raise DataError("there are no histories to stack")
+    wrong = [i for i, table in enumerate(tables) if table.ndim != 2 or not len(table)]
+    if wrong:
+        raise DataError(
+            f"a history is an array of shape (steps, features) with at least one step; "
+            f"rows {shown(wrong)} are not",
+            rows=wrong,
+        )
+    widths = [table.shape[1] for table in tables]
+    other = [i for i, width in enumerate(widths) if width != widths[0]]
+    if other:
+        raise DataError(
+            f"row 0 has {widths[0]} features per step, rows {shown(other)} have others", rows=other
+        )

@@ -1,7 +1,8 @@
 """Where a raw table comes from: the user's or a fetched file, else embedded, else fabricated.
 
-Files are read as text where the format is text, so that nothing is guessed
-before the schema has its say. Embedded tables are checked by SHA-256.
+Files are read as text where the format is text, so that nothing is guessed before
+the schema is applied. Embedded tables are checked by SHA-256; those that
+scikit-learn carries (iris, digits) by a SHA-256 of their cells.
 """
 
 from __future__ import annotations
@@ -11,28 +12,17 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from countermove.data.bundled import BUNDLED, read_bundled
 from countermove.data.checks import check_columns
-from countermove.data.names import check_dataset_name, known_datasets
+from countermove.data.recipes._multiclass import DIGITS_COLUMNS, IRIS_COLUMNS
 from countermove.data.schema import Schema
 from countermove.errors import DataError, UnknownNameError, nearest
-
-__all__ = [
-    "EMBEDDED",
-    "check_dataset_name",
-    "known_datasets",
-    "read_embedded",
-    "read_file",
-    "read_raw",
-    "table_hash",
-]
 
 SUFFIXES = (".csv", ".parquet")
 """Formats a user may bring."""
@@ -226,3 +216,101 @@ def _parquet(content: bytes, origin: str) -> pd.DataFrame:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{origin} is not a parquet file that can be read: {error}") from error
     return frame
+
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+def known_datasets(folder: Path) -> list[str]:
+    """Return the names that have a schema in ``folder``, sorted."""
+    return sorted(path.stem for path in Path(folder).glob("*.yml") if _NAME.fullmatch(path.stem))
+
+
+def dataset_name(text: str, strict: bool = False) -> str:
+    """Return a name for a dataset made from a file's name, such as ``loans_2024``.
+
+    Parameters
+    ----------
+    text
+        A file's name without its ending, or what the user typed.
+    strict
+        Refuse what is not a name as it stands, instead of mending it.
+
+    Raises
+    ------
+    UnknownNameError
+        If no name can be made of it.
+    """
+    mended = text if strict else re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+    if not _NAME.fullmatch(mended):
+        raise UnknownNameError(
+            f"{text!r} does not make a dataset name (a letter, then letters, digits, '_' or '-'); "
+            "give one with --name"
+        )
+    return mended
+
+
+def check_dataset_name(name: str, folder: Path) -> str:
+    """Return ``name`` if ``folder`` holds its schema.
+
+    A name is a letter followed by letters, digits, ``_`` or ``-``: nothing that
+    could lead out of the folder.
+
+    Raises
+    ------
+    UnknownNameError
+        Otherwise, with the nearest known name.
+    """
+    known = known_datasets(folder)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise UnknownNameError(
+            f"{name!r} is not a dataset name: a letter, then letters, digits, '_' or '-', and "
+            f"no path; {nearest(str(name), known)}"
+        )
+    if name not in known:
+        raise UnknownNameError(
+            f"unknown dataset {name!r}: no {name}.yml in {folder}; {nearest(name, known)}"
+        )
+    return name
+
+
+def _iris() -> pd.DataFrame:
+    from sklearn.datasets import load_iris
+
+    found = load_iris()
+    table = pd.DataFrame(found.data, columns=list(IRIS_COLUMNS[:-1]))
+    return table.assign(species=[str(found.target_names[code]) for code in found.target])
+
+
+def _digits() -> pd.DataFrame:
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    table = pd.DataFrame(found.data.astype("int64"), columns=list(DIGITS_COLUMNS[:-1]))
+    return table.assign(digit=found.target.astype("int64"))
+
+
+BUNDLED: Mapping[str, tuple[Callable[[], pd.DataFrame], str]] = {
+    "iris": (_iris, "3201274c36c47980cb2a00be075491cb34ec24e1d1d3d01b1b8e3292336a64ad"),
+    "digits": (_digits, "066e3b8934cd4ae1bab4de7dca55ac6ba32395864bbb7a31eb0fd2b224d92927"),
+}
+"""How each table is read, and the SHA-256 of its cells."""
+
+
+def read_bundled(name: str) -> pd.DataFrame:
+    """Read a table that scikit-learn carries.
+
+    Raises
+    ------
+    DataError
+        If the installed scikit-learn carries another table than the one on record.
+    """
+    read, expected = BUNDLED[name]
+    table = read()
+    found = table_hash(table)
+    if found != expected:
+        raise DataError(
+            f"the {name!r} table of the installed scikit-learn is not the one on record: SHA-256 "
+            f"{found}, expected {expected}; install the pinned scikit-learn"
+        )
+    return table

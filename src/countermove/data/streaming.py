@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.data.cleaning import clean
-from countermove.data.design_matrix import feature_matrix
 from countermove.data.partitions import Partitions
-from countermove.data.rows import standardised_table
+from countermove.data.rows import feature_matrix, standardised_table
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.splits import RowKeys, places, repeated, row_keys
 from countermove.data.standardise import Standardiser

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove.data.names import dataset_name
-from countermove.data.published import TEXTS
-from countermove.data.sources import SUFFIXES, read_file
+from countermove.data.fetch import TEXTS
+from countermove.data.sources import SUFFIXES, dataset_name, read_file
 from countermove.errors import DataError, nearest, shown
 from countermove.randomness import generator
 

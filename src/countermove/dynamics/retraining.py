@@ -122,7 +122,7 @@ class Retraining:
 
     def save(self, path: Path, names: Sequence[str] | None = None) -> None:
         """Write the trajectory as CSV, whole or not at all."""
-        from countermove.data.durable import replace_file
+        from countermove.data.storage import replace_file
 
         replace_file(Path(path), self.table(names).to_csv(index=False).encode())
 

@@ -19,16 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from countermove.data.durable import replace_file
-from countermove.data.partitions import (
-    PART,
-    Partitions,
-    beside,
-    group_sizes,
-    put_in_place,
-    repeating_words,
-    restore,
-)
+from countermove.data.partitions import PART, Partitions, group_sizes, repeating_words
+from countermove.data.storage import beside, put_in_place, replace_file, restore
 from countermove.errors import CountermoveError, DataError, PartError, shown
 from countermove.execution.mapping import Mapper
 from countermove.execution.progress import part_bar

@@ -17,8 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from countermove.data.digests import settings_digest
-from countermove.data.durable import replace_file
+from countermove.data.storage import replace_file, settings_digest
 from countermove.errors import ModelFileError
 
 CELL = re.compile(r"[0-9a-f]{32}\.json")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from countermove.data.design_matrix import design_matrix
+from countermove.data.rows import design_matrix
 from countermove.data.schema import Schema
 from countermove.data.splits import split_table
 from countermove.data.standardise import Standardiser

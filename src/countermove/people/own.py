@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from countermove.data.dotted import function_at
+from countermove.data.configuration import function_at
 from countermove.errors import ParameterError
 from countermove.people.costs import ConicCost, Cost
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from countermove.data.sealed import canonical_digest
+from countermove.data.storage import canonical_digest
 
 DIGITS = 16
 """Hexadecimal digits of a name: 64 bits, enough to tell every certificate ever made apart."""

@@ -13,10 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from countermove.data.durable import flush, replace_file
-from countermove.data.partitions import beside
-from countermove.data.sealed import seal, unseal
-from countermove.data.wheels import sha256_of
+from countermove.data.storage import beside, flush, replace_file, seal, sha256_of, unseal
 from countermove.errors import ModelFileError
 
 MANIFEST = "manifest.json"

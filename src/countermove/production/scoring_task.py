@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from countermove._types import Floats
 from countermove.data.rows import Rows
 from countermove.data.schema import ROW_ID, Schema
-from countermove.data.sealed import canonical_digest
+from countermove.data.storage import canonical_digest
 from countermove.execution import PartTask
 from countermove.execution.columns import matrix_of
 from countermove.production.certificate_ids import leading_certificate

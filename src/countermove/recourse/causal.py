@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 
 from countermove._types import Floats
-from countermove.data.dotted import function_at
-from countermove.data.schema_reading import read_yaml
+from countermove.data.configuration import function_at, read_yaml
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, nearest, shown
 from countermove.recourse import gradient, linear_program

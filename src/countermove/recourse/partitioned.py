@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from countermove.data.digests import settings_digest
 from countermove.data.partitions import Partitions
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
+from countermove.data.storage import settings_digest
 from countermove.execution import PartTask
 from countermove.randomness import generator
 from countermove.recourse.advised import tell

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from countermove._types import Floats, Mask
-from countermove.data.digests import settings_digest
 from countermove.data.partitions import Partitions
+from countermove.data.storage import settings_digest
 from countermove.errors import CountermoveError, ParameterError
 from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts
 from countermove.execution.columns import matrix_of

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from countermove.data.schema import Schema
-from countermove.data.sequences import ABSENT, step_columns
+from countermove.data.series import ABSENT, step_columns
 from countermove.errors import ParameterError, shown
 from countermove.randomness import torch_generator
 from countermove.scores._layers import empty
@@ -83,8 +83,8 @@ class RecurrentScore(Score):
     ) -> Self:
         """Return a score of flattened sequences: ``X.reshape(n, n_steps * n_features)``.
 
-        ``X`` is what `countermove.data.sequences.padded_sequences` or
-        `countermove.data.sequences.stacked_histories` returns, shape (n, steps, features).
+        ``X`` is what `countermove.data.series.stacked_histories` returns, shape
+        (n, steps, features).
         """
         table = torch.arange(n_steps * n_features).reshape(n_steps, n_features)
         return cls(table.tolist(), width, generator)

@@ -21,9 +21,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
-from countermove.data.durable import write_through
-from countermove.data.sealed import canonical_digest
 from countermove.data.standardise import Standardiser
+from countermove.data.storage import canonical_digest, write_through
 from countermove.errors import ModelFileError, nearest
 from countermove.scores.base import Score
 from countermove.scores.linear import LinearScore

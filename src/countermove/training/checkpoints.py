@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from countermove.data.durable import replace_file
+from countermove.data.storage import replace_file
 from countermove.errors import ModelFileError
 
 FORMAT = "countermove-checkpoint-1"

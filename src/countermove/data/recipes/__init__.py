@@ -11,14 +11,25 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from countermove.data.recipes.adult import ADULT_COLUMNS, adult
-from countermove.data.recipes.classes import DIGITS_COLUMNS, IRIS_COLUMNS, digits, iris
-from countermove.data.recipes.compas import COMPAS_COLUMNS, compas
-from countermove.data.recipes.credit import CREDIT_COLUMNS, credit
-from countermove.data.recipes.german import GERMAN_COLUMNS, german
-from countermove.data.recipes.give_me_some_credit import GMSC_COLUMNS, give_me_some_credit
-from countermove.data.recipes.loanapp import LOANAPP_COLUMNS, loanapp
-from countermove.data.recipes.mnist import MNIST_COLUMNS, mnist
+from countermove.data.recipes._embedded import CREDIT_COLUMNS, GERMAN_COLUMNS, credit, german
+from countermove.data.recipes._fetched import (
+    ADULT_COLUMNS,
+    COMPAS_COLUMNS,
+    GMSC_COLUMNS,
+    LOANAPP_COLUMNS,
+    adult,
+    compas,
+    give_me_some_credit,
+    loanapp,
+)
+from countermove.data.recipes._multiclass import (
+    DIGITS_COLUMNS,
+    IRIS_COLUMNS,
+    MNIST_COLUMNS,
+    digits,
+    iris,
+    mnist,
+)
 from countermove.data.schema import Schema, value_text
 from countermove.errors import SchemaError, nearest
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from countermove.data.design_matrix import feature_matrix
+from countermove.data.rows import feature_matrix
 from countermove.data.schema import LABEL
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, NotEnoughRowsError, UnknownNameError, nearest

@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove.data.checks import column_problems, raise_all, rows_problem
-from countermove.data.design_matrix import design_matrix
 from countermove.data.parsing import numbers
+from countermove.data.rows import design_matrix
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.dynamics.crowd import Crowd

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove.data.design_matrix import design_matrix
+from countermove.data.rows import design_matrix
 from countermove.data.standardise import Standardiser
 from countermove.errors import NotEnoughRowsError, ParameterError, nearest
 from countermove.execution import Mapper, map_ordered

@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 from countermove._types import Floats
-from countermove.data.plane import ParabolaTangents, on_parabola, parabola, two_clouds
+from countermove.data.synthetic import ParabolaTangents, on_parabola, parabola, two_clouds
 from countermove.errors import UnknownNameError, nearest
 from countermove.execution import Mapper, map_ordered
 from countermove.learning import StrategicClassifier

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from countermove.data.records import people_records
+from countermove.data.cleaning import people_records
 from countermove.data.schema import ROW_ID, Schema
 from countermove.learning.people_estimation.estimation import estimate_people
 from countermove.learning.people_estimation.result import PeopleEstimate

@@ -32,7 +32,7 @@ def draw_transfer(report: dict[str, Any] | None) -> Figure:
 
 def describe_table(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:
     """Say who is in the table, what its columns hold and who may change what."""
-    from countermove.data.sheet import table_sheet
+    from countermove.data.report import table_sheet
 
     return table_sheet(typed, schema)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from countermove.data.dotted import function_at
+from countermove.data.configuration import function_at
 from countermove.errors import ParameterError
 from countermove.production.gates.base import Case, Gate, GateResult
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
-from countermove.data.sealed import seal, unseal
+from countermove.data.storage import seal, unseal
 from countermove.errors import ModelFileError
 
 FORMAT_VERSION = 1

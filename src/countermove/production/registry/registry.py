@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from countermove.data.sealed import canonical_digest, seal, unseal
+from countermove.data.storage import canonical_digest, seal, unseal
 from countermove.errors import ModelFileError, nearest
 from countermove.production.registry.records import Decision, Pointer, sequence_of
 from countermove.production.registry.store import Store

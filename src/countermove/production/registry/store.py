@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from countermove.data.durable import replace_file
+from countermove.data.storage import replace_file
 from countermove.errors import ModelFileError, StorageError
 
 

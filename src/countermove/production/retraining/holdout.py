@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from countermove.data.sealed import canonical_digest, seal, unseal
 from countermove.data.sources import table_hash
+from countermove.data.storage import canonical_digest, seal, unseal
 from countermove.errors import BlockedError
 from countermove.production.registry import Registry
 

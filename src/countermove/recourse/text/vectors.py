@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove.data.durable import replace_file
+from countermove.data.storage import replace_file
 from countermove.errors import DataError
 from countermove.recourse.text.encoder import Encoder, Vectors
 

@@ -1,9 +1,4 @@
-"""A first schema for a table nobody has described yet.
-
-Every guess that a person has to confirm is marked ``# TODO``. Nobody may change
-anything until the schema's owner says so: a wrong ``immutable`` asks nothing of
-anyone, a wrong ``both`` promises people a way back that does not exist.
-"""
+"""The text of a drafted schema."""
 
 from __future__ import annotations
 
@@ -15,14 +10,12 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from countermove.data.expanded import expanded_groups
-from countermove.data.guessing import Guess, guess_column
-from countermove.data.leaks import gives_away
+from countermove.data.drafting._columns import Guess, expanded_groups, guess_column
+from countermove.data.drafting._roles import LabelGuess, guess_id, guess_label, guess_series
+from countermove.data.drafting._words import SENSITIVE, name_words
 from countermove.data.parsing import numbers, texts
-from countermove.data.roles import LabelGuess, guess_id, guess_label, guess_series
-from countermove.data.schema import LABEL, ROW_ID, Schema, Series
-from countermove.data.schema_reading import GROUP_PREFIX
-from countermove.data.word_lists import SENSITIVE, name_words
+from countermove.data.report import gives_away
+from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, Schema, Series
 from countermove.errors import DataError
 
 WHO = "can people change it: up, down, both?"

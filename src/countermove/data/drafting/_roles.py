@@ -9,10 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove.data.parsing import is_number, numbers, texts
-from countermove.data.schema import Label, Series
-from countermove.data.series import order_steps
-from countermove.data.word_lists import (
+from countermove.data.drafting._words import (
     BAD,
     ENTITY,
     GOOD,
@@ -24,6 +21,9 @@ from countermove.data.word_lists import (
     YES,
     name_words,
 )
+from countermove.data.parsing import is_number, numbers, texts
+from countermove.data.schema import Label, Series
+from countermove.data.series import order_steps
 from countermove.errors import DataError, nearest, shown
 
 TYPICAL_STEPS = 1.5

@@ -1,0 +1,35 @@
+"""Publication tables: where they lie, fetching them, and listing what is there."""
+
+from __future__ import annotations
+
+from countermove.data.fetch._fetching import (
+    HEADINGS,
+    Fetched,
+    Listed,
+    fetch,
+    list_datasets,
+    publication_of,
+    was_fetched,
+)
+from countermove.data.fetch._pinned import (
+    PUBLISHED,
+    TEXTS,
+    WITHOUT_FETCHING,
+    Publication,
+    TableFacts,
+)
+
+__all__ = [
+    "HEADINGS",
+    "PUBLISHED",
+    "TEXTS",
+    "WITHOUT_FETCHING",
+    "Fetched",
+    "Listed",
+    "Publication",
+    "TableFacts",
+    "fetch",
+    "list_datasets",
+    "publication_of",
+    "was_fetched",
+]

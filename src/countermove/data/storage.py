@@ -1,0 +1,154 @@
+"""Files that are whole or not there, and the digests that say what is in them.
+
+Content reaches the disk before it gets its name; a folder takes its name whole; a
+sealed JSON record carries the SHA-256 of its own content, so that a change shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from countermove.errors import ModelFileError, StorageError
+
+if TYPE_CHECKING:
+    pass
+
+
+def write_through(path: Path, content: bytes) -> None:
+    """Write a file and wait until it is on the disk."""
+    with path.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write ``content`` next to ``path``, flush it to disk, then rename over ``path``.
+
+    Raises
+    ------
+    StorageError
+        If the disk refuses; what was at ``path`` is still there.
+    """
+    try:
+        _replace(path, content)
+    except OSError as error:
+        raise StorageError(
+            f"cannot write {path}: {error.strerror or error}; what was there is as it was. "
+            "Free space or mend the permissions, and run again"
+        ) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Made with the permissions of any new file: others who may read the folder may read it.
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        write_through(beside, content)
+        os.replace(beside, path)
+        flush(path.parent)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or the renames in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+SEAL = "seal"
+
+
+def canonical_digest(record: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a JSON-ready record, whatever the order of its keys."""
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return sha256(text.encode()).hexdigest()
+
+
+def seal(record: Mapping[str, Any]) -> bytes:
+    """Return a record as JSON with its digest under ``seal``."""
+    sealed = {key: value for key, value in record.items() if key != SEAL}
+    return json.dumps(sealed | {SEAL: canonical_digest(sealed)}, indent=2).encode()
+
+
+def unseal(content: bytes, where: str) -> dict[str, Any]:
+    """Return a sealed record without its seal; refuse one that was altered.
+
+    >>> unseal(seal({"a": 1}), "here")
+    {'a': 1}
+    """
+    try:
+        record: dict[str, Any] = json.loads(content)
+        recorded = record.pop(SEAL)
+    except (ValueError, KeyError, AttributeError) as error:
+        raise ModelFileError(f"{where} is not a sealed record: {error!r}") from error
+    if canonical_digest(record) != recorded:
+        raise ModelFileError(
+            f"{where} was altered: its content does not match the SHA-256 it records; "
+            "restore the file from a backup"
+        )
+    return record
+
+
+def settings_digest(settings: Mapping[str, Any]) -> str:
+    """Return a digest of nested settings, in any order of their names.
+
+    Responses, costs and scores count as they describe themselves, arrays by every number in
+    them, frozen settings as they print.
+
+    >>> settings_digest({"a": 1, "b": 2}) == settings_digest({"b": 2, "a": 1})
+    True
+    >>> settings_digest({"a": 1}) == settings_digest({"a": 1.5})
+    False
+    """
+    return sha256(json.dumps(settings, sort_keys=True, default=_described).encode()).hexdigest()
+
+
+def _described(value: Any) -> Any:
+    if hasattr(value, "describe"):
+        return value.describe()
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), value.tolist()]  # As text, long arrays would be abbreviated.
+    return repr(value)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def put_in_place(finished: Path, folder: Path) -> None:
+    """Let a finished folder take the name of the one it replaces."""
+    previous = beside(folder, "previous")
+    if folder.exists():
+        folder.rename(previous)
+    finished.rename(folder)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def restore(folder: Path) -> None:
+    """Bring back what an interruption between two renames left aside."""
+    previous = beside(folder, "previous")
+    if previous.is_dir() and not folder.exists():
+        previous.rename(folder)
+
+
+def beside(folder: Path, what: str) -> Path:
+    """Return the hidden neighbour of a folder for one purpose."""
+    return folder.with_name(f".{folder.name}.{what}")
