@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from countermove.params.drift import DriftParameters
+from countermove.params.production import DriftParameters
 from countermove.production.drift import DriftTerms
 
 

@@ -1,18 +1,22 @@
 """What the YAML may say: one pydantic model per group of parameters, each with ``build()``."""
 
 from countermove.params.base import Parameters
+from countermove.params.chain import (
+    EvaluationParameters,
+    ExecutionParameters,
+    IngestParameters,
+    RecourseParameters,
+)
 from countermove.params.collective import CollectiveParameters
-from countermove.params.estimate_people import EstimatePeopleParameters
-from countermove.params.evaluation import EvaluationParameters
-from countermove.params.execution import ExecutionParameters
-from countermove.params.ingest import IngestParameters
 from countermove.params.lookahead import LookaheadParameters
-from countermove.params.recourse import RecourseParameters
+from countermove.params.production import (
+    EstimatePeopleParameters,
+    RetrainParameters,
+    ScoreParameters,
+)
 from countermove.params.recourse_experiments import RecourseExperimentsParameters
 from countermove.params.recourse_text import RecourseTextParameters
-from countermove.params.retrain import RetrainParameters
 from countermove.params.run_times import RunTimesParameters
-from countermove.params.score import ScoreParameters
 from countermove.params.serm import SermParameters
 from countermove.params.stylised import StylisedParameters
 from countermove.params.sweep import SweepParameters

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from countermove.params.base import Parameters
-from countermove.params.people import Positive
-from countermove.params.recourse import Probability
+from countermove.params.base import Parameters, Positive, Probability
 from countermove.params.sweep import Count
 
 if TYPE_CHECKING:

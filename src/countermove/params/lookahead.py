@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from countermove.params.base import Parameters
+from countermove.params.base import Parameters, Positive
 from countermove.params.lookahead_collective import (
     CoordinationParameters,
     ScalingParameters,
     SizeParameters,
 )
-from countermove.params.people import Positive
 from countermove.params.sweep import Count
 from countermove.params.transfer_experiments import NotNegative, Seeds
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from countermove.params.base import Parameters
-from countermove.params.people import Positive
+from countermove.params.base import Parameters, Positive
 from countermove.params.sweep import Count
 from countermove.params.transfer_experiments import NotNegative, Seeds
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from countermove.params.base import Parameters
-from countermove.params.people import Positive
+from countermove.params.base import Parameters, Positive
 from countermove.params.sweep import Count
 
 if TYPE_CHECKING:

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from countermove.params.base import Parameters
-from countermove.params.people import CostParameters, Positive, QuadraticCostParameters
-from countermove.params.regularisers import (
+from countermove.params.base import NotNegative, Parameters, Positive
+from countermove.params.serm import (
+    CostParameters,
+    LinearScoreParameters,
     NoRegulariserParameters,
+    QuadraticCostParameters,
     RegulariserParameters,
-    Strength,
+    ScoreParameters,
+    TrainingParameters,
 )
-from countermove.params.scores import LinearScoreParameters, ScoreParameters
-from countermove.params.serm import TrainingParameters
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
@@ -46,15 +47,17 @@ class SweepParameters(Parameters):
     axis: Literal["scale", "gamma", "steps", "strength"] = "scale"
     datasets: list[str] = Field(["credit"], min_length=1)
     splits: Count = 3
-    costs: list[CostParameters] = Field([QuadraticCostParameters()], min_length=1)
+    costs: list[CostParameters] = Field(
+        default_factory=lambda: [QuadraticCostParameters()], min_length=1
+    )
     response: PopulationParameters = PopulationParameters()
     score: ScoreParameters = LinearScoreParameters()
     steps: list[Count] = Field([])
     seeds: list[Annotated[int, Field(ge=0)]] = Field([])
     regulariser: RegulariserParameters = NoRegulariserParameters()
-    strengths: list[Strength] = Field([])
+    strengths: list[NotNegative] = Field([])
     prune: bool = False
-    training: TrainingParameters = TrainingParameters()
+    training: TrainingParameters = Field(default_factory=TrainingParameters)
     blind_training: TrainingParameters | None = None
     batch_sizes: dict[str, Count] = Field({})
     balance: bool = True

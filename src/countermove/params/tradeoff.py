@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from countermove.params.base import Parameters
-from countermove.params.people import CostParameters, Positive, QuadraticCostParameters
-from countermove.params.regularisers import BurdenParameters, SocialParameters, Strength
-from countermove.params.serm import TrainingParameters
+from countermove.params.base import NotNegative, Parameters, Positive
+from countermove.params.serm import (
+    BurdenParameters,
+    CostParameters,
+    QuadraticCostParameters,
+    SocialParameters,
+    TrainingParameters,
+)
 from countermove.params.sweep import Count, PopulationParameters
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ class SharesParameters(Parameters):
         return self
 
 
-class StrengthsParameters(Parameters):
+class NotNegativesParameters(Parameters):
     """``points`` strengths from ``lowest`` to ``highest``, each by the same factor larger."""
 
     lowest: Positive
@@ -61,10 +65,10 @@ class CurveParameters(Parameters):
     """
 
     response: PopulationParameters = PopulationParameters()
-    strengths: StrengthsParameters | Annotated[list[Strength], Field(min_length=1)] = (
-        StrengthsParameters(lowest=1e-3, highest=0.3)
+    strengths: NotNegativesParameters | Annotated[list[NotNegative], Field(min_length=1)] = (
+        NotNegativesParameters(lowest=1e-3, highest=0.3)
     )
-    training: TrainingParameters = TrainingParameters()
+    training: TrainingParameters = Field(default_factory=TrainingParameters)
     epochs: Count | None = None
     settle: bool | None = None
 
@@ -73,7 +77,7 @@ class CurveParameters(Parameters):
         from countermove.experiments.serm.tradeoff import Curve
 
         said = self.strengths
-        strengths = said.build() if isinstance(said, StrengthsParameters) else said
+        strengths = said.build() if isinstance(said, NotNegativesParameters) else said
         settings: dict[str, Any] = self.training.model_dump()
         settings |= self.response.model_dump(exclude={"kind"}) | {"calibrate": self.settle}
         words = {None: "usual", True: "intercept settled", False: "intercept as trained"}
@@ -88,11 +92,11 @@ class TradeoffParameters(Parameters):
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] = "tradeoff"
-    regulariser: SocialParameters = BurdenParameters(kind="burden")
+    regulariser: SocialParameters = Field(default_factory=lambda: BurdenParameters(kind="burden"))
     curves: list[CurveParameters] = Field([CurveParameters()], min_length=1)
     datasets: list[str] = Field(["credit"], min_length=1)
     splits: Count = 1
-    cost: CostParameters = QuadraticCostParameters()
+    cost: CostParameters = Field(default_factory=QuadraticCostParameters)
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.01
     shares: SharesParameters = SharesParameters()
     batch_sizes: dict[str, Count] = Field({})

@@ -18,7 +18,7 @@ from kedro.pipeline import Pipeline
 
 from countermove.errors import MissingPartError
 from countermove.params import RetrainParameters
-from countermove.params.retrain import MlflowParameters
+from countermove.params.production import MlflowParameters
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,223 @@
+"""Around training: where work is done, how rows are split, what is promised and reported."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from countermove.params.base import (
+    Count,
+    NotNegative,
+    Parameters,
+    Positive,
+    Probability,
+    Share,
+    library,
+    needed,
+    part,
+    setting,
+)
+from countermove.params.serm import (
+    AscentParameters,
+    BestParameters,
+    NobodyMovesParameters,
+    RobustParameters,
+    SermParameters,
+    SingleResponseParameters,
+    SmoothParameters,
+)
+
+if TYPE_CHECKING:
+    from countermove.data.partitions import Partitions
+    from countermove.data.schema import Schema
+    from countermove.data.standardise import Standardiser
+    from countermove.execution import Execution
+    from countermove.recourse import Terms
+    from countermove.response import Response
+    from countermove.transfer import TransferTerms
+
+SearchName = Literal["linear_program", "gradient", "integer_program", "exhaustive"]
+PARTS = "countermove.data.partitions:Partitions"
+SPLIT = "countermove.data.splits:split_table"
+
+
+class TlsParameters(Parameters):
+    """Files by which a scheduler and we know each other (PEM)."""
+
+    describes: ClassVar = "countermove.execution:Tls"
+    ca_file: Path = needed("the authority's certificate")
+    cert: Path = needed("our certificate")
+    key: Path = needed("our private key")
+
+
+class ExecutionParameters(Parameters):
+    """Who works: this process, its threads, or a Dask cluster."""
+
+    describes: ClassVar = "countermove.execution:Execution"
+    engine: Literal["serial", "threads", "dask"] = library("serial, threads, or dask (processes)")
+    workers: Count | None = library("threads or processes of this machine; null: one per core")
+    scheduler: str | None = library("address of a Dask scheduler; null: processes of this machine")
+    memory_per_worker: str | None = library('limit of a local process, as in "2GB"')
+    timeout: Positive = library("seconds to wait for a scheduler and its first worker")
+    tls: TlsParameters | None = library("certificates for a tls:// scheduler")
+    rows_per_part: Count = library("rows of a table in parts that a worker holds at once", PARTS)
+
+    def build(self) -> Execution:
+        """Return where to work."""
+        from countermove.execution import Execution
+
+        own = self.model_dump(exclude={"rows_per_part", "tls"})
+        return Execution(**own, tls=None if self.tls is None else self.tls.make())
+
+    def cut(self, splits: Mapping[str, Partitions]) -> dict[str, Partitions]:
+        """Return splits in parts of which workers hold ``rows_per_part`` rows at once."""
+        return {
+            name: replace(parts, rows_per_part=self.rows_per_part) for name, parts in splits.items()
+        }
+
+
+class SplitParameters(Parameters):
+    """Shares of the rows; they sum to one."""
+
+    train: Probability = setting(0.5, "rules are trained on these")
+    validation: Probability = setting(0.15, "training stops by these, and thresholds are chosen")
+    calibration: Probability = setting(0.15, "the promise of recourse is made on these")
+    test: Probability = setting(0.2, "what is reported is measured on these")
+
+    @model_validator(mode="after")
+    def _sum_to_one(self) -> Self:
+        total = sum(self.build().values())
+        if not math.isclose(total, 1.0, abs_tol=1e-9):
+            raise ValueError(
+                f"the shares of train, validation, calibration and test must sum to 1, got {total}"
+            )
+        return self
+
+    def build(self) -> dict[str, float]:
+        """Return the shares by split."""
+        return self.model_dump()
+
+
+class IngestParameters(Parameters):
+    """How a raw table becomes standardised splits."""
+
+    split: SplitParameters = part(SplitParameters, "Shares of the rows; they sum to one.")
+    balance: bool = library("draw as many rows of the larger class as the smaller one has", SPLIT)
+    max_rows: Annotated[int, Field(ge=2)] | None = library("rows to draw at most after that", SPLIT)
+    divide_by_root_d: bool = library(
+        "divide standardised features by the root of their number",
+        "countermove.data.standardise:Standardiser.fit",
+    )
+    rows_per_part: Count = library("rows held at once when a table is ingested in parts", PARTS)
+
+
+class RecourseParameters(Parameters):
+    """What may be asked of a refused person, how sure the promise is, and what it may cost."""
+
+    describes: ClassVar = "countermove.recourse:Terms"
+    threshold: Probability = library("probability asked for unless the promise needs a lower one")
+    largest_action: Positive | None = library(
+        "bound on every feature's move beside the schema's, in standardised units (PARE: 0.75)"
+    )
+    method: SearchName = library(
+        "how recourse is searched for: linear_program, gradient, integer_program or exhaustive"
+    )
+    miss_rate: Probability = library("share of people who may be left without recourse")
+    failure_probability: Probability = library("chance that the promise is wrong")
+    groups: str | None = library("sensitive column, for a promise to each of its groups")
+    after_response: bool = library("promise to people who have answered the rule, or as they stood")
+    measure: Literal["accuracy", "f1", "utility"] = library(
+        "what the threshold maximises among those that keep the promise: accuracy, f1 or utility"
+    )
+    loss: NotNegative = library("what utility takes off for a wrong approval")
+    largest_loss: Probability | None = library(
+        "how much of the measure the promise may cost before less is promised; null: anything"
+    )
+    grid: Annotated[tuple[Probability, ...], Field(min_length=1)] | None = library(
+        "thresholds to choose among, rising or falling; null: from the validation rows"
+    )
+    margin: Annotated[float, Field(ge=0, lt=1)] = library(
+        "how far beyond the threshold advice goes where it can, in probability"
+    )
+
+    def build(self) -> Terms:
+        """Return the terms of the promise."""
+        terms: Terms = self.make()
+        return terms
+
+
+def _climbers() -> tuple[SingleResponseParameters, ...]:
+    """Return the plausible answers to a score without a slope, which people can only climb."""
+    return (
+        *(AscentParameters(kind="ascent", temperature=value) for value in (0.2, 0.5, 1.0)),
+        NobodyMovesParameters(kind="none"),
+    )
+
+
+def _plausible() -> tuple[SingleResponseParameters, ...]:
+    """Return the plausible answers to any other score."""
+    return (
+        BestParameters(),
+        *(SmoothParameters(kind="smooth", temperature=value) for value in (0.2, 0.5, 1.0)),
+        NobodyMovesParameters(kind="none"),
+    )
+
+
+class TransferParameters(Parameters):
+    """How the effect of deployment on the error is foretold."""
+
+    describes: ClassVar = "countermove.transfer:TransferTerms"
+    responses: Annotated[tuple[SingleResponseParameters, ...], Field(min_length=1)] = part(
+        _plausible,
+        "the worst case is taken over these and the one trained for (climbers for a score of "
+        "kind mlp)",
+    )
+    labels: Annotated[tuple[Literal["kept", "follow"], ...], Field(min_length=1)] = library(
+        "what moving may do to a label: kept, follow or both"
+    )
+    bins: Annotated[int, Field(ge=2)] = library("score bins for importance weights, at most")
+    thresholds: Count = library("thresholds that compete for the best rule after deployment")
+    tolerated_outside: Share = library("share of people beyond the source up to which weights hold")
+
+
+class EvaluationParameters(Parameters):
+    """Under which responses a rule is judged, and at what level."""
+
+    describes: ClassVar = "countermove.transfer:TransferTerms"
+    failure_probability: Probability = library("chance that a bound from the test rows is wrong")
+    transfer: TransferParameters = part(
+        TransferParameters, "How the effect of deployment on the error is foretold."
+    )
+
+    def build(self) -> TransferTerms:
+        """Return the terms of the transfer report."""
+        from countermove.transfer import TransferTerms
+
+        own = self.transfer.model_dump(exclude={"responses", "labels"})
+        labels = tuple(dict.fromkeys(self.transfer.labels))
+        return TransferTerms(self.failure_probability, labels, **own)
+
+    def responses(
+        self, serm: SermParameters, schema: Schema, standardiser: Standardiser
+    ) -> tuple[dict[str, Response], list[str]]:
+        """Return the plausible responses by name, and the names of those trained for."""
+        cost, actions = serm.cost.build(), serm.actions.build(schema, standardiser)
+        given = serm.response
+        trained: Sequence[SingleResponseParameters]
+        trained = given.members if isinstance(given, RobustParameters) else [given]
+        built: dict[str, Response] = {}
+        plausible = _climbers() if serm.score.kind == "mlp" else self.transfer.responses
+        for each in (*trained, *plausible):
+            built.setdefault(_name(each), each.build(cost, actions))
+        return built, list(dict.fromkeys(_name(each) for each in trained))
+
+
+def _name(response: SingleResponseParameters) -> str:
+    if isinstance(response, SmoothParameters | AscentParameters):
+        return f"{response.kind}_{response.temperature:g}"
+    return response.kind

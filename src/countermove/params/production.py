@@ -1,0 +1,210 @@
+"""A rule in production: when it is replaced, whom it scores, what its people showed us."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, StringConstraints, field_validator
+
+from countermove.errors import ParameterError
+from countermove.params.base import (
+    Count,
+    NotNegative,
+    Parameters,
+    Probability,
+    Share,
+    library,
+    needed,
+    part,
+    setting,
+)
+from countermove.params.chain import SearchName
+
+if TYPE_CHECKING:
+    from countermove.production.drift import DriftTerms
+    from countermove.production.gates import Gate
+
+AtLeast50 = Annotated[int, Field(ge=50)]
+BatchId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+
+
+class MinimumAccuracyParameters(Parameters):
+    """At least so many are judged rightly once people have answered."""
+
+    describes: ClassVar = "countermove.production.gates:MinimumAccuracy"
+    least: Share = library("share of the people")
+    failure_probability: Probability = library("chance that the lower bound shown is wrong")
+
+
+class RecourseCertificateParameters(Parameters):
+    """The promise of recourse is there, is no weaker than asked, and the hold-out agrees."""
+
+    describes: ClassVar = "countermove.production.gates:RecourseCertificate"
+    largest_miss_rate: Share | None = library(
+        "largest share without recourse that may be promised; null: the champion's"
+    )
+    contradiction: Probability = library("level of the test whether the hold-out contradicts it")
+
+
+class GroupDisparityParameters(Parameters):
+    """Groups of the sensitive columns do not drift further apart."""
+
+    describes: ClassVar = "countermove.production.gates:GroupDisparity"
+    measure: Literal["approval", "accuracy"] = library("gap in approval or in accuracy")
+    tolerance: Share = library("by how much a gap may exceed the champion's")
+    largest: Share | None = library("largest gap at all, also at a cold start; null: no limit")
+    smallest: Count = library("people a group needs to count")
+
+
+class TransferBoundParameters(Parameters):
+    """The bound on the error after deployment is small enough."""
+
+    describes: ClassVar = "countermove.production.gates:TransferBound"
+    limit: Share = library("largest bound on the error")
+    bound: Literal["worst_case_direct_upper", "direct_upper"] = library(
+        "over all plausible responses (worst_case_direct_upper), or the one trained for"
+    )
+
+
+class ImprovementParameters(Parameters):
+    """The challenger is better, and not by chance (exact paired test)."""
+
+    describes: ClassVar = "countermove.production.gates:Improvement"
+    significance: Probability = library("chance of promoting a challenger that is no better")
+    over: Literal["each", "all"] = library("that chance per decision (each), or over all of them")
+
+
+class FlipRateParameters(Parameters):
+    """Not too many people get another decision than the champion's."""
+
+    describes: ClassVar = "countermove.production.gates:FlipRate"
+    largest: Share = library("share of the hold-out")
+
+
+class CustomGateParameters(Parameters):
+    """A gate of your own."""
+
+    describes: ClassVar = "countermove.production.gates:CustomGate"
+    function: str = needed("your function, as package.module:name; it returns a GateResult")
+    arguments: dict[str, Any] = library("handed to it by name")
+
+
+class GatesParameters(Parameters):
+    """The gates of a promotion; null switches one off."""
+
+    minimum_accuracy: MinimumAccuracyParameters | None = part(
+        MinimumAccuracyParameters, "Enough people are judged rightly once they have answered."
+    )
+    recourse_certificate: RecourseCertificateParameters | None = part(
+        RecourseCertificateParameters, "The promise of recourse is there, and the hold-out agrees."
+    )
+    group_disparity: GroupDisparityParameters | None = part(
+        GroupDisparityParameters, "Groups of the sensitive columns do not drift further apart."
+    )
+    transfer_bound: TransferBoundParameters | None = part(
+        TransferBoundParameters, "The bound on the error after deployment is small enough."
+    )
+    improvement: ImprovementParameters | None = part(
+        ImprovementParameters, "The challenger is better than the champion, and not by chance."
+    )
+    flip_rate: FlipRateParameters | None = part(
+        FlipRateParameters, "Not too many people get another decision than the champion's."
+    )
+    custom: tuple[CustomGateParameters, ...] = setting(
+        (), "gates of your own, as in [{function: my_package.gates:check, arguments: {}}]"
+    )
+
+    def build(self) -> list[Gate]:
+        """Return the gates that are on."""
+        named = [getattr(self, name) for name in type(self).model_fields if name != "custom"]
+        return [gate.make() for gate in (*named, *self.custom) if gate is not None]
+
+
+class DriftParameters(Parameters):
+    """How a new table is compared with what the deployed rule lets us expect."""
+
+    describes: ClassVar = "countermove.production.drift:DriftTerms"
+    level: Annotated[float, Field(gt=0, lt=0.5)] = library(
+        "chance of any alarm where people answer as modelled and nothing else changed"
+    )
+    permutations: Count = library("effort of the Monte-Carlo tests")
+    max_rows: AtLeast50 = library("rows of either table that are looked at")
+    bootstrap: AtLeast50 = library("resamples behind the interval of the share explained")
+    resolution: Probability = library("differences below so many spreads of a column are rounding")
+    labels: Literal["kept", "follow"] = library("kept by those who move, or follow the features")
+    odd_share: Probability = library("a column is odd if more of it lies beyond all expected")
+
+    def build(self) -> DriftTerms:
+        """Return the terms."""
+        terms: DriftTerms = self.make()
+        return terms
+
+
+class MlflowParameters(Parameters):
+    """Where decisions are logged with MLflow."""
+
+    tracking_uri: str | None = setting(None, "null: where MLFLOW_TRACKING_URI says")
+    experiment: str = setting("countermove", "name of the experiment")
+
+
+class RetrainParameters(Parameters):
+    """When a challenger replaces the champion, and what a retraining looks at."""
+
+    observed: Literal["after", "before"] = setting(
+        "after",
+        "what a batch shows: people after they could answer the deployed rule (they are set back "
+        "before training), or before",
+    )
+    window: Count | None = setting(
+        None, "train on the last so many batches beside the base table; null: on all"
+    )
+    wait_seconds: NotNegative = setting(0.0, "how long a run waits for another one to end")
+    gates: GatesParameters = part(GatesParameters, "Gates of a promotion; null switches one off.")
+    drift: DriftParameters = part(
+        DriftParameters, "How a new table is compared with what the deployed rule lets us expect."
+    )
+    stop_on_investigate: bool = setting(
+        False, "block the run where the drift report cannot explain what changed"
+    )
+    mlflow: MlflowParameters | None = setting(
+        None, "also log decisions with MLflow (its extra is needed); null: not at all"
+    )
+
+
+class ScoreParameters(Parameters):
+    """Which applicants are scored, and how advice is searched for."""
+
+    describes: ClassVar = "countermove.recourse:recommend"
+    batch: BatchId | None = setting(
+        None, "id of the batch, the name of its file or folder; a run needs one"
+    )
+    method: SearchName = library(
+        "how recourse is searched for: linear_program, gradient, integer_program or exhaustive"
+    )
+
+    @field_validator("batch", mode="before")
+    @classmethod
+    def _whole_number(cls, batch: object) -> object:
+        # `--params score.batch=7` arrives as a number.
+        return str(batch) if isinstance(batch, int) and not isinstance(batch, bool) else batch
+
+    def named(self) -> str:
+        """Return the id of the batch; refuse to go on without one."""
+        if self.batch is None:
+            raise ParameterError(
+                "which applicants? Put them into data/01_raw/applicants/<dataset>/<batch id>.csv "
+                "(or .parquet, or a folder of that name) and run with --params score.batch=<batch "
+                "id>"
+            )
+        return self.batch
+
+
+class EstimatePeopleParameters(Parameters):
+    """How the people are estimated from a deployment."""
+
+    describes: ClassVar = "countermove.learning.people_estimation.tables:estimate_from_tables"
+    matched: bool = library("pair people by the schema's id; false takes the tables as two samples")
+    cost: Literal["auto", "quadratic", "weighted_quadratic"] = library(
+        "shape of the cost; auto: weighted where the moves ask for it"
+    )
+    level: Annotated[float, Field(ge=0.5, lt=1)] = library("level of the intervals")
