@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 Count = Annotated[int, Field(gt=0)]
 
 
+def _quadratic() -> list[CostParameters]:
+    return [QuadraticCostParameters()]
+
+
 class PopulationParameters(Parameters):
     """The people of every cell; ``eval_temperature`` None judges at ``temperature``."""
 
@@ -47,9 +51,7 @@ class SweepParameters(Parameters):
     axis: Literal["scale", "gamma", "steps", "strength"] = "scale"
     datasets: list[str] = Field(["credit"], min_length=1)
     splits: Count = 3
-    costs: list[CostParameters] = Field(
-        default_factory=lambda: [QuadraticCostParameters()], min_length=1
-    )
+    costs: list[CostParameters] = Field(default_factory=_quadratic, min_length=1)
     response: PopulationParameters = PopulationParameters()
     score: ScoreParameters = LinearScoreParameters()
     steps: list[Count] = Field([])

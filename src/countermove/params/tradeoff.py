@@ -93,7 +93,7 @@ class TradeoffParameters(Parameters):
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] = "tradeoff"
     regulariser: SocialParameters = Field(default_factory=lambda: BurdenParameters(kind="burden"))
-    curves: list[CurveParameters] = Field([CurveParameters()], min_length=1)
+    curves: list[CurveParameters] = Field(default_factory=lambda: [CurveParameters()], min_length=1)
     datasets: list[str] = Field(["credit"], min_length=1)
     splits: Count = 1
     cost: CostParameters = Field(default_factory=QuadraticCostParameters)
