@@ -13,11 +13,11 @@ import time
 import numpy as np
 
 from benchmarks.memory import high_water_mark
+from countermove.dynamics.collective.recourse import individual, together
+from countermove.dynamics.collective.recourse_problem import Reach, RecourseProblem
+from countermove.dynamics.collective.recourse_search import Search
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.online_recourse import individual, together
-from countermove.dynamics.recourse_search import Search
-from countermove.dynamics.recourse_setting import Reach, RecourseProblem
 
 SIZES = ((2_500, 20), (5_000, 20), (10_000, 20), (20_000, 20))
 BUDGET = 0.3

@@ -22,8 +22,8 @@ from countermove.dynamics import (
     linearise,
     retrain_until_stable,
 )
-from countermove.dynamics.level_k import level_k_rate
-from countermove.dynamics.published import PublishedDescent
+from countermove.dynamics.learners.published import PublishedDescent
+from countermove.dynamics.retraining.populations import level_k_rate
 from countermove.errors import SourceUnreachableError
 from countermove.experiments.lookahead.importance import ImportanceExperiment
 from countermove.experiments.lookahead.people import (

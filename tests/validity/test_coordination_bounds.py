@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from countermove.dynamics.bilevel import Bilevel
-from countermove.dynamics.coordination import coordination
+from countermove.dynamics.collective._spaces import Mixing
+from countermove.dynamics.collective.bilevel import Bilevel
+from countermove.dynamics.collective.coordination import coordination
+from countermove.dynamics.collective.utilities import Utility
 from countermove.dynamics.crowd import Crowd
-from countermove.dynamics.mean_learner import MeanLearner
-from countermove.dynamics.mixing import Mixing
-from countermove.dynamics.utilities import Utility
+
+from ..dynamics.mean_learner import MeanLearner
 
 GAMES = 30
 

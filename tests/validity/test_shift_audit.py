@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from countermove.dynamics.shift_audit import audit_shift
+from countermove.dynamics.collective.shift_audit import audit_shift
 
 RUNS, LEVEL = 400, 0.1
 CEILING = LEVEL + 3.0 * np.sqrt(LEVEL * (1.0 - LEVEL) / RUNS)

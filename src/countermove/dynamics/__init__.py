@@ -7,36 +7,43 @@ from typing import TYPE_CHECKING
 from countermove._lazy import lazy
 
 if TYPE_CHECKING:
-    from countermove.dynamics.balls import Ball
-    from countermove.dynamics.bilevel import Bilevel
-    from countermove.dynamics.centroids import CentroidLearner
-    from countermove.dynamics.collective import Collective
-    from countermove.dynamics.contraction import linearise, settle
-    from countermove.dynamics.crowd import Crowd
-    from countermove.dynamics.learners import LogisticLearner, RidgeLearner
-    from countermove.dynamics.level_k import LevelKPopulation
-    from countermove.dynamics.mean_learner import MeanLearner
-    from countermove.dynamics.mixing import Mixing
-    from countermove.dynamics.moves import Moves
-    from countermove.dynamics.online_recourse import collective_recourse, individual_recourse
-    from countermove.dynamics.populations import RespondingPopulation
-    from countermove.dynamics.recourse_answers import (
+    from countermove.dynamics.collective._spaces import Mixing
+    from countermove.dynamics.collective.balls import Ball
+    from countermove.dynamics.collective.bilevel import Bilevel
+    from countermove.dynamics.collective.collective import Collective
+    from countermove.dynamics.collective.moves import Moves
+    from countermove.dynamics.collective.recourse import (
+        collective_recourse,
+        individual_recourse,
+        together,
+    )
+    from countermove.dynamics.collective.recourse_answers import (
+        alternatives,
         break_even,
         least_budgets,
         marginal_values,
         side_effects,
     )
-    from countermove.dynamics.recourse_setting import Reach, recourse_problem
-    from countermove.dynamics.retraining import Retraining, retrain_until_stable
-    from countermove.dynamics.shift_audit import audit_shift
-    from countermove.dynamics.torch_learner import TorchLearner
-    from countermove.dynamics.trained import TrainedLearner
-    from countermove.dynamics.utilities import (
+    from countermove.dynamics.collective.recourse_problem import Reach, recourse_problem
+    from countermove.dynamics.collective.shift_audit import audit_shift
+    from countermove.dynamics.collective.utilities import (
         LossUtility,
         PenalisedLossUtility,
         TargetModelUtility,
         TargetPredictionUtility,
         Utility,
+    )
+    from countermove.dynamics.crowd import Crowd
+    from countermove.dynamics.learners.centroids import CentroidLearner
+    from countermove.dynamics.learners.linear import LogisticLearner, RidgeLearner
+    from countermove.dynamics.learners.network import TorchLearner, TrainedLearner
+    from countermove.dynamics.retraining.loop import Retraining, retrain_until_stable
+    from countermove.dynamics.retraining.populations import LevelKPopulation, RespondingPopulation
+    from countermove.dynamics.retraining.stability import linearise, settle
+    from countermove.dynamics.retraining.updates import (
+        GradientDescent,
+        PerformativeDescent,
+        ProximalRiskMinimisation,
     )
 
 __all__ = [
@@ -45,13 +52,15 @@ __all__ = [
     "CentroidLearner",
     "Collective",
     "Crowd",
+    "GradientDescent",
     "LevelKPopulation",
     "LogisticLearner",
     "LossUtility",
-    "MeanLearner",
     "Mixing",
     "Moves",
     "PenalisedLossUtility",
+    "PerformativeDescent",
+    "ProximalRiskMinimisation",
     "Reach",
     "RespondingPopulation",
     "Retraining",
@@ -61,6 +70,7 @@ __all__ = [
     "TorchLearner",
     "TrainedLearner",
     "Utility",
+    "alternatives",
     "audit_shift",
     "break_even",
     "collective_recourse",
@@ -72,41 +82,46 @@ __all__ = [
     "retrain_until_stable",
     "settle",
     "side_effects",
+    "together",
 ]
 
 _HOMES = {
-    "Ball": "balls",
-    "Bilevel": "bilevel",
-    "CentroidLearner": "centroids",
-    "Collective": "collective",
+    "Ball": "collective.balls",
+    "Bilevel": "collective.bilevel",
+    "CentroidLearner": "learners.centroids",
+    "Collective": "collective.collective",
     "Crowd": "crowd",
-    "LevelKPopulation": "level_k",
-    "LogisticLearner": "learners",
-    "LossUtility": "utilities",
-    "MeanLearner": "mean_learner",
-    "Mixing": "mixing",
-    "Moves": "moves",
-    "PenalisedLossUtility": "utilities",
-    "Reach": "recourse_setting",
-    "RespondingPopulation": "populations",
-    "Retraining": "retraining",
-    "RidgeLearner": "learners",
-    "TargetModelUtility": "utilities",
-    "TargetPredictionUtility": "utilities",
-    "TorchLearner": "torch_learner",
-    "TrainedLearner": "trained",
-    "Utility": "utilities",
-    "audit_shift": "shift_audit",
-    "break_even": "recourse_answers",
-    "collective_recourse": "online_recourse",
-    "individual_recourse": "online_recourse",
-    "least_budgets": "recourse_answers",
-    "linearise": "contraction",
-    "marginal_values": "recourse_answers",
-    "recourse_problem": "recourse_setting",
-    "retrain_until_stable": "retraining",
-    "settle": "contraction",
-    "side_effects": "recourse_answers",
+    "GradientDescent": "retraining.updates",
+    "LevelKPopulation": "retraining.populations",
+    "LogisticLearner": "learners.linear",
+    "LossUtility": "collective.utilities",
+    "Mixing": "collective._spaces",
+    "Moves": "collective.moves",
+    "PenalisedLossUtility": "collective.utilities",
+    "PerformativeDescent": "retraining.updates",
+    "ProximalRiskMinimisation": "retraining.updates",
+    "Reach": "collective.recourse_problem",
+    "RespondingPopulation": "retraining.populations",
+    "Retraining": "retraining.loop",
+    "RidgeLearner": "learners.linear",
+    "TargetModelUtility": "collective.utilities",
+    "TargetPredictionUtility": "collective.utilities",
+    "TorchLearner": "learners.network",
+    "TrainedLearner": "learners.network",
+    "Utility": "collective.utilities",
+    "alternatives": "collective.recourse_answers",
+    "audit_shift": "collective.shift_audit",
+    "break_even": "collective.recourse_answers",
+    "collective_recourse": "collective.recourse",
+    "individual_recourse": "collective.recourse",
+    "least_budgets": "collective.recourse_answers",
+    "linearise": "retraining.stability",
+    "marginal_values": "collective.recourse_answers",
+    "recourse_problem": "collective.recourse_problem",
+    "retrain_until_stable": "retraining.loop",
+    "settle": "retraining.stability",
+    "side_effects": "collective.recourse_answers",
+    "together": "collective.recourse",
 }
 
 __getattr__ = lazy(__name__, _HOMES)

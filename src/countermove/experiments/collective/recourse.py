@@ -11,11 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.dynamics.black_box import Directions, with_retrainings
-from countermove.dynamics.centroids import CentroidLearner
-from countermove.dynamics.learners import Learner, LogisticLearner
-from countermove.dynamics.online_recourse import individual, individual_sphere, together
-from countermove.dynamics.recourse_answers import (
+from countermove.dynamics.collective.recourse import individual, individual_sphere, together
+from countermove.dynamics.collective.recourse_answers import (
     alternatives,
     break_even,
     least_budgets,
@@ -23,10 +20,17 @@ from countermove.dynamics.recourse_answers import (
     random_participants,
     side_effects,
 )
-from countermove.dynamics.recourse_result import Recourse
-from countermove.dynamics.recourse_search import Search
-from countermove.dynamics.recourse_setting import Reach, RecourseProblem, recourse_problem
-from countermove.dynamics.shift_audit import audit_shift
+from countermove.dynamics.collective.recourse_problem import (
+    Reach,
+    Recourse,
+    RecourseProblem,
+    recourse_problem,
+)
+from countermove.dynamics.collective.recourse_search import Search
+from countermove.dynamics.collective.recourse_variants import Directions, with_retrainings
+from countermove.dynamics.collective.shift_audit import audit_shift
+from countermove.dynamics.learners import Learner, LogisticLearner
+from countermove.dynamics.learners.centroids import CentroidLearner
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.experiments.collective.people import CLASS
 from countermove.randomness import generator
@@ -263,7 +267,7 @@ class CollectiveExperiment:
             )
         if self.learner == "logistic":
             return LogisticLearner(penalty=self.learner_said.get("penalty", 1e-2))
-        from countermove.dynamics.torch_learner import TorchLearner
+        from countermove.dynamics.learners.network import TorchLearner
         from countermove.scores import MLPScore
 
         score = MLPScore(d, self.learner_said.get("hidden", (8,)), dropout=0.0)

@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats
-from countermove.dynamics.collective import Collective
-from countermove.dynamics.coordination import compare
+from countermove.dynamics.collective.collective import Collective
+from countermove.dynamics.collective.coordination import compare
+from countermove.dynamics.collective.selfish import SelfishPoint
+from countermove.dynamics.collective.utilities import PenalisedLossUtility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.play import SelfishPoint
-from countermove.dynamics.utilities import PenalisedLossUtility
 from countermove.errors import ParameterError
 from countermove.experiments.lookahead.people import (
     LookaheadTable,

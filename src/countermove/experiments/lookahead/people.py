@@ -22,7 +22,7 @@ from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.published import PublishedQuasiNewton
+from countermove.dynamics.learners.published import PublishedQuasiNewton
 from countermove.errors import NotEnoughRowsError, ParameterError, nearest
 from countermove.experiments.tables import Tables
 from countermove.people import ActionSet, QuadraticCost

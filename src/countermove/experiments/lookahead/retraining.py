@@ -15,11 +15,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.dynamics.contraction import linearise, promise, settle
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.level_k import LevelKPopulation
-from countermove.dynamics.published import PublishedDescent
-from countermove.dynamics.retraining import Retraining, retrain_until_stable
+from countermove.dynamics.learners.published import PublishedDescent
+from countermove.dynamics.retraining.loop import Retraining, retrain_until_stable
+from countermove.dynamics.retraining.populations import LevelKPopulation
+from countermove.dynamics.retraining.stability import linearise, promise, settle
 from countermove.errors import ParameterError
 from countermove.experiments.lookahead.people import (
     LookaheadTable,

@@ -15,13 +15,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.dynamics.balls import Ball
-from countermove.dynamics.bilevel import Point
-from countermove.dynamics.collective import Collective
+from countermove.dynamics.collective.balls import Ball
+from countermove.dynamics.collective.bilevel import Point
+from countermove.dynamics.collective.collective import Collective
+from countermove.dynamics.collective.coordination import scaling
+from countermove.dynamics.collective.utilities import TargetModelUtility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.scaling import scaling
-from countermove.dynamics.utilities import TargetModelUtility
 from countermove.errors import ParameterError
 from countermove.experiments.lookahead.people import LookaheadTable, chosen, narrowed
 from countermove.randomness import generator

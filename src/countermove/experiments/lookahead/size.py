@@ -15,10 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.dynamics.collective import Collective
+from countermove.dynamics.collective.collective import Collective
+from countermove.dynamics.collective.utilities import LossUtility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.utilities import LossUtility
 from countermove.errors import ParameterError
 from countermove.experiments.lookahead.people import (
     LookaheadTable,

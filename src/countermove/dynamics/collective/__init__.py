@@ -1,0 +1,1 @@
+"""People who act together: on a learning platform, or for somebody's recourse."""

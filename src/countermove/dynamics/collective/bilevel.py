@@ -1,0 +1,393 @@
+r"""The one engine of everyone who acts *through* the retraining.
+
+.. math:: \max_\eta \; U(\eta) = f(D_\eta, \theta_\eta) - C(\eta), \qquad
+          \nabla_\theta\,\mathrm{risk}(\theta_\eta, D_\eta) = 0
+
+Differentiating the learner's condition gives the gradient; nothing is unrolled.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from countermove._types import Floats
+from countermove.dynamics.collective._spaces import Space
+from countermove.dynamics.collective.utilities import Utility
+from countermove.dynamics.crowd import Crowd
+from countermove.dynamics.learners import Learner
+from countermove.errors import NotConvergedError, ParameterError
+from countermove.randomness import generator
+
+REMEMBERED = 10
+"""Values a step may fall back to: lets long spectral steps through."""
+ENOUGH = 1e-4
+"""Share of the promised climb a step must keep."""
+SHORTEST, LONGEST = 1e-12, 1e12
+"""Limits of the spectral step length."""
+ROUNDING = 1e-10
+"""Values that differ by less than this share are the same."""
+HALVINGS = 50
+STRIDE = 10.0
+"""A step moves no entry farther than this many times one more than the largest entry."""
+
+
+class State(Protocol):
+    """A point of the search."""
+
+    @property
+    def eta(self) -> Floats:
+        """The variable."""
+
+    @property
+    def value(self) -> float:
+        """What is maximised."""
+
+
+S = TypeVar("S", bound=State)
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent(Generic[S]):
+    """How a search went: its best state with its residual, values and residuals after each step."""
+
+    state: S
+    residual: float
+    converged: bool
+    values: tuple[float, ...]
+    residuals: tuple[float, ...]
+
+
+def ascend(
+    at: Callable[[Floats, S | None], S],
+    gradient: Callable[[S], Floats],
+    project: Callable[[Floats], Floats],
+    metric: Floats,
+    start: Floats,
+    tolerance: float,
+    max_steps: int,
+) -> Ascent[S]:
+    r"""Maximise a smooth function over a convex set.
+
+    Parameters
+    ----------
+    at
+        Evaluates the function; its second argument is a state nearby.
+    gradient
+        The gradient in the metric, :math:`M^{-1}\nabla U`.
+    project
+        Nearest point of the set, in the metric.
+    metric
+        :math:`M`, a diagonal that broadcasts to the variable.
+    start
+        An allowed variable.
+    tolerance
+        On :math:`\max|P(\eta + M^{-1}\nabla U) - \eta|`, zero exactly at stationary points.
+    max_steps
+        Steps at most.
+    """
+    state = at(start, None)
+    slope = gradient(state)
+    length = 1.0 / max(float(np.abs(slope).max()), 1e-3)
+    values, residuals = [state.value], [_residual(state, slope, project)]
+    recent, best = deque([state.value], REMEMBERED), (state, residuals[0])
+    while residuals[-1] > tolerance and len(values) <= max_steps:
+        direction = project(state.eta + within_reach(length, state.eta, slope) * slope) - state.eta
+        promised = float(np.sum(metric * slope * direction))
+        there = _search(at, state, direction, promised, min(recent))
+        if there is None:
+            break
+        there_slope = gradient(there)
+        length = spectral_length(there.eta - state.eta, there_slope - slope, metric)
+        state, slope = there, there_slope
+        values.append(state.value)
+        residuals.append(_residual(state, slope, project))
+        recent.append(state.value)
+        best = max(best, (state, residuals[-1]), key=lambda pair: pair[0].value)
+    # The last state is the stationary one; an earlier one may lie a rounding above it.
+    rounding = ROUNDING * (1.0 + abs(best[0].value))
+    if residuals[-1] <= tolerance and state.value >= best[0].value - rounding:
+        best = (state, residuals[-1])
+    return Ascent(*best, best[1] <= tolerance, tuple(values), tuple(residuals))
+
+
+def within_reach(length: float, eta: Floats, slope: Floats, reach: float | None = None) -> float:
+    """Return a length that moves no entry farther than ``reach``; None: a few times its size."""
+    farthest = STRIDE * (1.0 + float(np.abs(eta).max())) if reach is None else reach
+    return min(length, farthest / max(float(np.abs(slope).max()), np.finfo(np.float64).tiny))
+
+
+def _search(
+    at: Callable[[Floats, S | None], S], state: S, direction: Floats, promised: float, floor: float
+) -> S | None:
+    """Return the longest of the halved steps that climbs enough; None where rounding stops it."""
+    rounding = 4.0 * np.finfo(np.float64).eps * max(1.0, abs(floor))
+    share = 1.0
+    for _ in range(HALVINGS):
+        there = at(state.eta + share * direction, state)
+        if there.value >= floor + ENOUGH * share * promised - rounding:
+            return there
+        share /= 2.0
+    return None
+
+
+def spectral_length(step: Floats, change: Floats, metric: Floats) -> float:
+    r"""Return :math:`\langle s, s\rangle / -\langle s, g' - g\rangle`, the fitting length."""
+    bend = -float(np.sum(metric * step * change))
+    square = float(np.sum(metric * step * step))
+    return LONGEST if bend <= square / LONGEST else max(square / bend, SHORTEST)
+
+
+def _residual(state: State, slope: Floats, project: Callable[[Floats], Floats]) -> float:
+    return float(np.abs(project(state.eta + slope) - state.eta).max())
+
+
+class Platform(ABC):
+    """What a crowd's data leads to: a model, and how it yields to a change of the data."""
+
+    learner: Learner
+
+    @abstractmethod
+    def settle(self, crowd: Crowd, start: Floats | None = None) -> tuple[Floats, Crowd]:
+        """Return the model and the whole crowd it is fitted to, whose first rows are ``crowd``."""
+
+    def meet(self, crowd: Crowd, theta: Floats) -> Crowd:
+        """Return everybody the learner sees while ``theta`` is deployed: the crowd, unless said."""
+        return crowd
+
+    @abstractmethod
+    def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
+        r"""Return :math:`J^{-\top} v`, J the derivative of the condition that fixes the model."""
+
+
+@dataclass(frozen=True)
+class Fitted(Platform):
+    r"""The learner sees the crowd and nobody else; J is its Hessian."""
+
+    learner: Learner
+
+    def settle(self, crowd: Crowd, start: Floats | None = None) -> tuple[Floats, Crowd]:
+        """Return the fitted model."""
+        return self.learner.fit(crowd, start), crowd
+
+    def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
+        r"""Return :math:`H^{-1} v`."""
+        return self.learner.solve(theta, whole, v)
+
+
+@dataclass(frozen=True, eq=False)
+class Unmoved(Platform):
+    """A platform that keeps its model, whatever the data say."""
+
+    learner: Learner
+    theta: Floats
+
+    def settle(self, crowd: Crowd, start: Floats | None = None) -> tuple[Floats, Crowd]:
+        """Return the model as it is."""
+        return self.theta, crowd
+
+    def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
+        """Return zeros: nothing is reached through the model."""
+        return np.zeros_like(theta)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A strategy and what it leads to.
+
+    Parameters
+    ----------
+    eta
+        The strategy, in the units of its space.
+    theta
+        The model it leads to.
+    value
+        The members' utility less the strategy's cost.
+    whole
+        Everybody the model was fitted to.
+    """
+
+    eta: Floats
+    theta: Floats
+    value: float
+    whole: Crowd
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A best strategy found.
+
+    Parameters
+    ----------
+    point
+        The strategy, its model and its utility.
+    converged
+        Whether the projected gradient fell below the tolerance.
+    residual
+        The largest entry of the projected gradient, per member, in units of utility per unit moved.
+    values
+        The utility after each step, of the start that led here.
+    residuals
+        The projected gradient after each step.
+    start_values
+        The utility each start ended at: strategies that are only local maxima show here.
+    """
+
+    point: Point
+    converged: bool
+    residual: float
+    values: tuple[float, ...]
+    residuals: tuple[float, ...]
+    start_values: tuple[float, ...]
+
+    @property
+    def eta(self) -> Floats:
+        """The strategy."""
+        return self.point.eta
+
+    @property
+    def theta(self) -> Floats:
+        """The model it leads to."""
+        return self.point.theta
+
+    @property
+    def value(self) -> float:
+        """The members' utility less the strategy's cost."""
+        return self.point.value
+
+
+@dataclass(frozen=True, eq=False)
+class Bilevel:
+    r"""Members with a utility and a space of strategies, above a platform that refits.
+
+    Parameters
+    ----------
+    space
+        What the members can do.
+    utility
+        What they want at the model that results.
+    platform
+        Whom they face; a learner stands for one that sees the space's crowd alone.
+    """
+
+    space: Space
+    utility: Utility
+    platform: Platform | Learner
+
+    def __post_init__(self) -> None:
+        if not self.learner.differentiable:
+            raise ParameterError(
+                "acting through the retraining needs a learner with derivatives (LogisticLearner, "
+                f"RidgeLearner, TorchLearner); {self.learner.name} only fits"
+            )
+
+    @property
+    def facing(self) -> Platform:
+        """The platform the members face."""
+        return Fitted(self.platform) if isinstance(self.platform, Learner) else self.platform
+
+    @property
+    def learner(self) -> Learner:
+        """The learner of the platform."""
+        return self.facing.learner
+
+    def at(self, eta: Floats, start: Floats | None = None) -> Point:
+        """Return what a strategy leads to; ``start`` is a model to warm-start the fit from."""
+        theta, whole = self.facing.settle(self.space.crowd_at(eta), start)
+        value = self.utility.value(theta, self.space.members_at(eta), self.learner)
+        return Point(eta, theta, value - self.space.cost(eta), whole)
+
+    def own(self, point: Point) -> Floats:
+        r"""Return :math:`\partial_1 f - \nabla C`: what selfish members see."""
+        slope = self.space.own_slope(point.eta, point.theta, self.utility, self.learner)
+        return slope - self.space.cost_slope(point.eta)
+
+    def steered(self, point: Point) -> Floats:
+        r"""Return what only a collective sees: the utility's change through the model.
+
+        .. math:: -\frac{\partial}{\partial\eta}\, v \cdot \nabla_\theta\mathrm{risk}, \qquad
+                  v = J^{-\top}\, \partial_\theta f
+        """
+        v = self.leverage(point)
+        return -self.space.steering(point.eta, point.theta, point.whole, v, self.learner)
+
+    def leverage(self, point: Point) -> Floats:
+        r"""Return :math:`v = J^{-\top}\,\partial_\theta f`: the worth of a push."""
+        members = self.space.members_at(point.eta)
+        wish = self.utility.by_theta(point.theta, members, self.learner)
+        return self.facing.adjoint(point.theta, point.whole, wish)
+
+    def gradient(self, point: Point) -> Floats:
+        r"""Return :math:`\nabla U(\eta)`, in the shape of ``eta``."""
+        return self.own(point) + self.steered(point)
+
+    def maximise(
+        self,
+        start: Floats | None = None,
+        starts: int = 1,
+        tolerance: float = 1e-6,
+        max_steps: int = 500,
+        seed: int = 0,
+        strict: bool = True,
+    ) -> Solution:
+        """Return the best strategy found by projected gradient ascent.
+
+        Parameters
+        ----------
+        start
+            Where to start; None: nobody moves.
+        starts
+            Starts in all; those after the first are drawn at random.
+        tolerance
+            On the largest entry of the projected gradient per member. With many members in balls of
+            p = 1 a few keep changing features long after the utility has settled: ask for 1e-2
+            there, or cap ``max_steps`` with ``strict=False``.
+        max_steps
+            Ascent steps per start.
+        seed
+            Of the random starts.
+        strict
+            Raise `NotConvergedError` where the best start did not converge; else the solution
+            says so.
+
+        Notes
+        -----
+        U is not concave in general: what is found is a stationary strategy no worse than its
+        start, a global maximiser where U is concave.
+        """
+        if starts < 1 or max_steps < 1 or not tolerance > 0.0:
+            raise ParameterError(
+                "a search needs starts >= 1, max_steps >= 1 and tolerance > 0; got "
+                f"{starts}, {max_steps} and {tolerance}"
+            )
+        rng = generator(seed, "collective starts")
+        first = self.space.stay() if start is None else self.space.project(start)
+        begun = [first] + [self.space.drawn(rng) for _ in range(starts - 1)]
+        ascents = [self._ascend(eta, tolerance, max_steps) for eta in begun]
+        best = max(ascents, key=lambda ascent: ascent.state.value)
+        if strict and not best.converged:
+            raise NotConvergedError(
+                f"the best strategy's projected gradient is still {best.residual:.2g} after "
+                f"{len(best.values) - 1} steps (tolerance {tolerance:.2g}); allow more steps or a "
+                "larger tolerance, or take what was found with strict=False"
+            )
+        ends = tuple(ascent.state.value for ascent in ascents)
+        return Solution(
+            best.state, best.converged, best.residual, best.values, best.residuals, ends
+        )
+
+    def _ascend(self, eta: Floats, tolerance: float, max_steps: int) -> Ascent[Point]:
+        return ascend(
+            at=lambda there, near: self.at(there, None if near is None else near.theta),
+            gradient=lambda point: self.gradient(point) / self.space.metric,
+            project=self.space.project,
+            metric=self.space.metric,
+            start=eta,
+            tolerance=tolerance,
+            max_steps=max_steps,
+        )

@@ -1,0 +1,365 @@
+"""Help over several retrainings, by labels instead of features, or without seeing the learner.
+
+Help without sight is judged by its regret: the loss it leaves above what full sight would leave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countermove._types import Floats, Index
+from countermove.dynamics.collective.moves import checked_rows
+from countermove.dynamics.collective.recourse import together
+from countermove.dynamics.collective.recourse_problem import Reach, Recourse, RecourseProblem
+from countermove.dynamics.collective.recourse_search import Search
+from countermove.dynamics.crowd import Crowd
+from countermove.dynamics.learners import Learner
+from countermove.errors import NotEnoughRowsError, ParameterError, shown
+from countermove.randomness import generator
+
+SHORT_LIST = 20
+"""How many label moves, the most promising first, are tried by refitting before one is made."""
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One retraining: what participants did in all until then, and what the queries got."""
+
+    moves: Floats
+    theta: Floats
+    loss: float
+    reached: NDArray[np.bool_]
+
+
+def recourse_rounds(
+    problem: RecourseProblem,
+    reach: Reach,
+    rounds: int,
+    memory: float = 0.0,
+    participants: Any = None,
+    search: Search | None = None,
+) -> list[Round]:
+    r"""Return what a collective reaches retraining after retraining.
+
+    Before each retraining every participant may move once more within the reach, from where
+    they are; the platform fits :math:`(1 - m)` new data and :math:`m` of what it fitted last.
+    Each round is planned for itself.
+
+    Parameters
+    ----------
+    problem
+        Who asks for what; queries are not data subjects.
+    reach
+        How far each goes between two retrainings.
+    rounds
+        How many retrainings.
+    memory
+        :math:`m`, in [0, 1): the share of the training data that is old.
+    participants
+        Rows or a mask; None: everybody.
+    search
+        How long to look in each round.
+    """
+    if rounds < 1 or not 0.0 <= memory < 1.0:
+        raise ParameterError(
+            f"expected rounds >= 1 and a memory in [0, 1), got {rounds} and {memory}"
+        )
+    if (problem.places >= 0).any():
+        raise ParameterError("several rounds are planned for queries outside the data only")
+    rows, start = checked_rows(participants, problem.crowd), problem.crowd
+    told, X, old = [], start.X.copy(), start
+    for _ in range(rounds):
+        now = start.moved(X)
+        seen = now if memory == 0.0 else _remembered(now, old, memory)
+        found = together(_again(problem, seen), reach, rows, search=search)
+        X = X + found.moves[: start.n]
+        old = start.moved(X) if memory == 0.0 else _remembered(start.moved(X), old, memory)
+        told.append(Round(X - start.X, found.theta, found.loss, found.reached))
+    return told
+
+
+def _remembered(now: Crowd, old: Crowd, memory: float) -> Crowd:
+    return Crowd(
+        np.concatenate([now.X, old.X]),
+        np.concatenate([now.y, old.y]),
+        np.concatenate([(1.0 - memory) * now.mass, memory * old.mass]),
+    )
+
+
+def _again(problem: RecourseProblem, crowd: Crowd) -> RecourseProblem:
+    return RecourseProblem(
+        crowd,
+        problem.query,
+        problem.goal,
+        problem.learner,
+        weight=problem.mass,
+        labels=problem.labels,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelMoves:
+    """Labels that participants report instead of their own.
+
+    Parameters
+    ----------
+    rows
+        Who reports another label, in the order of the choice.
+    labels
+        What they report, as codes.
+    losses
+        The loss of the goals at first and after each of them.
+    theta
+        The model that results.
+    reached
+        Which queries get the decision they want.
+    """
+
+    rows: Index
+    labels: Floats
+    losses: tuple[float, ...]
+    theta: Floats
+    reached: NDArray[np.bool_]
+
+
+def label_moves(problem: RecourseProblem, most: int, participants: Any = None) -> LabelMoves:
+    """Return whose labels to change, one after the other, for the greatest fall of the loss.
+
+    Greedy: of all changes the most promising to first order are tried by refitting, and the
+    best is made; it ends early where none helps. Features stay.
+
+    Parameters
+    ----------
+    problem
+        Who asks for what.
+    most
+        How many labels may change.
+    participants
+        Who may change theirs, rows or a mask; None: everybody.
+    """
+    if most < 1:
+        raise NotEnoughRowsError(f"expected at least one label to change, got {most}")
+    open_rows = checked_rows(participants, problem.crowd).tolist()
+    y, theta = problem.crowd.y.copy(), problem.theta
+    rows, labels, losses = [], [], [problem.loss(problem.theta)]
+    for _ in range(min(most, len(open_rows))):
+        best: tuple[float, int, float, Floats] | None = None
+        for row, label in _short_list(problem, y, theta, open_rows):
+            tried = y.copy()
+            tried[row] = label
+            there = problem.learner.fit(problem.crowd.moved(y=tried), theta)
+            loss = problem.loss(there)
+            if loss < (losses[-1] if best is None else best[0]):
+                best = (loss, row, label, there)
+        if best is None:
+            break
+        loss, row, label, theta = best
+        y[row] = label
+        open_rows.remove(row)
+        rows.append(row)
+        labels.append(label)
+        losses.append(loss)
+    return LabelMoves(
+        np.array(rows, dtype=np.intp),
+        np.array(labels),
+        tuple(losses),
+        theta,
+        problem.reached(theta),
+    )
+
+
+def _short_list(
+    problem: RecourseProblem, y: Floats, theta: Floats, rows: list[int]
+) -> list[tuple[int, float]]:
+    r"""Return the changes with the lowest loss to first order.
+
+    Moving a row's weight from label a to b moves the model by
+    :math:`-H^{-1} m (\nabla\ell(x, b) - \nabla\ell(x, a))`.
+    """
+    crowd = problem.crowd.moved(y=y)
+    wish = problem.mass @ problem.goals.slopes(theta, problem.query, problem.goal)[0]
+    v = problem.learner.solve(theta, crowd, wish)
+    own = problem.learner.row_gradients(theta, crowd) @ v
+    masses = {label: crowd.mass[y == label].sum() for label in problem.goals.known}
+    ranked = []
+    for label in problem.goals.known:
+        other = problem.learner.row_gradients(theta, crowd.moved(y=np.full(crowd.n, label))) @ v
+        change = -crowd.mass * (other - own)
+        # The last of a class stays: a class nobody reports cannot be fitted.
+        ranked += [
+            (change[row], row, label)
+            for row in rows
+            if y[row] != label and masses[y[row]] > crowd.mass[row] * (1.0 + 1e-9)
+        ]
+    return [(row, label) for _, row, label in sorted(ranked)[:SHORT_LIST]]
+
+
+Directions = Literal["any", "query"]
+
+
+@dataclass(frozen=True, eq=False)
+class BlindHelp:
+    """What was done without seeing the learner.
+
+    Parameters
+    ----------
+    recourse
+        The moves, and what the true learner made of them.
+    retrainings
+        How many retrainings had to be watched.
+    regret
+        Its loss less that of the moves full sight finds; below zero where those are only local.
+    """
+
+    recourse: Recourse
+    retrainings: int
+    regret: float
+
+
+def with_surrogate(
+    problem: RecourseProblem,
+    surrogate: Learner,
+    reach: Reach,
+    participants: Any = None,
+    search: Search | None = None,
+) -> BlindHelp:
+    """Plan the moves against a learner of one's own, and let the true one judge them.
+
+    Parameters
+    ----------
+    problem
+        Who asks for what of the true learner.
+    surrogate
+        Stands for it; it reads the same labels.
+    reach, participants, search
+        See `together`.
+    """
+    imagined = replace(problem, learner=surrogate)
+    planned = together(imagined, reach, participants, search=search)
+    theta = problem.learner.fit(problem.crowd.moved(problem.crowd.X + planned.moves))
+    real = Recourse(
+        problem, planned.moves, planned.query_moves, theta, "surrogate", planned.converged
+    )
+    seen = together(problem, reach, participants, search=search)
+    return BlindHelp(real, 0, real.loss - seen.loss)
+
+
+def with_retrainings(
+    problem: RecourseProblem,
+    reach: Reach,
+    retrainings: int = 400,
+    participants: Any = None,
+    directions: Directions = "any",
+    probe: float = 0.1,
+    seed: int = 0,
+    search: Search | None = None,
+) -> BlindHelp:
+    r"""Find the moves by watching the query's loss after retrainings alone.
+
+    Everybody of a class makes one move (which loses nothing where only class means matter). Moves
+    are probed both ways along a random direction, and the difference of the losses is a slope:
+
+    .. math:: g = \frac{D}{2h} (\ell(\Delta + h u) - \ell(\Delta - h u))\,u
+
+    Steps shrink like :math:`1/\sqrt t`; the best moves watched are kept. The number D of unknowns
+    sets how many retrainings it takes.
+
+    Parameters
+    ----------
+    problem
+        Who asks for what; the learner is only fitted.
+    reach
+        How far each may go.
+    retrainings
+        How many may be watched, at least 3.
+    participants
+        Rows or a mask; None: everybody.
+    directions
+        ``"any"``: each class may move anywhere, D = classes × features. ``"query"``: each moves to
+        or from the (first) query only, D = classes; right for class means, a guess elsewhere.
+    probe
+        :math:`h`, as a share of the budget.
+    seed
+        Of the directions.
+    search
+        For the moves of full sight, which the regret compares with.
+    """
+    if retrainings < 3 or not 0.0 < probe < 1.0:
+        raise ParameterError(
+            f"expected retrainings >= 3 and a probe in (0, 1), got {retrainings} and {probe}"
+        )
+    if directions not in get_args(Directions):
+        raise ParameterError(f"directions are {shown(get_args(Directions))}; got {directions!r}")
+    rows = checked_rows(participants, problem.crowd)
+    watched = _Watched(problem, reach, rows, directions)
+    rng = generator(seed, "blind help")
+    best = found = np.zeros((len(watched.classes), problem.crowd.d))
+    best_loss, step, h = watched.loss(best), reach.budget, probe * reach.budget
+    for t in range((retrainings - 1) // 2):
+        u = watched.along(rng.normal(size=found.shape))
+        u /= np.linalg.norm(u)
+        tried = [watched.inside(found + sign * h * u) for sign in (1.0, -1.0)]
+        losses = [watched.loss(moves) for moves in tried]
+        slope = (losses[0] - losses[1]) * u
+        size = float(np.linalg.norm(slope))
+        for moves, loss in zip(tried, losses, strict=True):
+            best, best_loss = (moves, loss) if loss < best_loss else (best, best_loss)
+        if size > 0.0:
+            found = watched.inside(found - step / np.sqrt(t + 1.0) * slope / size)
+    seen = together(problem, reach, rows, search=search)
+    recourse = watched.told(best)
+    return BlindHelp(recourse, 1 + 2 * ((retrainings - 1) // 2), recourse.loss - seen.loss)
+
+
+@dataclass(frozen=True, eq=False)
+class _Watched:
+    """A platform of which only the loss after a retraining is seen."""
+
+    problem: RecourseProblem
+    reach: Reach
+    rows: NDArray[np.intp]
+    directions: Directions
+
+    @property
+    def classes(self) -> Floats:
+        return np.unique(self.problem.crowd.y)
+
+    def along(self, by_class: Floats) -> Floats:
+        """Keep of a direction what is asked for: all of it, or the part to and from the query."""
+        if self.directions == "any":
+            return by_class
+        crowd = self.problem.crowd
+        means = [
+            crowd.of_rows(crowd.y == name).mean(crowd.X[crowd.y == name]) for name in self.classes
+        ]
+        gaps = self.problem.query[0] - np.array(means)
+        units = gaps / np.maximum(np.linalg.norm(gaps, axis=1, keepdims=True), 1e-300)
+        kept: Floats = by_class[:, :1] * units
+        return kept
+
+    def moves(self, by_class: Floats) -> Floats:
+        crowd = self.problem.crowd
+        moves = np.zeros_like(crowd.X)
+        codes = np.searchsorted(self.classes, crowd.y[self.rows])
+        wanted = by_class[codes]
+        here = crowd.X[self.rows]
+        moves[self.rows] = wanted if self.reach.shared else self.reach.project(here, wanted)
+        return moves
+
+    def inside(self, by_class: Floats) -> Floats:
+        if not self.reach.shared:
+            return by_class
+        return self.reach.project(np.zeros_like(by_class), by_class)
+
+    def told(self, by_class: Floats) -> Recourse:
+        moves = self.moves(by_class)
+        theta = self.problem.learner.fit(self.problem.crowd.moved(self.problem.crowd.X + moves))
+        still = np.zeros_like(self.problem.query)
+        return Recourse(self.problem, moves, still, theta, "retrainings", True)
+
+    def loss(self, by_class: Floats) -> float:
+        return self.told(by_class).loss

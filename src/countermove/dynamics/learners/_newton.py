@@ -1,0 +1,157 @@
+"""Newton's method to the last digits, and linear systems known only through products.
+
+SciPy's Newton methods stop up to 1e-8 away and take up to twice as long on small crowds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from countermove._types import Floats
+from countermove.errors import NotConvergedError, SolverError
+
+FLAT = 1e-13
+"""A Hessian whose smallest eigenvalue is below this share of its largest is singular."""
+NEAR = 1e-6
+"""A fit ends only where Newton's next step is below this share of the parameters."""
+SETTLED = 1e-3
+"""Steps below this share of the parameters leave the Hessian as it is."""
+STALLED = 0.5
+"""So close to the minimum every step lowers the gradient by more than this, but for rounding."""
+HALVINGS = 60
+"""How often a Newton step may be halved before the fit is given up."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """On demand a risk at one point, its gradient (p,) and its Hessian (p, p)."""
+
+    risk: Callable[[], float]
+    gradient: Callable[[], Floats]
+    hessian: Callable[[], Floats]
+
+
+def newton(
+    at: Callable[[Floats], Local], start: Floats, *, tolerance: float, max_steps: int, name: str
+) -> Floats:
+    """Return the minimiser, each step halved until the risk falls.
+
+    Parameters
+    ----------
+    at
+        The risk at a point.
+    start
+        Where to begin, shape (p,).
+    tolerance
+        Ends when no entry of the gradient is larger, or it is down to rounding, and the next
+        step is small.
+    max_steps
+        Steps before it is given up.
+    name
+        Of the learner, for errors.
+
+    Raises
+    ------
+    NotConvergedError
+        If the gradient does not vanish in so many steps, as where classes are separable.
+    SolverError
+        If the Hessian is singular.
+    """
+    theta = np.array(start, dtype=np.float64)
+    here, risk, hessian, last, before = at(theta), None, None, np.inf, np.inf
+    for _ in range(max_steps):
+        gradient = here.gradient()
+        worst = float(np.abs(gradient).max())
+        # Once steps are small the Hessian hardly changes, and the last one serves.
+        if hessian is None or last > SETTLED:
+            hessian = here.hessian()
+        step = solve_definite(hessian, gradient)
+        last = float(np.abs(step).max() / (1.0 + np.abs(theta).max()))
+        # Far out on separable classes the gradient vanishes too, but the step does not. Where
+        # labels or features are large, a gradient that no longer falls is rounding.
+        if last <= NEAR and (worst <= tolerance or worst >= STALLED * before):
+            # The step is at hand, and takes the model to rounding.
+            return theta - step
+        before = worst
+        risk = here.risk() if risk is None else risk
+        theta, here, risk = _descend(at, theta, risk, step, float(gradient @ step), name)
+    raise NotConvergedError(
+        f"the {name} learner's gradient is still {worst:.2g} after "
+        f"{max_steps} Newton steps (tolerance {tolerance:.2g}): the classes may be "
+        "separable, so that no minimiser exists; add a penalty, or allow more steps"
+    )
+
+
+def solve_definite(matrix: Floats, v: Floats) -> Floats:
+    r"""Return :math:`H^{-1} v` for a positive definite H; name the flat direction of another."""
+    values, vectors = np.linalg.eigh(matrix)
+    if not values[0] > FLAT * max(float(values[-1]), np.finfo(np.float64).tiny):
+        flat = int(np.argmax(np.abs(vectors[:, 0])))
+        raise SolverError(
+            f"the learner's Hessian is singular (eigenvalues from {values[0]:.2g} to "
+            f"{values[-1]:.2g}; the flat direction is mostly parameter {flat}), so its answer to "
+            "data is not determined; give the learner a penalty > 0, on the intercept too if the "
+            "flat direction is the intercept's, or drop columns that repeat each other"
+        )
+    scaled = (vectors.T @ v).T / values
+    solution: Floats = vectors @ scaled.T
+    return solution
+
+
+def _descend(
+    at: Callable[[Floats], Local],
+    theta: Floats,
+    risk: float,
+    step: Floats,
+    decrement: float,
+    name: str,
+) -> tuple[Floats, Local, float]:
+    """Take the longest of the halved steps that does not raise the risk beyond rounding."""
+    rounding = 4.0 * np.finfo(np.float64).eps * max(1.0, abs(risk))
+    share = 1.0
+    for _ in range(HALVINGS):
+        point = theta - share * step
+        there = at(point)
+        risk_there = there.risk()
+        if risk_there <= risk - 1e-4 * share * decrement + rounding:
+            return point, there, risk_there
+        share /= 2.0
+    raise NotConvergedError(f"no step lowers the {name} learner's risk of {risk:.6g}")
+
+
+EXACT = 1e-12
+"""The residual ends below this share of the right-hand side."""
+
+
+def solve_by_products(product: Callable[[Floats], Floats], v: Floats) -> Floats:
+    r"""Return :math:`H^{-1} v` by conjugate gradients; refuse an H that is not definite."""
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    steepest = 0.0
+
+    def checked(direction: Floats) -> Floats:
+        nonlocal steepest
+        bent = product(direction)
+        curvature = float(direction @ bent) / float(direction @ direction)
+        steepest = max(steepest, abs(curvature))
+        if not curvature > FLAT * steepest:
+            raise SolverError(
+                f"the learner's Hessian is singular or not positive definite (curvature "
+                f"{curvature:.2g} beside {steepest:.2g}), so its answer to data is not determined; "
+                "give the learner a larger penalty"
+            )
+        return bent
+
+    system = LinearOperator((len(v), len(v)), matvec=checked, dtype=np.float64)
+    solution, unfinished = cg(system, v, rtol=EXACT, atol=0.0, maxiter=20 * len(v) + 50)
+    if unfinished:
+        left = float(np.linalg.norm(product(solution) - v))
+        if left > 1e3 * EXACT * float(np.linalg.norm(v)):
+            raise SolverError(
+                f"conjugate gradients stopped at a residual of {left:.2g}: the learner's Hessian "
+                "is close to singular; give the learner a larger penalty"
+            )
+    return np.asarray(solution, dtype=np.float64)
