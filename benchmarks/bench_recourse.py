@@ -28,8 +28,8 @@ from countermove.data.sources import read_embedded
 from countermove.data.standardise import Standardiser
 from countermove.people import ActionSet
 from countermove.recourse import Settings, recommend
-from countermove.recourse.models import values
 from countermove.scores import LinearScore, MLPScore, Score
+from countermove.scores.base import values
 
 FEATURES, ACTIONABLE, WIDTH = 9, (1, 4), 0.75
 """The shape of the paper's adult table: nine features, two of them actionable."""

@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy as cross_entropy
 
 from countermove.people import ActionSet
-from countermove.recourse.limits import with_limits
-from countermove.recourse.objective import RecourseRisk
+from countermove.recourse.objective import RecourseRisk, rows_with_bounds
 from countermove.scores import MLPScore
 from countermove.training import Sample, Trainer
 
@@ -91,7 +90,7 @@ class Loop:
 def batched(X: np.ndarray, y: np.ndarray, batch: int) -> float:
     """Return the seconds of our epoch with its validation, the judgement of the start apart."""
     low, high = bounds()
-    rows = with_limits(X, ActionSet(lower=low, upper=high))
+    rows = rows_with_bounds(X, ActionSet(lower=low, upper=high))
     signs = 2.0 * y - 1.0
     sample = Sample(
         *map(torch.from_numpy, (rows[:TRAIN], signs[:TRAIN], rows[TRAIN:], signs[TRAIN:]))

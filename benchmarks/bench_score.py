@@ -78,7 +78,7 @@ def steps(schema: Schema, registry: Registry, raw: pd.DataFrame) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from countermove.recourse.phrases import spoken
+    from countermove.recourse.words import sentence_array
 
     rows = pa.Table.from_pandas(drawn(raw, PART, seed=1), preserve_index=False)
     judge = judge_of(schema, registry)
@@ -90,7 +90,7 @@ def steps(schema: Schema, registry: Registry, raw: pd.DataFrame) -> None:
     _, spent["deciding"] = timed(lambda: judge.model.score.at_threshold(0.5)(tensor(Z)))
     table, whole = timed(lambda: task(admitted, 0))
     advice, spent["advice by the linear programme"] = timed(lambda: recommended(judge, Z))
-    _, spent["words"] = timed(lambda: spoken(advice, Z, schema, judge.model.standardiser))
+    _, spent["words"] = timed(lambda: sentence_array(advice, Z, schema, judge.model.standardiser))
     spent["columns of the output"] = whole - sum(list(spent.values())[1:])
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "part.parquet"

@@ -23,8 +23,8 @@ from countermove.production.certificate_ids import certificate_id
 from countermove.production.lock import held
 from countermove.production.registry import Registry
 from countermove.production.scoring_records import Place, Started
-from countermove.recourse.advised import tell
-from countermove.recourse.pare_joint import Terms
+from countermove.recourse.advise import decide_and_advise
+from countermove.recourse.pare import PromiseTerms
 from countermove.response import BestResponse
 
 from .tiny_champion import CERTIFICATE, PEOPLE, SCHEMA, Office, model, people, promote
@@ -82,7 +82,9 @@ class TestWhatPeopleAreTold:
         admitted = AdmitTask(SCHEMA)(pa.Table.from_pandas(PEOPLE), 0).to_pandas()
         X = rule.standardiser.transform(admitted[list(SCHEMA.feature_names)].to_numpy())
         rows = Rows(admitted["row_id"].to_numpy(), X, np.zeros(len(X)), pd.DataFrame())
-        whole = tell(rule, rows, SCHEMA, people(rule.standardiser), Terms(), 0).table
+        whole = decide_and_advise(
+            rule, rows, SCHEMA, people(rule.standardiser), PromiseTerms(), 0
+        ).table
         pd.testing.assert_frame_equal(told[list(whole.columns)], whole, check_dtype=False)
 
     def test_form_of_the_files_and_size_of_the_parts_do_not_matter(self, office):

@@ -19,7 +19,7 @@ from countermove.execution.mapping import Engine
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production.registry import Decision, Registry
 from countermove.production.scoring import Rules, Scored, score_batch
-from countermove.recourse.pare_joint import Terms
+from countermove.recourse.pare import PromiseTerms
 from countermove.response import BestResponse
 from countermove.scores.linear import LinearScore
 from countermove.scores.storage import PublishedModel
@@ -84,7 +84,7 @@ class Office:
         """Return what applicants are judged by."""
         registry = Registry(str(self.registry), SCHEMA.digest())
         said = {
-            "registry": registry, "schema": SCHEMA, "people": people, "terms": Terms(),
+            "registry": registry, "schema": SCHEMA, "people": people, "terms": PromiseTerms(),
             "method": "linear_program", "seed": 0,
         }  # fmt: skip
         return Rules(**said | changes)  # type: ignore[arg-type]

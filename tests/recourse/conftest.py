@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from countermove.people import ActionSet, WeightedQuadraticCost
-from countermove.recourse.mixed_integer import cheapest_action
+from countermove.recourse._integer_highs import cheapest_action
 from countermove.scores import LinearScore, Score
 
 UNIT = np.array([2.0, 1.0, 4.0, 0.5, 0.4, 0.4, 0.4])
@@ -121,10 +121,10 @@ def town() -> Town:
     return Town(X, town_actions(len(X)), rule, trained_tanh(crowd, wish > 0))
 
 
-def assert_agrees_with_highs(found, room, slope, need, weights) -> None:
+def assert_agrees_with_highs(found, feasible, slope, need, weights) -> None:
     """Hold an exact method's answers and proofs against a mixed-integer program, one by one."""
     for i in range(len(need)):
-        one = room.rows(np.array([i]))
+        one = feasible.rows(np.array([i]))
         referee = cheapest_action(one, WeightedQuadraticCost(weights), slope[i], float(need[i]))
         assert (referee is None) == found.proven_none[i]
         if referee is None:

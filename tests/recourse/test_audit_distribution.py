@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from countermove.recourse.audit_distribution import DISCRIMINATORS, _tested, in_distribution
+from countermove.recourse._audit_robustness import DISCRIMINATORS, _tested
+from countermove.recourse.audit import in_distribution
 
 
 def test_unlike_samples_are_told_apart_by_every_discriminator():

@@ -20,7 +20,7 @@ from countermove.errors import (
 )
 from countermove.people import ActionSet
 from countermove.recourse import RecourseClassifier
-from countermove.recourse.curves import single_step
+from countermove.recourse.objective import single_step
 from countermove.response import BestResponse
 from countermove.scores import LinearScore, MLPScore
 

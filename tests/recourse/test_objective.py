@@ -11,8 +11,7 @@ from torch.nn.functional import softplus
 
 from countermove.errors import ParameterError, UnknownNameError
 from countermove.people import ActionSet, QuadraticCost
-from countermove.recourse.limits import with_limits
-from countermove.recourse.objective import RecourseRisk, box_step
+from countermove.recourse.objective import RecourseRisk, box_step, rows_with_bounds
 from countermove.recourse.performance import best_f1
 from countermove.response import BestResponse, NoResponse
 from countermove.scores import LinearScore, MLPScore
@@ -22,7 +21,7 @@ RNG = np.random.default_rng(2)
 X = RNG.normal(size=(40, 3))
 Y = torch.from_numpy(np.where(X[:, 0] + RNG.normal(size=40) > 0, 1.0, -1.0))
 BOX = ActionSet(lower=[-0.5, 0.0, -0.2], upper=[0.75, 0.6, 0.0], max_value=[2.5, 9, 9])
-ROWS = torch.from_numpy(with_limits(X, BOX))
+ROWS = torch.from_numpy(rows_with_bounds(X, BOX))
 
 
 def network(seed: int = 0, **settings) -> MLPScore:
@@ -50,7 +49,7 @@ def test_a_feature_without_slope_stays_as_near_to_where_it_is_as_it_may():
 
 def test_the_step_raises_the_probability_of_everybody_with_a_slope():
     linear = LinearScore(3, torch.Generator().manual_seed(0))
-    small = torch.from_numpy(with_limits(X, ActionSet(lower=[-0.05] * 3, upper=[0.05] * 3)))
+    small = torch.from_numpy(rows_with_bounds(X, ActionSet(lower=[-0.05] * 3, upper=[0.05] * 3)))
     for score, rows in ((linear, ROWS), (network(), small)):
         at = rows[:, :3]
         after = score(at + RecourseRisk(3).action(score, rows))
@@ -177,11 +176,10 @@ def test_epochs_are_chosen_by_what_was_asked(selection):
 
 
 def test_constraints_are_kept_by_the_step():
-    pytest.importorskip("countermove.recourse.linear_step")
     actions = ActionSet(lower=[-0.5] * 3, upper=[0.5] * 3, A=[[-1.0, -1.0, -1.0]], b=[0.4])
     score = network()
     step = RecourseRisk(3, constraints=actions.A).action(
-        score, torch.from_numpy(with_limits(X, actions))
+        score, torch.from_numpy(rows_with_bounds(X, actions))
     )
     assert actions.contains(X, step.numpy()).all()
     gradient = score.gradient(torch.from_numpy(X))

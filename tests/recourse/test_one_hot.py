@@ -7,9 +7,7 @@ import pytest
 import torch
 
 from countermove.people import ActionSet
-from countermove.recourse.curves import single_step
-from countermove.recourse.limits import with_limits
-from countermove.recourse.one_hot import movable_groups
+from countermove.recourse.objective import movable_groups, rows_with_bounds, single_step
 from countermove.scores import MLPScore
 
 RNG = np.random.default_rng(3)
@@ -62,7 +60,7 @@ def test_people_in_no_category_stay_and_bounds_are_one_category():
     nobody = X.copy()
     nobody[:, 1:] = -MEAN[1:] / SCALE[1:]
     assert (single_step(SCORE, nobody, actions())[:, 1:] == 0.0).all()
-    limits = with_limits(X, actions())
+    limits = rows_with_bounds(X, actions())
     np.testing.assert_allclose(limits[0, 9:12], 1.0 / SCALE[1:])
 
 

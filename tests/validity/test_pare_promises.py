@@ -16,21 +16,20 @@ from scipy.stats import norm
 from countermove.data.synthetic import GaussianPopulation
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import (
-    People,
-    Terms,
+    ChoiceRows,
+    PromiseTerms,
     calibrate_after_response,
     calibrate_pare,
     calibrate_pare_by_group,
     certify_refused,
     choose_jointly,
 )
-from countermove.recourse.models import values
-from countermove.recourse.pare_after_response import missed_after_response
-from countermove.recourse.pare_reach import reach_of
-from countermove.recourse.pare_refused import refused_certificate, refused_counts
-from countermove.recourse.pare_sequence import fixed_sequence, upper_bounds
+from countermove.recourse.pare import missed_after_response, reach_of, refused_certificate
+from countermove.recourse.pare._refused import refused_counts
+from countermove.recourse.pare._sequence import fixed_sequence, upper_bounds
 from countermove.response import BestResponse, Response, Responses
 from countermove.scores import LinearScore
+from countermove.scores.base import values
 
 POPULATION = GaussianPopulation(centre=(1.0, 0.5))
 WEIGHTS = np.array([1.0, 0.5])
@@ -239,14 +238,14 @@ def test_joint_choice_promises_truly(score, gain, led_by):
     draws, n = 300, 150
     response = BestResponse(QuadraticCost(2.0))
     grid = tuple(expit(np.linspace(-4.0, 1.2, 7)))
-    terms = Terms(miss_rate=0.1, largest_loss=0.05, grid=grid)
+    terms = PromiseTerms(miss_rate=0.1, largest_loss=0.05, grid=grid)
     X, y = POPULATION.sample(draws * 2 * n, seed=6)
     broken, ways = 0, set()
     for rows, labels in zip(X.reshape(draws, 2, n, 2), y.reshape(draws, 2, n), strict=True):
         choice = choose_jointly(
             score,
-            People(rows[0], labels[0]),
-            People(rows[1], labels[1]),
+            ChoiceRows(rows[0], labels[0]),
+            ChoiceRows(rows[1], labels[1]),
             response,
             terms,
             reach_of(score, box(gain)),

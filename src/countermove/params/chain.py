@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from countermove.data.schema import Schema
     from countermove.data.standardise import Standardiser
     from countermove.execution import Execution
-    from countermove.recourse import Terms
+    from countermove.recourse import PromiseTerms
     from countermove.response import Response
     from countermove.transfer import TransferTerms
 
@@ -119,7 +119,7 @@ class IngestParameters(Parameters):
 class RecourseParameters(Parameters):
     """What may be asked of a refused person, how sure the promise is, and what it may cost."""
 
-    describes: ClassVar = "countermove.recourse:Terms"
+    describes: ClassVar = "countermove.recourse:PromiseTerms"
     threshold: Probability = library("probability asked for unless the promise needs a lower one")
     largest_action: Positive | None = library(
         "bound on every feature's move beside the schema's, in standardised units (PARE: 0.75)"
@@ -145,9 +145,9 @@ class RecourseParameters(Parameters):
         "how far beyond the threshold advice goes where it can, in probability"
     )
 
-    def build(self) -> Terms:
+    def build(self) -> PromiseTerms:
         """Return the terms of the promise."""
-        terms: Terms = self.make()
+        terms: PromiseTerms = self.make()
         return terms
 
 

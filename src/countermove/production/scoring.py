@@ -25,7 +25,7 @@ from countermove.production.lock import held
 from countermove.production.registry import Registry, StoredVersion
 from countermove.production.scoring_records import Place, Started, counted
 from countermove.production.scoring_task import Judge, ScoreTask, same_actions
-from countermove.recourse.pare_joint import Terms
+from countermove.recourse.pare import PromiseTerms
 from countermove.response import Response
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Rules:
     registry: Registry
     schema: Schema
     people: Callable[[Standardiser], Response]
-    terms: Terms
+    terms: PromiseTerms
     method: str
     seed: int
 

@@ -19,8 +19,8 @@ from countermove.execution import PartTask
 from countermove.execution.columns import matrix_of
 from countermove.production.certificate_ids import leading_certificate
 from countermove.production.registry import StoredVersion
-from countermove.recourse.advised import tell
-from countermove.recourse.pare_joint import Terms
+from countermove.recourse.advise import decide_and_advise
+from countermove.recourse.pare import PromiseTerms
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
 
@@ -61,12 +61,12 @@ class Judge:
     certificate: str | None
     claims: tuple[dict[str, Any], ...]
     response: Response
-    terms: Terms
+    terms: PromiseTerms
     seed: int
 
     @classmethod
     def of(
-        cls, stored: StoredVersion, response: Response, terms: Terms, method: str, seed: int
+        cls, stored: StoredVersion, response: Response, terms: PromiseTerms, method: str, seed: int
     ) -> Judge:
         """Return the judge that a stored version is.
 
@@ -117,8 +117,10 @@ class ScoreTask(PartTask):
         X = judge.model.standardiser.transform(matrix_of(rows, self.schema.feature_names))
         ids = rows[ROW_ID].to_numpy(zero_copy_only=False)
         people = Rows(ids, X, np.full(n, np.nan), pd.DataFrame())
-        told = tell(judge.model, people, self.schema, judge.response, judge.terms, judge.seed)
-        table = pa.Table.from_pandas(told.table, preserve_index=False)
+        advised = decide_and_advise(
+            judge.model, people, self.schema, judge.response, judge.terms, judge.seed
+        )
+        table = pa.Table.from_pandas(advised.table, preserve_index=False)
         said = {
             VERSION: pa.repeat(judge.version, n),
             CERTIFICATE: pa.repeat(pa.scalar(judge.certificate, pa.string()), n),

@@ -17,22 +17,40 @@ from countermove._types import Floats, Mask
 from countermove.errors import DataError
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.randomness import generator
-from countermove.recourse.audit_brittleness import Brittleness, brittleness
-from countermove.recourse.audit_distribution import TwoSampleTest, in_distribution
-from countermove.recourse.audit_groups import GroupRecourse, recourse_by_group
-from countermove.recourse.intervals import Share, share
-from countermove.recourse.models import score_of, slope_of
+from countermove.recourse._audit_groups import (
+    GroupRecourse,
+    ShareInterval,
+    recourse_by_group,
+    share,
+)
+from countermove.recourse._audit_robustness import (
+    Brittleness,
+    TwoSampleTest,
+    brittleness,
+    in_distribution,
+)
+from countermove.recourse._model import probability_slope
 from countermove.recourse.performance import Performance, approves, performance, scores_of
 from countermove.scores import Score
+from countermove.scores.base import score_of
+
+__all__ = [
+    "RecourseAudit",
+    "RecourseSummary",
+    "audit",
+    "audited_groups",
+    "in_distribution",
+    "robust_actions",
+]
 
 
 class AdviceLike(Protocol):
     """What the audit reads of advice: actions (NaN where none) and statuses, per person."""
 
     @property
-    def action(self) -> Floats: ...  # noqa: D102
+    def action(self) -> Floats: ...
     @property
-    def status(self) -> NDArray[Any]: ...  # noqa: D102
+    def status(self) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -62,8 +80,8 @@ class RecourseSummary:
 
     people: int
     refused: int
-    recourse_neg: Share
-    recourse_all: Share
+    recourse_neg: ShareInterval
+    recourse_all: ShareInterval
     statuses: dict[str, int]
     broken_claims: tuple[int, ...]
     outside: tuple[int, ...] | None
@@ -85,7 +103,7 @@ class RecourseAudit:
     performance: Performance
     recourse: RecourseSummary
     groups: tuple[GroupRecourse, ...]
-    robust_actions: Share
+    robust_actions: ShareInterval
     noise_sd: float
     brittleness: Brittleness
     in_distribution: tuple[TwoSampleTest, ...]
@@ -198,7 +216,7 @@ def robust_actions(
     noise_sd: float = 0.1,
     level: float = 0.95,
     seed: int = 0,
-) -> Share:
+) -> ShareInterval:
     """Return the share of the actions that still lead to approval with noise on them.
 
     Parameters
@@ -276,13 +294,15 @@ def _summary(
     )
 
 
-def _robust(rule: Score, after: Floats, columns: Mask, sd: float, level: float, seed: int) -> Share:
+def _robust(
+    rule: Score, after: Floats, columns: Mask, sd: float, level: float, seed: int
+) -> ShareInterval:
     noise = generator(seed, "noisy actions").standard_normal(after.shape)
     return share(approves(rule, after + sd * noise * columns), level)
 
 
 def _rule(model: Any, threshold: float) -> Score:
-    return score_of(model).at_threshold(threshold, slope_of(model)).eval()
+    return score_of(model).at_threshold(threshold, probability_slope(model)).eval()
 
 
 def _outside(actions: ActionSet | None, X: Floats, action: Floats) -> tuple[int, ...] | None:

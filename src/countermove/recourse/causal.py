@@ -20,10 +20,9 @@ from countermove._types import Floats
 from countermove.data.configuration import function_at, read_yaml
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, nearest, shown
-from countermove.recourse import gradient, linear_program
-from countermove.recourse.methods import Found, Settings
-from countermove.recourse.problem import Problem
-from countermove.recourse.room import absent
+from countermove.recourse import gradient, linear
+from countermove.recourse._feasible import absent
+from countermove.recourse._search import Proposals, RecourseProblem, Settings
 
 Function = Callable[..., Tensor]
 
@@ -31,7 +30,7 @@ KEYS = ("causes", "function")
 
 
 @dataclass(frozen=True)
-class Equation:
+class CausalEquation:
     """How one feature follows from others, in original units.
 
     ``coefficients`` belong to ``parents`` (None: to be fitted), or ``function``
@@ -59,7 +58,7 @@ class CausalModel:
     """
 
     names: tuple[str, ...]
-    equations: tuple[Equation, ...]
+    equations: tuple[CausalEquation, ...]
     mean: Floats
     scale: Floats
 
@@ -126,7 +125,7 @@ class CausalModel:
                 causes = original[:, list(equation.parents)]
                 design = np.column_stack([causes, np.ones(len(causes))])
                 answer, *_ = np.linalg.lstsq(design, original[:, equation.child], rcond=None)
-                equation = Equation(
+                equation = CausalEquation(
                     equation.child, equation.parents, np.asarray(answer[:-1], np.float64)
                 )
             done.append(equation)
@@ -166,7 +165,7 @@ class CausalModel:
                 f"the people have {n_features}"
             )
 
-    def _value(self, equation: Equation, columns: Sequence[Tensor]) -> Tensor:
+    def _value(self, equation: CausalEquation, columns: Sequence[Tensor]) -> Tensor:
         causes = [columns[j] for j in equation.parents]
         if equation.function is not None:
             value = equation.function(*causes)
@@ -180,24 +179,24 @@ class CausalModel:
         return torch.stack(causes, dim=1) @ slopes
 
 
-def search(problem: Problem, settings: Settings) -> Found:
+def search(problem: RecourseProblem, settings: Settings) -> Proposals:
     """Return recourse under the consequences: the cheaper of linear program and gradient."""
-    first = linear_program.search(problem, settings).action
+    first = linear.search(problem, settings).action
     second = gradient.search(problem, settings).action
     price = [
         np.where(absent(action), np.inf, problem.price(np.nan_to_num(action)))
         for action in (first, second)
     ]
     action = np.where((price[1] < price[0])[:, None], second, first)
-    return Found(action, np.zeros(len(action), bool))
+    return Proposals(action, np.zeros(len(action), bool))
 
 
-def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
+def reach(problem: RecourseProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the best score reached under the consequences."""
-    return linear_program.reach(problem, settings)
+    return linear.reach(problem, settings)
 
 
-def _slopes(equation: Equation, model: CausalModel) -> Floats:
+def _slopes(equation: CausalEquation, model: CausalModel) -> Floats:
     if equation.coefficients is None:
         raise ParameterError(
             f"the slopes of {model.names[equation.child]!r} are left open; call "
@@ -206,7 +205,7 @@ def _slopes(equation: Equation, model: CausalModel) -> Floats:
     return equation.coefficients
 
 
-def _equation(child: str, entry: Any, names: tuple[str, ...]) -> Equation:
+def _equation(child: str, entry: Any, names: tuple[str, ...]) -> CausalEquation:
     if not isinstance(entry, Mapping) or "causes" not in entry:
         raise ParameterError(
             f"the causal model says {entry!r} for {child!r}; expected `causes:` with a list of "
@@ -225,7 +224,7 @@ def _equation(child: str, entry: Any, names: tuple[str, ...]) -> Equation:
         if not np.isfinite(slopes).all():
             raise ParameterError(f"the slopes of {child!r} must be finite, got {dict(causes)!r}")
     function = function_at(str(entry["function"])) if "function" in entry else None
-    return Equation(_column(str(child), names, child), parents, slopes, function)
+    return CausalEquation(_column(str(child), names, child), parents, slopes, function)
 
 
 def _column(name: str, names: tuple[str, ...], child: str) -> int:
@@ -237,10 +236,10 @@ def _column(name: str, names: tuple[str, ...], child: str) -> int:
     return names.index(name)
 
 
-def _ordered(equations: list[Equation], names: tuple[str, ...]) -> tuple[Equation, ...]:
+def _ordered(equations: list[CausalEquation], names: tuple[str, ...]) -> tuple[CausalEquation, ...]:
     """Return the equations with causes before effects, or name a circle."""
     left = {equation.child: equation for equation in equations}
-    done: list[Equation] = []
+    done: list[CausalEquation] = []
     while left:
         ready = [e for e in left.values() if not any(parent in left for parent in e.parents)]
         if not ready:
@@ -250,7 +249,7 @@ def _ordered(equations: list[Equation], names: tuple[str, ...]) -> tuple[Equatio
     return tuple(done)
 
 
-def _circle(left: Mapping[int, Equation], names: tuple[str, ...]) -> str:
+def _circle(left: Mapping[int, CausalEquation], names: tuple[str, ...]) -> str:
     walk = [next(iter(left))]
     while walk[-1] not in walk[:-1]:
         walk.append(next(parent for parent in left[walk[-1]].parents if parent in left))

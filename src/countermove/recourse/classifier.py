@@ -15,9 +15,12 @@ from torch import Tensor
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet
 from countermove.randomness import torch_generator
-from countermove.recourse.limits import usual_actions, with_limits
-from countermove.recourse.objective import RecourseRisk
-from countermove.recourse.one_hot import movable_groups
+from countermove.recourse.objective import (
+    RecourseRisk,
+    movable_groups,
+    rows_with_bounds,
+    usual_actions,
+)
 from countermove.response import Response
 from countermove.response.named import named_response
 from countermove.scores import MLPScore, Score
@@ -144,13 +147,13 @@ class RecourseClassifier(ScoreClassifier):
         n, d = rows.shape
         seed = labelling.seed_from(self.random_state)
         actions = usual_actions(d) if self.actions is None else self.actions
-        limited = with_limits(rows, actions)
+        limited = rows_with_bounds(rows, actions)
         if validation is None:
             kept, held = self._parted(signs, self.validation_fraction, seed)
             parts = (limited[kept], signs[kept], limited[held], signs[held])
         else:
             others, other_signs = self._checked(*validation)
-            parts = (limited, signs, with_limits(others, actions), other_signs)
+            parts = (limited, signs, rows_with_bounds(others, actions), other_signs)
         sample = Sample(*map(torch.from_numpy, parts))
         score = self._begin(d, seed)
         objective = self._objective(d, actions, sample.y)

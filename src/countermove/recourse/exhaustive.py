@@ -14,10 +14,9 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.errors import ParameterError
-from countermove.recourse.methods import Found, Settings
-from countermove.recourse.models import MARGIN
-from countermove.recourse.problem import Problem
-from countermove.recourse.room import Block, Room, absent
+from countermove.recourse._feasible import FeasibleActions, FeatureBlock, absent
+from countermove.recourse._model import MARGIN
+from countermove.recourse._search import Proposals, RecourseProblem, Settings
 
 MOST_COMBINATIONS = 300_000
 """Combinations per person beyond which trying everything is refused."""
@@ -25,32 +24,32 @@ AT_ONCE = 100_000
 """Actions evaluated at once."""
 
 
-def search(problem: Problem, settings: Settings) -> Found:
+def search(problem: RecourseProblem, settings: Settings) -> Proposals:
     """Return the cheapest action that reaches the target; without continuous features, a proof."""
     # A proof must hold at the threshold itself, not at the hair beyond it that is aimed at.
     problem = replace(problem, target=problem.target - MARGIN * (1.0 + abs(problem.target)))
     best = np.full_like(problem.X, np.nan)
     price = np.full(len(best), np.inf)
     rows = np.arange(len(best))
-    for actions in _combinations(problem.room, problem.home, settings.grid):
+    for actions in _combinations(problem.feasible, problem.home, settings.grid):
         n, k, d = actions.shape
         many, flat = problem.repeated(k), actions.reshape(n * k, d)
         cost = np.where(many.reaches(flat), many.price(flat), np.inf).reshape(n, k)
         first = cost.argmin(axis=1)
         wins = cost[rows, first] < price
         best[wins], price[wins] = actions[rows, first][wins], cost[rows, first][wins]
-    complete = all(block.kind != "number" for block in problem.room.blocks)
-    endless = (problem.room.open_low | problem.room.open_high).any(axis=1)
-    return Found(best, absent(best) & complete & ~endless)
+    complete = all(block.kind != "number" for block in problem.feasible.blocks)
+    endless = (problem.feasible.open_low | problem.feasible.open_high).any(axis=1)
+    return Proposals(best, absent(best) & complete & ~endless)
 
 
-def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
+def reach(problem: RecourseProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the action of the highest score on the grid, and that score."""
     best, scores = problem.home.copy(), problem.values(problem.home)
     rows = np.arange(len(best))
-    for actions in _combinations(problem.room, problem.home, settings.grid):
+    for actions in _combinations(problem.feasible, problem.home, settings.grid):
         n, k, d = actions.shape
-        meets = problem.room.repeated(k).meets(actions.reshape(n * k, d)).reshape(n, k)
+        meets = problem.feasible.repeated(k).meets(actions.reshape(n * k, d)).reshape(n, k)
         worth = np.where(meets, problem.values_of_each(actions), -np.inf)
         first = worth.argmax(axis=1)
         wins = worth[rows, first] > scores
@@ -58,10 +57,10 @@ def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
     return best, scores
 
 
-def _combinations(room: Room, home: Floats, grid: int) -> Iterator[Floats]:
+def _combinations(feasible: FeasibleActions, home: Floats, grid: int) -> Iterator[Floats]:
     """Yield every combination in parts, each (n, k, d)."""
-    blocks = room.blocks
-    levels = [_levels(room, home, block, grid) for block in blocks]
+    blocks = feasible.blocks
+    levels = [_levels(feasible, home, block, grid) for block in blocks]
     counts = [part.shape[1] for part in levels]
     total = prod(counts)
     if total > MOST_COMBINATIONS:
@@ -82,31 +81,35 @@ def _combinations(room: Room, home: Floats, grid: int) -> Iterator[Floats]:
         yield actions
 
 
-def _levels(room: Room, home: Floats, block: Block, grid: int) -> Floats:
+def _levels(feasible: FeasibleActions, home: Floats, block: FeatureBlock, grid: int) -> Floats:
     """Return what a block can be for each person, (n, levels, columns); repeats fill up."""
     if block.kind == "group":
-        return _categories(room, block)
+        return _categories(feasible, block)
     j = block.columns[0]
-    low, high = room.low[:, [j]], room.high[:, [j]]
+    low, high = feasible.low[:, [j]], feasible.high[:, [j]]
     if block.kind == "whole":
-        count = int(np.round((high - low).max() / room.step[j])) + 1
+        count = int(np.round((high - low).max() / feasible.step[j])) + 1
         if count > MOST_COMBINATIONS:
             raise ParameterError(
                 f"feature {j} alone has {count:,} values, more than can be tried; bound its "
                 "actions or use another method"
             )
-        values: Floats = np.minimum(low + np.arange(count) * room.step[j], high)
+        values: Floats = np.minimum(low + np.arange(count) * feasible.step[j], high)
         return values[:, :, None]
     values = low + np.linspace(0.0, 1.0, grid) * (high - low)
     return np.hstack([home[:, [j]], values])[:, :, None]
 
 
-def _categories(room: Room, block: Block) -> Floats:
-    position = [tuple(group.tolist()) for group in room.groups].index(block.columns)
-    group, chosen, choices = room.groups[position], room.chosen[position], room.choices[position]
+def _categories(feasible: FeasibleActions, block: FeatureBlock) -> Floats:
+    position = [tuple(group.tolist()) for group in feasible.groups].index(block.columns)
+    group, chosen, choices = (
+        feasible.groups[position],
+        feasible.chosen[position],
+        feasible.choices[position],
+    )
     stay = choices.argmax(axis=1)
     stay = np.where(choices[np.arange(len(chosen)), chosen], chosen, stay)
     parts = [
-        room.switch(group, chosen, np.where(choices[:, k], k, stay)) for k in range(len(group))
+        feasible.switch(group, chosen, np.where(choices[:, k], k, stay)) for k in range(len(group))
     ]
     return np.stack(parts, axis=1)

@@ -13,53 +13,52 @@ import numpy as np
 import torch
 
 from countermove._types import Floats, Index
-from countermove.recourse.cheaper import cheaper
-from countermove.recourse.linear_program import climb, one_at_a_time, starts_of, uphill
-from countermove.recourse.methods import Found, Settings, fall_back, unproven
-from countermove.recourse.problem import Problem
-from countermove.recourse.projection import project
-from countermove.recourse.room import absent
+from countermove.recourse._cheaper import cheaper
+from countermove.recourse._feasible import absent
+from countermove.recourse._projection import project
+from countermove.recourse._search import Proposals, RecourseProblem, Settings, fall_back, unproven
+from countermove.recourse.linear import climb, one_at_a_time, starts_of, uphill
 
 RATE = 0.08
 """First Adam step as a share of the width of each feature's range; falls linearly."""
-FIRST_PRICE, CHEAPEST, DEAREST = 1e-3, 1e-6, 1e3
+FIRST_PRICE, CHEAPEST, MOST_EXPENSIVE = 1e-3, 1e-6, 1e3
 GROWTH = 1.3
 WATCH, STILL = 20, 0.01
 """Every so many steps, runs that moved or gained less than this share retire."""
 MOMENTUM, SPREAD, TINY = 0.9, 0.999, 1e-12
 
 
-def search(problem: Problem, settings: Settings) -> Found:
+def search(problem: RecourseProblem, settings: Settings) -> Proposals:
     """Return the cheapest approved action over all starts and steps, NaN where none was met."""
     runs, start = _runs(problem, settings.starts)
-    descent = Descent(runs, start, settings.steps)
+    descent = ProjectedAdam(runs, start, settings.steps)
     best = descent.run()
     rounded = _rounded(runs, best)
     action = _cheapest(problem, rounded, settings.starts)
     return unproven(cheaper(problem, fall_back(problem, action, reach, settings)))
 
 
-def reach(problem: Problem, settings: Settings) -> tuple[Floats, Floats]:
+def reach(problem: RecourseProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the action of the highest score over all starts and steps, and that score."""
     endless = replace(problem, target=np.inf)
     runs, start = _runs(endless, settings.starts)
-    best = _rounded(runs, Descent(runs, start, settings.steps).run())
+    best = _rounded(runs, ProjectedAdam(runs, start, settings.steps).run())
     # The starts (doing nothing is one) stand in for runs that rounding spoilt.
-    first = runs.room.snap_within(start)
+    first = runs.feasible.snap_within(start)
     n, d = problem.X.shape
     ways = np.concatenate([best.reshape(n, -1, d), first.reshape(n, -1, d)], axis=1)
-    meets = problem.room.repeated(ways.shape[1]).meets(ways.reshape(-1, d)).reshape(n, -1)
+    meets = problem.feasible.repeated(ways.shape[1]).meets(ways.reshape(-1, d)).reshape(n, -1)
     scores = np.where(meets, problem.values_of_each(ways), -np.inf)
     rows, top = np.arange(n), scores.argmax(axis=1)
     return one_at_a_time(endless, *climb(endless, ways[rows, top]))
 
 
-def _runs(problem: Problem, starts: int) -> tuple[Problem, Floats]:
+def _runs(problem: RecourseProblem, starts: int) -> tuple[RecourseProblem, Floats]:
     """Return one problem per start and person, and where they start."""
     parts = [problem.home]
     if starts > 1:
         _, gradient = problem.slopes(problem.home)
-        parts.append(uphill(problem.room, gradient))
+        parts.append(uphill(problem.feasible, gradient))
     if starts > 2:
         spots = starts_of(problem, max(starts - 2, 2))
         worth = problem.values_of_each(spots)
@@ -71,13 +70,13 @@ def _runs(problem: Problem, starts: int) -> tuple[Problem, Floats]:
     return runs, _projected(runs, start.reshape(-1, start.shape[2]))
 
 
-def _projected(problem: Problem, action: Floats) -> Floats:
-    room = problem.room
-    return project(action, room.low, room.high, room.A, room.b)
+def _projected(problem: RecourseProblem, action: Floats) -> Floats:
+    feasible = problem.feasible
+    return project(action, feasible.low, feasible.high, feasible.A, feasible.b)
 
 
 @dataclass
-class Descent:
+class ProjectedAdam:
     """Projected Adam with a price schedule, over every row of a problem.
 
     Parameters
@@ -90,7 +89,7 @@ class Descent:
         How many steps a run takes at most; those that stand still retire early.
     """
 
-    problem: Problem
+    problem: RecourseProblem
     action: Floats
     steps: int
 
@@ -98,7 +97,7 @@ class Descent:
         """Return each run's best iterate; NaN for a run that was never approved."""
         n, d = self.action.shape
         best, worth = np.full((n, d), np.nan), np.full(n, np.inf)
-        runs = Runs(np.arange(n), self.problem, self.action.copy())
+        runs = AdamRuns(np.arange(n), self.problem, self.action.copy())
         for step in range(1, self.steps + 1):
             value = runs.step(RATE * (1.0 - (step - 1) / self.steps), step)
             wins = value < worth[runs.who]
@@ -111,7 +110,7 @@ class Descent:
         return best
 
 
-class Runs:
+class AdamRuns:
     """The runs still under way, with Adam's memory of each.
 
     Parameters
@@ -124,12 +123,12 @@ class Runs:
         Where they are.
     """
 
-    def __init__(self, who: Index, problem: Problem, action: Floats) -> None:
+    def __init__(self, who: Index, problem: RecourseProblem, action: Floats) -> None:
         self.who, self.problem, self.action = who, problem, action
         self.seen = action
         self.first, self.second = np.zeros_like(action), np.zeros_like(action)
         self.price = np.full(len(action), FIRST_PRICE)
-        self.width = problem.room.high - problem.room.low
+        self.width = problem.feasible.high - problem.feasible.low
         self.last_action, self.last_worth = action.copy(), np.full(len(action), np.inf)
         self.climbing = bool(np.isinf(problem.target))
 
@@ -144,7 +143,7 @@ class Runs:
             good = scores >= self.problem.target
             value = np.where(good, cost, np.inf)
             self.price = np.where(good, self.price * GROWTH, self.price / GROWTH)
-            self.price = np.clip(self.price, CHEAPEST, DEAREST)
+            self.price = np.clip(self.price, CHEAPEST, MOST_EXPENSIVE)
             descent = self.price[:, None] * cost_slope - np.where(good, 0.0, 1.0)[:, None] * slope
         self.first = MOMENTUM * self.first + (1.0 - MOMENTUM) * descent
         self.second = SPREAD * self.second + (1.0 - SPREAD) * descent**2
@@ -153,7 +152,7 @@ class Runs:
         self.action = _projected(self.problem, self.action - rate * self.width * direction)
         return value
 
-    def without_idle(self, worth: Floats) -> Runs:
+    def without_idle(self, worth: Floats) -> AdamRuns:
         """Return the runs that moved or found something cheaper since the last look."""
         now = worth[self.who]
         far = (np.abs(self.action - self.last_action) > STILL * self.width).any(axis=1)
@@ -161,7 +160,7 @@ class Runs:
         with np.errstate(invalid="ignore"):
             gained = now < self.last_worth - STILL * np.abs(now)
         kept = np.flatnonzero(np.where(found & (not self.climbing), gained, far))
-        other = Runs(self.who[kept], self.problem.rows(kept), self.action[kept])
+        other = AdamRuns(self.who[kept], self.problem.rows(kept), self.action[kept])
         other.first, other.second = self.first[kept], self.second[kept]
         other.price, other.last_worth = self.price[kept], now[kept]
         return other
@@ -173,26 +172,26 @@ class Runs:
         return cost.detach().numpy(), slope.numpy()
 
 
-def _rounded(problem: Problem, action: Floats) -> Floats:
+def _rounded(problem: RecourseProblem, action: Floats) -> Floats:
     """Bring the iterates to the lattice: to the nearest point, or to the one of higher score."""
-    if not problem.room.discrete:
+    if not problem.feasible.discrete:
         return action
     who = np.flatnonzero(~absent(action))
     part = problem.rows(who)
-    near = part.room.snap_within(action[who])
+    near = part.feasible.snap_within(action[who])
     _, slope = part.slopes(action[who])
-    step = np.where(part.room.step > 0.0, part.room.step, 1.0)
+    step = np.where(part.feasible.step > 0.0, part.feasible.step, 1.0)
     steps = action[who] / step
     up = np.where(slope > 0.0, np.ceil(steps - 1e-9), np.floor(steps + 1e-9)) * step
-    high = part.room.snap(np.where(part.room.step > 0.0, up, action[who]))
-    low_ok, worth_high = part.room.meets(near), part.values(high)
-    better = part.room.meets(high) & ((worth_high > part.values(near)) | ~low_ok)
+    high = part.feasible.snap(np.where(part.feasible.step > 0.0, up, action[who]))
+    low_ok, worth_high = part.feasible.meets(near), part.values(high)
+    better = part.feasible.meets(high) & ((worth_high > part.values(near)) | ~low_ok)
     result = action.copy()
     result[who] = np.where(better[:, None], high, near)
     return result
 
 
-def _cheapest(problem: Problem, action: Floats, starts: int) -> Floats:
+def _cheapest(problem: RecourseProblem, action: Floats, starts: int) -> Floats:
     """Return each person's cheapest action, over the runs, that reaches the target."""
     n, d = problem.X.shape
     each = action.reshape(n, -1, d)

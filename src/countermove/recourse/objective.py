@@ -18,9 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from countermove.errors import ParameterError, UnknownNameError, nearest
-from countermove.recourse.limits import split_limits
-from countermove.recourse.one_hot import Group
+from countermove._types import Floats
+from countermove.errors import ParameterError, UnknownNameError, nearest, shown
+from countermove.people import ActionSet
 from countermove.recourse.performance import best_f1
 from countermove.response.base import Response
 from countermove.scores import Score
@@ -47,7 +47,7 @@ class RecourseRisk:
     sees the same dropout as the rest. No gradient passes through :math:`\delta^*`: it is
     piecewise constant in the weights.
 
-    Rows are those of `countermove.recourse.limits.with_limits`.
+    Rows are those of `rows_with_bounds`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class RecourseRisk:
     constraints
         :math:`A` of :math:`A\delta + b \ge 0`, shape (m, d); None for boxes.
     groups
-        One-hot columns that move jointly (`countermove.recourse.one_hot.movable_groups`).
+        One-hot columns that move jointly (`movable_groups`).
     selection
         What epochs are chosen by on validation: ``"f1"`` (the best over all
         thresholds), ``"promised_f1"`` (the best over thresholds that all but one in twenty
@@ -77,7 +77,7 @@ class RecourseRisk:
     loss_function: Loss = field(default_factory=lambda: Loss("logistic"))
     response: Response | None = None
     constraints: NDArray[np.float64] | None = None
-    groups: tuple[Group, ...] = ()
+    groups: tuple[OneHotGroup, ...] = ()
     selection: str = "f1"
 
     def __post_init__(self) -> None:
@@ -128,7 +128,7 @@ class RecourseRisk:
 
     def action(self, score: Score, rows: Tensor) -> Tensor:
         r"""Return :math:`\delta^*`, shape (n, d), without gradient."""
-        X, low, high, offsets = split_limits(rows, self.n_features)
+        X, low, high, offsets = split_bounds(rows, self.n_features)
         gradient = score.gradient(X)
         if self.constraints is None:
             step = box_step(gradient, low, high)
@@ -149,7 +149,9 @@ class RecourseRisk:
             scores, reached = score(torch.cat((X, x_new))).split(n)
         else:
             scores, reached = self._answered(score, X), score(x_new)
-        return scores, self.loss_function(scores, y) + self.recourse_weight * self._wish(reached)
+        return scores, self.loss_function(scores, y) + self.recourse_weight * self._recourse_loss(
+            reached
+        )
 
     def _reached_by_most(self, score: Score, rows: Tensor) -> float:
         """Return the score that all but `MISS_RATE` of these people can get to.
@@ -157,11 +159,10 @@ class RecourseRisk:
         Whole numbers move continuously and one-hot groups stay, as a step of training has it
         at best; the promise itself is calibrated elsewhere.
         """
-        from countermove.people import ActionSet
         from countermove.recourse.recommend import best_reachable
 
         X, low, high, offsets = (
-            part.detach().numpy().copy() for part in split_limits(rows, self.n_features)
+            part.detach().numpy().copy() for part in split_bounds(rows, self.n_features)
         )
         for group in self.groups:
             low[:, group.columns], high[:, group.columns] = 0.0, 0.0
@@ -174,7 +175,7 @@ class RecourseRisk:
     def _answered(self, score: Score, X: Tensor) -> Tensor:
         return score(X) if self.response is None else self.response.scores_after(score, X)
 
-    def _wish(self, reached: Tensor) -> Tensor:
+    def _recourse_loss(self, reached: Tensor) -> Tensor:
         """Return the unweighted loss of being refused after the action."""
         return Loss(self.loss_function.name)(reached, torch.ones_like(reached))
 
@@ -191,7 +192,121 @@ def box_step(gradient: Tensor, low: Tensor, high: Tensor) -> Tensor:
 def _polytope_step(
     gradient: Tensor, low: Tensor, high: Tensor, A: NDArray[np.float64], b: Tensor
 ) -> Tensor:
-    from countermove.recourse.linear_step import linear_step
+    from countermove.recourse._linear_step import linear_step
 
     step = linear_step(gradient.numpy(), low.numpy(), high.numpy(), A, b.numpy())
     return torch.from_numpy(step)
+
+
+LARGEST_ACTION = 0.75
+"""The recourse paper's limit on the change of a feature, in standard deviations."""
+
+
+def usual_actions(n_features: int, largest: float = LARGEST_ACTION) -> ActionSet:
+    """Return the paper's plain choice: every feature moves by at most ``largest``."""
+    return ActionSet(lower=np.full(n_features, -largest), upper=np.full(n_features, largest))
+
+
+def rows_with_bounds(X: Floats, actions: ActionSet) -> Floats:
+    r"""Return people with their limits, shape (n, 3d) or, with m constraints, (n, 3d + m).
+
+    Whole numbers move continuously. One-hot columns change by one category at most;
+    beside linear constraints they stay, as in a response.
+
+    Raises
+    ------
+    InfeasibleActionsError
+        With the rows that have no allowed action.
+    ParameterError
+        When a feature can move without bound: the linearised problem has no answer.
+    """
+    allowed = actions if actions.A is None else actions.for_response()
+    low, high = allowed.box(X)
+    low, high = _within_one_category(allowed, low, high)
+    if allowed.A is None or allowed.b is None:
+        unbounded = ~(np.isfinite(low) & np.isfinite(high))
+        if unbounded.any():
+            raise ParameterError(
+                f"nothing bounds the actions of feature {shown(np.flatnonzero(unbounded.any(0)))} "
+                f"for the people in rows {shown(np.flatnonzero(unbounded.any(1)))}; training for "
+                "recourse needs lower and upper (or min_value and max_value) there",
+                rows=np.flatnonzero(unbounded.any(1)),
+            )
+        return np.hstack([X, low, high])
+    offsets = np.broadcast_to(allowed.b, (len(X), len(allowed.A)))
+    return np.hstack([X, low, high, offsets])
+
+
+def _within_one_category(actions: ActionSet, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Bound one-hot columns by a whole category, which is all that a step can change."""
+    columns = [j for group in actions.groups for j in group]
+    reach = np.ones(len(columns)) if actions.unit is None else 1.0 / actions.unit[columns]
+    low, high = low.copy(), high.copy()
+    low[:, columns] = np.maximum(low[:, columns], -reach)
+    high[:, columns] = np.minimum(high[:, columns], reach)
+    return low, high
+
+
+def split_bounds(rows: Tensor, n_features: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return features, low, high and offsets of rows made by `rows_with_bounds` (views)."""
+    d = n_features
+    return rows[:, :d], rows[:, d : 2 * d], rows[:, 2 * d : 3 * d], rows[:, 3 * d :]
+
+
+TOLERANCE = 1e-9  # rounding of bounds in standardised units
+
+
+@dataclass(frozen=True)
+class OneHotGroup:
+    """One-hot columns: positions, original units per standardised unit, and the means."""
+
+    columns: Tensor
+    unit: Tensor
+    offset: Tensor
+
+    def step(self, X: Tensor, gradient: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        r"""Return the change of the group's columns, shape (n, k), that gains most.
+
+        .. math:: \arg\max_k \; g_k / u_k - g_c / u_c
+
+        over the categories the bounds allow, staying included; u is the unit, c the
+        present category. People in no category stay.
+        """
+        at, low, high = X[:, self.columns], low[:, self.columns], high[:, self.columns]
+        bits, worth = at * self.unit + self.offset, gradient[:, self.columns] / self.unit
+        present = bits.argmax(dim=1, keepdim=True)
+        in_one = bits.gather(1, present) > 0.5
+        may_leave = (low * self.unit).gather(1, present) <= -1.0 + TOLERANCE
+        may_enter = high * self.unit >= 1.0 - TOLERANCE
+        gain = (worth - worth.gather(1, present)).masked_fill(
+            ~(may_enter & may_leave & in_one), -torch.inf
+        )
+        gain = gain.scatter(1, present, 0.0)
+        best = gain.argmax(dim=1, keepdim=True)
+        # Equal gains: stay.
+        best = torch.where(gain.gather(1, best) > 0.0, best, present)
+        change = torch.zeros_like(worth)
+        change.scatter_add_(1, best, torch.ones_like(worth[:, :1]))
+        change.scatter_add_(1, present, -torch.ones_like(worth[:, :1]))
+        return change / self.unit
+
+
+def movable_groups(actions: ActionSet, n_features: int) -> tuple[OneHotGroup, ...]:
+    """Return the groups of which some column may move; none beside A δ + b ≥ 0, where all stay."""
+    if actions.A is not None:
+        return ()
+    movable = actions.movable_among(n_features)
+    unit = np.ones(n_features) if actions.unit is None else actions.unit
+    offset = np.zeros(n_features) if actions.offset is None else actions.offset
+    columns = [np.array(group) for group in actions.groups if movable[[*group]].any()]
+    return tuple(
+        OneHotGroup(*map(torch.from_numpy, (part, unit[part], offset[part]))) for part in columns
+    )
+
+
+def single_step(rule: Score, X: Floats, actions: ActionSet) -> Floats:
+    """Return the step of the linearised problem, the action training counts on."""
+    groups = movable_groups(actions, X.shape[1])
+    risk = RecourseRisk(X.shape[1], constraints=actions.A, groups=groups)
+    step: Floats = risk.action(rule, torch.from_numpy(rows_with_bounds(X, actions))).numpy()
+    return step

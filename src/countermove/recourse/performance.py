@@ -13,8 +13,8 @@ import numpy as np
 
 from countermove._types import Floats, Mask
 from countermove.errors import DataError
-from countermove.recourse.models import values
 from countermove.scores import Score
+from countermove.scores.base import values
 
 ROUNDING = 1e-9
 """A score this close to the threshold is on it: recourse often ends exactly there."""

@@ -16,6 +16,16 @@ from numpy.typing import NDArray
 from countermove._types import Floats
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet, Cost, QuadraticCost
+from countermove.recourse._feasible import absent
+from countermove.recourse._model import ApprovalThreshold, actions_of_model, probability_slope
+from countermove.recourse._preferences import Preference, other_options, search_preferred
+from countermove.recourse._search import (
+    Proposals,
+    RecourseProblem,
+    Settings,
+    method_of,
+    recourse_problem,
+)
 from countermove.recourse.advice import (
     FOUND,
     NOT_FOUND,
@@ -24,18 +34,8 @@ from countermove.recourse.advice import (
     Advice,
     Reached,
 )
-from countermove.recourse.choices import Wish, other_options, wished
-from countermove.recourse.methods import Found, Settings, method_of
-from countermove.recourse.models import (
-    Bar,
-    actions_of_model,
-    score_of,
-    slope_of,
-    values,
-)
-from countermove.recourse.problem import Problem, make_problem
-from countermove.recourse.room import absent
 from countermove.response.base import people
+from countermove.scores.base import score_of, values
 
 if TYPE_CHECKING:
     from countermove.recourse.causal import CausalModel
@@ -111,22 +111,24 @@ def recommend(
     score, rows = _people(model, X)
     allowed = actions_of_model(model, actions)
     cost = QuadraticCost() if cost is None else cost
-    bar = Bar(threshold, slope_of(model))
-    beyond = _above(bar, margin).aim - bar.aim
-    wish = _checked_wish(objective, max_features, options, beyond)
+    cut = ApprovalThreshold(threshold, probability_slope(model))
+    beyond = _above(cut, margin).aim - cut.aim
+    preference = _preference(objective, max_features, options, beyond)
     now = values(score, rows)
     causes = _causes(method, causal, rows.shape[1])
-    target = bar.aim + bar.slack
-    problem = make_problem(score, rows, allowed, cost, target + beyond, seed=seed, **causes)
+    target = cut.aim + cut.slack
+    problem = recourse_problem(score, rows, allowed, cost, target + beyond, seed=seed, **causes)
     problem = replace(problem, target=target)
-    refused = np.flatnonzero(~bar.approved(now))
-    found = wished(problem.rows(refused), search, settings, wish)
-    first = _verified(problem, allowed, now, bar, refused, found, wish)
+    refused = np.flatnonzero(~cut.approved(now))
+    found = search_preferred(problem.rows(refused), search, settings, preference)
+    first = _verified(problem, allowed, now, cut, refused, found, preference)
     if options == 1:
         return first
     others = []
-    for proposal in other_options(problem.rows(refused), search, settings, wish, found, options):
-        others.append(_verified(problem, allowed, now, bar, refused, proposal, wish))
+    for proposal in other_options(
+        problem.rows(refused), search, settings, preference, found, options
+    ):
+        others.append(_verified(problem, allowed, now, cut, refused, proposal, preference))
     return first.with_alternatives(tuple(others))
 
 
@@ -153,7 +155,7 @@ def best_reachable(
     search = method_of(method)
     score, rows = _people(model, X)
     allowed = actions_of_model(model, actions)
-    problem = make_problem(
+    problem = recourse_problem(
         score,
         rows,
         allowed,
@@ -171,16 +173,16 @@ def best_reachable(
 
 
 def _verified(
-    problem: Problem,
+    problem: RecourseProblem,
     actions: ActionSet,
     now: Floats,
-    bar: Bar,
+    cut: ApprovalThreshold,
     refused: NDArray[np.intp],
-    found: Found,
-    wish: Wish,
+    found: Proposals,
+    preference: Preference,
 ) -> Advice:
     """Return the advice: the truth about each proposal."""
-    from countermove.recourse.ceiling import ceiling
+    from countermove.recourse.linear import ceiling
 
     X = problem.X
     proposed = np.zeros_like(X)
@@ -190,13 +192,13 @@ def _verified(
     place = problem.place(proposed)
     after = now.copy()
     after[refused] = values(problem.score, place[refused])
-    changed = problem.room.changed(proposed)
-    works = given & bar.approved(after) & actions.contains(X, proposed)
-    works &= changed <= (X.shape[1] if wish.max_features is None else wish.max_features)
+    changed = problem.feasible.changed(proposed)
+    works = given & cut.approved(after) & actions.contains(X, proposed)
+    works &= changed <= (X.shape[1] if preference.max_features is None else preference.max_features)
     none = np.zeros(len(X), bool)
     none[refused] = found.proven_none
     if (~works).any():
-        none |= ceiling(problem, wish.max_features) < bar.aim - bar.slack
+        none |= ceiling(problem, preference.max_features) < cut.aim - cut.slack
     needs = np.zeros(len(X), bool)
     needs[refused] = True
     status = np.where(works, FOUND, np.where(none, PROVEN_NONE, NOT_FOUND))
@@ -209,8 +211,8 @@ def _verified(
     return Advice(
         action=proposed,
         status=status,
-        probability_before=bar.probability(now),
-        probability_after=np.where(lost, np.nan, bar.probability(after)),
+        probability_before=cut.probability(now),
+        probability_after=np.where(lost, np.nan, cut.probability(after)),
         cost=np.where(lost, np.nan, price),
         n_changed=changed,
         effect=effect,
@@ -247,19 +249,21 @@ def _causes(method: str, causal: CausalModel | None, n_features: int) -> dict[st
     return {"consequences": causal.consequences, "effect": causal.effect}
 
 
-def _above(bar: Bar, margin: float) -> Bar:
+def _above(cut: ApprovalThreshold, margin: float) -> ApprovalThreshold:
     """Return the bar raised by a margin of probability."""
-    if not 0.0 <= margin < 1.0 - bar.threshold:
+    if not 0.0 <= margin < 1.0 - cut.threshold:
         raise ParameterError(
-            f"a margin lies between 0 and 1 - threshold = {1.0 - bar.threshold:.6g}, got {margin!r}"
+            f"a margin lies between 0 and 1 - threshold = {1.0 - cut.threshold:.6g}, got {margin!r}"
         )
-    return bar if margin == 0.0 else replace(bar, threshold=bar.threshold + margin)
+    return cut if margin == 0.0 else replace(cut, threshold=cut.threshold + margin)
 
 
-def _checked_wish(objective: str, max_features: int | None, options: int, beyond: float) -> Wish:
+def _preference(
+    objective: str, max_features: int | None, options: int, beyond: float
+) -> Preference:
     if objective not in OBJECTIVES:
         raise UnknownNameError(f"no objective {objective!r}; {nearest(str(objective), OBJECTIVES)}")
     for name, value in (("max_features", max_features), ("options", options)):
         if value is not None and (int(value) != value or value < 1):
             raise ParameterError(f"{name} is a whole number of at least 1, got {value!r}")
-    return Wish(objective == "sparsest", max_features, beyond)
+    return Preference(objective == "sparsest", max_features, beyond)

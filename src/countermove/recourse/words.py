@@ -1,19 +1,181 @@
-"""Advice as people read it: original units, one sentence each, one row each."""
+"""Advice as people read it: original units, one sentence each, one row each.
+
+Everybody's phrase about a feature is put together by string kernels, each distinct value
+spelled once, so the words of a million people cost little more than the advice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove._types import Floats
-from countermove.data.schema import ROW_ID, ModelFeature, Schema
+from countermove._types import Floats, Mask
+from countermove.data.schema import ROW_ID, Feature, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
-from countermove.recourse.advice import NOT_NEEDED, Advice
-from countermove.recourse.phrases import spoken
+from countermove.recourse.advice import FOUND, NOT_FOUND, NOT_NEEDED, PROVEN_NONE, STATUSES, Advice
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from countermove.data.standardise import Standardiser
+
+
+NOTHING = 1e-9
+"""A change below this, in standardised units, is rounding."""
+WHOLE = 1e-6
+"""A value this near a whole number is one."""
+STAY = "stay as you are"
+PLAIN = {
+    NOT_NEEDED: "Approved: nothing to do.",
+    PROVEN_NONE: "No allowed change leads to approval.",
+    NOT_FOUND: "No change that leads to approval was found, which does not prove there is none.",
+}
+
+
+def sentence_array(
+    advice: Advice, X: Floats, schema: Schema, standardiser: Standardiser
+) -> pa.Array:
+    """Return one sentence per person, in original units, as an Arrow array of text.
+
+    Parameters
+    ----------
+    advice, X, schema, standardiser
+        As in `countermove.recourse.words.sentences`.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = advice.status == FOUND
+    before = standardiser.inverse(X[found])
+    action = standardiser.action_to_original(advice.action[found])
+    steps = _steps(schema, before, action, standardiser.scale)
+    text = pc.binary_join_element_wise(*steps, "; ", null_handling="skip")
+    if advice.effect is not None:
+        whole = standardiser.action_to_original(advice.effect[found])
+        text = _joined(text, _following(schema, before, action, whole, standardiser.scale))
+    first = pc.utf8_upper(pc.utf8_slice_codeunits(text, 0, 1))
+    spelled = _joined(first, pc.utf8_slice_codeunits(text, 1), ".")
+    known = [PLAIN.get(status, "") for status in STATUSES]
+    place = np.select([advice.status == status for status in STATUSES], range(len(STATUSES)))
+    place[found] = len(known) + np.arange(len(spelled))
+    return pa.concat_arrays([pa.array(known, pa.string()), spelled]).take(pa.array(place))
+
+
+def _steps(schema: Schema, before: Floats, action: Floats, scale: Floats) -> list[pa.Array]:
+    """Return what people do about each model column, null for those who do nothing about it."""
+    import pyarrow as pa
+
+    columns = schema.model_features()
+    moves = np.abs(action) > NOTHING * scale
+    # Whoever does nothing has a phrase too: Arrow's join leaves out a row of nulls.
+    still: Mask = np.asarray(~moves.any(axis=1))
+    steps = [_spread(pa.array([STAY] * int(still.sum()), pa.string()), still)]
+    for j, column in enumerate(columns):
+        moved = moves[:, j].copy()
+        if column.group is not None:
+            moved &= action[:, j] > 0.0
+        if not moved.any():
+            continue
+        if column.group is not None:
+            phrases = _switched(columns, j, action[moved])
+        else:
+            feature = schema.feature(column.source)
+            phrases = _moved(feature, column.name, before[moved, j], action[moved, j])
+        steps.append(_spread(phrases, moved))
+    return steps
+
+
+def _moved(feature: Feature, name: str, before: Floats, action: Floats) -> pa.Array:
+    """Return the phrases of people who raise or lower a feature."""
+    import pyarrow as pa
+
+    verbs = pa.array([f"lower {name} from ", f"raise {name} from "])
+    verb = verbs.take(pa.array((action > 0.0).astype(np.int8)))
+    unit = f" {feature.unit}" if feature.unit and not feature.categories else ""
+    start, end = _spelled(feature, before), _spelled(feature, before + action)
+    return _joined(verb, start, " to ", end, unit)
+
+
+def _switched(columns: Sequence[ModelFeature], j: int, action: Floats) -> pa.Array:
+    """Return the phrases of people who switch to category ``j`` of its group."""
+    import pyarrow as pa
+
+    group = columns[j].group
+    others = [k for k, column in enumerate(columns) if column.group == group]
+    left = (action[:, others] < 0.0).argmax(axis=1)
+    phrases = [
+        f"switch {group} from {_category(columns[k])} to {_category(columns[j])}" for k in others
+    ]
+    return pa.array(phrases).take(pa.array(left))
+
+
+def _following(
+    schema: Schema, before: Floats, action: Floats, whole: Floats, scale: Floats
+) -> pa.Array:
+    """Return what else comes about, by the consequences of an action; empty for most."""
+    import pyarrow as pa
+
+    columns = schema.model_features()
+    phrases = [""] * len(before)
+    follows = whole - action
+    for i, moved in enumerate(np.abs(follows) > NOTHING * scale):
+        if moved.any():
+            end = before[i] + action[i] + follows[i]
+            brought = ", ".join(
+                f"{columns[j].name} {before[i, j]:.4g} → {end[j]:.4g}"
+                for j in np.flatnonzero(moved).tolist()
+            )
+            phrases[i] = f" (with what follows: {brought})"
+    return pa.array(phrases, pa.string())
+
+
+def _spelled(feature: Feature, values: Floats) -> pa.Array:
+    """Return values as people read them; each distinct one is spelled once."""
+    import pyarrow as pa
+
+    rounded = np.round(values)
+    distinct, place = np.unique(
+        np.where(np.abs(values - rounded) < WHOLE, rounded, values), return_inverse=True
+    )
+    return pa.array([_value(feature, value) for value in distinct.tolist()]).take(pa.array(place))
+
+
+def _spread(phrases: pa.Array, who: Mask) -> pa.Array:
+    """Return phrases at the places of the people they belong to, null elsewhere."""
+    import pyarrow as pa
+
+    return phrases.take(pa.array(np.cumsum(who) - 1, mask=~who))
+
+
+def _joined(*parts: pa.Array | str) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(*parts, "")
+
+
+def _category(column: ModelFeature) -> str:
+    return f"“{column.name.removeprefix(f'{column.group}=')}”"
+
+
+def _value(feature: Feature, value: float) -> str:
+    if feature.categories and abs(value - round(value)) < WHOLE:
+        return f"“{feature.categories[round(value)]}”"
+    return _number(value)
+
+
+def _number(value: float) -> str:
+    """Spell a number: whole ones plainly, others with six significant digits.
+
+    >>> _number(41.99999999999), _number(1234567.0), _number(0.123456789)
+    ('42', '1234567', '0.123457')
+    """
+    return str(round(value)) if abs(value - round(value)) < WHOLE else f"{value:.6g}"
+
 
 CHANGE = "change:"
 """Prefix of the columns that hold a feature's change in original units."""
@@ -33,7 +195,7 @@ def sentences(advice: Advice, X: Floats, schema: Schema, standardiser: Standardi
     standardiser
         The units of ``X``.
     """
-    words: list[str] = spoken(advice, X, schema, standardiser).to_pylist()
+    words: list[str] = sentence_array(advice, X, schema, standardiser).to_pylist()
     return words
 
 
@@ -76,7 +238,9 @@ def advice_table(
             "probability_after": advice.probability_after,
             "cost": advice.cost,
             **changes,
-            "words": pd.Series(spoken(advice, X, schema, standardiser).to_pandas(), dtype="str"),
+            "words": pd.Series(
+                sentence_array(advice, X, schema, standardiser).to_pandas(), dtype="str"
+            ),
         }
     )
 

@@ -8,9 +8,9 @@ import torch
 from scipy.special import expit
 
 from countermove.errors import ParameterError
-from countermove.recourse.models import values
 from countermove.recourse.text import HashedWords, Options, advise, audit_text
 from countermove.scores import LinearScore
+from countermove.scores.base import values
 
 
 @pytest.fixture(scope="module")

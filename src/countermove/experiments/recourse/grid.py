@@ -35,7 +35,7 @@ from countermove.experiments.tables import Sampling, Table, Tables, present
 from countermove.people import ActionSet
 from countermove.recourse.causal import CausalModel
 from countermove.recourse.classifier import RecourseClassifier
-from countermove.recourse.pare_reach import reach_of
+from countermove.recourse.pare import reach_of
 from countermove.recourse.performance import scores_of
 
 logger = logging.getLogger(__name__)

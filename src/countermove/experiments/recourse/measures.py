@@ -14,14 +14,12 @@ from countermove._types import Floats
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.recourse.advice import FOUND, NOT_NEEDED, Advice
-from countermove.recourse.audit import audit, robust_actions
-from countermove.recourse.audit_distribution import in_distribution
+from countermove.recourse.audit import audit, in_distribution, robust_actions
 from countermove.recourse.causal import CausalModel
 from countermove.recourse.classifier import RecourseClassifier
 from countermove.recourse.performance import performance, scores_of
-from countermove.recourse.phrases import NOTHING
 from countermove.recourse.recommend import best_reachable, recommend
-from countermove.recourse.words import sentences
+from countermove.recourse.words import NOTHING, sentences
 
 REFEREE = "exhaustive"
 

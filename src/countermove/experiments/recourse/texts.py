@@ -20,7 +20,6 @@ from countermove.data.texts import Texts
 from countermove.errors import NotEnoughRowsError
 from countermove.randomness import generator
 from countermove.recourse.advice import NOT_NEEDED, PROVEN_NONE
-from countermove.recourse.models import values
 from countermove.recourse.performance import best_f1
 from countermove.recourse.text import (
     Antonyms,
@@ -35,6 +34,7 @@ from countermove.recourse.text import (
     train_text_score,
 )
 from countermove.scores import Score
+from countermove.scores.base import values
 from countermove.training import Trainer
 
 logger = logging.getLogger(__name__)

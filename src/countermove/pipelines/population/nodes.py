@@ -27,7 +27,7 @@ def calibrate(
     seed: int,
 ) -> tuple[PublishedModel, dict[str, Any]]:
     """Choose the threshold by promise and performance, on rows drawn from their parts."""
-    from countermove.recourse.partitioned import calibrate_parts
+    from countermove.recourse.calibrate import calibrate_parts
 
     response = serm.build(schema, model.standardiser)
     rule = calibrate_parts(model, parts, schema, response, recourse.build(), seed)
@@ -62,7 +62,7 @@ def advise(
 ) -> dict[str, Any]:
     """Decide about the people of the test parts and tell the refused what to do."""
     from countermove.execution import map_parts
-    from countermove.recourse.partitioned import AdviceTask
+    from countermove.recourse.advise import AdviceTask
 
     response = serm.build(schema, model.standardiser)
     task = AdviceTask(model, schema, response, recourse.build(), seed)

@@ -25,7 +25,7 @@ def calibrate(
     recourse: RecourseParameters,
 ) -> tuple[PublishedModel, dict[str, Any], pd.DataFrame]:
     """Choose the threshold by promise and performance together, and fold it into the rule."""
-    from countermove.recourse.calibrated import calibrate_model
+    from countermove.recourse.calibrate import calibrate_model
 
     response, trained_on = serm.build(schema, model.standardiser), train["row_id"].tolist()
     terms = recourse.build()
@@ -43,7 +43,7 @@ def advise(
     seed: int,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     """Decide about every test person, look for a way back for the refused, and audit it."""
-    from countermove.recourse.advised import advise as advise_people
+    from countermove.recourse.advise import advise as advise_people
 
     response = serm.build(schema, model.standardiser)
     told = advise_people(model, rows, train, schema, response, recourse.build(), seed)

@@ -136,7 +136,7 @@ def calibrate_challenger(
     recourse: RecourseParameters,
 ) -> tuple[PublishedModel, dict[str, Any]]:
     """Choose the threshold by promise and performance, as the chain does."""
-    from countermove.recourse.calibrated import calibrate_model
+    from countermove.recourse.calibrate import calibrate_model
 
     people, learned = serm.build(schema, challenger.standardiser), train["row_id"].tolist()
     terms = recourse.build()

@@ -15,10 +15,8 @@ from countermove.production.gates.base import Case, Gate, Judged, check_gates
 from countermove.production.registry import Registry
 from countermove.production.retraining.deciding import judged_before
 from countermove.production.retraining.forecast import forecast, foretell
-from countermove.recourse.models import slope_of
-from countermove.recourse.pare_after_response import missed_after_response
-from countermove.recourse.pare_joint import Terms
-from countermove.recourse.pare_reach import reach_of
+from countermove.recourse import probability_slope
+from countermove.recourse.pare import PromiseTerms, missed_after_response, reach_of
 from countermove.response import NoResponse, Response
 from countermove.response.robust import members_of
 from countermove.scores import Score
@@ -56,11 +54,11 @@ def put_to(score: Score, X: Any, y: Any, responses: Mapping[str, Response]) -> J
 
 
 def without_recourse(
-    model: PublishedModel, X: Any, response: Response, terms: Terms
+    model: PublishedModel, X: Any, response: Response, terms: PromiseTerms
 ) -> tuple[int, int]:
     """Return how many people have no way under a model's promise, and how many were asked."""
     threshold = float(model.about["threshold"])
-    slope = slope_of(model)
+    slope = probability_slope(model)
     bare = replace(model, score=model.score.at_threshold(1.0 - threshold, slope))
     reach = reach_of(bare, response.actions, terms.method, terms.largest_action)
     answering = members_of(response) if terms.after_response else (NoResponse(),)
@@ -81,7 +79,7 @@ def make_case(
     holdout: pd.DataFrame,
     schema: Schema,
     people: People,
-    recourse: Terms,
+    recourse: PromiseTerms,
     failure_probability: float,
     looks: int = 0,
 ) -> Case:
@@ -164,7 +162,7 @@ def weigh(
         holdout,
         schema,
         people,
-        Terms(**calibration["terms"]),
+        PromiseTerms(**calibration["terms"]),
         failure_probability,
         judged_before(registry.decisions()),
     )

@@ -9,14 +9,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats
+from countermove.recourse._audit_groups import ShareInterval, share_of
+from countermove.recourse._model import ApprovalThreshold
 from countermove.recourse.advice import FOUND, NOT_FOUND, NOT_NEEDED, PROVEN_NONE
-from countermove.recourse.intervals import Share, share_of
-from countermove.recourse.models import Bar, values
 from countermove.recourse.performance import Performance, performance
 from countermove.recourse.text.antonyms import Replacement
 from countermove.recourse.text.encoder import Encoder
 from countermove.recourse.text.options import Options
 from countermove.scores import Score
+from countermove.scores.base import values
 
 ROUNDING = 1e-4
 """Single-precision vectors differ in their last digits with their batch; on the score's scale,
@@ -88,8 +89,8 @@ class TextAudit:
     """
 
     performance: Performance
-    recourse_neg: Share
-    recourse_all: Share
+    recourse_neg: ShareInterval
+    recourse_all: ShareInterval
 
 
 def advise(
@@ -116,10 +117,10 @@ def advise(
     candidates
         Try only so many replacements, the first in word order; None: every one.
     """
-    bar = Bar(threshold)
+    cut = ApprovalThreshold(threshold)
     before = values(score, options.vectors.astype(np.float64))
     reached = values(score, options.alternatives.astype(np.float64))
-    starts, approved = options.starts, bar.approved(before)
+    starts, approved = options.starts, cut.approved(before)
     best: list[Replacement | None] = []
     after, complete = np.full(len(options), -np.inf), np.ones(len(options), np.bool_)
     for row, found in enumerate(options.replacements):
@@ -128,24 +129,24 @@ def advise(
         best.append(found[int(tried.argmax())] if len(tried) and not approved[row] else None)
         if best[-1] is not None:
             after[row] = tried.max()
-    confirmed = _confirmed(score, options, encoder, best, ~approved & bar.approved(after), bar)
-    out_of_reach = after < bar.aim - ROUNDING * (1.0 + abs(bar.aim))
+    confirmed = _confirmed(score, options, encoder, best, ~approved & cut.approved(after), cut)
+    out_of_reach = after < cut.aim - ROUNDING * (1.0 + abs(cut.aim))
     status = np.select(
         [approved, confirmed, complete & out_of_reach],
         [NOT_NEEDED, FOUND, PROVEN_NONE],
         NOT_FOUND,
     )
-    probable = np.where(np.isfinite(after), bar.probability(after), np.nan)
-    return TextAdvice(options, status, tuple(best), bar.probability(before), probable)
+    probable = np.where(np.isfinite(after), cut.probability(after), np.nan)
+    return TextAdvice(options, status, tuple(best), cut.probability(before), probable)
 
 
 def audit_text(score: Score, advice: TextAdvice, threshold: float) -> TextAudit:
     """Measure a rule and its recourse on the sentences of an advice."""
     options = advice.options
-    bar = Bar(threshold)
+    cut = ApprovalThreshold(threshold)
     scores = values(score, options.vectors.astype(np.float64))
     # To the last digit the rule is that of the advice, on the score's scale.
-    decided = np.where(bar.approved(scores), np.abs(scores - bar.aim), -np.abs(scores - bar.aim))
+    decided = np.where(cut.approved(scores), np.abs(scores - cut.aim), -np.abs(scores - cut.aim))
     needed, found = advice.status != NOT_NEEDED, advice.status == FOUND
     n, n_found = len(options), int(found.sum())
     return TextAudit(
@@ -161,7 +162,7 @@ def _confirmed(
     encoder: Encoder,
     best: list[Replacement | None],
     promising: NDArray[np.bool_],
-    bar: Bar,
+    cut: ApprovalThreshold,
 ) -> NDArray[np.bool_]:
     """Return for whom the rule approves the changed sentence, encoded anew from its words."""
     rows, changed = [], []
@@ -172,5 +173,5 @@ def _confirmed(
             changed.append(replacement.applied(options.texts.sentence[row]))
     confirmed = np.zeros(len(options), np.bool_)
     if rows:
-        confirmed[rows] = bar.approved(values(score, encoder.encode(changed).astype(np.float64)))
+        confirmed[rows] = cut.approved(values(score, encoder.encode(changed).astype(np.float64)))
     return confirmed

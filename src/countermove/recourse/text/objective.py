@@ -18,10 +18,9 @@ from torch import Tensor, nn
 
 from countermove.errors import ParameterError
 from countermove.randomness import torch_generator
-from countermove.recourse.models import deciding
 from countermove.recourse.performance import best_f1
 from countermove.recourse.text.options import Options
-from countermove.scores import LinearScore, MLPScore, Score
+from countermove.scores import LinearScore, MLPScore, Score, deciding
 from countermove.training import History, Loss, Sample, Trainer, Verdict
 
 

@@ -1,0 +1,301 @@
+"""What an audit asks of decisions and of actions beyond their rates.
+
+Whether a decision survives small changes of the features people can act on: Gaussian
+noise, the nearest boundary (DeepFool) and changes that look like people (a mixture of
+Gaussians fitted on real rows generates them). And whether people after recourse look like
+those who are approved already, by classifier two-sample tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from countermove._types import Floats, Mask
+from countermove.randomness import generator, seed_of, torch_generator
+from countermove.recourse._audit_groups import ShareInterval, share
+from countermove.recourse.objective import RecourseRisk
+from countermove.recourse.performance import approves, area_under_curve, scores_of
+from countermove.scores import MLPScore, Score
+from countermove.training import Sample, Trainer
+
+DEEPFOOL_STEPS = 50
+OVERSHOOT = 0.02  # of the DeepFool paper: crosses the boundary instead of sitting on it
+MOST_COMPONENTS, FITTED_ROWS = 5, 5_000
+TRIES = 20  # draws per person of the searched on-manifold change
+
+
+@dataclass(frozen=True)
+class Brittleness:
+    """Shares of people whose decision stays the same, each person counted once.
+
+    Parameters
+    ----------
+    gaussian
+        Under :math:`N(0, sd^2)` on every actionable feature.
+    deepfool
+        Under the nearest change DeepFool finds, if not longer than ``radius``.
+    median_distance
+        Median length of that change; None when none was found for half of the people.
+    on_manifold
+        Under one change from the generator, ``sd`` times a draw of the local covariance.
+    on_manifold_searched
+        Under all of 20 such changes.
+    generator_components
+        Gaussians of the mixture, chosen by BIC among 1 to 5.
+    """
+
+    gaussian: ShareInterval
+    deepfool: ShareInterval
+    median_distance: float | None
+    on_manifold: ShareInterval
+    on_manifold_searched: ShareInterval
+    generator_components: int
+    sd: float
+    radius: float
+
+
+def brittleness(
+    rule: Score,
+    X: Floats,
+    columns: Mask,
+    real: Floats,
+    *,
+    sd: float = 0.1,
+    radius: float = 0.1,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Brittleness:
+    """Measure how often small changes of ``columns`` turn a decision around.
+
+    Parameters
+    ----------
+    rule
+        Favourable iff its value is at least 0.
+    X
+        People, shape (n, d), standardised units.
+    columns
+        Features that change, shape (d,).
+    real
+        Rows the generator is fitted on, shape (m, d).
+    sd, radius
+        Of the noise, and the longest DeepFool change that counts.
+    """
+    before = approves(rule, X)
+    draws = generator(seed, "gaussian brittleness")
+    noisy = X + sd * draws.standard_normal(X.shape) * columns
+    nearest, crossed = deepfool(rule, X, columns)
+    length = np.where(crossed, np.linalg.norm(nearest, axis=1), np.inf)
+    median = float(np.median(length)) if len(X) else np.inf
+    change, components = manifold_generator(real, seed)
+    local = generator(seed, "on-manifold brittleness")
+    tries = [approves(rule, X + sd * change(X, local) * columns) == before for _ in range(TRIES)]
+    return Brittleness(
+        gaussian=share(approves(rule, noisy) == before, level),
+        deepfool=share(length > radius, level),
+        median_distance=median if np.isfinite(median) else None,
+        on_manifold=share(tries[0], level),
+        on_manifold_searched=share(np.logical_and.reduce(tries), level),
+        generator_components=components,
+        sd=sd,
+        radius=radius,
+    )
+
+
+def deepfool(
+    rule: Score, X: Floats, columns: Mask, max_steps: int = DEEPFOOL_STEPS
+) -> tuple[Floats, Mask]:
+    r"""Return a short change to the other side, shape (n, d), and whose side it changes.
+
+    Each step goes to the boundary of the linearised score,
+
+    .. math:: r \leftarrow r - \frac{s(x + r)}{\|g\|^2} g, \qquad g = \nabla s(x + r)_{columns},
+
+    for all people at once, until :math:`x + (1 + 0.02) r` is on the other side. On a linear
+    score this is the nearest point of the boundary.
+    """
+    start = torch.from_numpy(np.ascontiguousarray(X))
+    mask = torch.from_numpy(columns.astype(np.float64))
+    with torch.no_grad():
+        side = rule(start) >= 0.0
+    change = torch.zeros_like(start)
+    crossed = torch.zeros(len(X), dtype=torch.bool)
+    for _ in range(max_steps):
+        active = torch.nonzero(~crossed).squeeze(1)
+        if not len(active):
+            break
+        at = start[active] + change[active]
+        moved = change[active] + _to_boundary(rule, at, mask)
+        with torch.no_grad():
+            there = (rule(start[active] + (1.0 + OVERSHOOT) * moved) >= 0.0) != side[active]
+        change[active] = moved
+        crossed[active] = there
+    return change.numpy(), crossed.numpy()
+
+
+def _to_boundary(rule: Score, at: Tensor, mask: Tensor) -> Tensor:
+    gradient = rule.gradient(at) * mask
+    with torch.no_grad():
+        value = rule(at)
+    squared = gradient.square().sum(1)
+    # A person on the boundary still has to leave it; one on a plateau has nowhere to go.
+    value = torch.where(value.abs() < 1e-12, torch.full_like(value, 1e-12), value)
+    factor = torch.where(squared > 0.0, -value / squared.clamp_min(1e-300), 0.0)
+    return factor[:, None] * gradient
+
+
+Change = Callable[[Floats, np.random.Generator], Floats]
+
+
+def manifold_generator(real: Floats, seed: int) -> tuple[Change, int]:
+    r"""Return a generator of changes that look like people, and its number of Gaussians.
+
+    A mixture of Gaussians is fitted on real rows; a person's change is
+    :math:`L_k \varepsilon` with :math:`\varepsilon \sim N(0, I)`, where :math:`L_k L_k^\top` is the
+    covariance of a component drawn by the person's membership.
+    """
+    from sklearn.mixture import GaussianMixture
+
+    rows = real
+    if len(real) > FITTED_ROWS:
+        picked = generator(seed, "generator rows").choice(len(real), FITTED_ROWS, replace=False)
+        rows = real[picked]
+    most = max(1, min(MOST_COMPONENTS, len(rows) // (5 * rows.shape[1] + 5)))
+    state = seed_of(seed, "generator") % 2**31
+    fitted = [
+        GaussianMixture(
+            k, init_params="k-means++", reg_covar=1e-6, random_state=state, max_iter=500, tol=1e-2
+        ).fit(rows)
+        for k in range(1, most + 1)
+    ]
+    model = min(fitted, key=lambda mixture: mixture.bic(rows))
+    roots = np.linalg.cholesky(model.covariances_)
+
+    def change(X: Floats, draws: np.random.Generator) -> Floats:
+        cumulated = np.cumsum(model.predict_proba(X), axis=1)
+        component = (draws.random((len(X), 1)) > cumulated).sum(axis=1)
+        component = np.minimum(component, len(roots) - 1)
+        result: Floats = np.einsum("nij,nj->ni", roots[component], draws.standard_normal(X.shape))
+        return result
+
+    return change, int(model.n_components)
+
+
+LEAST = 10
+"""People per half and sample below which nothing is tested."""
+PERMUTATIONS = 999
+MOST = 2_000
+"""People per sample: more would make every test reject what no one could see."""
+
+
+@dataclass(frozen=True)
+class TwoSampleTest:
+    """One discriminator on the held-out half; accuracy one half means it cannot tell.
+
+    ``p_accuracy`` is exact (hypergeometric: both halves hold as many of either sample),
+    ``p_auc`` is a permutation p-value; each holds at its level if the samples are alike.
+    """
+
+    discriminator: str
+    accuracy: ShareInterval
+    auc: float
+    p_accuracy: float
+    p_auc: float
+
+
+def in_distribution(
+    moved: Floats, approved: Floats, *, level: float = 0.95, seed: int = 0
+) -> tuple[TwoSampleTest, ...]:
+    """Test whether two samples of people can be told apart; empty with too few people.
+
+    Parameters
+    ----------
+    moved, approved
+        People after their recourse, and real approved people, shapes (n, d) and (m, d);
+        the larger sample is cut to the size of the smaller at random.
+    """
+    size = min(len(moved), len(approved), MOST) // 2
+    if size < LEAST:
+        return ()
+    shuffler = generator(seed, "two-sample halves")
+    parts = [rows[shuffler.permutation(len(rows))[: 2 * size]] for rows in (moved, approved)]
+    label = np.repeat([True, False], size)
+    learn, judge = (
+        np.vstack([part[half] for part in parts])
+        for half in (slice(0, size), slice(size, 2 * size))
+    )
+    return tuple(
+        _tested(name, fit(learn, label, seed)(judge), label, level, seed)
+        for name, fit in DISCRIMINATORS.items()
+    )
+
+
+def _tested(name: str, scores: Floats, label: Mask, level: float, seed: int) -> TwoSampleTest:
+    from scipy.stats import hypergeom, rankdata
+
+    called = scores > 0.0
+    hits, n = int((called & label).sum()), len(label)
+    auc = area_under_curve(scores, label)
+    # Given how many were called moved, alike samples make the hits hypergeometric.
+    p_accuracy = float(hypergeom.sf(hits - 1, n, n // 2, int(called.sum())))
+    ranks, shuffler = rankdata(scores), generator(seed, f"permutations:{name}")
+    shuffled = shuffler.permuted(np.tile(ranks, (PERMUTATIONS, 1)), axis=1)[:, : n // 2].sum(axis=1)
+    as_high = int((shuffled >= ranks[label].sum() - 1e-9).sum())
+    return TwoSampleTest(
+        discriminator=name,
+        accuracy=share(called == label, level),
+        auc=0.5 if auc is None else auc,
+        p_accuracy=p_accuracy,
+        p_auc=(1 + as_high) / (1 + PERMUTATIONS),
+    )
+
+
+Scorer = Callable[[Floats], Floats]
+
+
+def _logistic(X: Floats, label: Mask, seed: int) -> Scorer:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(X, label)
+    scorer: Scorer = model.decision_function
+    return scorer
+
+
+def _random_forest(X: Floats, label: Mask, seed: int) -> Scorer:
+    from sklearn.ensemble import RandomForestClassifier
+
+    state = seed_of(seed, "forest") % 2**31
+    model = RandomForestClassifier(100, min_samples_leaf=3, random_state=state).fit(X, label)
+
+    def scorer(rows: Floats) -> Floats:
+        chance: Floats = model.predict_proba(rows)[:, 1] - 0.5
+        return chance
+
+    return scorer
+
+
+def _neural(X: Floats, label: Mask, seed: int) -> Scorer:
+    """Train a small network with the one trainer, a fifth of the rows choosing the epoch."""
+    order = generator(seed, "neural halves").permutation(len(X))
+    rows, signs = torch.from_numpy(X[order]), torch.from_numpy(np.where(label[order], 1.0, -1.0))
+    held = len(X) // 5
+    sample = Sample(rows[held:], signs[held:], rows[:held], signs[:held])
+    score = MLPScore(X.shape[1], (32, 32), dropout=0.1, generator=torch_generator(seed, "neural"))
+    plain = RecourseRisk(X.shape[1], recourse_weight=0.0, selection="loss")
+    Trainer(learning_rate=0.005, max_epochs=30, patience=5, seed=seed).fit(score, plain, sample)
+
+    return partial(scores_of, score)
+
+
+DISCRIMINATORS: Mapping[str, Callable[[Floats, Mask, int], Scorer]] = {
+    "logistic": _logistic,
+    "random_forest": _random_forest,
+    "neural": _neural,
+}

@@ -1,0 +1,164 @@
+"""Fewer features, different ways, a margin: any method, run in narrower rooms or higher up.
+
+A method knows how to find recourse in a room. Leaving out features narrows the
+room person by person, so "at most m features", "the fewest" and "another way"
+need no method of their own, and an exact method stays exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from countermove._types import Floats
+from countermove.recourse._feasible import FeatureBlock, absent
+from countermove.recourse._search import (
+    Proposals,
+    RecourseProblem,
+    SearchMethod,
+    Settings,
+    unproven,
+)
+
+MOST_SUBSETS = 150
+"""Sets of features tried per size; beyond, only those of the steepest features."""
+
+
+@dataclass(frozen=True)
+class Preference:
+    """Whether the fewest features come first, and how many may change at most.
+
+    ``beyond`` is how far above the target, in score, actions go where they can.
+    """
+
+    sparsest: bool = False
+    max_features: int | None = None
+    beyond: float = 0.0
+
+    @property
+    def restricted(self) -> bool:
+        """Whether not every allowed action will do."""
+        return self.sparsest or self.max_features is not None
+
+
+def search_preferred(
+    problem: RecourseProblem, method: SearchMethod, settings: Settings, preference: Preference
+) -> Proposals:
+    """Return the cheapest recourse that the wish allows, with its margin where there is one."""
+    if not len(problem.X):  # nobody was refused
+        return unproven(problem.X.copy())
+    if not preference.beyond:
+        return _few(problem, method, settings, preference)
+    further = replace(problem, target=problem.target + preference.beyond)
+    action = _few(further, method, settings, preference).action
+    proven = np.zeros(len(action), bool)
+    rest = np.flatnonzero(absent(action))
+    if rest.size:
+        # Without room for the margin the target itself still counts, and only it is proven about.
+        nearer = _few(problem.rows(rest), method, settings, preference)
+        action[rest], proven[rest] = nearer.action, nearer.proven_none
+    return Proposals(action, proven)
+
+
+def _few(
+    problem: RecourseProblem, method: SearchMethod, settings: Settings, preference: Preference
+) -> Proposals:
+    """Return the cheapest recourse of no more features than the wish allows."""
+    if not preference.restricted:
+        return method.search(problem, settings)
+    blocks = problem.feasible.blocks
+    most = (
+        len(blocks)
+        if preference.max_features is None
+        else min(preference.max_features, len(blocks))
+    )
+    sizes = range(1, most + 1) if preference.sparsest else [most]
+    action = np.full_like(problem.X, np.nan)
+    proven = np.zeros(len(problem.X), bool)
+    for size in sizes:
+        rest = np.flatnonzero(absent(action))
+        if not rest.size:
+            break
+        found = _of_size(problem.rows(rest), method, settings, blocks, size)
+        action[rest], proven[rest] = found.action, found.proven_none
+    return Proposals(action, proven)
+
+
+def _of_size(
+    problem: RecourseProblem,
+    method: SearchMethod,
+    settings: Settings,
+    blocks: tuple[FeatureBlock, ...],
+    size: int,
+) -> Proposals:
+    """Return each person's cheapest recourse over the sets of ``size`` features."""
+    kept = _candidates(problem, blocks, size)
+    subsets = list(combinations(kept, size))
+    action = np.full_like(problem.X, np.nan)
+    price = np.full(len(action), np.inf)
+    proven = np.full(len(action), len(kept) == len(blocks))
+    for subset in subsets:
+        held = np.ones((len(action), len(blocks)), bool)
+        held[:, list(subset)] = False
+        part = problem.inside(problem.feasible.frozen(held, blocks))
+        found = method.search(part, settings)
+        given = ~absent(found.action)
+        cost = np.where(given, problem.price(np.nan_to_num(found.action)), np.inf)
+        wins = cost < price
+        action[wins], price[wins] = found.action[wins], cost[wins]
+        proven &= found.proven_none
+    return Proposals(action, proven)
+
+
+def _candidates(problem: RecourseProblem, blocks: tuple[FeatureBlock, ...], size: int) -> list[int]:
+    """Return the features whose sets are tried: all, or those that promise most on average."""
+    if comb(len(blocks), size) <= MOST_SUBSETS:
+        return list(range(len(blocks)))
+    _, gradient = problem.slopes(problem.home)
+    width = np.where(gradient > 0.0, problem.feasible.high, -problem.feasible.low)
+    promise = [float((np.abs(gradient) * width)[:, list(b.columns)].sum()) for b in blocks]
+    count = size
+    while comb(count + 1, size) <= MOST_SUBSETS:
+        count += 1
+    return sorted(np.argsort(promise)[::-1][:count].tolist())
+
+
+def other_options(
+    problem: RecourseProblem,
+    method: SearchMethod,
+    settings: Settings,
+    preference: Preference,
+    first: Proposals,
+    options: int,
+) -> list[Proposals]:
+    """Return further ways, each without the weightiest feature of every way before."""
+    blocks = problem.feasible.blocks
+    held = np.zeros((len(problem.X), len(blocks)), bool)
+    found, ways = first, []
+    for _ in range(options - 1):
+        alone = _cost_alone(problem, blocks, np.nan_to_num(found.action))
+        held[np.arange(len(held)), alone.argmax(axis=1)] |= alone.max(axis=1) > 0.0
+        part = problem.inside(problem.feasible.frozen(held, blocks))
+        found = search_preferred(part, method, settings, preference)
+        # Without a first way there is no other one: the narrower room proves nothing new.
+        lost = absent(first.action)
+        action = np.where(lost[:, None], np.nan, found.action)
+        found = Proposals(action, np.zeros(len(action), bool))
+        ways.append(found)
+    return ways
+
+
+def _cost_alone(
+    problem: RecourseProblem, blocks: tuple[FeatureBlock, ...], action: Floats
+) -> Floats:
+    """Return what the action's part in each block would cost by itself, shape (n, blocks)."""
+    price = np.zeros((len(action), len(blocks)))
+    for k, block in enumerate(blocks):
+        alone = np.zeros_like(action)
+        columns = list(block.columns)
+        alone[:, columns] = action[:, columns]
+        price[:, k] = problem.price(alone) + (alone != 0.0).any(axis=1) * 1e-12
+    return price

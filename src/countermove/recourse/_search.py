@@ -1,0 +1,258 @@
+"""One recourse search: people, what they may do, what it costs, the score to reach, the methods.
+
+Every method reads a problem and proposes actions; what a proposal is worth is
+decided here, on the true model, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from countermove._types import Floats, Index, Mask
+from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.people import ActionSet, Cost
+from countermove.recourse._feasible import (
+    LARGEST_MOVE,
+    FeasibleActions,
+    absent,
+    feasible_actions,
+    starting_actions,
+)
+from countermove.recourse._model import MARGIN, affine_slope
+from countermove.scores import Score, deciding
+from countermove.scores.base import SLICE, values
+
+Consequences = Callable[[Tensor, Tensor], Tensor]
+"""``consequences(X, action)`` returns the people after an action, shape (n, d)."""
+
+
+@dataclass(frozen=True)
+class RecourseProblem:
+    r"""Find allowed actions with :math:`s(x \oplus \delta) \ge target`, the cheaper the better.
+
+    Parameters
+    ----------
+    score
+        The model's score :math:`s`.
+    X
+        People, shape (n, d), standardised units.
+    room
+        What they may do.
+    home
+        The allowed action nearest to doing nothing, shape (n, d).
+    cost
+        What actions cost.
+    target
+        The score to reach; infinite when the best score itself is wanted.
+    slope
+        The gradient in the action where the score is affine in it, else None.
+    consequences
+        What an action leads to; None when :math:`x \oplus \delta = x + \delta`.
+    seed
+        Seed of the starts and samples of a search.
+    """
+
+    score: Score
+    X: Floats
+    feasible: FeasibleActions
+    home: Floats
+    cost: Cost
+    target: float
+    slope: Floats | None = None
+    consequences: Consequences | None = None
+    seed: int = 0
+
+    def rows(self, who: Index | Mask) -> RecourseProblem:
+        """Return the problem of some of the people."""
+        return replace(self, X=self.X[who], feasible=self.feasible.rows(who), home=self.home[who])
+
+    def repeated(self, times: int) -> RecourseProblem:
+        """Return the problem with every person ``times`` over, each in a row."""
+        return self.rows(np.repeat(np.arange(len(self.X)), times))
+
+    def inside(self, feasible: FeasibleActions) -> RecourseProblem:
+        """Return the problem of the same people in a narrower room."""
+        return replace(self, feasible=feasible, home=starting_actions(feasible))
+
+    def place(self, action: Floats) -> Floats:
+        """Return the people after an action and its consequences."""
+        if self.consequences is None:
+            return self.X + action
+        with torch.no_grad():
+            after = self.consequences(torch.tensor(self.X), torch.tensor(action))
+        return np.asarray(after.numpy(), np.float64)
+
+    def values(self, action: Floats) -> Floats:
+        """Return the score after the action, shape (n,)."""
+        return values(self.score, self.place(action))
+
+    def values_of_each(self, actions: Floats) -> Floats:
+        """Return the score after each of k actions per person, (n, k) for (n, k, d)."""
+        n, k, d = actions.shape
+        return self.repeated(k).values(actions.reshape(n * k, d)).reshape(n, k)
+
+    def slopes(self, action: Floats) -> tuple[Floats, Floats]:
+        """Return score and gradient in the action, shapes (n,) and (n, d)."""
+        if self.slope is not None:
+            return self.values(action), np.broadcast_to(self.slope, action.shape)
+        found, gradient = np.empty(len(action)), np.empty_like(action)
+        with deciding(self.score):
+            for start in range(0, len(action), SLICE):
+                part = slice(start, start + SLICE)
+                scores, slope = self._slopes_of(self.X[part], action[part])
+                found[part], gradient[part] = scores.numpy(), slope.numpy()
+        return found, gradient
+
+    def _slopes_of(self, X: Floats, action: Floats) -> tuple[Tensor, Tensor]:
+        if self.consequences is None:
+            return self.score.value_and_gradient(torch.from_numpy(X + action))
+        delta = torch.from_numpy(np.array(action)).requires_grad_()
+        scores = self.score(self.consequences(torch.from_numpy(np.array(X)), delta))
+        (slope,) = torch.autograd.grad(scores.sum(), delta)
+        return scores.detach(), slope
+
+    def price(self, action: Floats) -> Floats:
+        """Return what the action costs."""
+        return self.cost.price(self.X, self.X + action)
+
+    def reaches(self, action: Floats, scores: Floats | None = None) -> Mask:
+        """Return whose action reaches the target within A δ + b ≥ 0."""
+        scores = self.values(action) if scores is None else scores
+        mask: Mask = (scores >= self.target) & self.feasible.meets(action)
+        return mask
+
+
+def recourse_problem(
+    score: Score,
+    X: Floats,
+    actions: ActionSet,
+    cost: Cost,
+    target: float,
+    *,
+    consequences: Consequences | None = None,
+    effect: Floats | None = None,
+    seed: int = 0,
+) -> RecourseProblem:
+    r"""Return the search of these people.
+
+    Parameters
+    ----------
+    score, X, actions, cost, target, consequences, seed
+        As in `RecourseProblem`.
+    effect
+        The matrix of linear consequences, :math:`x \oplus \delta = x + T\delta`, shape (d, d);
+        None when they are not linear.
+    """
+    movable = actions.movable_among(X.shape[1])
+    reached = movable if effect is None else (np.abs(effect[:, movable]).sum(axis=1) > 0.0)
+    slope = affine_slope(score, reached)
+    if consequences is not None:
+        slope = None if slope is None or effect is None else effect.T @ slope
+    largest: Floats | float = LARGEST_MOVE
+    if slope is not None and np.isfinite(target):
+        # An affine score is reached by one unbounded feature alone: let it go far enough.
+        need = np.maximum(target - values(score, X), 0.0)[:, None]
+        far = np.where(slope != 0.0, 1.01 * need / np.where(slope != 0.0, np.abs(slope), 1.0), 0.0)
+        largest = np.clip(far, LARGEST_MOVE, 1e6)
+    feasible = feasible_actions(actions, X, largest)
+    return RecourseProblem(
+        score, X, feasible, starting_actions(feasible), cost, target, slope, consequences, seed
+    )
+
+
+METHODS = {
+    "linear_program": "linear",
+    "gradient": "gradient",
+    "integer_program": "integer",
+    "causal": "causal",
+    "exhaustive": "exhaustive",
+}
+"""The module of each method, by the name users give."""
+LOCAL_MODELS = ("taylor", "sampled", "both")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How hard the methods search.
+
+    Parameters
+    ----------
+    starts, steps
+        Starts per person and Adam steps per start (``gradient``).
+    local_model
+        The linear model of a score that is not linear (``integer_program``):
+        ``taylor`` (its gradient), ``sampled`` (least squares on samples of the
+        person's own actions) or ``both``, the cheaper success.
+    grid
+        Values per continuous feature (``exhaustive``).
+    """
+
+    starts: int = 4
+    steps: int = 200
+    local_model: str = "both"
+    grid: int = 41
+
+    def __post_init__(self) -> None:
+        for name, least in (("starts", 1), ("steps", 1), ("grid", 2)):
+            if getattr(self, name) < least:
+                raise ParameterError(f"{name} is at least {least}, got {getattr(self, name)!r}")
+        if self.local_model not in LOCAL_MODELS:
+            raise UnknownNameError(
+                f"no local model {self.local_model!r}; {nearest(self.local_model, LOCAL_MODELS)}"
+            )
+
+
+class Proposals(NamedTuple):
+    """Proposed actions (NaN where none), and for whom none exists beyond doubt."""
+
+    action: Floats
+    proven_none: Mask
+
+
+MethodReach = Callable[[RecourseProblem, Settings], tuple[Floats, Floats]]
+
+
+class SearchMethod(NamedTuple):
+    """How a method finds recourse, and how it finds the best score whatever the threshold."""
+
+    search: Callable[[RecourseProblem, Settings], Proposals]
+    reach: MethodReach
+
+
+def method_of(name: str) -> SearchMethod:
+    """Return a method by name."""
+    if name not in METHODS:
+        raise UnknownNameError(f"no recourse method {name!r}; {nearest(str(name), METHODS)}")
+    home = import_module(f"countermove.recourse.{METHODS[name]}")
+    return SearchMethod(home.search, home.reach)
+
+
+def unproven(action: Floats) -> Proposals:
+    """Return a proposal without any proof."""
+    return Proposals(action, np.zeros(len(action), bool))
+
+
+def fall_back(
+    problem: RecourseProblem, action: Floats, reach: MethodReach, settings: Settings
+) -> Floats:
+    """Fill in, where nothing was found, the action of the best score the method reaches.
+
+    The best score does not depend on the target: whoever PARE counted as having
+    recourse is given that very action here.
+    """
+    rest = np.flatnonzero(absent(action))
+    if not rest.size:
+        return action
+    reached, scores = reach(problem.rows(rest), settings)
+    # The aim lies a hair beyond the threshold; within that hair the verdict is the caller's.
+    near = scores >= problem.target - 2.0 * MARGIN * (1.0 + abs(problem.target))
+    filled = action.copy()
+    filled[rest[near]] = reached[near]
+    return filled

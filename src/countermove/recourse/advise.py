@@ -1,0 +1,197 @@
+"""A stored rule applied to people: a decision for each, recourse for the refused, and its audit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from countermove.data.rows import Rows, rows_of
+from countermove.data.schema import Schema
+from countermove.data.storage import settings_digest
+from countermove.execution import PartTask
+from countermove.people import ActionSet
+from countermove.recourse._model import probability_slope
+from countermove.recourse.advice import Advice
+from countermove.recourse.audit import audit, audited_groups
+from countermove.recourse.pare import PromiseTerms
+from countermove.recourse.recommend import recommend
+from countermove.recourse.words import advice_table
+from countermove.response import Response
+from countermove.scores.storage import PublishedModel, model_digest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+DECIDED = ["row_id", "decision", "probability", "status"]
+
+
+@dataclass(frozen=True)
+class AuditedAdvice:
+    """What people are told, and what an auditor reads.
+
+    Attributes
+    ----------
+    decisions
+        ``row_id, decision, probability, status``, one row per person.
+    advice
+        The same people with the action in original units and in words, see `advice_table`.
+    audit
+        See `countermove.recourse.audit.RecourseAudit`; ``groups`` by sensitive column.
+    """
+
+    decisions: pd.DataFrame
+    advice: pd.DataFrame
+    audit: dict[str, Any]
+
+
+def advise(
+    model: PublishedModel,
+    table: pd.DataFrame,
+    real: pd.DataFrame,
+    schema: Schema,
+    response: Response,
+    terms: PromiseTerms,
+    seed: int,
+) -> AuditedAdvice:
+    """Decide about people where they stand, and look for recourse for the refused.
+
+    Parameters
+    ----------
+    model
+        The rule with its threshold folded in.
+    table, real
+        Standardised rows of the people judged, and of those the rule was learned from.
+    schema
+        What the columns mean.
+    response
+        Its cost prices the actions, its actions are those recourse may use.
+    terms
+        How recourse is searched for.
+    seed
+        Decides every draw.
+    """
+    people = rows_of(table, schema)
+    advised = decide_and_advise(model, people, schema, response, terms, seed)
+    bare, allowed, threshold = advised.bare, advised.allowed, advised.threshold
+    advice = advised.advice
+    judged = audit(
+        bare,
+        people.X,
+        people.y,
+        advice,
+        threshold=threshold,
+        actions=allowed,
+        cost=response.cost,
+        real=rows_of(real, schema).X,
+        features=schema.feature_names,
+        seed=seed,
+    )
+    columns = {str(name): column.to_numpy(dtype=object) for name, column in people.groups.items()}
+    by_group = audited_groups(bare, people.X, advice, threshold, response.cost, columns)
+    groups = {name: [asdict(group) for group in found] for name, found in by_group.items()}
+    return AuditedAdvice(
+        advised.table[DECIDED], advised.table, judged.to_json() | {"groups": groups}
+    )
+
+
+@dataclass(frozen=True)
+class PeopleAdvice:
+    """What some people are told, and what it was looked for with.
+
+    Attributes
+    ----------
+    table
+        See `advice_table`.
+    advice
+        The same as arrays.
+    bare
+        The rule without its threshold, whose probabilities are read against ``threshold``.
+    allowed
+        Which moves recourse may use.
+    threshold
+        Of the rule.
+    """
+
+    table: pd.DataFrame
+    advice: Advice
+    bare: PublishedModel
+    allowed: ActionSet
+    threshold: float
+
+
+def decide_and_advise(
+    model: PublishedModel,
+    people: Rows,
+    schema: Schema,
+    response: Response,
+    terms: PromiseTerms,
+    seed: int,
+) -> PeopleAdvice:
+    """Decide about people where they stand, and look for recourse for the refused; no audit.
+
+    Parameters are those of `advise`.
+    """
+    score, threshold = model.score, float(model.about["threshold"])
+    allowed = response.actions.narrowed(terms.largest_action, score.n_features)
+    # Without its threshold again, so that probabilities are read against it.
+    bare = replace(model, score=score.at_threshold(1.0 - threshold, probability_slope(model)))
+    advice = recommend(
+        bare,
+        people.X,
+        terms.method,
+        threshold,
+        allowed,
+        response.cost,
+        margin=min(terms.margin, 0.5 * (1.0 - threshold)),
+        seed=seed,
+    )
+    table = advice_table(advice, people.X, schema, model.standardiser, people.ids)
+    return PeopleAdvice(table, advice, bare, allowed, threshold)
+
+
+class AdviceTask(PartTask):
+    """Decide about the people of a part and tell the refused what to do.
+
+    Parameters
+    ----------
+    model
+        The rule with its threshold folded in.
+    schema, response, terms, seed
+        As in `advise`.
+    """
+
+    def __init__(
+        self,
+        model: PublishedModel,
+        schema: Schema,
+        response: Response,
+        terms: PromiseTerms,
+        seed: int,
+    ) -> None:
+        self.model, self.schema, self.response = model, schema, response
+        self.terms, self.seed = terms, seed
+        self.columns = ("row_id", "label", *schema.feature_names)
+
+    def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
+        """Return one row per person: id, decision, probability, status, action, words."""
+        import pyarrow as pa
+
+        people = rows_of(rows.to_pandas(), self.schema)
+        advised = decide_and_advise(
+            self.model, people, self.schema, self.response, self.terms, self.seed
+        )
+        return pa.Table.from_pandas(advised.table, preserve_index=False)
+
+    def fingerprint(self) -> str:
+        """Return a digest of the rule, the people and the terms."""
+        settings = {
+            "model": model_digest(self.model),
+            "schema": self.schema.digest(),
+            "response": self.response.describe(),
+            "terms": asdict(self.terms),
+            "seed": self.seed,
+        }
+        return settings_digest(settings)

@@ -1,0 +1,223 @@
+"""A stored model with a threshold chosen by promise and performance, and what it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from countermove._types import Floats
+from countermove.certificates import Certificate
+from countermove.data.partitions import Partitions
+from countermove.data.rows import Rows, rows_of
+from countermove.data.schema import Schema
+from countermove.errors import UnknownNameError, nearest
+from countermove.randomness import generator
+from countermove.recourse._model import probability_slope
+from countermove.recourse.pare import (
+    ChoiceRows,
+    GroupCalibration,
+    JointChoice,
+    PareCalibration,
+    PromiseTerms,
+    ReachFunction,
+    calibrate_pare,
+    calibrate_pare_by_group,
+    certify_refused,
+    check_disjoint,
+    choose_jointly,
+    measure_after_response,
+    reach_of,
+    refused_certificate,
+    refused_grid,
+)
+from countermove.response import Response
+from countermove.scores.storage import PublishedModel
+
+
+@dataclass(frozen=True)
+class CalibratedRule:
+    """The model at its threshold, the calibration as JSON, and promise against performance."""
+
+    model: PublishedModel
+    facts: dict[str, Any]
+    frontier: pd.DataFrame
+
+
+def calibrate_model(
+    model: PublishedModel,
+    calibration: pd.DataFrame,
+    selection: pd.DataFrame,
+    trained_on: Sequence[str],
+    schema: Schema,
+    response: Response,
+    terms: PromiseTerms,
+) -> CalibratedRule:
+    """Choose the threshold of a stored model and fold it into its rule.
+
+    Parameters
+    ----------
+    model
+        The strategic model, its threshold not yet chosen.
+    calibration, selection
+        Standardised splits: the first for promises alone, the second for choices.
+    trained_on
+        Ids of the rows the model was trained on.
+    schema
+        What the columns mean.
+    response
+        How people answer; its actions are those recourse may use.
+    terms
+        What is promised, and what it may cost.
+    """
+    held, chosen_on = rows_of(calibration, schema), rows_of(selection, schema)
+    check_disjoint(held.ids, [*trained_on, *chosen_on.ids], len(held.ids))
+    reach = reach_of(model, response.actions, terms.method, terms.largest_action)
+    people = _people(held, terms.groups)
+    plain = _plain(model, people, terms, reach)
+    joint = choose_jointly(model, people, _people(chosen_on, terms.groups), response, terms, reach)
+    promises = [
+        *_plain_certificates(plain, joint.threshold),
+        *([joint.certificate] if terms.after_response or joint.led_by == "performance" else []),
+        *_refused_certificates(model, held.X, chosen_on.X, joint, terms, reach),
+    ]
+    facts = {
+        "threshold": joint.threshold,
+        "bound": plain.bound,
+        "led_by": joint.led_by,
+        "certificate": joint.certificate.to_json(),
+        "certificates": [promise.to_json() for promise in promises],
+        "thresholds": _compared(model, chosen_on, response, plain.threshold, joint, terms),
+        "terms": asdict(terms),
+        "rows": {"calibration": len(held.ids), "selection": len(chosen_on.ids)},
+    }
+    about = model.about | {"threshold": joint.threshold}
+    score = model.score.at_threshold(joint.threshold, probability_slope(model))
+    return CalibratedRule(replace(model, score=score, about=about), facts, joint.frontier())
+
+
+def _people(rows: Rows, column: str | None) -> ChoiceRows:
+    if column is None:
+        return ChoiceRows(rows.X, rows.y, rows.ids)
+    if column not in rows.groups.columns:
+        raise UnknownNameError(
+            f"the table has no group column {column!r}: {nearest(column, map(str, rows.groups))}; "
+            "groups are the columns the schema lists as sensitive"
+        )
+    return ChoiceRows(rows.X, rows.y, rows.ids, rows.groups[column].to_numpy(dtype=object))
+
+
+def _plain(
+    model: PublishedModel, people: ChoiceRows, terms: PromiseTerms, reach: ReachFunction
+) -> PareCalibration | GroupCalibration:
+    """Return PARE by itself, where people stand: the threshold it would choose alone."""
+    levels = (terms.method, terms.miss_rate, terms.failure_probability)
+    if people.groups is None:
+        return calibrate_pare(model, people.X, *levels, wanted=terms.threshold, reach=reach)
+    return calibrate_pare_by_group(
+        model,
+        people.X,
+        people.groups,
+        *levels,
+        column=str(terms.groups),
+        wanted=terms.threshold,
+        reach=reach,
+    )
+
+
+def _plain_certificates(
+    plain: PareCalibration | GroupCalibration, threshold: float
+) -> list[Certificate]:
+    """Return PARE's certificates at the chosen threshold, not applicable above its bound."""
+    claims = (
+        [plain.certificate]
+        if isinstance(plain, PareCalibration)
+        else list(plain.certificates.values())
+    )
+    if threshold <= plain.bound:
+        return claims
+    reason = (
+        f"the threshold {threshold:.4g} was chosen by another promise; this one holds up to "
+        f"{plain.bound:.4g}"
+    )
+    return [replace(claim, value=None, reason=reason, words="") for claim in claims]
+
+
+def _refused_certificates(
+    model: PublishedModel,
+    held: Floats,
+    chosen_on: Floats,
+    joint: JointChoice,
+    terms: PromiseTerms,
+    reach: ReachFunction,
+) -> list[Certificate]:
+    """Return what is promised to the refused, where they stand, at the chosen threshold."""
+    grid, alpha = joint.promise.thresholds, terms.failure_probability
+    start = refused_grid(model, chosen_on, grid, terms.miss_rate, reach=reach)
+    sequence = certify_refused(
+        model,
+        held,
+        start,
+        miss_rate=terms.miss_rate,
+        failure_probability=alpha,
+        reach=reach,
+    )
+    tested = joint.threshold if joint.threshold in start else float(start[0])
+    fixed = sequence.certificate(tested)
+    if tested != joint.threshold:
+        reason = (
+            f"the threshold {joint.threshold:.4g} refuses too few people to test; the test starts "
+            f"at {tested:.4g}"
+        )
+        fixed = replace(fixed, value=None, reason=reason, words="")
+    return [fixed, refused_certificate(model, held, grid, joint.threshold, alpha, reach=reach)]
+
+
+def _compared(
+    model: PublishedModel,
+    rows: Rows,
+    response: Response,
+    plain: float,
+    joint: JointChoice,
+    terms: PromiseTerms,
+) -> dict[str, dict[str, float]]:
+    """Return both thresholds and the wanted one, each with its performance on selection rows."""
+    found = {"wanted": terms.threshold, "plain": plain, "joint": joint.threshold}
+    compared = {}
+    for name, threshold in found.items():
+        at = measure_after_response(model, rows.X, rows.y, response, [threshold], terms.loss)
+        compared[name] = {
+            "threshold": threshold,
+            "accuracy": float(at.accuracy[0]),
+            "f1": float(at.f1[0]),
+            "utility": float(at.utility[0]),
+            "approved": float(at.approved[0]),
+        }
+    return compared
+
+
+HELD = 200_000
+"""Rows that are drawn for a calibration; its certificate speaks of so many."""
+
+
+def calibrate_parts(
+    model: PublishedModel,
+    splits: Mapping[str, Partitions],
+    schema: Schema,
+    response: Response,
+    terms: PromiseTerms,
+    seed: int,
+) -> CalibratedRule:
+    """Choose the threshold of a rule trained on parts, on rows drawn from the other splits.
+
+    The splits are disjoint by construction, so no training ids are compared.
+    """
+    drawn = {
+        name: splits[name].draw(HELD, generator(seed, f"held:{name}"))
+        for name in ("calibration", "validation")
+    }
+    return calibrate_model(
+        model, drawn["calibration"], drawn["validation"], (), schema, response, terms
+    )

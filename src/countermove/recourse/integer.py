@@ -1,0 +1,160 @@
+"""Recourse by integer programming (Ustun et al.): exact on linear scores, with certificates.
+
+Costs that are a sum over features have methods of their own; other costs, and people
+those methods leave unsolved, go to HiGHS. A score that bends is replaced by
+linear models near the person, and every answer is checked on the score itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from countermove._types import Floats
+from countermove.people import Cost
+from countermove.randomness import generator
+from countermove.recourse import linear
+from countermove.recourse._cheaper import cheaper
+from countermove.recourse._feasible import FeasibleActions, absent
+from countermove.recourse._integer_constrained import cheapest_constrained
+from countermove.recourse._integer_highs import SLACK, cheapest_action
+from countermove.recourse._integer_separable import cheapest_separable
+from countermove.recourse._search import Proposals, RecourseProblem, Settings, fall_back, unproven
+
+ROUNDS = 6
+"""How often a local model is made again where its answer led."""
+SAMPLES = 48
+"""Actions drawn per person for the sampled local model."""
+WIDTH = 0.75
+"""Kernel width of the samples' weights, as a share of the room's diagonal."""
+RIDGE = 1e-6
+
+
+def search(problem: RecourseProblem, settings: Settings) -> Proposals:
+    """Return the cheapest action, proven so on affine scores; NaN where none was found."""
+    if problem.slope is not None:
+        need = problem.target - problem.values(problem.home) + problem.home @ problem.slope
+        slope = np.broadcast_to(problem.slope, problem.X.shape)
+        found = cheapest(problem, slope, need)
+        # Whoever gets to the threshold but not the hair beyond it has recourse all the same.
+        action = fall_back(problem, found.action, reach, settings)
+        return Proposals(action, found.proven_none & absent(action))
+    best = np.full_like(problem.X, np.nan)
+    price = np.full(len(best), np.inf)
+    kinds = ("taylor", "sampled") if settings.local_model == "both" else (settings.local_model,)
+    for kind in kinds:
+        action = _by_local_models(problem, kind)
+        given = ~absent(action)
+        cost = np.where(given, problem.price(np.nan_to_num(action)), np.inf)
+        wins = cost < price
+        best[wins], price[wins] = action[wins], cost[wins]
+    return unproven(cheaper(problem, fall_back(problem, best, reach, settings)))
+
+
+def reach(problem: RecourseProblem, settings: Settings) -> tuple[Floats, Floats]:
+    """Return the best score reached: maximising a linear model is the linear program's climb."""
+    return linear.reach(problem, settings)
+
+
+def cheapest(problem: RecourseProblem, slope: Floats, need: Floats) -> Proposals:
+    r"""Return the cheapest actions with :math:`w\cdot\delta \ge need`, with proofs."""
+    weights = _separable_weights(problem)
+    n = len(problem.X)
+    action, none = np.full_like(problem.X, np.nan), np.zeros(n, bool)
+    left = np.arange(n)
+    if weights is not None:
+        solve = cheapest_separable if problem.feasible.A is None else cheapest_constrained
+        solved = solve(problem.feasible, slope, need, weights)
+        action, none = solved.action, solved.proven_none
+        left = np.flatnonzero(solved.unsolved)
+    for i in left.tolist():
+        feasible = problem.feasible.rows(np.array([i]))
+        found, none[i] = _by_highs(feasible, problem.cost, slope[i], float(need[i]))
+        action[i] = np.nan if found is None else found
+    endless = (problem.feasible.open_low & (slope < 0.0)) | (
+        problem.feasible.open_high & (slope > 0.0)
+    )
+    return Proposals(action, none & ~endless.any(axis=1))
+
+
+def _by_highs(
+    feasible: FeasibleActions, cost: Cost, slope: Floats, need: float
+) -> tuple[Floats | None, bool]:
+    """Return one person's cheapest action that holds to the last digit, and whether none exists."""
+    found = cheapest_action(feasible, cost, slope, need)
+    if found is None:
+        return None, True
+    if found @ slope < need or not feasible.meets(found[None])[0]:
+        found = cheapest_action(feasible, cost, slope, need, margin=2.0 * SLACK * (1.0 + abs(need)))
+    return found, False
+
+
+def _separable_weights(problem: RecourseProblem) -> Floats | None:
+    """Return the price of each feature's square where the cost is nothing else."""
+    shape = problem.cost.canonical(problem.X.shape[1])
+    if shape is None or shape.weights is None or shape.kink is not None:
+        return None
+    return np.asarray(shape.weights.detach().numpy(), np.float64)
+
+
+def _by_local_models(problem: RecourseProblem, kind: str) -> Floats:
+    """Solve a local linear model, look where it leads, and make the model again there."""
+    best = np.full_like(problem.X, np.nan)
+    price = np.full(len(best), np.inf)
+    centre = problem.home.copy()
+    left = np.arange(len(best))
+    for round_ in range(ROUNDS):
+        part = problem.rows(left)
+        scores, slope = _local_model(part, centre[left], kind, round_)
+        need = problem.target - scores + (slope * centre[left]).sum(axis=1)
+        solved = cheapest(part, slope, need)
+        # Where the model sees no recourse, look from its highest point instead.
+        blind = absent(solved.action)
+        action = np.where(blind[:, None], linear.uphill(part.feasible, slope), solved.action)
+        good, cost = part.reaches(action), part.price(action)
+        wins = good & (cost < price[left] * (1.0 - 1e-9))
+        best[left[wins]], price[left[wins]] = action[wins], cost[wins]
+        moved = (np.abs(action - centre[left]) > 1e-9).any(axis=1)
+        centre[left] = action
+        left = left[moved & (wins | ~good)]
+        if not left.size:
+            break
+    return best
+
+
+def _local_model(
+    problem: RecourseProblem, centre: Floats, kind: str, round_: int
+) -> tuple[Floats, Floats]:
+    """Return the local model's value at the centre and its slope, shapes (n,) and (n, d)."""
+    if kind == "taylor":
+        return problem.slopes(centre)
+    return _sampled(problem, centre, round_)
+
+
+def _sampled(problem: RecourseProblem, centre: Floats, round_: int) -> tuple[Floats, Floats]:
+    """Fit a plane through the centre to the score at actions drawn around it."""
+    feasible = problem.feasible
+    columns = np.flatnonzero((feasible.low < feasible.high).any(axis=0))
+    draws = generator(problem.seed, f"recourse samples {round_}")
+    spread = 0.5**round_ * draws.uniform(-1.0, 1.0, size=(SAMPLES, len(columns)))
+    width = (feasible.high - feasible.low)[:, columns]
+    offset = spread * width[:, None]
+    trials = np.repeat(centre[:, None], SAMPLES, axis=1)
+    trials[:, :, columns] = np.clip(
+        trials[:, :, columns] + offset,
+        feasible.low[:, None, columns],
+        feasible.high[:, None, columns],
+    )
+    shift = trials[:, :, columns] - centre[:, None, columns]
+    here = problem.values(centre)
+    rise = problem.values_of_each(trials) - here[:, None]
+    scale = np.where(width > 0.0, width, 1.0)
+    unit = shift / scale[:, None]
+    weight = np.exp(-(unit**2).sum(axis=2) / (WIDTH**2 * len(columns) * 0.25 ** (round_)))
+    normal = np.einsum("nsj,ns,nsk->njk", unit, weight, unit)
+    normal += (
+        RIDGE * np.eye(len(columns)) * (1.0 + np.trace(normal, axis1=1, axis2=2))[:, None, None]
+    )
+    right = np.einsum("nsj,ns,ns->nj", unit, weight, rise)
+    slope = np.zeros_like(centre)
+    slope[:, columns] = np.linalg.solve(normal, right[:, :, None])[:, :, 0] / scale
+    return here, slope

@@ -1,0 +1,61 @@
+"""Probably approximately has recourse (PARE): thresholds with a promise of recourse."""
+
+from __future__ import annotations
+
+from countermove.recourse.pare._after_response import (
+    calibrate_after_response,
+    missed_after_response,
+)
+from countermove.recourse.pare._calibration import (
+    PareCalibration,
+    calibrate_pare,
+    calibrate_threshold,
+    smallest_calibration_size,
+    threshold_bound,
+)
+from countermove.recourse.pare._checks import check_disjoint
+from countermove.recourse.pare._choice import (
+    choose_threshold,
+    default_grid,
+    measure_after_response,
+)
+from countermove.recourse.pare._groups import (
+    GroupCalibration,
+    calibrate_pare_by_group,
+    smallest_group_size,
+)
+from countermove.recourse.pare._joint import ChoiceRows, JointChoice, PromiseTerms, choose_jointly
+from countermove.recourse.pare._reach import ReachFunction, reach_of
+from countermove.recourse.pare._refused import (
+    certify_refused,
+    refused_certificate,
+    refused_grid,
+)
+from countermove.recourse.pare._sequence import SequencePromise
+
+__all__ = [
+    "ChoiceRows",
+    "GroupCalibration",
+    "JointChoice",
+    "PareCalibration",
+    "PromiseTerms",
+    "ReachFunction",
+    "SequencePromise",
+    "calibrate_after_response",
+    "calibrate_pare",
+    "calibrate_pare_by_group",
+    "calibrate_threshold",
+    "certify_refused",
+    "check_disjoint",
+    "choose_jointly",
+    "choose_threshold",
+    "default_grid",
+    "measure_after_response",
+    "missed_after_response",
+    "reach_of",
+    "refused_certificate",
+    "refused_grid",
+    "smallest_calibration_size",
+    "smallest_group_size",
+    "threshold_bound",
+]

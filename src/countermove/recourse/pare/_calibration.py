@@ -1,0 +1,257 @@
+r"""Probably approximately has recourse (PARE): a threshold with a promise.
+
+Let :math:`m(x)` be the best score a person can reach by an allowed action. Of n
+people, the (k+1)-th smallest :math:`m` is a threshold that misses at most a share
+``miss_rate`` of all, except with probability ``failure_probability``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from scipy.stats import binom
+
+from countermove._types import Floats
+from countermove.certificates import Assumption, Certificate
+from countermove.errors import CalibrationError, DataError, shown
+from countermove.people import ActionSet
+from countermove.recourse._model import probability_slope
+from countermove.recourse.pare._checks import check_disjoint, check_level
+from countermove.recourse.pare._reach import ReachFunction, checked_people, reach_of
+from countermove.scores.base import score_of
+
+ROUNDING = 1e-10
+"""A bound is lowered by this share of ``1 + |score|``: whoever stands exactly on it still
+passes when the score is summed in another order (many people may stand there at once)."""
+CLOSEST_TO_ONE = float(np.nextafter(1.0, 0.0))
+INDEPENDENT = Assumption("calibration rows are independent draws of the people to be judged")
+FIXED = Assumption("the score and the actions were fixed before these rows were seen")
+
+
+@dataclass(frozen=True)
+class PareCalibration:
+    """A threshold on the probability and what is promised at it.
+
+    Parameters
+    ----------
+    threshold
+        The rule: favourable iff the probability is at least this.
+    bound
+        The largest threshold the promise allows; ``threshold`` never exceeds it.
+    certificate
+        Upper bound on the share of people who cannot reach the threshold.
+    """
+
+    threshold: float
+    bound: float
+    certificate: Certificate
+
+
+@cache
+def smallest_calibration_size(miss_rate: float, failure_probability: float) -> int:
+    r"""Return the least n for which a threshold exists.
+
+    .. math:: (1 - \text{miss rate})^n \le \text{failure probability}
+    """
+    check_level(miss_rate, "miss_rate")
+    check_level(failure_probability, "failure_probability")
+    size = math.ceil(math.log(failure_probability) / math.log1p(-miss_rate))
+    # The ceiling of a rounded quotient can be one off either way.
+    while binom.cdf(0, size, miss_rate) > failure_probability:
+        size += 1
+    while size > 1 and binom.cdf(0, size - 1, miss_rate) <= failure_probability:
+        size -= 1
+    return size
+
+
+def check_enough(n: int, miss_rate: float, failure_probability: float) -> None:
+    """Refuse fewer calibration rows than any promise needs, naming how many that is."""
+    least = smallest_calibration_size(miss_rate, failure_probability)
+    if n < least:
+        raise CalibrationError(
+            f"{n} calibration rows cannot promise a miss rate of {miss_rate} at failure "
+            f"probability {failure_probability}; at least {least} are needed: enlarge the "
+            "calibration split or ask for less"
+        )
+
+
+@cache
+def allowed_misses(n: int, miss_rate: float, failure_probability: float) -> int:
+    r"""Return the largest k whose binomial tail stays within the failure probability.
+
+    .. math:: \sum_{i \le k} \binom{n}{i} \epsilon^i (1-\epsilon)^{n-i} \le \alpha
+
+    Raises
+    ------
+    CalibrationError
+        When even k = 0 is too many: n is below `smallest_calibration_size`.
+    """
+    check_enough(n, miss_rate, failure_probability)
+    k = int(binom.ppf(failure_probability, n, miss_rate))
+    while binom.cdf(k, n, miss_rate) > failure_probability:
+        k -= 1
+    return k
+
+
+def calibrate_threshold(
+    reachable: NDArray[np.float64],
+    *,
+    miss_rate: float = 0.05,
+    failure_probability: float = 0.05,
+    wanted: float = 0.5,
+) -> PareCalibration:
+    """Return the largest threshold up to ``wanted`` that keeps the promise.
+
+    Parameters
+    ----------
+    reachable
+        Highest probability each calibration person can reach, shape (n,); the
+        rows are independent of those the score was trained and chosen on.
+    miss_rate
+        Tolerated share of the population without recourse.
+    failure_probability
+        Chance, over calibration samples, that the promise is wrong.
+    wanted
+        The threshold one would use without the promise.
+    """
+    check_level(wanted, "wanted")
+    bad = np.flatnonzero(~((reachable >= 0.0) & (reachable <= 1.0)))
+    if bad.size:
+        raise DataError(
+            f"reachable probabilities must lie in [0, 1]; rows {shown(bad)} do not", rows=bad
+        )
+    k = allowed_misses(len(reachable), miss_rate, failure_probability)
+    bound = float(np.partition(reachable, k)[k])
+    return PareCalibration(
+        threshold=min(wanted, bound),
+        bound=bound,
+        certificate=pare_certificate(len(reachable), miss_rate, failure_probability),
+    )
+
+
+def calibrate_pare(
+    model: Any,
+    X_calibration: Any,
+    method: str = "linear_program",
+    miss_rate: float = 0.05,
+    failure_probability: float = 0.05,
+    actions: ActionSet | None = None,
+    *,
+    wanted: float | None = None,
+    largest_action: float | None = None,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
+    trained_on: Iterable[Any] | None = None,
+    reach: ReachFunction | None = None,
+) -> PareCalibration:
+    r"""Return the largest threshold at which nearly everybody is approved or has recourse.
+
+    With :math:`m_{(1)} \le \dots \le m_{(n)}` the best scores that calibration
+    people reach, and :math:`k` from `allowed_misses`, the bound is
+    :math:`\sigma(m_{(k+1)})`, never rounded up:
+
+    .. math:: P\bigl[\,P(m(x) < m_{(k+1)}) \le \text{miss rate}\,\bigr]
+              \ge 1 - \text{failure probability}
+
+    Parameters
+    ----------
+    model
+        A `Score`, a fitted classifier (``score_``, ``actions_``) or a published model.
+    X_calibration
+        People used for nothing else, shape (n, d), standardised units.
+    method
+        How the best score is searched for; it never sees a threshold.
+    miss_rate
+        Tolerated share of the population that can neither pass nor reach the threshold.
+    failure_probability
+        Chance, over calibration samples, that the promise is wrong.
+    actions
+        What is allowed; None: the model's own, or everything.
+    wanted
+        The threshold one would use without the promise; None: the largest allowed.
+    largest_action
+        No feature moves further than this; None: no such bound.
+    ids, trained_on
+        Ids of the calibration rows, and of all rows trained or selected on: an
+        overlap is refused.
+    reach
+        The function from people to their best score, in place of ``method``.
+    """
+    if wanted is not None:
+        check_level(wanted, "wanted")
+    score = score_of(model)
+    X = checked_people(X_calibration, score)
+    check_disjoint(ids, trained_on, len(X))
+    search = reach_of(model, actions, method, largest_action) if reach is None else reach
+    bound = threshold_bound(search(X), miss_rate, failure_probability, probability_slope(model))
+    return PareCalibration(
+        threshold=bound if wanted is None else min(wanted, bound),
+        bound=bound,
+        certificate=pare_certificate(len(X), miss_rate, failure_probability),
+    )
+
+
+def threshold_bound(
+    best: Floats, miss_rate: float, failure_probability: float, slope: float = 1.0
+) -> float:
+    """Return the largest threshold the best scores of calibration people allow.
+
+    Raises
+    ------
+    CalibrationError
+        With too few rows, or when no threshold above 0 keeps the promise.
+    """
+    bad = np.flatnonzero(np.isnan(best))
+    if bad.size:
+        raise DataError(f"the best score of rows {shown(bad)} is not a number", rows=bad)
+    k = allowed_misses(len(best), miss_rate, failure_probability)
+    lowest = float(np.partition(best, k)[k])
+    if np.isfinite(lowest):
+        lowest -= ROUNDING * (1.0 + abs(lowest))
+    bound = min(float(expit(slope * lowest)), CLOSEST_TO_ONE)
+    if bound <= 0.0:
+        raise CalibrationError(
+            f"no threshold above 0 leaves at most {miss_rate:.0%} of people without recourse: "
+            f"{k + 1} of {len(best)} calibration people reach no score above {lowest:g}; "
+            "allow more actions or a higher miss_rate"
+        )
+    return bound
+
+
+def pare_certificate(n: int, miss_rate: float, failure_probability: float) -> Certificate:
+    """Return what PARE promises: it counts the approved as well."""
+    return Certificate(
+        name="recourse_miss_rate",
+        value=miss_rate,
+        direction="upper",
+        kind="certificate",
+        level=1.0 - failure_probability,
+        n=n,
+        assumptions=(INDEPENDENT, FIXED),
+        reference="PARE: binomial tail of the calibration order statistics",
+        words=(
+            f"{confidence(failure_probability)}, at least {at_least(1.0 - miss_rate)} of people "
+            "like these are approved or have recourse"
+        ),
+    )
+
+
+def confidence(failure_probability: float) -> str:
+    """Return the level in words: "with 95 % confidence"."""
+    return f"with {at_least(1.0 - failure_probability)} confidence"
+
+
+def at_least(share: float) -> str:
+    """Return a share as people write it, rounded down so that the claim is not stronger.
+
+    >>> at_least(0.95), at_least(0.99996)
+    ('95 %', '99.99 %')
+    """
+    # 1 - 0.05 is a hair below 0.95: lift by less than any share people ask for.
+    return f"{np.floor(1e4 * share + 1e-6) / 1e2:.10g} %"

@@ -1,0 +1,250 @@
+"""The best threshold among those a promise allows, and what the promise costs.
+
+The promise is judged on calibration rows, the choice on other rows, where people
+answer the rule anew at every threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
+
+from countermove._types import Floats, Mask
+from countermove.errors import (
+    DataError,
+    NotEnoughRowsError,
+    ParameterError,
+    UnknownNameError,
+    nearest,
+)
+from countermove.recourse._model import probability_slope
+from countermove.recourse.pare._checks import check_disjoint, check_level, checked_grid
+from countermove.recourse.pare._reach import checked_people
+from countermove.recourse.pare._sequence import SequencePromise
+from countermove.response import Response
+from countermove.response.robust import members_of
+from countermove.scores.base import probability, score_of, values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEASURES = ("accuracy", "f1", "utility")
+GRID_SIZE = 61
+"""Thresholds of a default grid: a step refuses 1 in 60 of those below the wanted one."""
+
+EQUAL = 1e-12
+"""Values closer than this are equal."""
+
+
+@dataclass(frozen=True)
+class ThresholdMeasures:
+    """What the rule does at every threshold once people have answered it, each shape (t,).
+
+    Parameters
+    ----------
+    thresholds
+        On the probability.
+    accuracy
+        Share of people decided rightly.
+    f1
+        Harmonic mean of precision and recall of the favourable decision.
+    utility
+        What the decision maker earns per person: +1 for every deserving person
+        approved, minus ``loss`` for every other person approved.
+    approved
+        Share of people approved.
+    """
+
+    thresholds: Floats
+    accuracy: Floats
+    f1: Floats
+    utility: Floats
+    approved: Floats
+
+    def of(self, measure: str) -> Floats:
+        """Return the values of a measure by name."""
+        if measure not in MEASURES:
+            raise UnknownNameError(
+                f"no measure is called {measure!r}: {nearest(measure, MEASURES)}"
+            )
+        values: Floats = getattr(self, measure)
+        return values
+
+
+@dataclass(frozen=True)
+class ThresholdChoice:
+    """The chosen threshold, its value in the measure asked for, and all that was measured."""
+
+    threshold: float
+    value: float
+    measure: str
+    measured: ThresholdMeasures
+
+
+def default_grid(model: Any, X_selection: Any, wanted: float, size: int = GRID_SIZE) -> Floats:
+    """Return a rising grid up to ``wanted``: the probabilities of people below it, evenly spread.
+
+    Two thresholds come first that lie as far below the lowest person again, where
+    everybody is approved and the test has its best chance to begin. The grid is fixed
+    without a look at calibration rows.
+    """
+    check_level(wanted, "threshold")
+    score, slope = score_of(model), probability_slope(model)
+    X = checked_people(X_selection, score)
+    if not len(X):
+        raise NotEnoughRowsError("a grid of thresholds needs at least one selection row, got none")
+    odds = slope * values(score, X)
+    below = odds[odds < logit(wanted)]
+    if not below.size:
+        return np.array([wanted])
+    lowest = float(below.min())
+    depth = logit(wanted) - lowest
+    spread = np.quantile(below, np.linspace(0.0, 1.0, size - 3))
+    found = probability(np.array([lowest - depth, lowest - 0.5 * depth, *spread]))
+    return np.unique([*found[(found > 0.0) & (found < wanted)], wanted])
+
+
+def measure_after_response(
+    model: Any, X: Any, y: ArrayLike, response: Response, thresholds: ArrayLike, loss: float = 1.0
+) -> ThresholdMeasures:
+    """Measure the rule at every threshold, people answering it anew at each.
+
+    Of a robust response the worst member counts, measure by measure.
+
+    Parameters
+    ----------
+    model
+        What holds the score.
+    X, y
+        People, shape (n, d), and labels in {-1, +1}.
+    response
+        How people answer.
+    thresholds
+        On the probability, rising or falling.
+    loss
+        What approving an undeserving person costs, where a deserving one brings 1.
+    """
+    grid, score = checked_grid(thresholds), score_of(model)
+    rows, labels = checked_people(X, score), np.asarray(y, dtype=np.float64)
+    if labels.shape != (len(rows),):
+        raise DataError(f"{len(rows)} people need as many labels, got shape {labels.shape}")
+    if not len(rows):
+        raise NotEnoughRowsError("a choice of threshold needs at least one selection row, got none")
+    if not (np.isfinite(loss) and loss >= 0.0):
+        raise ParameterError(f"loss is a number of at least 0, got {loss!r}")
+    rules = [score.at_threshold(float(p), probability_slope(model)) for p in grid]
+    found = np.stack(
+        [
+            [_figures(member.decisions_after(rule, rows), labels > 0, loss) for rule in rules]
+            for member in members_of(response)
+        ]
+    ).min(axis=0)
+    return ThresholdMeasures(grid, *found.T)
+
+
+def _figures(approved: Mask, deserving: Mask, loss: float) -> tuple[float, float, float, float]:
+    n = len(approved)
+    right, wrong = np.sum(approved & deserving), np.sum(approved & ~deserving)
+    f1 = 2.0 * right / max(approved.sum() + deserving.sum(), 1)
+    return (
+        float(np.mean(approved == deserving)),
+        float(f1),
+        float((right - loss * wrong) / n),
+        float(approved.mean()),
+    )
+
+
+def choose_threshold(
+    model: Any,
+    X_selection: Any,
+    y: ArrayLike,
+    response: Response,
+    allowed: SequencePromise | ArrayLike,
+    measure: str = "accuracy",
+    *,
+    wanted: float = 0.5,
+    tolerance: float = 0.0,
+    loss: float = 1.0,
+    ids: Iterable[Any] | None = None,
+    calibrated_on: Sequence[Any] | NDArray[Any] | None = None,
+) -> ThresholdChoice:
+    r"""Return the best threshold a promise allows, people answering the rule at each.
+
+    .. math:: \max_{\theta\ \text{allowed}} \text{measure}\bigl(\text{rule at } \theta,\
+              \{(x_\theta, y)\}\bigr)
+
+    Parameters
+    ----------
+    model
+        What holds the score.
+    X_selection, y
+        People who are not calibrated on, and their labels in {-1, +1}.
+    response
+        How people answer; of a robust one the worst member counts.
+    allowed
+        A promise (its passed thresholds) or thresholds themselves.
+    measure
+        ``"accuracy"``, ``"f1"`` or ``"utility"``.
+    wanted, tolerance
+        Among thresholds within ``tolerance`` of the best the one nearest to ``wanted``,
+        in log-odds.
+    loss
+        See `measure_after_response`.
+    ids, calibrated_on
+        Ids of the selection rows, and of the calibration rows: an overlap is refused.
+    """
+    check_level(wanted, "wanted")
+    check_disjoint(calibrated_on, ids, 0 if calibrated_on is None else len(calibrated_on))
+    if isinstance(allowed, SequencePromise):
+        if not allowed.passed.any():
+            raise allowed.nothing_passed()
+        allowed = allowed.allowed
+    measured = measure_after_response(model, X_selection, y, response, allowed, loss)
+    everything = np.ones(len(measured.thresholds), dtype=np.bool_)
+    return best_among(measured, everything, measure, wanted, tolerance)
+
+
+def best_among(
+    measured: ThresholdMeasures, allowed: Mask, measure: str, wanted: float, tolerance: float = 0.0
+) -> ThresholdChoice:
+    """Return the best of the measured thresholds that are allowed; see `choose_threshold`."""
+    values = np.where(allowed, measured.of(measure), -np.inf)
+    best = np.flatnonzero(values >= values.max() - max(tolerance, EQUAL))
+    distance = np.abs(logit(measured.thresholds[best]) - logit(wanted))
+    chosen = int(best[np.argmin(distance)])
+    return ThresholdChoice(
+        float(measured.thresholds[chosen]), float(values[chosen]), measure, measured
+    )
+
+
+def frontier(promise: SequencePromise, measured: ThresholdMeasures) -> pd.DataFrame:
+    """Return promise against performance, one row per threshold, rising.
+
+    Columns: threshold; miss_share (of the calibration people), miss_bound (upper bound on
+    the true share at this threshold alone), p_value and promised (of the fixed sequence);
+    accuracy, f1, utility and approved on the selection rows after response.
+    """
+    import pandas as pd
+
+    order = np.argsort(promise.thresholds)
+    if not np.array_equal(promise.thresholds[order], np.sort(measured.thresholds)):
+        raise DataError("a frontier needs promise and measures on the same thresholds")
+    other = np.argsort(measured.thresholds)
+    return pd.DataFrame(
+        {
+            "threshold": promise.thresholds[order],
+            "miss_share": promise.miss_share[order],
+            "miss_bound": promise.miss_bound[order],
+            "p_value": promise.p_values[order],
+            "promised": promise.passed[order],
+            "accuracy": measured.accuracy[other],
+            "f1": measured.f1[other],
+            "utility": measured.utility[other],
+            "approved": measured.approved[other],
+        }
+    )

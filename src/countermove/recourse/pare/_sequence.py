@@ -1,0 +1,196 @@
+r"""Promises that need not be monotone in the threshold: fixed-sequence tests.
+
+Thresholds of a grid fixed beforehand are tested in its order, each at the full
+level, up to the first failure: the chance of ever promising falsely stays within
+the level, and any threshold passed before the stop may be chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from countermove._types import Floats, Mask
+from countermove.certificates import Assumption, Certificate
+from countermove.certificates.intervals import upper_share
+from countermove.errors import CalibrationError, shown
+from countermove.recourse.pare._calibration import INDEPENDENT, at_least, confidence
+
+Counts = NDArray[np.int64]
+
+BEFOREHAND = Assumption(
+    "the score, the actions, the grid and its order were fixed before these rows were seen"
+)
+REFERENCE = "fixed-sequence test of exact binomial tails"
+
+
+def fixed_sequence(
+    misses: Counts, n: Counts, miss_rate: float, failure_probability: float, parts: int = 1
+) -> tuple[Floats, Mask]:
+    r"""Return the p-value of every threshold and whether it passes before the first failure.
+
+    .. math:: p_\theta = \min\bigl(1,\ G \max_j P[\mathrm{Bin}(n_{\theta j}, \epsilon)
+              \le \text{misses}_{\theta j}]\bigr)
+
+    The maximum over :math:`j` asks the promise of several counts at once: of each
+    group (then :math:`G` is their number), of each member of a robust response.
+
+    Parameters
+    ----------
+    misses, n
+        People missed, and people counted, per threshold in the order of the test and
+        per count: shape (…, thresholds, counts). Leading axes are separate tests.
+    miss_rate, failure_probability
+        :math:`\epsilon` and the level of the whole sequence.
+    parts
+        :math:`G`.
+    """
+    p_values: Floats = np.minimum(1.0, parts * binom.cdf(misses, n, miss_rate).max(axis=-1))
+    passed: Mask = np.logical_and.accumulate(p_values <= failure_probability, axis=-1)
+    return p_values, passed
+
+
+def upper_bounds(misses: Counts, n: Counts, failure_probability: float) -> Floats:
+    """Return Clopper-Pearson upper bounds on the shares missed, 1 where nobody was counted."""
+    return upper_share(misses, n, failure_probability)
+
+
+@dataclass(frozen=True)
+class SequencePromise:
+    """Thresholds tested in order, and those at which the promise is kept.
+
+    Parameters
+    ----------
+    thresholds
+        In the order of the test.
+    miss_share
+        Share of the counted calibration people missed, the worst count of each.
+    miss_bound
+        Upper bound on the true share at that threshold alone (Clopper-Pearson).
+    p_values, passed
+        See `fixed_sequence`.
+    n
+        People counted at each threshold, the smallest count of each.
+    miss_rate, failure_probability
+        What was asked.
+    name, claim
+        Name of the certificate, and the claim: "at least {share} of …" in words.
+    assumptions
+        What it rests on.
+    """
+
+    thresholds: Floats
+    miss_share: Floats
+    miss_bound: Floats
+    p_values: Floats
+    passed: Mask
+    n: Counts
+    miss_rate: float
+    failure_probability: float
+    name: str
+    claim: str
+    assumptions: tuple[Assumption, ...]
+
+    @property
+    def allowed(self) -> Floats:
+        """The thresholds one may choose from, in the order of the test; possibly none."""
+        return self.thresholds[self.passed]
+
+    @property
+    def threshold(self) -> float:
+        """The largest threshold allowed."""
+        if not self.passed.any():
+            raise self.nothing_passed()
+        return float(self.allowed.max())
+
+    def nothing_passed(self) -> CalibrationError:
+        """Return the error that says why there is no threshold to choose."""
+        return CalibrationError(
+            f"no threshold keeps the promise {self.name!r}: the first of the grid, "
+            f"{self.thresholds[0]:.4g}, has p-value {self.p_values[0]:.3g} with "
+            f"{self.miss_share[0]:.3g} of {self.n[0]} people missed; start the grid elsewhere, "
+            "add calibration rows or ask for less"
+        )
+
+    def certificate(self, threshold: float) -> Certificate:
+        """Return the promise at a threshold of the grid; not applicable where it is not kept."""
+        places = np.flatnonzero(self.thresholds == threshold)
+        if not places.size:
+            raise CalibrationError(
+                f"{threshold!r} was not tested; the grid is {shown(self.thresholds.tolist())}"
+            )
+        place = int(places[0])
+        if self.passed[place]:
+            return self._claimed(place, self.miss_rate, REFERENCE)
+        claimed = self._claimed(place, None, REFERENCE)
+        return replace(claimed, reason=self._reason(place))
+
+    def bound_certificate(self) -> Certificate:
+        """Return what can be promised at the one threshold tested, whatever was asked.
+
+        Valid only for a grid of one threshold, fixed without a look at these rows.
+        """
+        if len(self.thresholds) != 1:
+            raise CalibrationError(
+                f"a bound at one threshold needs a grid of one, got {len(self.thresholds)}; "
+                "test the chosen one alone"
+            )
+        return self._claimed(0, float(self.miss_bound[0]), "Clopper and Pearson (1934)")
+
+    def _claimed(self, place: int, miss_rate: float | None, reference: str) -> Certificate:
+        sure = confidence(self.failure_probability)
+        where = f"at a threshold of {self.thresholds[place]:.4g}"
+        share = "" if miss_rate is None else at_least(1.0 - miss_rate)
+        return Certificate(
+            name=self.name,
+            value=miss_rate,
+            direction="upper",
+            kind="certificate",
+            level=1.0 - self.failure_probability,
+            n=int(self.n[place]),
+            assumptions=self.assumptions,
+            reference=reference,
+            words=f"{sure}, {where}, {self.claim.format(share=share)}" if share else "",
+        )
+
+    def _reason(self, place: int) -> str:
+        failed = int(np.argmin(self.passed))
+        return (
+            f"the test in the order of the grid stopped at {self.thresholds[failed]:.4g} "
+            f"(p-value {self.p_values[failed]:.3g}); at {self.thresholds[place]:.4g} a share of "
+            f"{self.miss_share[place]:.3g} of {self.n[place]} people is missed"
+        )
+
+
+def sequence_promise(
+    thresholds: Floats,
+    misses: Counts,
+    n: Counts,
+    *,
+    miss_rate: float,
+    failure_probability: float,
+    name: str,
+    claim: str,
+    assumptions: Sequence[Assumption] = (),
+    parts: int = 1,
+) -> SequencePromise:
+    """Test the thresholds in order; ``misses`` and ``n`` have shape (thresholds, counts)."""
+    p_values, passed = fixed_sequence(misses, n, miss_rate, failure_probability, parts)
+    share = np.divide(misses, n, out=np.ones(misses.shape), where=n > 0)
+    return SequencePromise(
+        thresholds=thresholds,
+        miss_share=share.max(axis=-1),
+        miss_bound=upper_bounds(misses, n, failure_probability / parts).max(axis=-1),
+        p_values=p_values,
+        passed=passed,
+        n=n.min(axis=-1),
+        miss_rate=miss_rate,
+        failure_probability=failure_probability,
+        name=name,
+        claim=claim,
+        assumptions=(INDEPENDENT, BEFOREHAND, *assumptions),
+    )

@@ -1,0 +1,152 @@
+"""The best threshold a promise allows, on other people."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from countermove.errors import (
+    CalibrationError,
+    DataError,
+    NotEnoughRowsError,
+    ParameterError,
+    UnknownNameError,
+)
+from countermove.people import QuadraticCost
+from countermove.recourse import (
+    ChoiceRows,
+    PromiseTerms,
+    calibrate_after_response,
+    choose_jointly,
+    choose_threshold,
+    default_grid,
+)
+from countermove.recourse.pare import measure_after_response, reach_of
+from countermove.recourse.pare._choice import frontier
+from countermove.response import BestResponse, NoResponse, RobustResponse
+
+GRID = expit(np.linspace(-4.0, 2.0, 25))
+RESPONSE = BestResponse(QuadraticCost(1.0))
+
+
+def test_people_answer_anew_at_every_threshold(score, crowd):
+    """Rational people reach √2.5 points: the rule after response is a rule so much lower."""
+    X, y = crowd
+    moved = measure_after_response(score, X, y, RESPONSE, GRID)
+    lower = expit(logit(GRID) - np.sqrt(2.5))
+    still = measure_after_response(score, X, y, NoResponse(), lower)
+    assert moved.accuracy == pytest.approx(still.accuracy)
+    assert moved.approved == pytest.approx(still.approved)
+
+
+def test_measures_are_what_they_say(score, crowd):
+    from sklearn.metrics import accuracy_score, f1_score
+
+    X, y = crowd
+    found = measure_after_response(score, X, y, NoResponse(), [0.5], loss=3.0)
+    decided = np.where(X @ [1.0, 0.5] >= 0, 1, -1)
+    assert found.accuracy[0] == accuracy_score(y, decided)
+    assert found.f1[0] == pytest.approx(f1_score(y, decided))
+    approved = decided > 0
+    assert found.utility[0] == pytest.approx(np.mean(approved * np.where(y > 0, 1.0, -3.0)))
+
+
+@pytest.mark.parametrize("measure", ["accuracy", "f1", "utility"])
+def test_best_of_the_allowed_wins(score, crowd, measure):
+    X, y = crowd
+    chosen = choose_threshold(score, X, y, RESPONSE, GRID[:12], measure)
+    values = getattr(measure_after_response(score, X, y, RESPONSE, GRID[:12]), measure)
+    assert chosen.value == values.max()
+    assert values[GRID[:12] == chosen.threshold] == values.max()
+
+
+def test_only_thresholds_before_the_first_failure_are_chosen(score, half, crowd):
+    X, y = crowd
+    promise = calibrate_after_response(score, X[:200], RESPONSE, GRID, actions=half)
+    chosen = choose_threshold(score, X[200:], y[200:], RESPONSE, promise)
+    assert chosen.threshold in promise.allowed
+    free = choose_threshold(score, X[200:], y[200:], RESPONSE, GRID)
+    assert free.threshold not in promise.allowed
+    assert free.value > chosen.value
+    nothing = calibrate_after_response(score, X[:200], RESPONSE, [0.9], actions=half)
+    with pytest.raises(CalibrationError, match="no threshold keeps the promise"):
+        choose_threshold(score, X[200:], y[200:], RESPONSE, nothing)
+
+
+def test_among_equals_the_nearest_to_the_wanted_one(score, crowd):
+    X, y = crowd
+    tolerant = choose_threshold(score, X, y, RESPONSE, GRID, wanted=0.3, tolerance=1.0)
+    assert tolerant.threshold == GRID[np.argmin(np.abs(logit(GRID) - logit(0.3)))]
+
+
+def test_robust_choice_counts_the_worst_member(score, crowd):
+    X, y = crowd
+    members = [RESPONSE, NoResponse()]
+    joined = measure_after_response(score, X, y, RobustResponse(members), GRID)
+    alone = [measure_after_response(score, X, y, m, GRID).accuracy for m in members]
+    assert joined.accuracy == pytest.approx(np.minimum(*alone))
+
+
+def test_default_grid_rises_from_everybody_to_the_wanted_threshold(score, crowd):
+    X, _ = crowd
+    grid = default_grid(score, X, 0.5)
+    assert (np.diff(grid) > 0).all()
+    lowest = (X @ [1.0, 0.5]).min()
+    assert logit(grid[:3]) == pytest.approx([2 * lowest, 1.5 * lowest, lowest])
+    assert grid[-1] == 0.5
+    assert measure_after_response(score, X, crowd[1], NoResponse(), grid).approved[2] == 1.0
+    assert default_grid(score, X[:1] + 50.0, 0.5).tolist() == [0.5]
+    with pytest.raises(NotEnoughRowsError, match="at least one selection row"):
+        default_grid(score, X[:0], 0.5)
+
+
+def test_frontier_needs_the_same_thresholds(score, half, crowd):
+    X, y = crowd
+    promise = calibrate_after_response(score, X, RESPONSE, GRID[::-1], actions=half)
+    table = frontier(promise, measure_after_response(score, X, y, RESPONSE, GRID))
+    assert table["threshold"].tolist() == GRID.tolist()
+    assert table["miss_share"].is_monotonic_increasing
+    with pytest.raises(DataError, match="same thresholds"):
+        frontier(promise, measure_after_response(score, X, y, RESPONSE, GRID[1:]))
+
+
+def test_bad_choices_are_refused(score, crowd):
+    X, y = crowd
+    with pytest.raises(UnknownNameError, match="did you mean 'accuracy'"):
+        choose_threshold(score, X, y, RESPONSE, GRID, "acuracy")
+    with pytest.raises(ParameterError, match="wanted"):
+        choose_threshold(score, X, y, RESPONSE, GRID, wanted=1.5)
+    with pytest.raises(DataError, match="as many labels"):
+        choose_threshold(score, X, y[1:], RESPONSE, GRID)
+    with pytest.raises(NotEnoughRowsError):
+        choose_threshold(score, X[:0], y[:0], RESPONSE, GRID)
+    with pytest.raises(ParameterError, match="loss"):
+        choose_threshold(score, X, y, RESPONSE, GRID, loss=-1.0)
+    with pytest.raises(DataError, match="ids b"):
+        choose_threshold(score, X, y, RESPONSE, GRID, ids=["a", "b"], calibrated_on=["b", "c"])
+
+
+def test_promise_gives_way_only_where_it_costs_too_much(score, half, crowd):
+    X, y = crowd
+    held, other = ChoiceRows(X[:150], y[:150]), ChoiceRows(X[150:], y[150:])
+    reach = reach_of(score, half)
+
+    def chosen(**terms):
+        return choose_jointly(
+            score, held, other, RESPONSE, PromiseTerms(grid=tuple(GRID), **terms), reach
+        )
+
+    dear, mild = chosen(), chosen(largest_loss=0.05)
+    assert (dear.led_by, mild.led_by) == ("promise", "performance")
+    assert dear.certificate.value == 0.05 < mild.certificate.value
+    best = mild.measured.accuracy.max()
+    place = np.flatnonzero(mild.measured.thresholds == mild.threshold)[0]
+    assert mild.measured.accuracy[place] >= best - 0.05 > mild.measured.accuracy[place - 1]
+    assert chosen(largest_loss=0.9).led_by == "promise"
+
+
+@pytest.mark.parametrize("terms", [{"threshold": 1.0}, {"miss_rate": 0.0}, {"largest_loss": 2.0}])
+def test_terms_that_make_no_sense_are_refused(terms):
+    with pytest.raises(ParameterError, match=next(iter(terms))):
+        PromiseTerms(**terms)

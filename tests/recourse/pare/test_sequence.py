@@ -1,0 +1,184 @@
+"""Fixed-sequence promises: to the refused, and after response."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import beta, binom
+
+from countermove.errors import CalibrationError, ParameterError
+from countermove.people import ActionSet, QuadraticCost
+from countermove.recourse import (
+    calibrate_after_response,
+    calibrate_pare,
+    certify_refused,
+    refused_grid,
+)
+from countermove.recourse.pare import reach_of, refused_certificate
+from countermove.recourse.pare._sequence import fixed_sequence, upper_bounds
+from countermove.response import BestResponse, NoResponse, RobustResponse, ScalarResponse
+from countermove.scores.base import values
+
+GRID = expit(np.linspace(-4.0, 1.0, 21))
+
+
+def test_nothing_passes_after_the_first_failure():
+    misses = np.array([[0], [0], [30], [0]])
+    p_values, passed = fixed_sequence(misses, np.full((4, 1), 100), 0.05, 0.05)
+    assert passed.tolist() == [True, True, False, False]
+    assert p_values[3] == p_values[0] == binom.cdf(0, 100, 0.05)
+
+
+def test_several_counts_must_all_pass_and_parts_share_the_level():
+    misses, n = np.array([[0, 0], [0, 9]]), np.full((2, 2), 65)
+    assert fixed_sequence(misses, n, 0.05, 0.05)[1].tolist() == [True, False]
+    assert fixed_sequence(misses, n, 0.05, 0.05, parts=2)[1].tolist() == [False, False]
+
+
+def test_nobody_counted_promises_nothing():
+    p_values, passed = fixed_sequence(np.zeros((1, 1), int), np.zeros((1, 1), int), 0.05, 0.05)
+    assert (p_values[0], passed[0]) == (1.0, False)
+    assert upper_bounds(np.array([0, 5]), np.array([0, 5]), 0.05).tolist() == [1.0, 1.0]
+    assert upper_bounds(np.array([3]), np.array([50]), 0.05)[0] == beta.ppf(0.95, 4, 47)
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ([], "empty"),
+        ([0.2, 0.1, 0.3], "rise or fall"),
+        ([0.2, 0.2], "rise or fall"),
+        ([0.0, 0.5], "strictly between 0 and 1"),
+        ([0.5, np.nan], "strictly between 0 and 1"),
+    ],
+)
+def test_grids_without_an_order_are_refused(score, half, crowd, grid, message):
+    with pytest.raises(ParameterError, match=message):
+        certify_refused(score, crowd[0], grid, actions=half)
+    with pytest.raises(ParameterError, match=message):
+        calibrate_after_response(score, crowd[0], BestResponse(), grid, actions=half)
+
+
+def test_refused_only_counts_the_refused(score, half, crowd):
+    X, _ = crowd
+    told = certify_refused(score, X, [0.4], actions=half, miss_rate=0.9)
+    below = values(score, X) < logit(0.4)
+    stuck = values(score, X) + 0.5 < logit(0.4)
+    assert told.n[0] == below.sum()
+    assert told.miss_share[0] == stuck.sum() / below.sum()
+    claim = told.certificate(0.4)
+    assert "of those refused, at least 10 % have recourse" in claim.words
+    assert claim.n == below.sum()
+
+
+def test_refused_promise_that_is_not_kept_says_why(score, half, crowd):
+    told = certify_refused(score, crowd[0], GRID, actions=half)
+    assert not told.passed[0]
+    claim = told.certificate(GRID[10])
+    assert claim.value is None
+    assert not claim.applicable
+    assert f"stopped at {GRID[0]:.4g}" in claim.reason
+    with pytest.raises(CalibrationError, match="no threshold keeps the promise"):
+        _ = told.threshold
+    with pytest.raises(CalibrationError, match="was not tested"):
+        told.certificate(0.123)
+
+
+def test_refused_grid_starts_where_the_test_has_power(score, crowd):
+    X, _ = crowd
+    reach = reach_of(score, ActionSet(lower=[0.0, 0.0], upper=[2.0, 0.0]))
+    start = refused_grid(score, X[:150], GRID, 0.3, reach=reach)
+    assert start[-1] == GRID[-1]
+    assert certify_refused(score, X[150:], start, miss_rate=0.3, reach=reach).passed[0]
+    assert not certify_refused(score, X[150:], GRID, miss_rate=0.3, reach=reach).passed[0]
+
+
+def test_refused_certificate_bounds_whatever_share_the_rows_show(score, half, crowd):
+    X, _ = crowd
+    claim = refused_certificate(score, X, GRID, GRID[15], 0.05, reach=reach_of(score, half))
+    below = values(score, X) < logit(GRID[15])
+    stuck = values(score, X) + 0.5 < logit(GRID[15])
+    assert claim.value == pytest.approx(
+        beta.ppf(1 - 0.05 / 21, stuck.sum() + 1, below.sum() - stuck.sum())
+    )
+
+
+def test_refused_certificate_promises_nothing_where_nobody_is_refused(score, half, crowd):
+    claim = refused_certificate(score, crowd[0], GRID, 1e-6, 0.05, reach=reach_of(score, half))
+    assert (claim.value, claim.words) == (None, "")
+    assert "none of the 0 calibration people refused" in claim.reason
+
+
+def test_when_nobody_moves_the_sequence_agrees_with_the_order_statistic(score, half, crowd):
+    X, _ = crowd
+    bound = calibrate_pare(score, X, actions=half).bound
+    told = calibrate_after_response(score, X, NoResponse(), GRID, actions=half)
+    assert np.array_equal(told.passed, bound >= GRID)
+    assert told.name == "recourse_miss_rate"
+    assert told.threshold == GRID[bound >= GRID].max()
+
+
+def test_people_who_can_cross_are_not_missed(score, half, crowd):
+    """Rational people within √2 of the bar cross it, though recourse reaches half a point only."""
+    X, _ = crowd
+    told = calibrate_after_response(score, X, BestResponse(), GRID, actions=half)
+    reach = np.sqrt(2.0 * 1.25)
+    assert told.miss_share == pytest.approx(
+        [np.mean(values(score, X) + reach < cut) for cut in logit(GRID)]
+    )
+    still = calibrate_after_response(score, X, NoResponse(), GRID, actions=half)
+    assert told.threshold > still.threshold
+    assert "once people have answered the rule" in told.certificate(told.threshold).words
+    assert "'best'" in told.assumptions[-1].statement
+
+
+def test_recourse_is_judged_from_where_people_have_moved_to(score, half, crowd):
+    """Who climbs a blurred step part of the way has less of it left."""
+    X, _ = crowd
+    response = ScalarResponse(QuadraticCost(1.0), temperature=1.0)
+    told = calibrate_after_response(score, X, response, GRID, actions=half)
+    for place in (8, 14):
+        rule = score.at_threshold(GRID[place])
+        there = values(rule, response.respond(rule, X).x_new)
+        assert told.miss_share[place] == np.mean(there + 0.5 < 0.0)
+
+
+def test_robust_promise_holds_under_every_member(score, half, crowd):
+    X, _ = crowd
+    members = [BestResponse(QuadraticCost(4.0)), NoResponse()]
+    told = calibrate_after_response(score, X, RobustResponse(members), GRID, actions=half)
+    alone = [calibrate_after_response(score, X, m, GRID, actions=half) for m in members]
+    assert np.array_equal(told.passed, alone[0].passed & alone[1].passed)
+    assert np.array_equal(told.p_values, np.maximum(alone[0].p_values, alone[1].p_values))
+
+
+def test_groups_after_response_share_the_level(score, half, crowd):
+    X, _ = crowd
+    tribe = np.where(X[:, 1] > 0.0, "elk", "hare")
+    told = calibrate_after_response(score, X, BestResponse(), GRID, actions=half, groups=tribe)
+    alone = [
+        calibrate_after_response(score, X[tribe == name], BestResponse(), GRID, actions=half)
+        for name in ("elk", "hare")
+    ]
+    worst = np.maximum(alone[0].p_values, alone[1].p_values)
+    assert told.p_values == pytest.approx(np.minimum(1.0, 2 * worst))
+    with pytest.raises(CalibrationError, match="at least 72"):
+        calibrate_after_response(
+            score, X, BestResponse(), GRID, actions=half, groups=np.arange(300) < 50
+        )
+
+
+def test_too_few_rows_after_response_say_how_many_are_needed(score, half, crowd):
+    with pytest.raises(CalibrationError, match="at least 59"):
+        calibrate_after_response(score, crowd[0][:58], BestResponse(), GRID, actions=half)
+
+
+def test_bound_at_one_threshold_needs_a_grid_of_one(score, half, crowd):
+    X, _ = crowd
+    alone = calibrate_after_response(score, X, BestResponse(), [GRID[18]], actions=half)
+    claim = alone.bound_certificate()
+    misses = round(float(alone.miss_share[0]) * 300)
+    assert claim.value == pytest.approx(beta.ppf(0.95, misses + 1, 300 - misses))
+    with pytest.raises(CalibrationError, match="grid of one, got 21"):
+        calibrate_after_response(score, X, BestResponse(), GRID, actions=half).bound_certificate()

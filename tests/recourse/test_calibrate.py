@@ -1,0 +1,201 @@
+"""The calibrated rule: chosen by promise and performance, folded into the model, told in words."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from countermove.data.rows import rows_of
+from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
+from countermove.errors import CalibrationError, DataError, UnknownNameError
+from countermove.people import ActionSet, QuadraticCost
+from countermove.recourse import PromiseTerms
+from countermove.recourse.advise import advise
+from countermove.recourse.calibrate import calibrate_model
+from countermove.recourse.pare import reach_of
+from countermove.response import BestResponse
+from countermove.scores import LinearScore
+from countermove.scores.storage import PublishedModel
+
+SCHEMA = Schema.from_mapping(
+    "toy",
+    {
+        "label": {"column": "y", "favourable": 1},
+        "features": {
+            "a": {"kind": "numeric", "change": "both"},
+            "b": {"kind": "numeric", "change": "immutable"},
+        },
+        "sensitive": ["tribe"],
+    },
+)
+ACTIONS = ActionSet(immutable=[1])
+RESPONSE = BestResponse(QuadraticCost(8.0), ACTIONS)
+NARROW = PromiseTerms(largest_action=0.75, miss_rate=0.1, failure_probability=0.1)
+
+
+def rows(n: int, seed: int, name: str = "p") -> pd.DataFrame:
+    """Return people who deserve approval if 2b + a/2 (and some luck) says so."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    luck = rng.logistic(size=n)
+    return pd.DataFrame(
+        {
+            "row_id": [f"{name}{i}" for i in range(n)],
+            "label": np.where(0.5 * X[:, 0] + 2 * X[:, 1] + luck >= 0, 1.0, -1.0),
+            "a": X[:, 0],
+            "b": X[:, 1],
+            "group:tribe": np.where(rng.random(n) < 0.5, "elk", "hare"),
+        }
+    )
+
+
+def model_of(slope: float = 1.0) -> PublishedModel:
+    score = LinearScore(2)
+    with torch.no_grad():
+        score.weight.copy_(torch.tensor([1.0, 2.0], dtype=torch.float64))
+        score.bias.fill_(-0.5)
+    unit = Standardiser(np.zeros(2), np.ones(2), ("a", "b"))
+    about = {"threshold": 0.5, "probability_slope": slope}
+    return PublishedModel(score, unit, SCHEMA.digest(), about)
+
+
+def calibrated(terms: PromiseTerms = NARROW, model: PublishedModel | None = None, n: int = 400):
+    held, other = rows(n, 0), rows(400, 1, "s")
+    chosen = model_of() if model is None else model
+    return calibrate_model(chosen, held, other, ["t1", "t2"], SCHEMA, RESPONSE, terms)
+
+
+def test_promise_at_any_cost_undoes_the_rule_and_a_largest_loss_saves_it():
+    dear, saved = calibrated(), calibrated(PromiseTerms(**(vars(NARROW) | {"largest_loss": 0.02})))
+    assert dear.facts["led_by"] == "promise"
+    assert dear.facts["certificate"]["value"] == 0.1
+    assert saved.facts["led_by"] == "performance"
+    assert saved.facts["certificate"]["value"] > 0.1
+    lost, kept = (found.facts["thresholds"]["joint"]["accuracy"] for found in (dear, saved))
+    best = saved.facts["thresholds"]["wanted"]["accuracy"]
+    assert lost < best - 0.02 <= kept
+
+
+def test_facts_name_both_thresholds_and_every_promise_and_are_json():
+    facts = json.loads(json.dumps(calibrated().facts, allow_nan=False))
+    assert set(facts["thresholds"]) == {"wanted", "plain", "joint"}
+    assert facts["thresholds"]["plain"]["threshold"] == min(0.5, facts["bound"])
+    names = [claim["name"] for claim in facts["certificates"]]
+    assert names == [
+        "recourse_miss_rate",
+        "recourse_miss_rate_after_response",
+        "refused_miss_rate",
+        "refused_without_recourse",
+    ]
+    for claim in facts["certificates"]:
+        assert bool(claim["words"]) == (claim["value"] is not None) == claim["applicable"]
+        assert bool(claim["reason"]) == (claim["value"] is None)
+
+
+def test_plain_promise_is_withdrawn_above_its_bound():
+    facts = calibrated(PromiseTerms(**(vars(NARROW) | {"largest_loss": 0.02}))).facts
+    assert facts["threshold"] > facts["bound"]
+    plain = facts["certificates"][0]
+    assert plain["value"] is None
+    assert f"{facts['bound']:.4g}" in plain["reason"]
+
+
+def test_frontier_shows_what_the_promise_costs():
+    table = calibrated().frontier
+    assert table["threshold"].is_monotonic_increasing
+    assert table["threshold"].iloc[-1] == 0.5
+    assert table["approved"].is_monotonic_decreasing
+    assert (table["miss_bound"] > table["miss_share"]).all()
+    # Passed means passed before the first failure: no gap in a rising grid.
+    assert table["promised"].is_monotonic_decreasing
+    assert 0 < table["promised"].sum() < len(table)
+
+
+def test_groups_are_promised_one_by_one():
+    facts = calibrated(PromiseTerms(**(vars(NARROW) | {"groups": "tribe"}))).facts
+    names = [claim["name"] for claim in facts["certificates"]]
+    assert names[:2] == ["recourse_miss_rate[tribe=elk]", "recourse_miss_rate[tribe=hare]"]
+    assert "tribe = hare" in facts["certificates"][1]["words"]
+    assert "in each of 2 groups" in facts["certificates"][2]["words"]
+    with pytest.raises(UnknownNameError, match="did you mean 'tribe'"):
+        calibrated(PromiseTerms(groups="trib"))
+
+
+def test_without_response_the_promise_is_pares_own():
+    facts = calibrated(PromiseTerms(**(vars(NARROW) | {"after_response": False}))).facts
+    assert facts["threshold"] <= facts["bound"]
+    assert facts["certificates"][0]["value"] == 0.1
+    assert "recourse_miss_rate_after_response" not in str(facts["certificates"])
+
+
+def test_rows_of_training_or_selection_are_refused_by_id():
+    held = rows(400, 0)
+    with pytest.raises(DataError, match="ids p3, p7") as caught:
+        calibrate_model(model_of(), held, rows(50, 1, "s"), ["p7", "p3"], SCHEMA, RESPONSE, NARROW)
+    assert caught.value.rows == (3, 7)
+    with pytest.raises(DataError, match="selected on"):
+        calibrate_model(model_of(), held, rows(50, 1), [], SCHEMA, RESPONSE, NARROW)
+
+
+def test_too_few_rows_say_how_many_are_needed():
+    with pytest.raises(CalibrationError, match="at least 59"):
+        calibrated(PromiseTerms(), n=58)
+
+
+@pytest.mark.parametrize("slope", [1.0, 3.0])
+def test_decisions_agree_with_probability_and_reach(slope):
+    rule = calibrated(model=model_of(slope))
+    told = told_of(rule, largest_action=0.5)
+    favourable = told.decisions["decision"] == 1
+    assert (favourable == (told.decisions["probability"] >= rule.facts["threshold"])).all()
+    assert (told.decisions.loc[favourable, "status"] == "NOT_NEEDED").all()
+    X = rows_of(rows(500, 2), SCHEMA).X[~favourable.to_numpy()]
+    reaches = reach_of(rule.model, ACTIONS, largest_action=0.5)(X) >= 0
+    assert (told.decisions.loc[~favourable, "status"].eq("FOUND") == reaches).all()
+    assert set(told.decisions["status"]) == {"NOT_NEEDED", "FOUND", "PROVEN_NONE"}
+
+
+@pytest.mark.parametrize("slope", [1.0, 3.0])
+def test_advice_leads_over_the_bar_in_original_units(slope):
+    rule = calibrated(model=model_of(slope))
+    advice = told_of(rule).advice
+    found = advice[advice["status"] == "FOUND"]
+    people = rows(500, 2).set_index("row_id").loc[found["row_id"]]
+    # The toy's units are its own: mean 0, scale 1.
+    moved = people["a"].to_numpy() + found["change:a"].to_numpy()
+    score = moved + 2.0 * people["b"].to_numpy() - 0.5
+    chance = 1.0 / (1.0 + np.exp(-slope * score))
+    assert (chance >= rule.facts["threshold"] - 1e-12).all()
+    assert found["words"].str.startswith("Raise a from").all()
+
+
+def test_the_audit_counts_the_same_people_by_group():
+    rule = calibrated()
+    told = told_of(rule)
+    refused = int((told.decisions["decision"] == -1).sum())
+    assert told.audit["recourse"]["refused"] == refused
+    assert sum(group["refused"] for group in told.audit["groups"]["tribe"]) == refused
+    assert told.audit["recourse"]["broken_claims"] == ()
+    json.dumps(told.audit, allow_nan=False)
+
+
+def test_a_margin_takes_advice_further_and_never_beyond_certainty():
+    rule = calibrated()
+    threshold = rule.facts["threshold"]
+    plain, wider, most = (told_of(rule, margin=margin).advice for margin in (0.0, 0.1, 0.99))
+    found = (plain["status"] == "FOUND").to_numpy()
+    assert found.any()
+    for told, margin in ((plain, 0.0), (wider, 0.1), (most, 0.5 * (1.0 - threshold))):
+        assert (told["status"] == plain["status"]).all()
+        after = told["probability_after"].to_numpy()[found]
+        assert after == pytest.approx(np.full(found.sum(), threshold + margin), abs=1e-6)
+
+
+def told_of(rule, largest_action=None, margin=0.0):
+    terms = PromiseTerms(largest_action=largest_action, margin=margin)
+    return advise(rule.model, rows(500, 2), rows(400, 5, "t"), SCHEMA, RESPONSE, terms, seed=0)
