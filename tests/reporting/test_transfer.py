@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from countermove.reporting.page.deployment import QUANTITIES, transfer_body
+from countermove.reporting._deployment import QUANTITIES
+from countermove.reporting.page import SECTIONS, Findings
 from countermove.reporting.transfer import line_names, transfer_figure, worst_bounds
 
 
@@ -56,6 +57,13 @@ REPORT = {
 }  # fmt: skip
 
 
+def section(report):
+    """Return the report's section on deployment; its whitespace is that of a reader."""
+    (deployment,) = [one for one in SECTIONS if one.anchor == "deployment"]
+    found = Findings({"dataset": "tiny"}, [], transfer=report)
+    return re.sub(r"[ \n]+", " ", deployment.body(found))
+
+
 def test_lines_name_the_response_trained_for_and_leave_out_nobody_moves():
     assert line_names(REPORT) == [
         "any of these, or nobody moves",
@@ -89,7 +97,7 @@ def test_one_reading_of_labels_stands_on_its_line():
 
 
 def test_section_shows_numbers_and_reasons_and_escapes():
-    page = transfer_body(REPORT)
+    page = section(REPORT)
     words = re.sub("<[^>]*>", "", page)
     for shown in ("0.300 (0.280 to 0.320)", "no detectable difference", "0.340", "0.700", "1,200"):
         assert shown in words
@@ -102,7 +110,7 @@ def test_several_assumed_responses_are_named():
     for labels in ("kept", "follow"):
         best = several["models"]["blind"][labels]["best_threshold"]
         best["smooth_0.5"] = best["best"]
-    page = transfer_body(several)
+    page = section(several)
     assert "blind, smoothed step, temperature 0.5, moving changes no label" in page
 
 

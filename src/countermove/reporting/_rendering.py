@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -47,6 +50,12 @@ def figure_data(figure: Figure) -> dict[str, Any]:
     return content
 
 
+def macro(name: str) -> Callable[..., str]:
+    """Return a macro of ``macros.html``, to be called from Python."""
+    made: Callable[..., str] = getattr(environment().get_template("macros.html").module, name)
+    return made
+
+
 @cache
 def environment() -> Environment:
     """Return the one environment of all pages."""
@@ -73,3 +82,8 @@ def asset(file: str) -> Markup:
 def breakable(text: str) -> Markup:
     """Return a column's name that may break between its words on a narrow screen."""
     return Markup("<wbr>").join(escape(part) for part in _SEAM.split(text))
+
+
+def axis_label(text: str, width: int = 22) -> str:
+    """Return an axis label broken into lines, escaped for plotly, which reads a little HTML."""
+    return "<br>".join(html.escape(line, quote=False) for line in wrap(text, width)) or " "

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from countermove.reporting._promise import claimed
 from countermove.reporting.page import STYLE, html_table
-from countermove.reporting.page.promise import claimed
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

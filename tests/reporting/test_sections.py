@@ -7,21 +7,24 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from countermove.reporting.page.beyond import beyond_section
-from countermove.reporting.page.facts import facts_section
-from countermove.reporting.page.history import history_section
-from countermove.reporting.page.move_map import frame, move_map_section
-from countermove.reporting.page.people import people_section
-from countermove.reporting.page.promise import promise_section
-from countermove.reporting.page.tradeoffs import tradeoffs_section
+from countermove.reporting._move_map import frame
+from countermove.reporting._people import chosen_rows, steps_of
+from countermove.reporting.page import SECTIONS
 
 
 def text_of(html):
-    return re.sub(r"<[^>]*>", "", html)
+    """Return what a reader sees: without tags, spaces and line breaks as one space."""
+    return re.sub(r"[ \n]+", " ", re.sub(r"<[^>]*>", "", html))
 
 
-def figures(body):
-    found = re.findall(r'class="plot-data">(.*?)</script>', body)
+def body(anchor, found):
+    """Return the HTML of one section."""
+    (section,) = [one for one in SECTIONS if one.anchor == anchor]
+    return section.body(found)
+
+
+def figures(html):
+    found = re.findall(r'class="plot-data">(.*?)</script>', html)
     return [json.loads(spec) for spec in found]
 
 
@@ -43,13 +46,13 @@ HISTORY = {
 
 
 def test_history_tells_which_epoch_was_kept_and_draws_every_one(bare):
-    body = history_section(replace(bare, history=HISTORY)).body
-    assert "Blind rule: epoch 2 of 2 kept, right for 70.0\u202f%" in text_of(body)
-    assert "Strategic rule: epoch 3 of 3 kept" in text_of(body)
-    accuracy, loss = figures(body)
+    html = body("history", replace(bare, history=HISTORY))
+    assert "Blind rule: epoch 2 of 2 kept, right for 70.0\u202f%" in text_of(html)
+    assert "Strategic rule: epoch 3 of 3 kept" in text_of(html)
+    accuracy, loss = figures(html)
     assert [len(line["x"]) for line in accuracy["data"][:2]] == [3, 4]
     assert len(loss["data"]) == 4
-    assert 'href="training_history.json#/strategic/records/3/validation_accuracy"' in body
+    assert 'href="training_history.json#/strategic/records/3/validation_accuracy"' in html
 
 
 def entry(scale, accuracy):
@@ -75,21 +78,21 @@ MAP = {
 
 
 def test_the_map_has_a_native_slider_and_numbers_before_any_script_runs(bare):
-    body = move_map_section(replace(bare, move_map=MAP)).body
-    assert re.search(r'<input type="range" id="map-scale" min="0" max="1" step="1" value="0"', body)
-    assert '<label class="top" for="map-scale">' in body
-    assert 'role="status" aria-live="polite"' in body
-    assert "50.0\u202f% of people move, at a mean cost of 0.500" in text_of(body)
-    assert 'href="move_map.json#/rules/blind/1/accuracy"' in body
+    html = body("moves", replace(bare, move_map=MAP))
+    assert re.search(r'<input type="range" id="map-scale" min="0" max="1" step="1" value="0"', html)
+    assert '<label class="top" for="map-scale">' in html
+    assert 'role="status" aria-live="polite"' in html
+    assert "50.0\u202f% of people move, at a mean cost of 0.500" in text_of(html)
+    assert 'href="move_map.json#/rules/blind/1/accuracy"' in html
 
 
 def test_data_for_the_script_cannot_end_its_element(bare):
-    body = move_map_section(replace(bare, move_map=MAP)).body
-    held = re.search(r'class="map-data">(.*?)</script>', body).group(1)
+    html = body("moves", replace(bare, move_map=MAP))
+    held = re.search(r'class="map-data">(.*?)</script>', html).group(1)
     assert json.loads(held)["people"]["row_id"][0] == "</script>"
 
 
-def test_the_frame_holds_everybody_and_the_bar():
+def test_the_frame_holds_everybody_and_the_boundary():
     low, high = frame(MAP, "x")
     assert low < -2.0
     assert high > 1.0
@@ -99,29 +102,29 @@ def test_the_frame_holds_everybody_and_the_bar():
 
 @pytest.mark.parametrize("kind", ["linear", "parallel", "scores", "shifted"])
 def test_the_axes_are_said_in_words(bare, kind):
-    body = move_map_section(replace(bare, move_map=MAP | {"projection": kind})).body
-    assert "the wrong side" in text_of(body)
+    html = body("moves", replace(bare, move_map=MAP | {"projection": kind}))
+    assert "the wrong side" in text_of(html)
 
 
 def test_a_map_of_some_people_says_whose_numbers_it_shows(bare):
     few = MAP | {"rows": {"test": 50, "measured": 2, "shown": 2}}
-    body = text_of(move_map_section(replace(bare, move_map=few)).body)
-    assert "those of the 2 people drawn alone" in body
+    html = text_of(body("moves", replace(bare, move_map=few)))
+    assert "those of the 2 people drawn alone" in html
 
 
 def test_groups_are_drawn_with_every_measure_and_listed(bare):
-    body = people_section(bare).body
-    (spec,) = figures(body)
+    html = body("people", bare)
+    (spec,) = figures(html)
     assert len(spec["data"]) == 6
     assert spec["data"][0]["x"] == [0.4, 0.4]
-    assert 'href="metrics.json#/social/by_group/Sex/f/calibrated/burden"' in body
-    assert "&lt;b&gt;m" in body
+    assert 'href="metrics.json#/social/by_group/Sex/f/calibrated/burden"' in html
+    assert "&lt;b&gt;m" in html
 
 
 def test_a_table_without_groups_says_so(bare):
     metrics = bare.metrics | {"social": bare.metrics["social"] | {"by_group": {}}}
-    body = people_section(replace(bare, metrics=metrics)).body
-    assert "No column of the table is marked sensitive" in body
+    html = body("people", replace(bare, metrics=metrics))
+    assert "No column of the table is marked sensitive" in html
 
 
 FRONTIER = pd.DataFrame(
@@ -140,15 +143,15 @@ CALIBRATION = {
 }
 
 
-def test_the_frontier_marks_the_bar_chosen(bare):
+def test_the_frontier_marks_the_threshold_chosen(bare):
     found = replace(bare, frontier=FRONTIER, calibration=CALIBRATION)
-    body = tradeoffs_section(found).body
-    (spec,) = figures(body)
+    html = body("tradeoffs", found)
+    (spec,) = figures(html)
     assert spec["data"][0]["y"] == [0.99, 0.98, 0.8]
     assert spec["data"][-1]["x"] == [0.3, 0.3]
     assert spec["data"][-1]["y"] == [0.98, 0.75]
-    assert "the bar chosen is 0.300, with an accuracy of 75.0\u202f%" in text_of(body)
-    assert 'href="recourse_frontier.csv#row=3"' in body
+    assert "the threshold chosen is 0.300, with an accuracy of 75.0\u202f%" in text_of(html)
+    assert 'href="recourse_frontier.csv#row=3"' in html
 
 
 def points(dataset):
@@ -159,13 +162,13 @@ def points(dataset):
 
 def test_curves_are_those_of_this_table_alone(bare):
     table = pd.DataFrame(points("other") + points("tiny"))
-    body = tradeoffs_section(replace(bare, tradeoff=table)).body
-    burden, approved = figures(body)
+    html = body("tradeoffs", replace(bare, tradeoff=table))
+    burden, approved = figures(html)
     assert burden["data"][0]["x"] == [0.8, 0.8]
     assert approved["data"][0]["y"] == [None, None]
-    assert 'href="../tradeoff/points.csv#row=4"' in body
-    assert 'href="../tradeoff/points.csv#row=2"' not in body
-    others = tradeoffs_section(replace(bare, tradeoff=pd.DataFrame(points("other")))).body
+    assert 'href="../tradeoff/points.csv#row=4"' in html
+    assert 'href="../tradeoff/points.csv#row=2"' not in html
+    others = body("tradeoffs", replace(bare, tradeoff=pd.DataFrame(points("other"))))
     assert "tradeoff.datasets=[tiny]" in text_of(others)
 
 
@@ -174,19 +177,19 @@ def test_the_promise_is_told_in_words_and_every_claim_with_its_level(bare):
     withdrawn = claim | {"value": None, "reason": "too few <rows>"}
     group = claim | {"name": "recourse_miss_rate[Sex=1]"}
     found = replace(bare, calibration=CALIBRATION, certificates=[claim, withdrawn, group])
-    body = promise_section(found).body
-    assert "At least 95 % &lt;all&gt;." in body
-    assert "not promised: too few &lt;rows&gt;" in body
-    assert "(Sex=1)" in body
-    assert "at most 0.050" in text_of(body)
-    assert 'href="certificates.json#/2/level"' in body
+    html = body("promise", found)
+    assert "At least 95 % &lt;all&gt;." in html
+    assert "not promised: too few &lt;rows&gt;" in html
+    assert "(Sex=1)" in html
+    assert "at most 0.050" in text_of(html)
+    assert 'href="certificates.json#/2/level"' in html
 
 
 def test_what_claims_assume_is_listed_once(bare):
     said = {"statement": "rows are draws", "supported": None, "evidence": ""}
     claim = bare.certificates[0] | {"assumptions": [said]}
-    body = promise_section(replace(bare, certificates=[claim, claim])).body
-    assert body.count("rows are draws (not tested here)") == 1
+    html = body("promise", replace(bare, certificates=[claim, claim]))
+    assert html.count("rows are draws (not tested here)") == 1
 
 
 SHEET = {
@@ -209,14 +212,14 @@ SHEET = {
 
 
 def test_the_data_sheet_and_the_run_are_told(bare):
-    body = text_of(facts_section(replace(bare, sheet=SHEET)).body)
+    html = text_of(body("facts", replace(bare, sheet=SHEET)))
     for said in ("75.0\u202f%", "may rise", "nobody can change it", "2,500", "brought by you"):
-        assert said in body
-    assert "not on record" in body
+        assert said in html
+    assert "not on record" in html
     for said in ("a" * 64, "b" * 64, "countermove 0.1.0", "quadratic, scale 1"):
-        assert said in body
-    assert "docs/data" not in body
-    known = text_of(facts_section(replace(bare, sheet=SHEET | {"terms": "CC0"})).body)
+        assert said in html
+    assert "docs/data" not in html
+    known = text_of(body("facts", replace(bare, sheet=SHEET | {"terms": "CC0"})))
     assert "docs/data/tiny.md" in known
 
 
@@ -233,8 +236,36 @@ def test_further_pipelines_are_told_where_they_ran(bare):
     }
     population = {"people": 10, "rules": {"blind": {"accuracy": 0.5}}, "words": "left out"}
     found = replace(bare, lookahead=lookahead, collective=collective, population=population)
-    body = beyond_section(found).body
-    assert "absent" not in body
-    assert "&lt;all&gt;" in body
-    assert "takes a budget of none found; with the help of others, 7.5" in text_of(body)
-    assert 'href="population.json#/rules/blind/accuracy"' in body
+    html = body("beyond", found)
+    assert "absent" not in html
+    assert "&lt;all&gt;" in html
+    assert "takes a budget of none found; with the help of others, 7.5" in text_of(html)
+    assert 'href="population.json#/rules/blind/accuracy"' in html
+
+
+def test_cheapest_and_most_expensive_recourse_and_proven_dead_ends_are_shown(advice):
+    rows = dict(chosen_rows(advice))
+    assert rows[2] == "the smallest change"
+    assert rows[1] == "a large change"
+    assert rows[3] == "no recourse: proven"
+    assert rows[4] == "no recourse found"
+    assert 0 not in rows
+
+
+def test_steps_are_told_apart_only_when_they_are_as_many_as_the_changes():
+    assert steps_of("Raise a; lower b.", 2) == ["Raise a", "Lower b"]
+    assert steps_of("Raise a; b; c.", 2) == ["Raise a; b; c."]
+
+
+def test_what_people_are_told_is_escaped_and_linked(bare, advice):
+    html = body("advice", replace(bare, advice=advice))
+    assert "<script>" not in html
+    assert "&lt;script&gt;alert(1)&lt;/<wbr>script&gt;" in html
+    assert "<i>e</i>" not in html
+    assert 'href="../../07_model_output/tiny/advice.csv#row=4"' in html
+    assert "&lt;loans&gt;" in html
+
+
+def test_nobody_refused_needs_no_cards(bare, advice):
+    html = body("advice", replace(bare, advice=advice[:1]))
+    assert "Nobody in the test rows is refused" in html

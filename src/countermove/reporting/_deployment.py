@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from countermove.reporting.numbers import number
-from countermove.reporting.page.citing import Cited
-from countermove.reporting.page.findings import Findings
-from countermove.reporting.page.layout import Section, chart, grid, lines_of
-from countermove.reporting.page.markup import (
-    Markup,
-    absent,
-    bullets,
-    folded,
-    joined,
-    paragraph,
-    unbroken,
-)
-from countermove.reporting.page.plain import html_table
+from countermove.reporting._citing import Citation, Cited, Row
+from countermove.reporting._rendering import axis_label
+from countermove.reporting.numbers import MISSING, number
 from countermove.reporting.tables import called
 from countermove.reporting.transfer import READINGS, Line, line_names, lines, right_end
+
+if TYPE_CHECKING:
+    from countermove.reporting.page import Findings
 
 QUANTITIES = {
     "theorem_3_1": "error after deployment",
@@ -40,85 +32,53 @@ QUANTITIES = {
 }
 """What every theorem bounds, in a reader's words."""
 COLOURS = {"kept": "good", "follow": "mark"}
-TITLE = "What deployment will do to the error"
 
 
-def deployment_section(found: Findings) -> Section:
-    """Return the section, or the sentence in its place."""
-    if found.transfer is None:
-        missing = absent("The error after deployment is not known.", found.command("evaluation"))
-        return Section("deployment", TITLE, "Deployment", missing)
-    return Section("deployment", TITLE, "Deployment", transfer_body(found.transfer))
-
-
-def transfer_body(report: Mapping[str, Any]) -> Markup:
+def deployment_facts(found: Findings) -> dict[str, Any]:
     """Return the predicted errors, their figures, and the theorems that apply."""
+    report = found.transfer
+    if report is None:
+        return {"transfer": None}
     cited = Cited("transfer_report.json", report)
-    sure = 1 - report["terms"]["failure_probability"]
-    return joined(
-        (
-            paragraph(
-                "Measured on ",
-                cited.link("rows", "judged_on"),
-                " test rows whose people's answer is simulated; bars and bins were chosen on ",
-                cited.link("rows", "chosen_on"),
-                f" validation rows. Every interval holds on its own with probability {sure:.0%}, "
-                "if people answer as said.",
-            ),
-            _predictions(cited, report),
-            grid(_figure(cited, report, model) for model in report["models"]),
-            folded(
-                "What the theorems allow",
-                paragraph(
-                    "What the theorems of the transferability paper allow, from the same rows. "
-                    "They are wider than the intervals above, which count mistakes; those whose "
-                    "assumptions the data refute give no number.",
-                    kind="note",
-                ),
-                _theorems(cited, report),
-            ),
-            folded("Theorems that do not apply", bullets(_refused(report))),
-        )
-    )
-
-
-def _predictions(cited: Cited, report: Mapping[str, Any]) -> Markup:
-    """Return one line per rule, reading of labels and assumed response."""
-    head = ("rule", "error before", "error after", "at most, whoever answers", "loss to best bar")
-    rows = [
-        _prediction(cited, report, model, labels, response)
-        for model in report["models"]
-        for labels in report["terms"]["labels"]
-        for response in report["stated"]
-    ]
-    return html_table(head, rows, "Share judged wrongly before and after deployment")
+    return {
+        "transfer": cited,
+        "sure": f"{1 - report['terms']['failure_probability']:.0%}",
+        "predictions": [
+            _prediction(cited, report, model, labels, response)
+            for model in report["models"]
+            for labels in report["terms"]["labels"]
+            for response in report["stated"]
+        ],
+        "models": [
+            {
+                "name": model,
+                "figure": _figure(report, model),
+                "rows": _interval_rows(cited, report, model),
+            }
+            for model in report["models"]
+        ],
+        "height": 140 + 46 * len(line_names(report)),
+        "theorems": _theorem_rows(cited, report),
+        "refused": _refused(report),
+    }
 
 
 def _prediction(
     cited: Cited, report: Mapping[str, Any], model: str, labels: str, response: str
-) -> tuple[str, ...]:
+) -> dict[str, Any]:
+    """Return one rule's error before and after, under one reading of labels."""
     after = ("models", model, labels, "predicted", response)
-    worst = _worst(report, model, labels)
     loss = ("models", model, labels, "best_threshold", response, "loss", "words")
-    return (
-        f"{_rule(report, model, response)}, {READINGS[labels][0]}",
-        cited.link("models", model, "source", "value"),
-        unbroken(
-            cited.link(*after, "value"),
-            " (",
-            cited.link(*after, "low"),
-            " to ",
-            cited.link(*after, "high"),
-            ")",
-        ),
-        joined(
-            (
-                cited.link("bounds", worst, "value"),
-                f" ({called(report['models'][model][labels]['worst_response'])})",
-            )
-        ),
-        cited.link(*loss, by=str),
-    )
+    return {
+        "rule": f"{_rule(report, model, response)}, {READINGS[labels][0]}",
+        "before": cited.link("models", model, "source", "value"),
+        "after": cited.link(*after, "value"),
+        "low": cited.link(*after, "low"),
+        "high": cited.link(*after, "high"),
+        "worst": cited.link("bounds", _worst(report, model, labels), "value"),
+        "worst_response": called(report["models"][model][labels]["worst_response"]),
+        "loss": cited.link(*loss, by=str),
+    }
 
 
 def _worst(report: Mapping[str, Any], model: str, labels: str) -> int:
@@ -131,7 +91,7 @@ def _worst(report: Mapping[str, Any], model: str, labels: str) -> int:
     )
 
 
-def _figure(cited: Cited, report: Mapping[str, Any], model: str) -> Markup:
+def _figure(report: Mapping[str, Any], model: str) -> dict[str, Any]:
     """Return one rule's intervals."""
     names = line_names(report)
     source = report["models"][model]["source"]
@@ -146,7 +106,7 @@ def _figure(cited: Cited, report: Mapping[str, Any], model: str) -> Markup:
         | {"range": [0.0, right_end(report)]},
         "yaxis": {
             "tickvals": list(range(len(names))),
-            "ticktext": [lines_of(name, 26) for name in names],
+            "ticktext": [axis_label(name, 26) for name in names],
             "range": [-0.6, len(names) - 0.4],
         },
         "shapes": [
@@ -154,15 +114,7 @@ def _figure(cited: Cited, report: Mapping[str, Any], model: str) -> Markup:
             | {"x0": source["value"], "x1": source["value"]}
         ],
     }
-    title = f"{model.capitalize()} rule: error before and after deployment, with intervals."
-    return chart(
-        f"transfer-{model}",
-        title,
-        f"{title} The dotted line is the error before.",
-        {"data": data, "layout": layout, "narrow": {"xaxis": {"nticks": 3}}},
-        _intervals_table(cited, report, model),
-        140 + 46 * len(names),
-    )
+    return {"data": data, "layout": layout, "narrow": {"xaxis": {"nticks": 3}}}
 
 
 def _interval(label: str, symbol: str, colour: str, found: list[Line]) -> dict[str, Any]:
@@ -188,9 +140,9 @@ def _interval(label: str, symbol: str, colour: str, found: list[Line]) -> dict[s
     }
 
 
-def _intervals_table(cited: Cited, report: Mapping[str, Any], model: str) -> Markup:
+def _interval_rows(cited: Cited, report: Mapping[str, Any], model: str) -> list[Row]:
     ends = ("value", "low", "high")
-    rows: list[tuple[str, ...]] = [
+    rows: list[Row] = [
         ("before deployment", *(cited.link("models", model, "source", end) for end in ends))
     ]
     for labels in report["terms"]["labels"]:
@@ -198,11 +150,10 @@ def _intervals_table(cited: Cited, report: Mapping[str, Any], model: str) -> Mar
             path = ("models", model, labels, "predicted", response)
             label = f"{called(response)}, {READINGS[labels][0]}"
             rows.append((label, *(cited.link(*path, end) for end in ends)))
-    caption = f"{model.capitalize()} rule: share judged wrongly"
-    return html_table(("people", "error", "from", "to"), rows, caption)
+    return rows
 
 
-def _theorems(cited: Cited, report: Mapping[str, Any]) -> Markup:
+def _theorem_rows(cited: Cited, report: Mapping[str, Any]) -> list[Row]:
     """Return the applicable theorems, certificate beside estimate."""
     found: dict[tuple[str, ...], dict[str, int]] = {}
     for i, entry in enumerate(report["bounds"]):
@@ -211,7 +162,7 @@ def _theorems(cited: Cited, report: Mapping[str, Any]) -> Markup:
             key = (entry["name"], entry["reference"], rule, entry["labels"])
             side = "at most" if entry["direction"] == "upper" else "at least"
             found.setdefault((*key, side), {})[entry["kind"]] = i
-    rows = [
+    return [
         (
             reference,
             f"{QUANTITIES[name]}, {side}",
@@ -221,19 +172,17 @@ def _theorems(cited: Cited, report: Mapping[str, Any]) -> Markup:
         )
         for (name, reference, rule, labels, side), at in found.items()
     ]
-    head = ("bound", "on", "rule", "labels", "estimate", "certified")
-    return html_table(head, rows, "Theorems that apply")
 
 
-def _bound(cited: Cited, at: int | None, side: str) -> str:
+def _bound(cited: Cited, at: int | None, side: str) -> str | Citation:
     if at is None:
-        return number(None)
+        return MISSING
 
-    def told(value: float) -> str:
+    def words(value: float) -> str:
         empty = value >= 1.0 if side == "at most" else value <= 0.0
         return "says nothing" if empty else number(value)
 
-    return cited.link("bounds", at, "value", by=told)
+    return cited.link("bounds", at, "value", by=words)
 
 
 def _refused(report: Mapping[str, Any]) -> list[str]:

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "report.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "report.md"
 
 
 def test_the_guide_runs_and_names_every_section():
-    from countermove.reporting.page.report import SECTIONS
+    from countermove.reporting.page import SECTIONS
 
     text = GUIDE.read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

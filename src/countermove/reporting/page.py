@@ -1,0 +1,157 @@
+"""The report of a run: one page that needs nothing but itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from countermove.reporting._accuracy import headline_facts, history_facts
+from countermove.reporting._citing import Cited
+from countermove.reporting._deployment import deployment_facts
+from countermove.reporting._move_map import move_map_facts
+from countermove.reporting._people import advice_facts, people_facts
+from countermove.reporting._promise import promise_facts, tradeoffs_facts
+from countermove.reporting._rendering import macro, render
+from countermove.reporting._run import beyond_facts, run_facts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from plotly.graph_objects import Figure
+
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a run found; None is a stage that has left nothing.
+
+    Attributes
+    ----------
+    metrics, certificates
+        ``metrics.json`` and ``certificates.json``: without them there is no report.
+    calibration, frontier, audit, advice
+        What the recourse pipeline left; ``advice`` is one row per person.
+    transfer, move_map, history, sheet
+        ``transfer_report.json``, ``move_map.json``, ``training_history.json`` and
+        ``table_sheet.json``.
+    tradeoff, lookahead, collective, population
+        What the pipelines of these names left; the rows of ``tradeoff`` may be of other tables.
+    """
+
+    metrics: Facts
+    certificates: Sequence[Facts]
+    calibration: Facts | None = None
+    frontier: pd.DataFrame | None = None
+    audit: Facts | None = None
+    advice: pd.DataFrame | None = None
+    transfer: Facts | None = None
+    move_map: Facts | None = None
+    history: Facts | None = None
+    sheet: Facts | None = None
+    tradeoff: pd.DataFrame | None = None
+    lookahead: Facts | None = None
+    collective: Facts | None = None
+    population: Facts | None = None
+
+    @property
+    def dataset(self) -> str:
+        """Name of the table."""
+        return str(self.metrics["dataset"])
+
+    @property
+    def cited(self) -> Cited:
+        """The metrics, to be linked to."""
+        return Cited("metrics.json", self.metrics)
+
+    @property
+    def output(self) -> str:
+        """Where the run's outputs about people lie, seen from the page."""
+        return f"../../07_model_output/{self.dataset}"
+
+    def command(self, pipeline: str) -> str:
+        """Return the command that makes a stage for this table."""
+        return f"kedro run --pipeline={pipeline} --params dataset={self.dataset}"
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the report: anchor, heading, name in the contents, and what its template shows.
+
+    The template is ``templates/report/<anchor>.html``.
+    """
+
+    anchor: str
+    title: str
+    short: str
+    facts: Callable[[Findings], dict[str, Any]]
+
+    def body(self, found: Findings) -> Markup:
+        """Return the section's HTML without its heading."""
+        common = {"dataset": found.dataset, "metrics": found.cited, "run": found.command}
+        return Markup(render(f"report/{self.anchor}.html", **common, **self.facts(found)))
+
+
+SECTIONS = (
+    Section("headline", "How often the rule is right", "Headline", headline_facts),
+    Section("moves", "Who moves, and where to", "Move map", move_map_facts),
+    Section("people", "Who moves and who pays", "People", people_facts),
+    Section("tradeoffs", "What is traded against what", "Trade-offs", tradeoffs_facts),
+    Section("promise", "What is promised", "Promise", promise_facts),
+    Section("advice", "What refused people are told", "Advice", advice_facts),
+    Section("deployment", "What deployment will do to the error", "Deployment", deployment_facts),
+    Section("beyond", "Beyond one answer to one rule", "Beyond", beyond_facts),
+    Section("history", "How training went", "Training", history_facts),
+    Section("facts", "The data and the run", "Data and run", run_facts),
+)
+"""In the order of the page."""
+
+
+def report_page(found: Findings) -> str:
+    """Return the page of a run.
+
+    Parameters
+    ----------
+    found
+        What the run left. A stage that left nothing has a sentence in its place that names
+        the command which makes it.
+
+    Returns
+    -------
+    str
+        HTML that asks nothing of the network: style, plotting script and data are inside.
+        The files its numbers link to lie beside it.
+    """
+    return render(
+        "report.html",
+        dataset=found.dataset,
+        sections=SECTIONS,
+        bodies={section.anchor: section.body(found) for section in SECTIONS},
+        made_by=found.metrics["versions"]["countermove"],
+    )
+
+
+def figure_page(figure: Figure) -> str:
+    """Return a page with one figure."""
+    page: str = figure.to_html(full_html=True, include_plotlyjs=True)
+    return page
+
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1f2933; }
+table { border-collapse: collapse; margin: 1rem 0; }
+caption { text-align: left; color: #52606d; padding-bottom: .35rem; }
+th, td { text-align: left; padding: .35rem .9rem; border-bottom: 1px solid #d9e2ec; }
+tbody th { font-weight: normal; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; }
+.note { color: #52606d; }
+"""
+
+
+def html_table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = "") -> Markup:
+    """Return an HTML table: the first cell of a row is its heading, the others are numbers."""
+    return Markup(macro("table")(list(head), [list(row) for row in rows], caption))
