@@ -22,7 +22,6 @@ from countermove.dynamics import (
     linearise,
     retrain_until_stable,
 )
-from countermove.dynamics.learners.published import PublishedDescent
 from countermove.dynamics.retraining.populations import level_k_rate
 from countermove.errors import SourceUnreachableError
 from countermove.experiments.lookahead.importance import ImportanceExperiment
@@ -32,6 +31,7 @@ from countermove.experiments.lookahead.people import (
     gain_response,
     paper_table,
 )
+from countermove.experiments.lookahead.published_fits import PublishedDescent
 from countermove.experiments.lookahead.retraining import RetrainingExperiment
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]

@@ -87,7 +87,7 @@ class FicoParameters(Parameters):
     def build(self) -> FicoExperiment:
         """Return the experiment."""
         from countermove.experiments.transfer.fico import FicoExperiment, Lender
-        from countermove.transfer.score_dynamics import ScoreDynamics
+        from countermove.experiments.transfer.score_dynamics import ScoreDynamics
 
         return FicoExperiment(
             **self.model_dump(exclude={"kind", "lenders", "dynamics"}),

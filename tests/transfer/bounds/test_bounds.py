@@ -11,7 +11,6 @@ from countermove.certificates import Assumption
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.bounds import all_bounds
 from countermove.transfer.bounds.setting import QUANTITIES, Setting, StrategicSetup, choose
-from countermove.transfer.known_answers import GRID
 from countermove.transfer.optimal import best_deployed, threshold_errors
 from countermove.transfer.sample import Pair, Sample
 from countermove.transfer.shifts import Replicator, UniformResponse, shifted_pair
@@ -213,7 +212,7 @@ def bounds_of(labels: str):
 def test_strategic_people_whose_labels_follow_meet_section_4():
     found, best = bounds_of("follow")
     loss = UniformResponse(0.5, BUDGET).induced_error(law) - min(
-        UniformResponse(k / GRID, BUDGET).induced_error(law) for k in range(40, 161, 4)
+        UniformResponse(k / 200, BUDGET).induced_error(law) for k in range(40, 161, 4)
     )
     assert best != 0.0
     for name in ("theorem_4_2", "theorem_4_2_tighter", "proposition_4_7"):

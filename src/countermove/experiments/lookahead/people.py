@@ -22,8 +22,8 @@ from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.learners.published import PublishedQuasiNewton
 from countermove.errors import NotEnoughRowsError, ParameterError, nearest
+from countermove.experiments.lookahead.published_fits import PublishedQuasiNewton
 from countermove.experiments.tables import Tables
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response.gain import GainResponse

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.learners.published import PublishedDescent
 from countermove.dynamics.retraining.loop import Retraining, retrain_until_stable
 from countermove.dynamics.retraining.populations import LevelKPopulation
 from countermove.dynamics.retraining.stability import linearise, promise, settle
@@ -30,6 +29,7 @@ from countermove.experiments.lookahead.people import (
     platform,
     share_words,
 )
+from countermove.experiments.lookahead.published_fits import PublishedDescent
 from countermove.randomness import generator
 
 Mixture = Mapping[int, float]

@@ -12,14 +12,14 @@ import pandas as pd
 
 from countermove._types import Floats
 from countermove.experiments.transfer.experiment import TransferExperiment
-from countermove.randomness import generator
-from countermove.transfer.known_answers import (
+from countermove.experiments.transfer.known_answers import (
     Held,
     proposition_5_3_both,
     random_law,
     strategic_bounds,
     target_bounds,
 )
+from countermove.randomness import generator
 from countermove.transfer.minimise import GaussianClasses
 from countermove.transfer.shifts import Replicator, UniformResponse
 

@@ -11,6 +11,13 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats
+from countermove.experiments.transfer.dag_cases import (
+    Case,
+    CovariateCase,
+    Reading,
+    TargetCase,
+    dag_case,
+)
 from countermove.experiments.transfer.experiment import TransferExperiment
 from countermove.experiments.transfer.published import (
     Drawn,
@@ -23,7 +30,6 @@ from countermove.experiments.transfer.published import (
 )
 from countermove.randomness import generator
 from countermove.transfer import formulas
-from countermove.transfer.dag_cases import Case, CovariateCase, Reading, TargetCase, dag_case
 from countermove.transfer.optimal import Suboptimality, suboptimality
 from countermove.transfer.sample import Pair, Sample
 

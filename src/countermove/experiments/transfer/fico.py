@@ -26,11 +26,11 @@ from countermove.experiments.transfer.published import (
     coded_upper_target,
     published_search,
 )
+from countermove.experiments.transfer.score_dynamics import Luck, ScoreDynamics, realities
 from countermove.randomness import generator
 from countermove.transfer import formulas
 from countermove.transfer.optimal import Deploy, suboptimality
 from countermove.transfer.sample import Pair
-from countermove.transfer.score_dynamics import Luck, ScoreDynamics, realities
 
 People = tuple[Floats, NDArray[np.int64]]
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from countermove.dynamics.crowd import mixture
+from countermove.dynamics.crowd import Crowd, mixture
 from countermove.dynamics.learners import LogisticLearner
-from countermove.dynamics.learners.published import PublishedDescent, PublishedQuasiNewton
 from countermove.errors import DataError, NotConvergedError, ParameterError
+from countermove.experiments.lookahead.published_fits import PublishedDescent, PublishedQuasiNewton
+
+from ..dynamics.conftest import town
+
+
+@pytest.fixture
+def people() -> Crowd:
+    return town()
 
 
 def test_the_descent_stops_where_the_reported_loss_hardly_falls(people):
