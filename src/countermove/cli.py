@@ -147,8 +147,7 @@ def schema(
     force: bool,
 ) -> None:
     """Draft the schema of a CSV or parquet FILE; every guess is marked TODO."""
-    from countermove.catalog.drafts import next_steps, save_draft
-    from countermove.data.drafting import draft_schema
+    from countermove.data.drafting import draft_schema, next_steps, save_draft
     from countermove.data.sources import dataset_name, read_file
     from countermove.hooks import schema_folder
 

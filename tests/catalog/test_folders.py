@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from kedro.io import DatasetError
 
-from countermove.catalog.folders import FolderDataset
+from countermove.catalog import FolderDataset
 
 
 def test_workers_get_an_absolute_path(monkeypatch, tmp_path):

@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 
-from countermove.catalog.optional import OptionalCellsDataset, OptionalFactsDataset
+from countermove.catalog import OptionalCSVDataset, OptionalJSONDataset
 
 
 @pytest.mark.parametrize(
     ("kind", "content"),
-    [(OptionalFactsDataset, {"a": 1}), (OptionalCellsDataset, pd.DataFrame({"a": [1, 2]}))],
+    [(OptionalJSONDataset, {"a": 1}), (OptionalCSVDataset, pd.DataFrame({"a": [1, 2]}))],
 )
 def test_absent_is_none_and_present_is_read(tmp_path, kind, content):
     path = tmp_path / "found"
@@ -21,4 +21,4 @@ def test_a_damaged_file_is_not_taken_for_an_absent_one(tmp_path):
     path = tmp_path / "facts.json"
     path.write_text('{"a": 1')
     with pytest.raises(Exception, match=r"facts\.json"):
-        OptionalFactsDataset(filepath=str(path)).load()
+        OptionalJSONDataset(filepath=str(path)).load()

@@ -12,13 +12,19 @@ import plotly.graph_objects as go
 import pytest
 from kedro.io import Version
 
-from countermove.catalog.deployments import DeploymentTableDataset
-from countermove.catalog.files import CellsDataset, FactsDataset, FigureDataset, TableDataset
-from countermove.catalog.folders import FolderDataset
-from countermove.catalog.models import ModelDataset
-from countermove.catalog.partitions import PartsDataset
-from countermove.catalog.previews import table_preview
-from countermove.catalog.tables import RawTableDataset, SchemaDataset
+from countermove.catalog import (
+    AtomicCSVDataset,
+    AtomicJSONDataset,
+    AtomicParquetDataset,
+    AtomicPlotlyDataset,
+    DeploymentTableDataset,
+    FolderDataset,
+    ModelDataset,
+    PartsDataset,
+    RawTableDataset,
+    SchemaDataset,
+)
+from countermove.catalog._previews import table_preview
 
 SCHEMAS = Path(__file__).parents[2] / "conf" / "base" / "schemas"
 TABLE = pd.DataFrame({"age": range(20), "income": np.linspace(0, 1, 20)})
@@ -33,10 +39,10 @@ def kind(dataset) -> str:
 def saved(path: Path):
     schema = {"path": str(SCHEMAS / "tiny.yml")}
     return [
-        (TableDataset(filepath=str(path / "t.parquet")), TABLE),
-        (CellsDataset(filepath=str(path / "c.csv")), TABLE),
-        (FactsDataset(filepath=str(path / "f.json")), {"accuracy": 0.5}),
-        (FigureDataset(filepath=str(path / "p.json")), go.Figure(go.Scatter(y=[1, 2]))),
+        (AtomicParquetDataset(filepath=str(path / "t.parquet")), TABLE),
+        (AtomicCSVDataset(filepath=str(path / "c.csv")), TABLE),
+        (AtomicJSONDataset(filepath=str(path / "f.json")), {"accuracy": 0.5}),
+        (AtomicPlotlyDataset(filepath=str(path / "p.json")), go.Figure(go.Scatter(y=[1, 2]))),
         (PartsDataset(folder={"path": str(path / "parts")}), None),
         (FolderDataset(folder={"path": str(path / "folder")}), None),
         (DeploymentTableDataset(folder={"path": str(path)}, name="people_before"), None),
@@ -72,7 +78,7 @@ def test_parts_and_folders_show_their_first_table(tmp_path):
     parts, folder = (dataset for dataset, _ in saved(tmp_path)[4:6])
     parts.save(iter([("train", TABLE), ("test", TABLE.tail(2))]))
     assert parts.preview(1)["data"] == [[18, 0.9474]]
-    TableDataset(filepath=str(tmp_path / "folder" / "deep" / "part.parquet")).save(TABLE)
+    AtomicParquetDataset(filepath=str(tmp_path / "folder" / "deep" / "part.parquet")).save(TABLE)
     assert len(folder.preview()["data"]) == 5
 
 
@@ -94,6 +100,6 @@ def test_a_missing_value_is_valid_json():
 
 
 def test_an_empty_table_shows_its_columns(tmp_path):
-    dataset = TableDataset(filepath=str(tmp_path / "t.parquet"))
+    dataset = AtomicParquetDataset(filepath=str(tmp_path / "t.parquet"))
     dataset.save(TABLE.head(0))
     assert dataset.preview()["columns"] == ["age", "income"]

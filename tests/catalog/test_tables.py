@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from kedro.io import DatasetError
 
-from countermove.catalog.tables import TablesDataset
+from countermove.catalog import TablesByNameDataset
 from countermove.data.cleaning import clean
 
 SCHEMAS = Path(__file__).parents[2] / "conf" / "base" / "schemas"
@@ -16,10 +16,10 @@ SCHEMAS = Path(__file__).parents[2] / "conf" / "base" / "schemas"
 
 def test_a_table_comes_cleaned_or_raw(tmp_path):
     where = {"folder": {"path": str(tmp_path)}, "schemas": {"path": str(SCHEMAS)}}
-    raw, schema = TablesDataset(**where, cleaned=False).load()("tiny")
-    typed, same = TablesDataset(**where).load()("tiny")
+    raw, schema = TablesByNameDataset(**where, cleaned=False).load()("tiny")
+    typed, same = TablesByNameDataset(**where).load()("tiny")
     assert same == schema
     assert "label" not in raw
     pd.testing.assert_frame_equal(clean(raw, schema), typed)
     with pytest.raises(DatasetError, match="read-only"):
-        TablesDataset(**where).save(typed)
+        TablesByNameDataset(**where).save(typed)

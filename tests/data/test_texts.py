@@ -68,7 +68,7 @@ def test_columns_and_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"missing file: the texts 'other'.*other\.csv or"):
         read_texts("other", tmp_path)
     GOOD.to_parquet(tmp_path / "mine.parquet")
-    with pytest.raises(DataError, match="two files for the texts 'mine'"):
+    with pytest.raises(DataError, match="two files for 'mine'"):
         read(GOOD, tmp_path)
     with pytest.raises(UnknownNameError):
         read_texts("../mine", tmp_path)

@@ -66,25 +66,35 @@ def read_raw(name: str, raw_folder: Path, schema: Schema) -> pd.DataFrame:
     DataError
         If there is no table, two, or one that cannot be read.
     """
-    candidates = [Path(raw_folder) / f"{name}{suffix}" for suffix in SUFFIXES]
-    found = [path for path in candidates if path.is_file()]
-    if len(found) > 1:
-        raise DataError(f"two files for {name!r}: {found[0]} and {found[1]}; keep one")
-    if found:
-        return read_file(found[0])
+    found = user_file(name, raw_folder)
+    if found is not None:
+        return read_file(found)
     if schema.source == "embedded":
         return read_embedded(name)
     if schema.source == "fabricated":
         from countermove.data.synthetic import fabricate
 
         return fabricate(name)
-    expected = " or ".join(str(path) for path in candidates)
+    expected = expected_files(name, raw_folder)
     if schema.source == "fetched":
         raise DataError(
             f"missing file: the table {name!r} has not been fetched; get it with `kedro "
             f"countermove fetch {name}`, or put your own in {expected}"
         )
     raise DataError(f"missing file: the table {name!r} is expected in {expected}")
+
+
+def user_file(name: str, folder: Path) -> Path | None:
+    """Return the user's file of that name, None where there is none; two are refused."""
+    found = [path for suffix in SUFFIXES if (path := Path(folder) / f"{name}{suffix}").is_file()]
+    if len(found) > 1:
+        raise DataError(f"two files for {name!r}: {found[0]} and {found[1]}; keep one")
+    return found[0] if found else None
+
+
+def expected_files(name: str, folder: Path) -> str:
+    """Return in words where the user's file of that name may lie."""
+    return " or ".join(str(Path(folder) / f"{name}{suffix}") for suffix in SUFFIXES)
 
 
 def read_file(path: Path) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove.data.fetch import TEXTS
-from countermove.data.sources import SUFFIXES, dataset_name, read_file
+from countermove.data.sources import dataset_name, expected_files, read_file, user_file
 from countermove.errors import DataError, nearest, shown
 from countermove.randomness import generator
 
@@ -66,21 +66,16 @@ def read_texts(
         If file, columns or labels are not as said; with the rows where a text is
         empty or appears twice (a sentence must not be both trained on and tested).
     """
-    paths = [Path(folder) / f"{dataset_name(name, strict=True)}{suffix}" for suffix in SUFFIXES]
-    found = [path for path in paths if path.is_file()]
-    if len(found) != 1:
-        told = f"; get it with `kedro countermove fetch {name}`" if name in TEXTS else ""
-        wrong = "two files for" if found else "missing file:"
-        raise DataError(
-            f"{wrong} the texts {name!r}: expected {' or '.join(map(str, paths))}{told}"
-        )
-    table = read_file(found[0])
+    found = user_file(dataset_name(name, strict=True), folder)
+    if found is None:
+        advice = f"; get it with `kedro countermove fetch {name}`" if name in TEXTS else ""
+        expected = expected_files(name, folder)
+        raise DataError(f"missing file: the texts {name!r}: expected {expected}{advice}")
+    table = read_file(found)
     for column in (text, label):
         if column not in table:
-            raise DataError(
-                f"{found[0]} has no column {column!r}; {nearest(column, table.columns)}"
-            )
-    return checked_texts(table[text], table[label], favourable, str(found[0]))
+            raise DataError(f"{found} has no column {column!r}; {nearest(column, table.columns)}")
+    return checked_texts(table[text], table[label], favourable, str(found))
 
 
 def checked_texts(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from countermove.catalog.files import FactsDataset
-from countermove.catalog.registries import BatchesDataset
+from countermove.catalog import AtomicJSONDataset, LabelledBatchesDataset
 from countermove.data.cleaning import clean
 from countermove.data.rows import fit_standardiser, standardised_table
 from countermove.data.schema import load_schema
@@ -36,9 +35,9 @@ def retrain(registry: Registry, history: History, folder: Path) -> None:
     with held(folder / ".lock"):
         history.note(registry.time(), recover(registry))
         history.add_decisions(registry.decisions())
-        batches = BatchesDataset({"path": str(folder / "batches")}).load()
+        batches = LabelledBatchesDataset({"path": str(folder / "batches")}).load()
         rows, facts = take_stock(registry, batches, TYPED, SCHEMA)
-        FactsDataset(filepath=str(folder / "batch_facts.json")).save(facts)
+        AtomicJSONDataset(filepath=str(folder / "batch_facts.json")).save(facts)
         answered = rules_answered(registry, facts)
         parts = challenger_rows(BASE, rows, answered, SCHEMA, UNIT, PEOPLE, SHARES, 0)
         champion = registry.champion()

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from kedro.io import DatasetError
 
-from countermove.catalog.registries import BatchesDataset
+from countermove.catalog import LabelledBatchesDataset
 from countermove.errors import BlockedError
 from countermove.production.registry import Registry
 
@@ -32,7 +32,7 @@ def blocked(project, *words: str) -> None:
 def test_a_file_that_is_no_table_blocks(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DatasetError, match="cannot be read") as refused:
-        BatchesDataset({"path": str(tmp_path)}).load()
+        LabelledBatchesDataset({"path": str(tmp_path)}).load()
     assert isinstance(refused.value.__cause__, BlockedError)
 
 
@@ -41,7 +41,7 @@ def test_two_files_of_one_name_block(tmp_path):
     table.to_csv(tmp_path / "one.csv")
     table.to_parquet(tmp_path / "one.parquet")
     with pytest.raises(DatasetError, match="two files for batch 'one'") as refused:
-        BatchesDataset({"path": str(tmp_path)}).load()
+        LabelledBatchesDataset({"path": str(tmp_path)}).load()
     assert isinstance(refused.value.__cause__, BlockedError)
 
 

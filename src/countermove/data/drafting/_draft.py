@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,7 +18,10 @@ from countermove.data.drafting._words import SENSITIVE, name_words
 from countermove.data.parsing import numbers, texts
 from countermove.data.report import gives_away
 from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, Schema, Series
-from countermove.errors import DataError
+from countermove.data.storage import replace_file
+from countermove.errors import DataError, ParameterError
+
+RAW = Path("data") / "01_raw"
 
 WHO = "can people change it: up, down, both?"
 
@@ -76,6 +81,37 @@ def draft_schema(
     text = parts.text(f"{name}: drafted from {origin or 'a table'}", outcome, named)
     schema = Schema.from_mapping(name, yaml.safe_load(text), f"the draft of {name!r}")
     return Draft(text, schema, text.count("# TODO"))
+
+
+def save_draft(draft: Draft, path: Path, force: bool) -> None:
+    """Write a draft whole; a schema that is there already stays unless ``force`` is given.
+
+    Raises
+    ------
+    ParameterError
+        If the file exists and may not be replaced, or its folder does not exist.
+    """
+    if path.exists() and not force:
+        raise ParameterError(
+            f"{path} exists already and may hold your work; use --force to replace it, --name for "
+            "another dataset, or --output - to look at the draft first"
+        )
+    if not path.parent.is_dir():
+        raise ParameterError(f"there is no folder {path.parent} to write {path.name} into")
+    replace_file(path, draft.text.encode())
+
+
+def next_steps(draft: Draft, path: Path, file: Path, project: Path) -> str:
+    """Return what was written and which commands follow."""
+    name = draft.schema.name
+    target = RAW / f"{name}{file.suffix}"
+    written = path.relative_to(project) if path.is_relative_to(project) else path
+    lines = [f"drafted {written}: {draft.guesses} guesses for you to confirm, each marked TODO"]
+    lines.append("next:")
+    if file.resolve() != (project / target).resolve():
+        lines.append(f"  cp {shlex.quote(str(file))} {target}")
+    lines.append(f"  kedro countermove check {name}")
+    return "\n".join(lines)
 
 
 @dataclass

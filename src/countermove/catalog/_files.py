@@ -17,7 +17,7 @@ from kedro_datasets.pandas import CSVDataset, ParquetDataset
 from kedro_datasets.plotly import JSONDataset as PlotlyDataset
 from kedro_datasets.text import TextDataset
 
-from countermove.catalog.previews import ROWS, first_rows, table_preview
+from countermove.catalog._previews import ROWS, first_rows, table_preview
 from countermove.errors import StorageError
 
 
@@ -40,7 +40,7 @@ class _ReplacedWhole:
             beside.unlink(missing_ok=True)
             raise StorageError(
                 f"cannot write {self._filepath}: {refused.strerror or refused}; what was there is "
-                "as it was. Free space or mend the permissions, and run again"
+                "as it was. Free space or fix the permissions, and run again"
             ) from error
 
     def _there(self) -> bool:
@@ -57,7 +57,7 @@ def refusal(error: BaseException | None) -> OSError | None:
     return error
 
 
-class TableDataset(_ReplacedWhole, ParquetDataset):  # type: ignore[misc]
+class AtomicParquetDataset(_ReplacedWhole, ParquetDataset):  # type: ignore[misc]
     """A parquet table."""
 
     def preview(self, nrows: int = ROWS) -> TablePreview:
@@ -65,8 +65,8 @@ class TableDataset(_ReplacedWhole, ParquetDataset):  # type: ignore[misc]
         return first_rows(Path(self._filepath), nrows)
 
 
-class CellsDataset(_ReplacedWhole, CSVDataset):  # type: ignore[misc]
-    """A small table that people open in a spreadsheet."""
+class AtomicCSVDataset(_ReplacedWhole, CSVDataset):  # type: ignore[misc]
+    """A CSV file: a small table that people open in a spreadsheet."""
 
     def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the first rows."""
@@ -75,7 +75,7 @@ class CellsDataset(_ReplacedWhole, CSVDataset):  # type: ignore[misc]
         return table_preview(pd.read_csv(Path(self._filepath), nrows=nrows), nrows)
 
 
-class FactsDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
+class AtomicJSONDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
     """A JSON document; NaN and infinity are refused, because JSON has neither."""
 
     DEFAULT_SAVE_ARGS: ClassVar[dict[str, Any]] = {"indent": 2, "allow_nan": False}
@@ -85,13 +85,29 @@ class FactsDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
         return JSONPreview(Path(self._filepath).read_text("utf-8")) if self._there() else None
 
 
-class PageDataset(_ReplacedWhole, TextDataset):  # type: ignore[misc]
-    """An HTML page."""
+class AtomicTextDataset(_ReplacedWhole, TextDataset):  # type: ignore[misc]
+    """A text file, such as an HTML page."""
 
 
-class FigureDataset(_ReplacedWhole, PlotlyDataset):  # type: ignore[misc]
-    """A plotly figure."""
+class AtomicPlotlyDataset(_ReplacedWhole, PlotlyDataset):  # type: ignore[misc]
+    """A plotly figure, as JSON."""
 
     def preview(self) -> PlotlyPreview:
         """Return the figure."""
         return super().preview() if self._there() else None
+
+
+class _Optional:
+    """Mixin for a file dataset, before it in the bases: a file that is absent loads as None."""
+
+    def load(self) -> Any:
+        """Return the content, or None where no run has left the file yet."""
+        return super().load() if self.exists() else None  # type: ignore[attr-defined,misc]
+
+
+class OptionalJSONDataset(_Optional, AtomicJSONDataset):
+    """A JSON document, or None where there is no file."""
+
+
+class OptionalCSVDataset(_Optional, AtomicCSVDataset):
+    """A CSV file, or None where there is none."""

@@ -1,22 +1,75 @@
-"""Registry, history and labelled batches: what a scheduled run works on."""
+"""Models, registry, history and labelled batches: what a scheduled run works on."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from kedro.io import AbstractDataset, DatasetError
+from kedro.io import AbstractDataset, AbstractVersionedDataset, DatasetError, Version
 from kedro_datasets._typing import JSONPreview, TablePreview
 
-from countermove.catalog.previews import table_preview
-from countermove.catalog.tables import schema_at
+from countermove.catalog._folders import ReadOnlyFolderDataset
+from countermove.catalog._previews import ROWS, table_preview
+from countermove.catalog._tables import schema_at
 from countermove.data.sources import SUFFIXES, read_file
 from countermove.errors import BlockedError, DataError
+from countermove.scores.storage import DESCRIPTION, PublishedModel, load_model, save_model
 
 if TYPE_CHECKING:
     from countermove.production.history import History
     from countermove.production.registry import Registry
     from countermove.production.retraining.batches import Batch
+
+
+class ModelDataset(AbstractVersionedDataset[PublishedModel, PublishedModel]):
+    """A ``PublishedModel`` under ``<filepath>/<version>/``.
+
+    Parameters
+    ----------
+    filepath
+        Folder of all versions of this model.
+    schema
+        ``{"path": …}`` of the present schema: a model made for another is refused on load.
+    version
+        Kedro's version; the newest is loaded unless one is pinned.
+    metadata
+        Layer and other hints for kedro-viz.
+    """
+
+    def __init__(
+        self,
+        filepath: str,
+        schema: dict[str, str],
+        version: Version | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(PurePosixPath(filepath), version)
+        self._schema = Path(schema["path"])
+        self.metadata = metadata
+
+    def load(self) -> PublishedModel:
+        """Read the newest (or pinned) version."""
+        present = schema_at(self._schema)
+        return load_model(Path(self._get_load_path()), present.digest())
+
+    def save(self, data: PublishedModel) -> None:
+        """Write a new version."""
+        save_model(data, Path(self._get_save_path()))
+
+    def preview(self) -> JSONPreview:
+        """Return what the newest version says about itself; its weights stay unread."""
+        if not self._exists():
+            return None
+        return JSONPreview((Path(self._get_load_path()) / DESCRIPTION).read_text("utf-8"))
+
+    def _exists(self) -> bool:
+        try:
+            return Path(self._get_load_path()).exists()
+        except DatasetError:
+            return False
+
+    def _describe(self) -> dict[str, Any]:
+        return {"filepath": str(self._filepath), "version": self._version}
 
 
 class RegistryDataset(AbstractDataset[None, Any]):
@@ -103,7 +156,7 @@ class HistoryDataset(AbstractDataset[None, Any]):
         """Refuse: rows are added by a retraining."""
         raise DatasetError("the history is written by the retrain pipeline, not by the catalog")
 
-    def preview(self, nrows: int = 5) -> TablePreview:
+    def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the last decisions; nothing before there is a database."""
         if "://" in self._url or not Path(self._url).is_file():
             return None
@@ -113,19 +166,11 @@ class HistoryDataset(AbstractDataset[None, Any]):
         return {"dataset": self._dataset}
 
 
-class BatchesDataset(AbstractDataset[None, Any]):
+class LabelledBatchesDataset(ReadOnlyFolderDataset):
     """Labelled batches: every CSV and parquet file of a folder, in order of their names.
 
-    Parameters
-    ----------
-    folder
-        ``{"path": …}`` of the folder; none means no batch.
-    metadata
-        Layer and other hints for kedro-viz.
+    A folder that does not exist holds no batch.
     """
-
-    def __init__(self, folder: dict[str, str], metadata: dict[str, Any] | None = None) -> None:
-        self._folder, self.metadata = Path(folder["path"]), metadata
 
     def load(self) -> list[Batch]:
         """Read every batch as it came."""
@@ -141,17 +186,10 @@ class BatchesDataset(AbstractDataset[None, Any]):
         except DataError as error:
             raise BlockedError(f"a batch cannot be read: {error}", rows=error.rows) from error
 
-    def save(self, data: None) -> None:
-        """Refuse: raw data is never written."""
-        raise DatasetError("raw tables are read-only")
-
-    def preview(self, nrows: int = 5) -> TablePreview:
+    def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the first rows of the newest batch."""
         batches = self.load()
         return table_preview(batches[-1].raw, nrows) if batches else None
 
     def _exists(self) -> bool:
         return self._folder.is_dir()
-
-    def _describe(self) -> dict[str, Any]:
-        return {"folder": str(self._folder)}

@@ -1,8 +1,9 @@
-"""Raw tables by name, schemas by name."""
+"""Schemas, raw tables and texts, as the user brings them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,15 @@ import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
 from kedro_datasets._typing import TablePreview
 
-from countermove.catalog.previews import ROWS, table_preview
+from countermove.catalog._folders import ReadOnlyFolderDataset
+from countermove.catalog._previews import ROWS, table_preview
 from countermove.data.checks import check_table
 from countermove.data.cleaning import clean
 from countermove.data.schema import Schema, load_schema
-from countermove.data.sources import check_dataset_name, read_raw
+from countermove.data.series import with_steps
+from countermove.data.sources import expected_files, read_file, read_raw, user_file
+from countermove.data.texts import Texts, read_texts
+from countermove.errors import DataError
 
 
 def schema_at(path: Path) -> Schema:
@@ -51,7 +56,7 @@ class SchemaDataset(AbstractDataset[None, Schema]):
         return {"filepath": str(self._filepath)}
 
 
-class RawTableDataset(AbstractDataset[None, pd.DataFrame]):
+class RawTableDataset(ReadOnlyFolderDataset):
     """The raw table of a dataset: the user's file, else the embedded or fabricated one.
 
     Parameters
@@ -70,17 +75,12 @@ class RawTableDataset(AbstractDataset[None, pd.DataFrame]):
         schema: dict[str, str],
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        self._folder = Path(folder["path"])
+        super().__init__(folder, metadata)
         self._schema = Path(schema["path"])
-        self.metadata = metadata
 
     def load(self) -> pd.DataFrame:
         """Read the table as it came."""
         return read_raw(self._schema.stem, self._folder, schema_at(self._schema))
-
-    def save(self, data: None) -> None:
-        """Refuse: raw data is never written."""
-        raise DatasetError("raw tables are read-only")
 
     def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the first rows."""
@@ -90,7 +90,43 @@ class RawTableDataset(AbstractDataset[None, pd.DataFrame]):
         return {"dataset": self._schema.stem, "folder": str(self._folder)}
 
 
-class TablesDataset(AbstractDataset[None, Any]):
+class DeploymentTableDataset(ReadOnlyFolderDataset):
+    """People before or after a deployment: ``<folder>/<name>.csv`` or ``.parquet``.
+
+    Parameters
+    ----------
+    folder
+        ``{"path": …}`` of the folder of the user's files.
+    name
+        Of the file, without its ending.
+    metadata
+        Layer and other hints for kedro-viz.
+    """
+
+    def __init__(
+        self, folder: dict[str, str], name: str, metadata: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(folder, metadata)
+        self._name = name
+
+    def load(self) -> pd.DataFrame:
+        """Read the table as it came."""
+        found = user_file(self._name, self._folder)
+        if found is None:
+            expected = expected_files(self._name, self._folder)
+            raise DataError(f"missing file: people as they stood are expected in {expected}")
+        return read_file(found)
+
+    def preview(self, nrows: int = ROWS) -> TablePreview:
+        """Return the first rows."""
+        there = user_file(self._name, self._folder) is not None
+        return table_preview(self.load(), nrows) if there else None
+
+    def _describe(self) -> dict[str, Any]:
+        return {"folder": str(self._folder), "name": self._name}
+
+
+class TablesByNameDataset(ReadOnlyFolderDataset):
     """Every table by name, read when it is asked for, and cleaned unless ``cleaned`` is false."""
 
     def __init__(
@@ -100,28 +136,20 @@ class TablesDataset(AbstractDataset[None, Any]):
         cleaned: bool = True,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        self._folder = Path(folder["path"])
+        super().__init__(folder, metadata)
         self._schemas = Path(schemas["path"])
         self._cleaned = cleaned
-        self.metadata = metadata
 
     def load(self) -> Callable[..., tuple[pd.DataFrame, Schema]]:
         """Return a function from a dataset's name to its typed table and schema.
 
         Its second argument, ``steps``, is the number of steps of a series (None: the schema's).
         """
-        return self._typed
+        return self._table
 
-    def save(self, data: None) -> None:
-        """Refuse: raw data is never written."""
-        raise DatasetError("raw tables are read-only")
-
-    def _typed(self, name: str, steps: int | None = None) -> tuple[pd.DataFrame, Schema]:
-        check_dataset_name(name, self._schemas)
+    def _table(self, name: str, steps: int | None = None) -> tuple[pd.DataFrame, Schema]:
         schema = load_schema(name, self._schemas)
         if steps is not None:
-            from countermove.data.series import with_steps
-
             schema = with_steps(schema, steps)
         raw = read_raw(name, self._folder, schema)
         return clean(raw, schema) if self._cleaned else raw, schema
@@ -132,6 +160,16 @@ class TablesDataset(AbstractDataset[None, Any]):
             "schemas": str(self._schemas),
             "cleaned": self._cleaned,
         }
+
+
+class TextsByNameDataset(ReadOnlyFolderDataset):
+    """Every file of texts by name, read when it is asked for (see `read_texts`)."""
+
+    refusal = "raw texts are read-only"
+
+    def load(self) -> Callable[..., Texts]:
+        """Return a function from a name and its columns to the texts."""
+        return partial(read_texts, folder=self._folder)
 
 
 class MatchesSchema:
