@@ -8,7 +8,7 @@ import sys
 import pytest
 
 PARTS = (
-    "from countermove.execution.progress import part_bar\n"
+    "from countermove.execution import part_bar\n"
     "with part_bar(3, what='splits') as advance:\n    [advance() for _ in range(3)]"
 )
 EPOCHS = (

@@ -51,7 +51,7 @@ class _ReplacedWhole:
 
 
 def refusal(error: BaseException | None) -> OSError | None:
-    """Return what the operating system said, however deeply Kedro wrapped it."""
+    """Return the operating system's error, however deeply Kedro wrapped it."""
     while error is not None and not isinstance(error, OSError):
         error = error.__cause__
     return error

@@ -24,14 +24,14 @@ NUMBERING = "rows are counted from 0, the header not counted"
 
 
 @dataclass(frozen=True)
-class Problem:
+class TableProblem:
     """One thing that is wrong, in words, with the rows it concerns."""
 
     text: str
     rows: tuple[int, ...] = ()
 
 
-def raise_all(problems: Sequence[Problem], name: str, counted: str = NUMBERING) -> None:
+def raise_all(problems: Sequence[TableProblem], name: str, counted: str = NUMBERING) -> None:
     """Raise one :class:`DataError` with every problem; do nothing when there is none.
 
     ``counted`` says how the rows in the problems are counted.
@@ -60,7 +60,7 @@ def check_columns(
 
 def column_problems(
     columns: Iterable[object], expected: Sequence[str], ignore: Sequence[str]
-) -> list[Problem]:
+) -> list[TableProblem]:
     """Return every duplicate, missing and extra column of a header.
 
     Parameters
@@ -78,13 +78,13 @@ def column_problems(
     extra = [c for c in dict.fromkeys(found) if c not in expected and c not in ignore]
     problems = []
     if twice:
-        problems.append(Problem(f"duplicate columns in the header: {_quoted(twice)}"))
+        problems.append(TableProblem(f"duplicate columns in the header: {_quoted(twice)}"))
     if missing:
         close = f"; {nearest(missing[0], extra)}" if extra else ""
-        problems.append(Problem(f"missing columns: {_quoted(missing)}{close}"))
+        problems.append(TableProblem(f"missing columns: {_quoted(missing)}{close}"))
     if extra:
         problems.append(
-            Problem(
+            TableProblem(
                 f"extra columns the schema does not name: {_quoted(extra)}; describe them in "
                 "the schema, or list them under `ignore:`"
             )
@@ -92,7 +92,7 @@ def column_problems(
     return problems
 
 
-def header_problems(raw: pd.DataFrame, schema: Schema) -> list[Problem]:
+def header_problems(raw: pd.DataFrame, schema: Schema) -> list[TableProblem]:
     """Return what is wrong with the columns of a raw table that can still be read further.
 
     Raises
@@ -139,7 +139,7 @@ def check_table(table: pd.DataFrame, schema: Schema) -> None:
     raise_all(problems, schema.name)
 
 
-def number_problems(values: NDArray[np.float64], feature: Feature) -> list[Problem]:
+def number_problems(values: NDArray[np.float64], feature: Feature) -> list[TableProblem]:
     """Return what is wrong with numbers that are there (NaN is another check's matter)."""
     column = feature.name
     problems = rows_problem(f"column {column!r}: infinite value", np.isinf(values))
@@ -162,7 +162,7 @@ def number_problems(values: NDArray[np.float64], feature: Feature) -> list[Probl
     return problems
 
 
-def category_problems(values: pd.Series, feature: Feature, present: Mask) -> list[Problem]:
+def category_problems(values: pd.Series, feature: Feature, present: Mask) -> list[TableProblem]:
     """Return the values that are there but are no category of the feature."""
     unknown = present & ~_mask(values.isin(feature.categories))
     if not unknown.any():
@@ -175,7 +175,7 @@ def category_problems(values: pd.Series, feature: Feature, present: Mask) -> lis
     )
 
 
-def group_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
+def group_problems(table: pd.DataFrame, schema: Schema) -> list[TableProblem]:
     """Return the rows in which the columns of a declared group are not exactly one-hot.
 
     Columns that cannot be read, or are absent, are another check's matter.
@@ -193,12 +193,12 @@ def group_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
     return problems
 
 
-def missing_problems(column: str, missing: Mask) -> list[Problem]:
+def missing_problems(column: str, missing: Mask) -> list[TableProblem]:
     """Return the rows without a value."""
     return rows_problem(f"column {column!r}: missing value", missing)
 
 
-def id_problems(ids: pd.Series) -> list[Problem]:
+def id_problems(ids: pd.Series) -> list[TableProblem]:
     """Return missing and repeated ids."""
     repeated = _mask(ids.duplicated(keep=False)) & ~_mask(ids.isna())
     named = dict.fromkeys(str(value) for value in ids[repeated])
@@ -206,12 +206,12 @@ def id_problems(ids: pd.Series) -> list[Problem]:
     return missing_id_problems(ids) + rows_problem(text, repeated)
 
 
-def missing_id_problems(ids: pd.Series) -> list[Problem]:
+def missing_id_problems(ids: pd.Series) -> list[TableProblem]:
     """Return the rows without an id."""
     return rows_problem("missing id", _mask(ids.isna()))
 
 
-def constant_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
+def constant_problems(table: pd.DataFrame, schema: Schema) -> list[TableProblem]:
     """Return features that never vary and one-hot categories that never occur."""
     problems = []
     for feature in schema.features:
@@ -228,7 +228,7 @@ def constant_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
                 f"column {feature.name!r}: constant feature, every row holds {held.iloc[0]!s}; "
                 f"a score cannot use it: {remedy}"
             )
-            problems.append(Problem(text))
+            problems.append(TableProblem(text))
         elif feature.kind == "onehot":
             distinct = set(held.unique())
             absent = [category for category in feature.categories if category not in distinct]
@@ -237,38 +237,38 @@ def constant_problems(table: pd.DataFrame, schema: Schema) -> list[Problem]:
                     f"column {feature.name!r}: constant model column, the category "
                     f"{_quoted(absent)} never occurs; take it out of the schema"
                 )
-                problems.append(Problem(text))
+                problems.append(TableProblem(text))
     return problems
 
 
 def rows_problem(
     text: str, broken: Mask, values: NDArray[np.float64] | None = None
-) -> list[Problem]:
+) -> list[TableProblem]:
     """Return a problem that names the broken rows (and their values), or none."""
     rows = np.flatnonzero(broken)
     if not rows.size:
         return []
     listed = [f"{row} ({values[row]:g})" if values is not None else str(row) for row in rows]
-    return [Problem(f"{text}, in {rows.size} row(s): {shown(listed)}", tuple(rows.tolist()))]
+    return [TableProblem(f"{text}, in {rows.size} row(s): {shown(listed)}", tuple(rows.tolist()))]
 
 
-def _column_problems(values: pd.Series, feature: Feature) -> list[Problem]:
+def _column_problems(values: pd.Series, feature: Feature) -> list[TableProblem]:
     missing = _mask(values.isna())
     problems = missing_problems(feature.name, missing)
     if feature.categorical:
         return problems + category_problems(values, feature, ~missing)
     if not pd.api.types.is_numeric_dtype(values.dtype):
         text = f"column {feature.name!r}: holds {values.dtype}, expected numbers; clean it first"
-        return [*problems, Problem(text)]
+        return [*problems, TableProblem(text)]
     return problems + number_problems(values.to_numpy(np.float64, na_value=np.nan), feature)
 
 
-def _label_problems(label: pd.Series) -> list[Problem]:
+def _label_problems(label: pd.Series) -> list[TableProblem]:
     values = pd.to_numeric(label, errors="coerce").to_numpy(np.float64, na_value=np.nan)
     problems = rows_problem("label neither +1 nor -1", (values != 1) & (values != -1))
     found = [name for name, value in (("+1", 1.0), ("-1", -1.0)) if np.any(values == value)]
     if not problems and len(found) == 1:
-        problems = [Problem(f"the label has one value, {found[0]}; expected both +1 and -1")]
+        problems = [TableProblem(f"the label has one value, {found[0]}; expected both +1 and -1")]
     return problems
 
 

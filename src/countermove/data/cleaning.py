@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from countermove._types import Mask
 from countermove.data.checks import (
-    Problem,
+    TableProblem,
     category_problems,
     constant_problems,
     group_problems,
@@ -77,7 +77,7 @@ def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd
 
 def typed_steps(
     raw: pd.DataFrame, schema: Schema, part_from: int | None = None
-) -> tuple[pd.DataFrame, Steps | None, list[Problem]]:
+) -> tuple[pd.DataFrame, Steps | None, list[TableProblem]]:
     """Read every cell, and return all that is wrong beside the result.
 
     Returns
@@ -118,7 +118,7 @@ def typed_steps(
 
 
 def _row_ids(
-    named: pd.DataFrame, schema: Schema, part_from: int | None, problems: list[Problem]
+    named: pd.DataFrame, schema: Schema, part_from: int | None, problems: list[TableProblem]
 ) -> pd.Series:
     if schema.id is None or schema.id not in named:
         first = part_from or 0
@@ -129,7 +129,7 @@ def _row_ids(
     return ids
 
 
-def typed_feature(values: pd.Series, feature: Feature, problems: list[Problem]) -> pd.Series:
+def typed_feature(values: pd.Series, feature: Feature, problems: list[TableProblem]) -> pd.Series:
     """Read one column; cells that cannot be read become missing, and a problem."""
     if feature.categories:
         return _typed_categories(values, feature, problems)
@@ -146,7 +146,9 @@ def typed_feature(values: pd.Series, feature: Feature, problems: list[Problem]) 
     return pd.Series(read + 0.0)
 
 
-def _typed_categories(values: pd.Series, feature: Feature, problems: list[Problem]) -> pd.Series:
+def _typed_categories(
+    values: pd.Series, feature: Feature, problems: list[TableProblem]
+) -> pd.Series:
     words = texts(values, numeric=all(is_number(text) for text in feature.categories))
     present = words.notna().to_numpy(np.bool_)
     problems += missing_problems(feature.name, ~present)
@@ -164,7 +166,7 @@ def dtype_of(feature: Feature) -> str:
 
 
 def typed_label(
-    values: pd.Series, label: Label, asked: Mask, problems: list[Problem], whole: bool = True
+    values: pd.Series, label: Label, asked: Mask, problems: list[TableProblem], whole: bool = True
 ) -> pd.Series:
     """Return +1 (favourable) and -1 per row.
 
@@ -192,7 +194,9 @@ def typed_label(
     if whole and judged.any() and len(set(good[judged])) == 1:
         some = "every" if good[judged].all() else "no"
         text = f"the label {label.column!r}: {some} row has {rule}; expected both outcomes "
-        problems.append(Problem(text + f"(found {read[judged].min():g} to {read[judged].max():g})"))
+        problems.append(
+            TableProblem(text + f"(found {read[judged].min():g} to {read[judged].max():g})")
+        )
     return pd.Series(np.where(good, 1, -1))
 
 
@@ -209,7 +213,7 @@ def _one_of_two(
     column: str,
     favourable: str,
     asked: Mask,
-    problems: list[Problem],
+    problems: list[TableProblem],
     whole: bool,
 ) -> pd.Series:
     words = texts(values, numeric=is_number(favourable))
@@ -219,10 +223,10 @@ def _one_of_two(
     listed = shown(repr(word) for word in found)
     if found and (len(found) > 2 or (whole and len(found) == 1)):
         many = "one value" if len(found) == 1 else f"{len(found)} values"
-        problems.append(Problem(f"the label {column!r} has {many}, {listed}; expected two"))
+        problems.append(TableProblem(f"the label {column!r} has {many}, {listed}; expected two"))
     if found and favourable not in found and (whole or len(found) == 2):
         text = f"the label {column!r} never holds its favourable value {favourable!r}; "
-        problems.append(Problem(text + nearest(favourable, found)))
+        problems.append(TableProblem(text + nearest(favourable, found)))
     return pd.Series(np.where(words == favourable, 1, -1))
 
 
@@ -252,7 +256,7 @@ def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool)
             "schema without `series:`"
         )
     named = _columns(raw, schema, name, with_ids)
-    problems: list[Problem] = []
+    problems: list[TableProblem] = []
     typed = {f.name: typed_feature(named[f.name], f, problems) for f in schema.features}
     ids = texts(named[schema.id]) if with_ids and schema.id is not None else None
     problems += [] if ids is None else id_problems(ids)

@@ -59,7 +59,7 @@ class TableReport:
         """Return the report as it is printed."""
         lines = list(self.problems) + list(self.summary)
         lines += [f"warning: {warning}" for warning in self.warnings]
-        verdict = "sound" if self.sound else "not usable yet: mend the above and check again"
+        verdict = "sound" if self.sound else "not usable yet: fix the above and check again"
         if self.sound and self.warnings:
             verdict += f", with {len(self.warnings)} warning(s)"
         return "\n".join([*lines, f"{self.name}: {verdict}"])
@@ -153,15 +153,15 @@ def _row(values: pd.Series, feature: Feature) -> tuple[str, str, str, str]:
 
 def _who(feature: Feature) -> str:
     """Say what people may do about a feature, between which values and in what steps."""
-    said = [CHANGES[feature.change]]
+    words = [CHANGES[feature.change]]
     if feature.change != "immutable":
         if feature.min is not None:
-            said.append(f"not below {feature.min:g}")
+            words.append(f"not below {feature.min:g}")
         if feature.max is not None:
-            said.append(f"not above {feature.max:g}")
+            words.append(f"not above {feature.max:g}")
         if feature.step is not None:
-            said.append(f"in steps of {feature.step:g}")
-    return ", ".join(said)
+            words.append(f"in steps of {feature.step:g}")
+    return ", ".join(words)
 
 
 def _few_words(values: pd.Series) -> str:
@@ -190,7 +190,7 @@ def doubts(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
     if all(feature.change == "immutable" for feature in schema.features):
         yield (
             "nobody can change anything: every feature is immutable, so no one will move and no "
-            "refused person has a way back; set `change:` where people can act"
+            "refused person has recourse; set `change:` where people can act"
         )
     favourable = (table[LABEL] == 1).to_numpy(np.bool_)
     rare = float(min(favourable.mean(), 1 - favourable.mean()))
@@ -306,11 +306,11 @@ def _known(name: str) -> TableFacts | None:
 
 def _column(feature: Feature, values: pd.Series) -> dict[str, Any]:
     """Return what a column means and what it holds: its range, or its categories."""
-    said = {"name": feature.name, "kind": feature.kind, "change": feature.change}
-    said["unit"] = feature.unit
+    about: dict[str, Any] = {"name": feature.name, "kind": feature.kind, "change": feature.change}
+    about["unit"] = feature.unit
     if feature.categorical:
         counts = values.astype(str).value_counts()
-        return said | {"values": {name: int(counts.get(name, 0)) for name in feature.categories}}
+        return about | {"values": {name: int(counts.get(name, 0)) for name in feature.categories}}
     numbers = values.astype(float)
     lowest, median, highest = (float(numbers.quantile(q)) for q in (0.0, 0.5, 1.0))
-    return said | {"lowest": lowest, "median": median, "highest": highest}
+    return about | {"lowest": lowest, "median": median, "highest": highest}

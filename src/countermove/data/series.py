@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from countermove._types import Floats, Mask
-from countermove.data.checks import Problem, missing_problems, rows_problem
+from countermove.data.checks import TableProblem, missing_problems, rows_problem
 from countermove.data.parsing import numbers, texts
 from countermove.data.schema import ROW_ID, Schema, Series
 from countermove.errors import DataError, ParameterError, shown
@@ -58,7 +58,7 @@ class Steps:
 
 def order_steps(
     entity: pd.Series, time: pd.Series, series: Series
-) -> tuple[Steps | None, list[Problem]]:
+) -> tuple[Steps | None, list[TableProblem]]:
     """Return the steps of a table, or what keeps them from being told apart.
 
     Parameters
@@ -90,7 +90,7 @@ def order_steps(
 
 def last_steps(
     long: pd.DataFrame, steps: Steps, schema: Schema
-) -> tuple[pd.DataFrame, list[Problem]]:
+) -> tuple[pd.DataFrame, list[TableProblem]]:
     """Return one row per entity: its last step, and the earlier ones the schema asks for.
 
     Parameters
@@ -110,7 +110,9 @@ def last_steps(
         kept[:] = True
     if not kept.any():
         text = f"no {series.entity!r} has {series.steps} steps; the longest has "
-        return long, [Problem(text + f"{steps.lengths.max()}: ask for fewer under series.steps")]
+        return long, [
+            TableProblem(text + f"{steps.lengths.max()}: ask for fewer under series.steps")
+        ]
     now = long.iloc[steps.rows_before_last(0)[kept]].reset_index(drop=True)
     now[ROW_ID] = pd.Series([n for n, keep in zip(steps.names, kept, strict=True) if keep])
     earlier = {
@@ -124,7 +126,7 @@ def last_steps(
     return wide[list(schema.table_columns)], []
 
 
-def _moments(time: pd.Series, column: str) -> tuple[NDArray[np.float64], list[Problem]]:
+def _moments(time: pd.Series, column: str) -> tuple[NDArray[np.float64], list[TableProblem]]:
     """Read times as numbers, or else as ISO dates."""
     if not pd.api.types.is_datetime64_any_dtype(time.dtype):
         read, missing, unparseable = numbers(time)

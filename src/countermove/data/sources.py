@@ -244,20 +244,20 @@ def dataset_name(text: str, strict: bool = False) -> str:
     text
         A file's name without its ending, or what the user typed.
     strict
-        Refuse what is not a name as it stands, instead of mending it.
+        Refuse what is not a name as it stands, instead of changing it.
 
     Raises
     ------
     UnknownNameError
         If no name can be made of it.
     """
-    mended = text if strict else re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
-    if not _NAME.fullmatch(mended):
+    name = text if strict else re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+    if not _NAME.fullmatch(name):
         raise UnknownNameError(
             f"{text!r} does not make a dataset name (a letter, then letters, digits, '_' or '-'); "
             "give one with --name"
         )
-    return mended
+    return name
 
 
 def check_dataset_name(name: str, folder: Path) -> str:

@@ -45,7 +45,7 @@ def replace_file(path: Path, content: bytes) -> None:
     except OSError as error:
         raise StorageError(
             f"cannot write {path}: {error.strerror or error}; what was there is as it was. "
-            "Free space or mend the permissions, and run again"
+            "Free space or fix the permissions, and run again"
         ) from error
 
 

@@ -26,7 +26,7 @@ from countermove.errors import DataError, shown
 Place = NDArray[np.int8]
 
 MOST_REPORTED = 5
-"""Parts with problems that one error tells about."""
+"""Parts with problems that one error reports."""
 
 
 def typed_parts(raw: Partitions, schema: Schema) -> Iterator[pd.DataFrame]:

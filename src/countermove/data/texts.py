@@ -63,7 +63,7 @@ def read_texts(
     Raises
     ------
     DataError
-        If file, columns or labels are not as said; with the rows where a text is
+        If file, columns or labels are not as expected; with the rows where a text is
         empty or appears twice (a sentence must not be both trained on and tested).
     """
     found = user_file(dataset_name(name, strict=True), folder)
@@ -90,11 +90,11 @@ def checked_texts(
         if wrong.any():
             rows = np.flatnonzero(wrong)
             raise DataError(f"{origin}: the texts in rows {shown(rows)} {what}", rows=rows)
-    said = labels.astype(str)
-    kinds = sorted(said.unique())
+    given = labels.astype(str)
+    kinds = sorted(given.unique())
     if len(kinds) != 2 or favourable not in kinds:
         raise DataError(
             f"{origin}: expected two labels, {favourable!r} and one other, found {shown(kinds)}"
         )
-    wanted = np.array(said == favourable, np.bool_)
+    wanted = np.array(given == favourable, np.bool_)
     return Texts(np.array(words, object), wanted, np.arange(len(words), dtype=np.int64))

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from countermove.execution.mapping import Done, Execution, Mapper, SerialMapper, ThreadMapper, Tls
-from countermove.execution.ordered import map_ordered
-from countermove.execution.parts import PartsRun, PartTask, map_parts
+from countermove.execution._mapping import (
+    Done,
+    Engine,
+    Execution,
+    Mapper,
+    SerialMapper,
+    ThreadMapper,
+    Tls,
+    map_ordered,
+)
+from countermove.execution._parts import (
+    PartsRun,
+    PartTask,
+    Piece,
+    map_parts,
+    matrix_of,
+    pieces_of,
+)
+from countermove.execution._progress import part_bar, watched
 
 __all__ = [
     "Done",
+    "Engine",
     "Execution",
     "Mapper",
     "PartTask",
     "PartsRun",
+    "Piece",
     "SerialMapper",
     "ThreadMapper",
     "Tls",
     "map_ordered",
     "map_parts",
+    "matrix_of",
+    "part_bar",
+    "pieces_of",
+    "watched",
 ]

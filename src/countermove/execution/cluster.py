@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from countermove.errors import ClusterError
-from countermove.execution.mapping import (
+from countermove.execution._mapping import (
     AHEAD,
     Done,
     Execution,
@@ -96,15 +96,16 @@ class DaskMapper(Mapper):
         dask.config.set({"logging": {"distributed": "error"}})
         from distributed import Client
 
-        said = self._execution
-        if said.scheduler is None:
-            return Client(_local_cluster(said.workers or cores(), said.memory_per_worker or "auto"))
-        _warn_if_open(said)
+        wanted = self._execution
+        if wanted.scheduler is None:
+            memory = wanted.memory_per_worker or "auto"
+            return Client(_local_cluster(wanted.workers or cores(), memory))
+        _warn_if_open(wanted)
         try:
-            return Client(said.scheduler, timeout=said.timeout, security=self._security())
+            return Client(wanted.scheduler, timeout=wanted.timeout, security=self._security())
         except (OSError, TimeoutError, ValueError) as error:
             raise ClusterError(
-                f"no Dask scheduler answers at {said.scheduler} within {said.timeout:g} s "
+                f"no Dask scheduler answers at {wanted.scheduler} within {wanted.timeout:g} s "
                 f"({error}); start one with 'dask scheduler', correct execution.scheduler, or "
                 "leave it out to use this machine. Nothing was written"
             ) from error
@@ -124,13 +125,13 @@ class DaskMapper(Mapper):
 
     def _count(self) -> int:
         """Return the number of threads that work, once there is one."""
-        said = self._execution
+        wanted = self._execution
         try:
-            self._client.wait_for_workers(1, timeout=said.timeout)
+            self._client.wait_for_workers(1, timeout=wanted.timeout)
         except TimeoutError as error:
             self.close()
             raise ClusterError(
-                f"the scheduler at {said.scheduler} has had no worker for {said.timeout:g} s; "
+                f"the scheduler at {wanted.scheduler} has had no worker for {wanted.timeout:g} s; "
                 "start one with 'dask worker <address>'. Nothing was written"
             ) from error
         return sum(self._client.nthreads().values())
@@ -186,21 +187,21 @@ def _local_cluster(workers: int, memory: str) -> Any:
     return _RUNNING[wanted]
 
 
-def _gone(said: Execution) -> str:
-    where = said.scheduler or "this machine"
+def _gone(execution: Execution) -> str:
+    where = execution.scheduler or "this machine"
     return (
         f"the connection to the Dask scheduler ({where}) was lost while parts were under way; "
         "parts that were finished are kept, the next run does the rest"
     )
 
 
-def _warn_if_open(said: Execution) -> None:
+def _warn_if_open(execution: Execution) -> None:
     """Say when anybody who reaches the scheduler could run code on its workers."""
-    address = urlsplit(said.scheduler or "")
-    if said.tls is None and address.hostname not in LOOPBACK:
+    address = urlsplit(execution.scheduler or "")
+    if execution.tls is None and address.hostname not in LOOPBACK:
         logger.warning(
             "the Dask scheduler at %s asks nobody who they are: whoever reaches its port can run "
             "code on every worker and read the rows. Set execution.tls (ca_file, cert, key) and "
             "a tls:// address, or keep the port inside a closed network",
-            said.scheduler,
+            execution.scheduler,
         )

@@ -15,8 +15,7 @@ from countermove._types import Floats
 from countermove.data.rows import Rows
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.storage import canonical_digest
-from countermove.execution import PartTask
-from countermove.execution.columns import matrix_of
+from countermove.execution import PartTask, matrix_of
 from countermove.production.certificate_ids import leading_certificate
 from countermove.production.registry import StoredVersion
 from countermove.recourse.advise import decide_and_advise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from countermove.execution.progress import watched
+from countermove.execution import watched
 from countermove.reporting.tables import accuracy_rows, promise_line
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from countermove._types import Floats, Mask
 from countermove.data.partitions import Partitions
 from countermove.data.storage import settings_digest
 from countermove.errors import CountermoveError, ParameterError
-from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts
-from countermove.execution.columns import matrix_of
+from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts, matrix_of
 from countermove.response.base import Response
 from countermove.response.trade import known_scores
 from countermove.scores import LinearScore, Score

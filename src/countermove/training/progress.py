@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from countermove.execution.progress import watched
+from countermove.execution import watched
 from countermove.training.history import EpochRecord
 
 

@@ -20,9 +20,7 @@ from torch import Tensor
 from countermove._types import Floats
 from countermove.data.partitions import Partitions
 from countermove.errors import DataError, NotEnoughRowsError, shown
-from countermove.execution import Mapper, SerialMapper
-from countermove.execution.columns import matrix_of
-from countermove.execution.parts import Piece, pieces_of
+from countermove.execution import Mapper, Piece, SerialMapper, matrix_of, pieces_of
 from countermove.randomness import generator
 from countermove.scores import Score
 from countermove.training.sample import Batch, Objective, Sample

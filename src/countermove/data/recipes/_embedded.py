@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.data.checks import Problem, raise_all
+from countermove.data.checks import TableProblem, raise_all
 from countermove.data.parsing import texts
 from countermove.data.recipes._cells import decoded, whole_numbers
 
@@ -88,7 +88,7 @@ def credit(raw: pd.DataFrame, name: str = "credit") -> pd.DataFrame:
     table = pd.DataFrame({"ID": texts(raw["ID"])})
     for column, values in columns.items():
         table[column] = values.astype(np.int64)
-    problems: list[Problem] = []
+    problems: list[TableProblem] = []
     table["Sex"] = decoded(raw["SEX"], SEX_CODES, problems)
     raise_all(problems, name)
     return table
@@ -232,7 +232,7 @@ def german(raw: pd.DataFrame, name: str = "german") -> pd.DataFrame:
         Dataset named in errors.
     """
     cells = whole_numbers(raw, GERMAN_NUMBERS, name)
-    problems: list[Problem] = []
+    problems: list[TableProblem] = []
     table = pd.DataFrame(index=raw.index)
     for column in GERMAN_COLUMNS:
         if column in GERMAN_CODES:

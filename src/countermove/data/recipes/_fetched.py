@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats, Mask
-from countermove.data.checks import Problem, missing_problems, raise_all, rows_problem
+from countermove.data.checks import TableProblem, missing_problems, raise_all, rows_problem
 from countermove.data.parsing import numbers, texts
 from countermove.data.recipes._cells import decoded, whole_numbers
 
@@ -54,7 +54,7 @@ def adult(raw: pd.DataFrame, name: str = "adult") -> pd.DataFrame:
         Dataset named in errors.
     """
     cells = whole_numbers(raw, ADULT_NUMBERS, name)
-    problems: list[Problem] = []
+    problems: list[TableProblem] = []
     words = {column: texts(raw[column]) for column in ("race", "marital_status", "native_country")}
     for column, values in words.items():
         problems += missing_problems(column, values.isna().to_numpy(np.bool_))
@@ -108,7 +108,7 @@ def compas(raw: pd.DataFrame, name: str = "compas") -> pd.DataFrame:
     name
         Dataset named in errors.
     """
-    problems: list[Problem] = []
+    problems: list[TableProblem] = []
     kept, gap = _analysed(raw, problems)
     sex = decoded(raw["sex"], SEX_CODES, problems, kept)
     degree = decoded(raw["c_charge_degree"], DEGREE_CODES, problems, kept)
@@ -137,7 +137,7 @@ def compas(raw: pd.DataFrame, name: str = "compas") -> pd.DataFrame:
     return table.astype(dict.fromkeys(whole, np.int64))
 
 
-def _analysed(raw: pd.DataFrame, problems: list[Problem]) -> tuple[Mask, Floats]:
+def _analysed(raw: pd.DataFrame, problems: list[TableProblem]) -> tuple[Mask, Floats]:
     """Return which rows ProPublica keeps, and the days between arrest and screening."""
     gap, _, strange = numbers(raw["days_b_screening_arrest"])
     problems += rows_problem("column 'days_b_screening_arrest': not a number", strange)
@@ -148,7 +148,7 @@ def _analysed(raw: pd.DataFrame, problems: list[Problem]) -> tuple[Mask, Floats]
     return kept, gap
 
 
-def _days_in_jail(raw: pd.DataFrame, kept: Mask, problems: list[Problem]) -> Floats:
+def _days_in_jail(raw: pd.DataFrame, kept: Mask, problems: list[TableProblem]) -> Floats:
     """Return the whole days from booking to release, rounded down."""
     stamps = {}
     for column in ("c_jail_in", "c_jail_out"):
@@ -208,7 +208,7 @@ def give_me_some_credit(raw: pd.DataFrame, name: str = "give-me-some-credit") ->
         Dataset named in errors.
     """
     cells = whole_numbers(raw, COUNTS, name)
-    problems: list[Problem] = []
+    problems: list[TableProblem] = []
     utilization = _numbers(raw, "RevolvingUtilizationOfUnsecuredLines", problems)
     debt = _numbers(raw, "DebtRatio", problems)
     income = _numbers(raw, "MonthlyIncome", problems, may_miss=True)
@@ -239,7 +239,7 @@ def give_me_some_credit(raw: pd.DataFrame, name: str = "give-me-some-credit") ->
 
 
 def _numbers(
-    raw: pd.DataFrame, column: str, problems: list[Problem], may_miss: bool = False
+    raw: pd.DataFrame, column: str, problems: list[TableProblem], may_miss: bool = False
 ) -> Floats:
     values, missing, strange = numbers(raw[column])
     if not may_miss:
@@ -269,7 +269,7 @@ def loanapp(raw: pd.DataFrame, name: str = "loanapp") -> pd.DataFrame:
         Dataset named in errors.
     """
     cells = whole_numbers(raw, (*FACTS, *RACES), name)
-    problems: list[Problem] = []
+    problems: list[TableProblem] = []
     of_one_race = np.sum([cells[column] for column in RACES], axis=0) == 1
     problems += rows_problem("not of exactly one of white, black, hispan", ~of_one_race)
     groups = {}

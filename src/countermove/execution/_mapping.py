@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from countermove.errors import ParameterError
+from countermove.execution._progress import part_bar
 
 Engine = Literal["serial", "threads", "dask"]
 Work = Callable[[Any, Any], Any]
@@ -234,7 +235,7 @@ class Execution:
             )
 
     def open(self) -> Mapper:
-        """Return the mapper, connected: a scheduler out of reach is said here."""
+        """Return the mapper, connected: a scheduler out of reach is reported here."""
         if self.engine == "serial":
             return SerialMapper()
         if self.engine == "threads":
@@ -269,7 +270,7 @@ def run_item(work: Work, package: Package, index: int, item: Any) -> Done:
 
 
 def timed(work: Work, shared: Any, index: int, item: Any) -> Done:
-    """Do one item and say how long it took."""
+    """Do one item and measure how long it took."""
     started = time.perf_counter()
     value = work(shared, item)
     worker = f"{os.getpid()}/{threading.current_thread().name}"
@@ -290,3 +291,30 @@ def _unpacked(package: Package) -> Any:
         _UNPACKED.shared = pickle.loads(package.content)  # noqa: S301
         _UNPACKED.key = package.key
     return _UNPACKED.shared
+
+
+def map_ordered(
+    work: Work,
+    items: Sequence[Any],
+    shared: Any = None,
+    mapper: Mapper | None = None,
+    what: str = "cells",
+) -> list[Any]:
+    """Return what a function makes of every item, in their order, with a bar on a terminal.
+
+    Parameters
+    ----------
+    work, items, shared
+        As in `Mapper.map`.
+    mapper
+        Who works; here, one item after the other, by default.
+    what
+        What the bar counts.
+    """
+    workers = SerialMapper() if mapper is None else mapper
+    found: dict[int, Any] = {}
+    with part_bar(len(items), what=what) as advance:
+        for done in workers.map(work, items, shared):
+            found[done.index] = done.value
+            advance()
+    return [found[index] for index in range(len(items))]

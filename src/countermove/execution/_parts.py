@@ -12,21 +12,24 @@ import os
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from countermove.data.partitions import PART, Partitions, group_sizes, repeating_words
 from countermove.data.storage import beside, put_in_place, replace_file, restore
 from countermove.errors import CountermoveError, DataError, PartError, shown
-from countermove.execution.mapping import Mapper
-from countermove.execution.progress import part_bar
+from countermove.execution._mapping import Mapper
+from countermove.execution._progress import part_bar
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 MANIFEST = "run.json"
 """What the parts in an unfinished folder were made of."""
@@ -209,7 +212,7 @@ def _work(task: PartTask, batch: Any, row: int, piece: Piece) -> Any:
         counted = " (rows counted from the part's first)" if rows else ""
         raise PartError(
             f"part {piece.number} ({Path(piece.file).name}, {named} of the table): "
-            f"{error}{counted}. Finished parts are kept; mend the rows and run again",
+            f"{error}{counted}. Finished parts are kept; fix the rows and run again",
             rows=rows,
         ) from error
 
@@ -274,3 +277,15 @@ def _is_whole(partial: Path, piece: Piece) -> bool:
         return sum(group_sizes(path)) == piece.n_rows
     except DataError:
         return False  # Torn by a power cut: the part is done again.
+
+
+def matrix_of(rows: pa.Table, columns: Sequence[str]) -> NDArray[np.float64]:
+    """Return columns as one C-ordered matrix; cells without a value are named."""
+    X = np.empty((len(rows), len(columns)))
+    for j, name in enumerate(columns):
+        column = rows[name]
+        if column.null_count:
+            empty = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
+            raise DataError(f"column {name!r} has cells without a value", rows=empty)
+        X[:, j] = column.to_numpy()
+    return X
