@@ -13,11 +13,19 @@ from typing import Any
 
 import click
 from kedro.framework.cli.project import run as kedro_run
+from kedro.framework.cli.utils import _split_params
 from kedro.framework.project import settings
 from kedro.framework.startup import ProjectMetadata
 from kedro.validation.exceptions import ParameterValidationError
 
-from countermove.errors import BlockedError, CountermoveError, LockedError, ours
+from countermove.errors import (
+    BlockedError,
+    CountermoveError,
+    LockedError,
+    UnknownNameError,
+    nearest,
+    ours,
+)
 from countermove.pipelines.retrain.commands import (
     for_a_dataset,
     roll_back,
@@ -222,6 +230,45 @@ def demo(metadata: ProjectMetadata, dataset: str) -> None:
     described = load_schema(dataset, schema_folder(project))
     for path in lay_out_demo(described, project / RAW):
         click.echo(str(path.relative_to(project)))
+
+
+@countermove.command()
+@click.argument("pipeline")
+@click.option("--env", help="Environment of the run.")
+@click.option("--params", default="", callback=_split_params, help="As for kedro run.")
+@click.pass_obj
+@said_plainly
+def explain(
+    metadata: ProjectMetadata, pipeline: str, env: str | None, params: dict[str, Any]
+) -> None:
+    """Print the settings of PIPELINE with their origin, its nodes and their datasets."""
+    from kedro.framework.project import pipelines
+    from kedro.framework.session import KedroSession
+
+    from countermove.params.explaining import explain as explained
+
+    if pipeline not in pipelines:
+        known = [name for name in pipelines if name != "__default__"]
+        raise UnknownNameError(f"there is no pipeline {pipeline!r}: {nearest(pipeline, known)}")
+    session = KedroSession.create(metadata.project_path, env=env, runtime_params=params)
+    for line in explained(pipelines[pipeline], session.load_context()):
+        click.echo(line)
+
+
+@countermove.command("settings")
+@click.option("--write", is_flag=True, help="Write them into conf/base.")
+@click.pass_obj
+@said_plainly
+def settings_shown(metadata: ProjectMetadata, write: bool) -> None:
+    """Print the files of conf/base that show every setting, from the classes."""
+    from countermove.params import shown
+
+    if write:
+        changed = shown.write(Path(metadata.project_path, "conf", "base"))
+        click.echo(f"written: {', '.join(changed)}" if changed else "nothing to change")
+        return
+    for name, text in shown.files().items():
+        click.echo(f"# ---- conf/base/{name}\n{text}")
 
 
 @countermove.command()

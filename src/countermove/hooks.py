@@ -11,27 +11,26 @@ from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 
 from countermove.data.sources import check_dataset_name
-from countermove.errors import ParameterError, nearest
 from countermove.params import GROUPS
+from countermove.params.checking import check_settings
 from countermove.reporting import terminal
 from countermove.reporting.tables import promise_line, summary_lines
 
 logger = logging.getLogger(__name__)
-KNOWN = ("dataset", "seed", *GROUPS)
 HEADLINE = ("metrics", "recourse_calibration", "report")
 """The datasets a headline is told from."""
 
 
 class NamesHook:
-    """Refuse an unknown dataset or parameter before any path is built from its name."""
+    """Refuse an unknown dataset or setting before any path is built from its name."""
 
-    @hook_impl
+    @hook_impl(tryfirst=True)
     def after_context_created(self, context: KedroContext) -> None:
-        """Check ``dataset`` against the schemas in conf, and the names of parameter groups."""
-        check_dataset_name(str(context.params["dataset"]), schema_folder(context.project_path))
-        for group in context.params:
-            if group not in KNOWN:
-                raise ParameterError(f"there is no parameter {group!r}: {nearest(group, KNOWN)}")
+        """Check ``dataset`` against the schemas in conf, and every setting that was given."""
+        # As loaded: `context.params` would validate every pipeline's, in pydantic's words.
+        params = context.config_loader["parameters"]
+        check_dataset_name(str(params["dataset"]), schema_folder(context.project_path))
+        check_settings(params, GROUPS)
 
 
 class SummaryHook:

@@ -21,7 +21,9 @@ RUN = {"pipeline_names": ["retrain"]}
 @pytest.fixture
 def place(tmp_path: Path) -> tuple[RetrainHook, DataCatalog, Path]:
     """A hook that knows its project, the catalog of a run, and the lock."""
-    context = SimpleNamespace(project_path=tmp_path, params={"dataset": "credit"})
+    context = SimpleNamespace(
+        project_path=tmp_path, config_loader={"parameters": {"dataset": "credit"}}
+    )
     hook = RetrainHook()
     hook.after_context_created(context)
     registry = Registry(str(tmp_path / "registry"))

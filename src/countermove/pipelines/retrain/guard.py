@@ -30,8 +30,9 @@ class RetrainHook:
     def after_context_created(self, context: KedroContext) -> None:
         """Remember where the lock lies, and how long a run waits for it."""
         self._lock = lock_of(context)
-        said = RetrainParameters.model_validate(context.params.get(PIPELINE, {}))
-        self._wait_seconds = said.wait_seconds
+        params = context.config_loader["parameters"]
+        settings = RetrainParameters.model_validate(params.get(PIPELINE, {}))
+        self._wait_seconds = settings.wait_seconds
 
     @hook_impl
     def before_pipeline_run(self, run_params: dict[str, Any], catalog: DataCatalog) -> None:
@@ -83,5 +84,5 @@ class RetrainHook:
 
 def lock_of(context: KedroContext) -> Path:
     """Return the lock of the dataset a context is for; on this machine, wherever the registry."""
-    folder = Path(context.project_path, "data", "06_models", str(context.params["dataset"]))
-    return folder / ".retrain.lock"
+    dataset = str(context.config_loader["parameters"]["dataset"])
+    return Path(context.project_path, "data", "06_models", dataset, ".retrain.lock")

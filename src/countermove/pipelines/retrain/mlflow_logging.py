@@ -33,10 +33,11 @@ class MlflowHook:
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
         """Open the client, so that a missing package is told before anything is trained."""
-        said = RetrainParameters.model_validate(context.params.get("retrain", {})).mlflow
+        params = context.config_loader["parameters"]
+        said = RetrainParameters.model_validate(params.get("retrain", {})).mlflow
         self._client = None
         if said is not None:
-            self._dataset, self._where = str(context.params["dataset"]), said
+            self._dataset, self._where = str(params["dataset"]), said
             self._client = client_of(said.tracking_uri)
 
     @hook_impl

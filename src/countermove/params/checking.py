@@ -1,0 +1,115 @@
+"""A setting that is unknown or makes no sense is answered with one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from countermove.errors import ParameterError
+from countermove.params._shape import in_words, item, kinds, models
+from countermove.params.base import Parameters
+
+
+class _Place(NamedTuple):
+    """Where an error is: its name, what is expected there, and what stands around it."""
+
+    path: str
+    annotation: Any
+    metadata: tuple[Any, ...]
+    around: type[Parameters] | None
+    others: tuple[type[Parameters], ...]
+
+
+def check_settings(params: Mapping[str, Any], groups: Mapping[str, type[Parameters]]) -> None:
+    """Refuse unknown groups, a seed that is none, and settings that make no sense.
+
+    A group without a value is not looked at: its defaults are right, and may be slow to read.
+    """
+    known = ("dataset", "seed", *groups)
+    for group, given in params.items():
+        if group not in known:
+            raise ParameterError(f"there is no setting {group}{_meant(group, known)}")
+        if group in groups and given not in ({}, None):
+            check_group(group, groups[group], given)
+    seed = params.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ParameterError(f"seed must be a whole number of at least 0, got {seed!r}")
+
+
+def check_group(group: str, model: type[Parameters], given: Any) -> Parameters:
+    """Return the settings of a group, or say in one sentence what is wrong with them."""
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        # An unknown name explains what else is missing, so it is said first.
+        found = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")[0]
+    raise ParameterError(_sentence(found, _place(group, model, found["loc"])))
+
+
+def _sentence(found: Mapping[str, Any], place: _Place) -> str:
+    kind, path, given = found["type"], place.path, found["input"]
+    context = found.get("ctx", {})
+    if kind == "extra_forbidden":
+        return _unknown(place)
+    if kind == "missing":
+        return f"{path} is not set; it must be {in_words(place.annotation, place.metadata)}"
+    if kind == "union_tag_invalid":
+        names = [name for model in place.others for name in kinds(model)]
+        close = get_close_matches(str(context["tag"]), names, n=1, cutoff=0.5)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        return f"{path} is of kind {', '.join(names)}, not {context['tag']!r}{hint}"
+    if kind == "union_tag_not_found":
+        names = [name for model in place.others for name in kinds(model)]
+        return f"{path} needs a kind: {', '.join(names)}"
+    if kind == "value_error":
+        return f"{path}: {context['error']}"
+    if kind == "string_pattern_mismatch":
+        return f"{path} must be letters, digits, '.', '_' and '-' only, got {given!r}"
+    return f"{path} must be {in_words(place.annotation, place.metadata)}, got {given!r}"
+
+
+def _unknown(place: _Place) -> str:
+    parent, _, name = place.path.rpartition(".")
+    names = [] if place.around is None else list(place.around.model_fields)
+    having = [model for model in place.others if name in model.model_fields]
+    if having and place.around is not None:
+        of = ", ".join(kind for model in having for kind in kinds(model))
+        own = ", ".join(kinds(place.around))
+        return f"there is no setting {place.path} for kind {own}; it belongs to kind {of}"
+    return f"there is no setting {place.path}{_meant(name, names, parent + '.')}"
+
+
+def _meant(name: str, names: Iterable[str], prefix: str = "") -> str:
+    """Return the nearest of some names as a question, or all of them."""
+    known = list(names)
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {prefix + close[0]!r}?"
+    return f"; there are {', '.join(known)}" if known else ""
+
+
+def _place(group: str, model: type[Parameters], location: Iterable[Any]) -> _Place:
+    """Follow pydantic's location of an error; tags of unions in it are no names of settings."""
+    place = _Place(group, model, (), model, ())
+    for step in location:
+        fits = models(place.annotation)
+        around = fits[0] if len(fits) == 1 else None
+        if len(fits) > 1:
+            chosen = next((each for each in fits if step in kinds(each)), None)
+            place = place._replace(annotation=chosen, metadata=(), around=chosen, others=fits)
+        elif around is not None and step in around.model_fields:
+            field, others = around.model_fields[step], place.others
+            inner = models(field.annotation)
+            others = inner if len(inner) > 1 else ()
+            path = f"{place.path}.{step}"
+            place = _Place(path, field.annotation, tuple(field.metadata), around, others)
+        elif around is not None:
+            place = place._replace(path=f"{place.path}.{step}", annotation=None, around=around)
+        elif (inside := item(place.annotation, step)) is not None:
+            inner = models(inside)
+            others = inner if len(inner) > 1 else ()
+            place = _Place(f"{place.path}.{step}", inside, (), None, others)
+    return place
