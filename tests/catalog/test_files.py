@@ -1,37 +1,119 @@
-"""An interrupted write leaves the previous file readable."""
+"""Every dataset of one file: round trip, previous file kept, absent files, description."""
+
+from __future__ import annotations
 
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
+from kedro.io import DatasetError
 
-from countermove.catalog import AtomicJSONDataset, AtomicParquetDataset, AtomicTextDataset
+from countermove.catalog import (
+    AtomicCSVDataset,
+    AtomicJSONDataset,
+    AtomicParquetDataset,
+    AtomicPlotlyDataset,
+    AtomicTextDataset,
+    OptionalCSVDataset,
+    OptionalJSONDataset,
+)
+from countermove.errors import StorageError
+
+TABLE = pd.DataFrame({"a": [1, 2], "b": ["x", "é"]})
+FAMILY = {
+    AtomicCSVDataset: (TABLE, TABLE.head(1)),
+    AtomicJSONDataset: ({"accuracy": 0.1 + 0.2, "who": "é"}, {"accuracy": 1.0}),
+    AtomicParquetDataset: (TABLE, TABLE.head(1)),
+    AtomicPlotlyDataset: (go.Figure(go.Scatter(y=[1, 2])), go.Figure(go.Scatter(y=[3]))),
+    AtomicTextDataset: ("<p>ü</p>", "<p></p>"),
+    OptionalCSVDataset: (TABLE, TABLE.head(1)),
+    OptionalJSONDataset: ({"accuracy": 0.5}, {"accuracy": 1.0}),
+}
+"""Each class with what it stores, and another content."""
+
+every_class = pytest.mark.parametrize("kind", FAMILY, ids=lambda kind: kind.__name__)
 
 
-def test_table_round_trip(tmp_path):
-    dataset = AtomicParquetDataset(filepath=str(tmp_path / "deep" / "t.parquet"))
-    table = pd.DataFrame({"a": [1, 2], "b": ["x", "é"]})
-    dataset.save(table)
-    pd.testing.assert_frame_equal(dataset.load(), table)
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["t.parquet"]
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, pd.DataFrame):
+        return bool(one.equals(other))
+    return bool(one == other)
 
 
-def test_facts_refuse_nan_and_keep_the_previous_file(tmp_path):
+def dataset_of(kind: Any, folder: Path) -> Any:
+    return kind(filepath=str(folder / "deep" / "file"))
+
+
+@every_class
+def test_what_was_saved_is_loaded_and_nothing_else_is_left(kind: Any, tmp_path: Path) -> None:
+    content, other = FAMILY[kind]
+    dataset = dataset_of(kind, tmp_path)
+    dataset.save(other)
+    dataset.save(content)
+    assert same(dataset.load(), content)
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["file"]
+
+
+@every_class
+def test_a_write_that_fails_leaves_the_previous_file(
+    kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content, other = FAMILY[kind]
+    dataset = dataset_of(kind, tmp_path)
+    dataset.save(content)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("countermove.catalog._files.os.replace", full)
+        with pytest.raises(DatasetError, match="No space left on device; what was") as refused:
+            dataset.save(other)
+    assert isinstance(refused.value.__cause__, StorageError)
+    assert same(dataset.load(), content)
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["file"]
+
+
+@every_class
+def test_it_says_where_the_file_lies(kind: Any, tmp_path: Path) -> None:
+    dataset = dataset_of(kind, tmp_path)
+    assert str(dataset._describe()["filepath"]) == str(tmp_path / "deep" / "file")
+    assert "deep/file" in str(dataset)
+    assert not dataset.exists()
+    dataset.save(FAMILY[kind][0])
+    assert dataset.exists()
+
+
+@every_class
+def test_an_absent_file_is_none_only_where_it_may_be_absent(kind: Any, tmp_path: Path) -> None:
+    dataset = dataset_of(kind, tmp_path)
+    if kind.__name__.startswith("Optional"):
+        assert dataset.load() is None
+    else:
+        with pytest.raises(DatasetError):
+            dataset.load()
+
+
+def test_a_damaged_file_is_not_taken_for_an_absent_one(tmp_path):
+    path = tmp_path / "facts.json"
+    path.write_text('{"a": 1')
+    with pytest.raises(Exception, match=r"facts\.json"):
+        OptionalJSONDataset(filepath=str(path)).load()
+
+
+def test_json_refuses_nan_and_keeps_the_previous_file(tmp_path):
     dataset = AtomicJSONDataset(filepath=str(tmp_path / "f.json"))
     dataset.save({"a": 1.0})
     with pytest.raises(Exception, match="JSON compliant"):
         dataset.save({"a": float("nan")})
     assert dataset.load() == {"a": 1.0}
-
-
-def test_page_round_trip(tmp_path):
-    dataset = AtomicTextDataset(filepath=str(tmp_path / "p.html"))
-    dataset.save("<p>ü</p>")
-    assert dataset.load() == "<p>ü</p>"
 
 
 def test_killed_writer_leaves_the_previous_table(tmp_path):

@@ -15,8 +15,9 @@ from countermove.data.checks import check_table
 from countermove.data.cleaning import clean
 from countermove.data.rows import fit_standardiser, standardised_table
 from countermove.data.schema import Schema, load_schema
+from countermove.data.series import stacked_histories
 from countermove.data.splits import split_table
-from countermove.errors import DataError
+from countermove.errors import DataError, ParameterError
 
 Distress = Callable[[int, int], pd.DataFrame]
 
@@ -213,3 +214,42 @@ def test_last_steps_equal_the_papers_table(published: pd.DataFrame, schemas: Pat
     rows = [np.column_stack([y, Z]) for y, Z in ((found["label"], X), (stored["y0"], stored["X0"]))]
     ours, theirs = (part[np.lexsort(part.round(8).T)] for part in rows)
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+LONG, SHORT = np.arange(6.0).reshape(3, 2), np.array([[7.0, 8.0]])
+
+
+def test_unequal_lengths_need_a_rule():
+    with pytest.raises(DataError, match="fewer than 3 steps") as caught:
+        stacked_histories([LONG, SHORT, LONG, SHORT])
+    assert caught.value.rows == (1, 3)
+
+
+@pytest.mark.parametrize(("rule", "first"), [("zeros", [0.0, 0.0]), ("repeat_first", [7.0, 8.0])])
+def test_the_last_step_stays_the_last(rule, first):
+    stacked = stacked_histories([LONG, SHORT], shorter=rule)
+    assert np.array_equal(stacked[0], LONG)
+    assert stacked[1].tolist() == [first, first, [7.0, 8.0]]
+
+
+def test_fewer_steps_keep_the_latest():
+    assert np.array_equal(stacked_histories([LONG, SHORT], steps=1)[:, 0], [[4.0, 5.0], [7.0, 8.0]])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([], "no histories"),
+        ([LONG, np.zeros(3)], r"shape \(steps, features\)"),
+        ([LONG, np.zeros((0, 2))], "at least one step"),
+        ([LONG, np.zeros((2, 3))], "2 features per step"),
+    ],
+)
+def test_what_is_no_history_is_refused(given, words):
+    with pytest.raises(DataError, match=words):
+        stacked_histories(given)
+
+
+def test_no_steps_are_refused():
+    with pytest.raises(ParameterError, match="whole number"):
+        stacked_histories([LONG], steps=0)

@@ -16,7 +16,7 @@ from countermove.data.sources import read_raw
 from countermove.data.synthetic import fabricate
 from countermove.errors import DataError
 
-from .conftest import SHOP
+from ..conftest import SHOP
 from .small_wheel import a_publication, make_wheel
 
 

@@ -28,7 +28,7 @@ from countermove.errors import SourceUnreachableError
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "conf" / "base" / "schemas"
 CACHE = Path(os.environ.get("COUNTERMOVE_CACHE") or ROOT / ".cache" / "wheels")
 DIGESTS = json.loads((Path(__file__).parent / "digests.json").read_text())
