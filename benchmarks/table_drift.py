@@ -22,9 +22,9 @@ from countermove.data.rows import fit_standardiser, rows_of, standardised_table
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_embedded
 from countermove.params import EvaluationParameters, SermParameters
-from countermove.production.drift import DriftTerms, Seen, drift_report, unexpected
+from countermove.production.drift import DriftTerms, PeopleTable, drift_report, unexpected
+from countermove.production.drift._unaffected import scaled
 from countermove.production.drift.known_answers import CAUSES, known_case
-from countermove.production.drift.untouched import scaled
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel
 
@@ -84,8 +84,8 @@ def report_time(repetitions: int) -> None:
     ):
         theirs = scaled(response, factor).of_rows(after)
         came = people.X[after] + growth * np.eye(people.X.shape[1])[grown]
-        seen = Seen(theirs.respond(score, came).x_new, people.y[after])
-        old = Seen(people.X[before], people.y[before])
+        seen = PeopleTable(theirs.respond(score, came).x_new, people.y[after])
+        old = PeopleTable(people.X[before], people.y[before])
         for _ in range(repetitions):
             start = time.process_time()
             report = drift_report(old, seen, PublishedModel(score, units, ""), response)

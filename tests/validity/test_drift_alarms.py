@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from countermove.production.drift import DriftTerms, Seen, unexpected
+from countermove.production.drift import DriftTerms, PeopleTable, unexpected
+from countermove.production.drift._samples import drift_samples
+from countermove.production.drift._unaffected import approved_before_tests, unaffected_tests
 from countermove.production.drift.known_answers import NAMES, deployed, known_case
-from countermove.production.drift.samples import three_samples
-from countermove.production.drift.settled import settled_tests
-from countermove.production.drift.untouched import untouched_tests
 
 LEVEL = 0.1
 TERMS = DriftTerms(level=LEVEL, permutations=59)
@@ -51,7 +50,10 @@ def test_false_alarms_where_the_same_people_come_again():
         case = known_case("people answer as modelled", 400, 60, seed)
         ids = np.arange(400)
         after = case.response.respond(model.score, case.reference.X).x_new
-        tables = Seen(case.reference.X, case.reference.y, ids), Seen(after, case.reference.y, ids)
+        tables = (
+            PeopleTable(case.reference.X, case.reference.y, ids),
+            PeopleTable(after, case.reference.y, ids),
+        )
         count += unexpected(*tables, model, case.response, TERMS, seed)
     assert count / runs <= ceiling(runs)
 
@@ -64,9 +66,9 @@ def test_what_no_answer_changes_holds_its_level_however_people_answer(name):
     count, runs, score = 0, 400, deployed().score
     for seed in range(runs):
         case = known_case(name, 400, 400, seed)
-        three = three_samples(case.reference, case.observed, score, case.response, 400, seed)
-        tests = untouched_tests(three, score, NAMES, TERMS, seed)
-        tests += settled_tests(three, (three.induced,), NAMES, TERMS)
+        samples = drift_samples(case.reference, case.observed, score, case.response, 400, seed)
+        tests = unaffected_tests(samples, score, NAMES, TERMS, seed)
+        tests += approved_before_tests(samples, (samples.induced,), NAMES, TERMS)
         count += any(test.alarm for test in tests)
     assert count / runs <= ceiling(runs)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from countermove.errors import ParameterError
-from countermove.production.drift.comparison import SCORE, compare, holm
+from countermove.production.drift._comparison import SCORE, compare, holm
+from countermove.production.drift._samples import scored_sample
 from countermove.production.drift.known_answers import NAMES, deployed
-from countermove.production.drift.samples import placed
 from countermove.production.drift.terms import DriftTerms
 
 TERMS = DriftTerms(permutations=199)
@@ -16,7 +16,7 @@ def sample(n, seed, shift=0.0, labels=True):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5))
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0) if labels else None
-    return placed(deployed().score, X + shift * np.eye(5)[0], y)
+    return scored_sample(deployed().score, X + shift * np.eye(5)[0], y)
 
 
 def test_holm_by_hand():

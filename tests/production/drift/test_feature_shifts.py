@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from countermove.data.standardise import Standardiser
-from countermove.production.drift.comparison import SCORE, compare
-from countermove.production.drift.feature_shifts import feature_shifts, shift_sentence
+from countermove.production.drift._comparison import SCORE, compare
+from countermove.production.drift._samples import drift_samples
+from countermove.production.drift._shifts import feature_shifts, shift_sentence
 from countermove.production.drift.known_answers import NAMES, known_case
-from countermove.production.drift.samples import three_samples
 from countermove.production.drift.terms import DriftTerms
 
 TERMS = DriftTerms(permutations=199)
@@ -16,13 +16,13 @@ TERMS = DriftTerms(permutations=199)
 def shifts(name):
     case = known_case(name, 5_000, 5_000, 0)
     tables = case.reference, case.observed
-    three = three_samples(*tables, case.model.score, case.response, 5_000, 0)
+    samples = drift_samples(*tables, case.model.score, case.response, 5_000, 0)
     tests = [
-        compare(against, expected, three.observed, NAMES, TERMS, 0)
-        for against, expected in (("reference", three.reference), ("prediction", three.induced))
+        compare(against, expected, samples.observed, NAMES, TERMS, 0)
+        for against, expected in (("reference", samples.reference), ("prediction", samples.induced))
     ]
     units = Standardiser(np.zeros(5), np.array([1.0, 10.0, 1.0, 1.0, 1.0]), NAMES)
-    return {shift.name: shift for shift in feature_shifts(three, units, *tests)}
+    return {shift.name: shift for shift in feature_shifts(samples, units, *tests)}
 
 
 def test_answers_are_foretold_and_nobody_changes_what_cannot_change():

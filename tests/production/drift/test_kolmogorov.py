@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from countermove.production.drift.kolmogorov import kolmogorov_test, snapped, strays
+from countermove.production.drift._kolmogorov import chance_to_stray, kolmogorov_test, snapped
 
 
 def enumerated(one, other):
@@ -66,7 +66,9 @@ def test_compiled_and_plain_agree():
     ends = np.array([2, 3, 7, 12])
     one, other = np.array([0, 1, 2, 2, 3]), np.array([0, 2, 2, 3, 3, 3, 3])
     largest = round(kolmogorov_test(one, other).distance * 35)
-    assert strays(ends, 5, 7, largest) == pytest.approx(kolmogorov_test(one, other).p_value)
+    assert chance_to_stray(ends, 5, 7, largest) == pytest.approx(
+        kolmogorov_test(one, other).p_value
+    )
 
 
 def test_people_on_the_boundary_stay_together():

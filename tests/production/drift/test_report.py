@@ -8,9 +8,9 @@ import pytest
 
 from countermove.learning.people_estimation import Noise, simulate_deployment
 from countermove.people import LinearCost, QuadraticCost, WeightedQuadraticCost
-from countermove.production.drift import DriftTerms, Seen, drift_report, unexpected
+from countermove.production.drift import DriftTerms, PeopleTable, drift_report, unexpected
+from countermove.production.drift._people_update import configured_scale
 from countermove.production.drift.known_answers import CAUSES, best, deployed, known_case
-from countermove.production.drift.people_update import configured_scale
 from countermove.response import BestResponse, NoResponse
 from countermove.scores import MLPScore
 from countermove.scores.storage import PublishedModel
@@ -27,13 +27,13 @@ QUICK = (
 
 
 @cache
-def told(name, n, seed=3):
+def explained(name, n, seed=3):
     case = known_case(name, n, n, seed)
     return drift_report(case.reference, case.observed, case.model, case.response, TERMS, seed)
 
 
 def check(name, n):
-    report = told(name, n)
+    report = explained(name, n)
     assert report.recommendation == CAUSES[name].answer
     assert report.alarm == (report.recommendation != "keep")
     assert report.words.startswith(f"Recommendation: {report.recommendation}, because ")
@@ -56,7 +56,7 @@ def test_every_other_cause_is_found(name):
 
 
 def test_costs_are_estimated_anew_with_their_interval():
-    report = told("a move costs twice as much", 1_000)
+    report = explained("a move costs twice as much", 1_000)
     people = report.findings.people
     assert people.configured == pytest.approx(2.0)
     assert people.estimate.scale_interval.contains(4.0)
@@ -70,7 +70,9 @@ def test_people_in_both_tables_are_matched_by_id():
     X = known_case("people answer as modelled", 800, 60, 0).reference.X
     after = simulate_deployment(model.score, X, response, Noise(non_movers=0.5))
     ids = np.arange(len(X))
-    report = drift_report(Seen(X, ids=ids), Seen(after, ids=ids), model, response, TERMS, 0)
+    report = drift_report(
+        PeopleTable(X, ids=ids), PeopleTable(after, ids=ids), model, response, TERMS, 0
+    )
     people = report.findings.people.estimate
     assert people.matched
     assert people.non_movers == pytest.approx(0.5, abs=0.1)
@@ -84,7 +86,7 @@ def test_late_and_absent_labels():
     case = known_case("nobody answers, none expected", 200, 200, 3)
     late = np.where(np.arange(200) < 190, np.nan, case.observed.y)
     for y in (None, late):
-        seen = Seen(case.observed.X, y)
+        seen = PeopleTable(case.observed.X, y)
         report = drift_report(case.reference, seen, case.model, case.response, TERMS, 0)
         assert report.findings.against_prediction.labels is None
         assert "Too few labels" in report.words
@@ -101,7 +103,7 @@ def test_labels_that_follow_the_features():
         score = X @ model.score.weight.detach().numpy()
         return np.where(rng.logistic(size=len(X)) < score, 1.0, -1.0)
 
-    tables = Seen(before, labels(before)), Seen(after, labels(after))
+    tables = PeopleTable(before, labels(before)), PeopleTable(after, labels(after))
     found = {}
     for reading in ("kept", "follow"):
         terms = DriftTerms(permutations=199, bootstrap=50, labels=reading)
@@ -114,7 +116,9 @@ def test_a_score_without_slope_is_compared_but_not_estimated():
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(2, 300, 5))
     model = PublishedModel(score, deployed().standardiser, "")
-    report = drift_report(Seen(X), Seen(Z + 0.6 * np.eye(5)[0]), model, NoResponse(), TERMS, 0)
+    report = drift_report(
+        PeopleTable(X), PeopleTable(Z + 0.6 * np.eye(5)[0]), model, NoResponse(), TERMS, 0
+    )
     assert report.recommendation == "retrain"
     assert "not linear" in report.findings.people.reason
 

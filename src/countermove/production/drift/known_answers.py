@@ -17,8 +17,8 @@ from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import GaussianPopulation
 from countermove.errors import UnknownNameError, nearest
 from countermove.people import ActionSet, QuadraticCost, WeightedQuadraticCost
-from countermove.production.drift.decision import Recommendation
-from countermove.production.drift.samples import Seen
+from countermove.production.drift._diagnosis import Recommendation
+from countermove.production.drift._samples import PeopleTable
 from countermove.response import BestResponse, NoResponse, Response, ScalarResponse
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel
@@ -36,15 +36,15 @@ _ACTIONS = ActionSet(immutable=[OWNER])
 class KnownCase:
     """Two tables, the deployed model and our response, and the recommendation that is right."""
 
-    reference: Seen
-    observed: Seen
+    reference: PeopleTable
+    observed: PeopleTable
     model: PublishedModel
     response: Response
     answer: Recommendation
 
 
 @dataclass(frozen=True)
-class Cause:
+class KnownCause:
     """What happened between the tables.
 
     ``people`` answer the rule and go so great a ``part`` of the way, ``before`` changes who comes,
@@ -94,21 +94,21 @@ _NOBODY = NoResponse(QuadraticCost(SCALE), _ACTIONS)
 _UNEQUAL = BestResponse(WeightedQuadraticCost([8.0, 0.5, 8.0, 2.0, 8.0]), _ACTIONS)
 _SMOOTH = ScalarResponse(QuadraticCost(SCALE), _ACTIONS, temperature=0.3)
 
-CAUSES: Mapping[str, Cause] = {
-    "nobody answers, none expected": Cause("keep", _NOBODY, ours=_NOBODY),
-    "people answer as modelled": Cause("keep", best()),
-    "a move costs half as much": Cause("re-estimate costs", best(0.5 * SCALE)),
-    "a move costs twice as much": Cause("re-estimate costs", best(2.0 * SCALE)),
-    "nobody answers": Cause("re-estimate costs", _NOBODY),
-    "features are priced otherwise": Cause("re-estimate costs", _UNEQUAL),
-    "people climb a smoothed step": Cause("re-estimate costs", _SMOOTH),
-    "savings grow by 0.2": Cause("retrain", _NOBODY, _moved(1, 0.2), ours=_NOBODY),
-    "as modelled, and savings grow by 0.2": Cause("retrain", best(), _moved(1, 0.2)),
-    "as modelled, and labels shift": Cause("retrain", best(), shift=0.6),
-    "people overshoot by half": Cause("investigate", best(), part=1.5),
-    "savings in another unit": Cause("investigate", best(), after=_times(1, 100.0)),
-    "debts are no longer recorded": Cause("investigate", best(), after=_times(2, 0.0)),
-    "a tenth of savings is missing": Cause("investigate", best(), after=_lost),
+CAUSES: Mapping[str, KnownCause] = {
+    "nobody answers, none expected": KnownCause("keep", _NOBODY, ours=_NOBODY),
+    "people answer as modelled": KnownCause("keep", best()),
+    "a move costs half as much": KnownCause("re-estimate costs", best(0.5 * SCALE)),
+    "a move costs twice as much": KnownCause("re-estimate costs", best(2.0 * SCALE)),
+    "nobody answers": KnownCause("re-estimate costs", _NOBODY),
+    "features are priced otherwise": KnownCause("re-estimate costs", _UNEQUAL),
+    "people climb a smoothed step": KnownCause("re-estimate costs", _SMOOTH),
+    "savings grow by 0.2": KnownCause("retrain", _NOBODY, _moved(1, 0.2), ours=_NOBODY),
+    "as modelled, and savings grow by 0.2": KnownCause("retrain", best(), _moved(1, 0.2)),
+    "as modelled, and labels shift": KnownCause("retrain", best(), shift=0.6),
+    "people overshoot by half": KnownCause("investigate", best(), part=1.5),
+    "savings in another unit": KnownCause("investigate", best(), after=_times(1, 100.0)),
+    "debts are no longer recorded": KnownCause("investigate", best(), after=_times(2, 0.0)),
+    "a tenth of savings is missing": KnownCause("investigate", best(), after=_lost),
 }
 """What can happen, by name."""
 
@@ -135,7 +135,7 @@ def known_case(name: str, n: int, m: int, seed: int) -> KnownCase:
     seen = Z + cause.part * (cause.people.respond(model.score, Z).x_new - Z)
     seen = seen if cause.after is None else cause.after(seen)
     ours = best() if cause.ours is None else cause.ours
-    return KnownCase(Seen(X, y), Seen(seen, z), model, ours, cause.answer)
+    return KnownCase(PeopleTable(X, y), PeopleTable(seen, z), model, ours, cause.answer)
 
 
 def deployed() -> PublishedModel:

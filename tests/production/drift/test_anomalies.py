@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from countermove.production.drift.oddities import missing_values, odd_columns
+from countermove.production.drift._anomalies import anomalous_columns, missing_values
 from countermove.production.drift.terms import DriftTerms
 
 NAMES = ("a", "b")
@@ -14,7 +14,7 @@ def people(n, seed):
 
 
 def odd(old, new):
-    return list(odd_columns(old, new, NAMES, DriftTerms(), 5e-4))
+    return list(anomalous_columns(old, new, NAMES, DriftTerms(), 5e-4))
 
 
 def test_a_plain_shift_is_no_oddity():

@@ -23,7 +23,7 @@ NEGLIGIBLE = 1e-18
 
 
 @dataclass(frozen=True)
-class Kolmogorov:
+class KolmogorovResult:
     """Largest distance of two distribution functions, and its exact p-value."""
 
     distance: float
@@ -39,23 +39,11 @@ def snapped(columns: Floats, spread: Floats, resolution: float) -> Integers:
     return steps
 
 
-def kolmogorov_test(one: NDArray[Any], other: NDArray[Any]) -> Kolmogorov:
+def kolmogorov_test(one: NDArray[Any], other: NDArray[Any]) -> KolmogorovResult:
     r"""Test whether two samples come from one distribution.
 
     .. math:: D = \sup_t |F_n(t) - G_m(t)|, \qquad
               p = P\bigl(D' \ge D \mid \text{pooled values}\bigr)
-
-    Parameters
-    ----------
-    one, other
-        Values, shapes (n,) and (m,); ties as they are.
-
-    Returns
-    -------
-    Kolmogorov
-        Below any :math:`\alpha` with probability at most :math:`\alpha` if the n + m rows are
-        exchangeable, whatever the distribution: atoms and whole numbers make it discrete, never
-        invalid.
     """
     n, m = len(one), len(other)
     values = np.concatenate([one, other])
@@ -67,12 +55,12 @@ def kolmogorov_test(one: NDArray[Any], other: NDArray[Any]) -> Kolmogorov:
     gaps = np.abs(first * np.int64(m) - (ends - first) * np.int64(n))
     largest = int(gaps.max())
     if largest == 0:
-        return Kolmogorov(0.0, 1.0)
+        return KolmogorovResult(0.0, 1.0)
     p = float(_kernel()(ends.astype(np.int64), n, m, largest))
-    return Kolmogorov(largest / (n * m), min(p, 1.0))
+    return KolmogorovResult(largest / (n * m), min(p, 1.0))
 
 
-def strays(ends: Integers, n: int, m: int, largest: int) -> float:
+def chance_to_stray(ends: Integers, n: int, m: int, largest: int) -> float:
     """Return the chance that a random walk strays at least that far at the end of a group."""
     mass = np.zeros(n + 2)
     mass[0] = 1.0
@@ -105,4 +93,4 @@ def strays(ends: Integers, n: int, m: int, largest: int) -> float:
 def _kernel() -> Any:
     import numba
 
-    return numba.njit(cache=True, error_model="numpy", nogil=True)(strays)
+    return numba.njit(cache=True, error_model="numpy", nogil=True)(chance_to_stray)

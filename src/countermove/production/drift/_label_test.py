@@ -57,26 +57,6 @@ def label_test(
 
     .. math:: T = \frac{(\sum_k a_k - e_k)^2}{\sum_k v_k}
         + \frac{(\sum_k c_k (a_k - e_k))^2}{\sum_k c_k^2 v_k} .
-
-    Parameters
-    ----------
-    expected, observed
-        Scores and labels ±1 of either table; a label that is not there yet is NaN.
-    at_boundary
-        Scores closer to 0 stand on the boundary.
-    permutations
-        Draws of the null distribution.
-    level
-        Failure probability of each interval of an error.
-    rng
-        Of the draws.
-
-    Returns
-    -------
-    LabelTest or None
-        The p-value is valid if (score, label) is exchangeable between the tables, and, up to the
-        width of a stratum, if labels given the score are, whoever came. None with fewer
-        than 20 labels in a table.
     """
     expected, observed = _known(*expected), _known(*observed)
     if min(len(expected[0]), len(observed[0])) < LEAST:

@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from countermove.production.drift.comparison import ColumnTest, Comparison
-from countermove.production.drift.decision import Findings, decide
-from countermove.production.drift.oddities import Oddity
-from countermove.production.drift.people_update import PeopleUpdate
+from countermove.production.drift._anomalies import Anomaly
+from countermove.production.drift._comparison import ColumnTest, DriftComparison
+from countermove.production.drift._diagnosis import DriftFindings, decide
+from countermove.production.drift._people_update import PeopleUpdate
 
-ODD = (Oddity("debts", "constant", 1.0, "every row holds one value"),)
+ODD = (Anomaly("debts", "constant", 1.0, "every row holds one value"),)
 NATURAL = (ColumnTest("savings", 0.2, 1e-6, 1e-5, True),)
 FITS = SimpleNamespace(identified=True, misspecified=False, response="best")
 DRIFT = SimpleNamespace(identified=False, misspecified=False, response="drift")
@@ -19,11 +19,11 @@ AGREES = PeopleUpdate(FITS, 2.0)
 
 
 def against(*alarms):
-    return Comparison("x", (), 0.5, None, alarms, 0.01 if alarms else 0.5)
+    return DriftComparison("x", (), 0.5, None, alarms, 0.01 if alarms else 0.5)
 
 
 def found(reference, prediction, people=NOBODY, estimate=None, untouched=(), odd=(), settled=()):
-    return Findings(odd, reference, prediction, people, estimate, untouched, settled)
+    return DriftFindings(odd, reference, prediction, people, estimate, untouched, settled)
 
 
 MOVED, LABELS, BOTH, SAME = (

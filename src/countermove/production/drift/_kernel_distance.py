@@ -54,15 +54,7 @@ class FeatureMap:
 
 
 def feature_map(columns: Floats, rng: np.random.Generator) -> FeatureMap:
-    """Draw the features for a pooled table: the widths must not know which row is from where.
-
-    Parameters
-    ----------
-    columns
-        Features, and the score last, shape (n, d + 1).
-    rng
-        Draws pairs of people and frequencies.
-    """
+    """Draw the features for a pooled table: the widths must not know which row is from where."""
     spread = spread_of(columns)
     centre = columns.mean(axis=0)
     pairs = rng.integers(0, len(columns), size=(2, PAIRS))

@@ -1,20 +1,23 @@
 r"""What no answer to the rule can change: where it differs, people came who are not the same.
 
 Whatever their costs, people who answer move within one set of directions. Features nobody moves
-stay, and so does every feature once those directions are taken out of it: a test of them does not
-depend on how strongly people answered.
+stay, and so does every feature once those directions are taken out of it. And whoever answers
+stops where the rule is content: people approved before, and further beyond than any answer
+leads, did not move. Neither test depends on how strongly people answered.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from countermove._types import Floats
 from countermove.people.costs import KINDS
-from countermove.production.drift.comparison import ColumnTest, column_tests
-from countermove.production.drift.samples import Three, answers
+from countermove.production.drift._comparison import ColumnTest, column_tests
+from countermove.production.drift._kernel_distance import spread_of
+from countermove.production.drift._samples import LEAST, DriftSamples, ScoredSample, answers
 from countermove.production.drift.terms import DriftTerms
 from countermove.randomness import generator
 from countermove.response import Response
@@ -29,19 +32,19 @@ PEOPLE = 4_000
 
 
 @dataclass(frozen=True, eq=False)
-class Untouched:
+class Unaffected:
     """Coordinates no answer changes: their weights on the features (d, k), and their names."""
 
     basis: Floats
     names: tuple[str, ...]
 
 
-def untouched(three: Three, score: Score, names: tuple[str, ...], seed: int) -> Untouched:
+def untouched(samples: DriftSamples, score: Score, names: tuple[str, ...], seed: int) -> Unaffected:
     """Return what stays however much a move costs."""
     rng = generator(seed, "untouched")
-    who = np.arange(min(len(three.reference.X), PEOPLE))
-    X = three.reference.X[who]
-    people = [scaled(three.response.of_rows(who), factor) for factor in FACTORS]
+    who = np.arange(min(len(samples.reference.X), PEOPLE))
+    X = samples.reference.X[who]
+    people = [scaled(samples.response.of_rows(who), factor) for factor in FACTORS]
     moves = np.vstack([answers(kind, score, X, rng) - X for kind in people])
     size = np.abs(moves).max(axis=0)
     moving = np.flatnonzero(size > NOTHING * max(float(size.max()), 1e-300))
@@ -54,22 +57,22 @@ def untouched(three: Three, score: Score, names: tuple[str, ...], seed: int) -> 
     for j in moving:
         called[j] = f"{names[j]} (answers taken out)"
     left = np.flatnonzero(np.linalg.norm(basis, axis=0) > NOTHING)
-    return Untouched(basis[:, left], tuple(called[j] for j in left))
+    return Unaffected(basis[:, left], tuple(called[j] for j in left))
 
 
-def untouched_tests(
-    three: Three, score: Score, names: tuple[str, ...], terms: DriftTerms, seed: int
+def unaffected_tests(
+    samples: DriftSamples, score: Score, names: tuple[str, ...], terms: DriftTerms, seed: int
 ) -> tuple[ColumnTest, ...]:
     """Test whether what no answer can change is as it was; none where answers change everything.
 
     Any alarm has probability at most half of ``terms.level`` if the same kind of people came,
     however strongly they answered along the directions that multiples of our cost lead to.
     """
-    stays = untouched(three, score, names, seed)
+    stays = untouched(samples, score, names, seed)
     if not stays.names:
         return ()
-    pooled = np.concatenate([three.reference.X, three.observed.X]) @ stays.basis
-    n = len(three.reference.X)
+    pooled = np.concatenate([samples.reference.X, samples.observed.X]) @ stays.basis
+    n = len(samples.reference.X)
     return column_tests(pooled, n, stays.names, terms.resolution, 0.5 * terms.level)
 
 
@@ -78,3 +81,26 @@ def scaled(response: Response, factor: float) -> Response:
     if response.cost.kind not in KINDS:
         return response
     return response.with_cost(response.cost.times(factor))
+
+
+def approved_before_tests(
+    samples: DriftSamples, accounts: Sequence[ScoredSample], names: Sequence[str], terms: DriftTerms
+) -> tuple[ColumnTest, ...]:
+    """Test whether people beyond the reach of all answers are as before.
+
+    Any alarm has probability at most half of ``terms.level`` if the same kind of people came
+    and answered by one of the accounts, or at other costs but stopping no further beyond. None
+    where fewer than 50 people of either table stand there.
+    """
+    before, seen = samples.reference, samples.observed
+    step = terms.resolution * float(spread_of(before.score[:, None])[0])
+    furthest = 0.0
+    for account in accounts:
+        moved = np.abs(account.score - before.score) > step
+        furthest = max(furthest, float(account.score[moved].max(initial=0.0)))
+    old, new = (sample.X[sample.score > furthest + step] for sample in (before, seen))
+    if min(len(old), len(new)) < LEAST:
+        return ()
+    called = [f"{name} (people approved before)" for name in names]
+    pooled = np.concatenate([old, new])
+    return column_tests(pooled, len(old), called, terms.resolution, 0.5 * terms.level)

@@ -1,6 +1,6 @@
 """Three samples: people before they answered, where we say they go, and where they are.
 
-Whoever is in both tables counts in one of them only, drawn by lot: the samples are then
+Whoever is in both tables counts in one of them only, drawn at random: the samples are then
 independent, and rows of "predicted" and "observed" are exchangeable where the prediction is right.
 """
 
@@ -27,7 +27,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class PeopleTable:
     """A table of people in standardised units.
 
     Parameters
@@ -47,9 +47,9 @@ class Seen:
     ids: NDArray[Any] | None = None
     names: tuple[str, ...] | None = None
 
-    def take(self, rows: Index) -> Seen:
+    def take(self, rows: Index) -> PeopleTable:
         """Return some of the people."""
-        return Seen(
+        return PeopleTable(
             self.X[rows],
             None if self.y is None else self.y[rows],
             None if self.ids is None else self.ids[rows],
@@ -57,8 +57,12 @@ class Seen:
         )
 
 
+Seen = PeopleTable
+"""The former name."""
+
+
 @dataclass(frozen=True, eq=False)
-class Placed:
+class ScoredSample:
     """One sample as the tests read it: features, deployed scores and labels where there are."""
 
     X: Floats
@@ -72,23 +76,23 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Three:
+class DriftSamples:
     """The samples; rows i of ``reference`` and ``induced`` are the same person.
 
     ``kept`` and ``new`` say which rows of the two tables they are, ``response`` is that of the
     people kept.
     """
 
-    reference: Placed
-    induced: Placed
-    observed: Placed
+    reference: ScoredSample
+    induced: ScoredSample
+    observed: ScoredSample
     kept: Index
     new: Index
     response: Response
 
 
-def read(table: Any, where: str, score: Score, names: tuple[str, ...]) -> Seen:
-    """Return a table (`Rows`, `Seen` or the like) after checking its shape and names."""
+def read(table: Any, where: str, score: Score, names: tuple[str, ...]) -> PeopleTable:
+    """Return a table (`Rows`, `PeopleTable` or the like) after checking its shape and names."""
     X = np.asarray(table.X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != score.n_features:
         raise DataError(
@@ -103,7 +107,7 @@ def read(table: Any, where: str, score: Score, names: tuple[str, ...]) -> Seen:
         )
     y = getattr(table, "y", None)
     ids = getattr(table, "ids", None)
-    seen = Seen(
+    seen = PeopleTable(
         X,
         None if y is None or not len(y) else np.asarray(y, dtype=np.float64),
         None if ids is None or not len(ids) else np.asarray(ids),
@@ -113,7 +117,7 @@ def read(table: Any, where: str, score: Score, names: tuple[str, ...]) -> Seen:
     return seen
 
 
-def complete(seen: Seen, where: str) -> Index:
+def complete(seen: PeopleTable, where: str) -> Index:
     """Return the rows without a missing value; they are those compared."""
     rows = np.flatnonzero(np.isfinite(seen.X).all(axis=1))
     if len(rows) < LEAST:
@@ -124,7 +128,7 @@ def complete(seen: Seen, where: str) -> Index:
     return rows
 
 
-def shared_ids(reference: Seen, observed: Seen) -> tuple[Index, Index]:
+def shared_ids(reference: PeopleTable, observed: PeopleTable) -> tuple[Index, Index]:
     """Return where the people of both tables stand in either, in the same order."""
     if reference.ids is None or observed.ids is None:
         nobody = np.empty(0, dtype=np.intp)
@@ -135,23 +139,15 @@ def shared_ids(reference: Seen, observed: Seen) -> tuple[Index, Index]:
     return first, second
 
 
-def three_samples(
-    reference: Seen, observed: Seen, score: Score, response: Response, most: int, seed: int
-) -> Three:
-    """Part and thin out the tables, and push the reference through the response.
-
-    Parameters
-    ----------
-    reference, observed
-        The tables as read.
-    score, response
-        The deployed score, and how we say people answer it; per-person bounds of the response
-        are those of the reference's rows.
-    most
-        Rows of either table at most.
-    seed
-        Of the lots.
-    """
+def drift_samples(
+    reference: PeopleTable,
+    observed: PeopleTable,
+    score: Score,
+    response: Response,
+    most: int,
+    seed: int,
+) -> DriftSamples:
+    """Part and thin out the tables, and push the reference through the response."""
     rng = generator(seed, "drift samples")
     kept, new = complete(reference, "reference"), complete(observed, "observed")
     first, second = shared_ids(reference, observed)
@@ -165,10 +161,15 @@ def three_samples(
             f"tables count in one of them only; needed are {LEAST} each"
         )
     before, after, answer = reference.take(kept), observed.take(new), response.of_rows(kept)
-    started = placed(score, before.X, before.y)
+    started = scored_sample(score, before.X, before.y)
     x_new = answers(answer, score, before.X, rng)
-    return Three(
-        started, placed(score, x_new, before.y), placed(score, after.X, after.y), kept, new, answer
+    return DriftSamples(
+        started,
+        scored_sample(score, x_new, before.y),
+        scored_sample(score, after.X, after.y),
+        kept,
+        new,
+        answer,
     )
 
 
@@ -191,11 +192,11 @@ def answers(response: Response, score: Score, X: Floats, rng: np.random.Generato
     return x_new
 
 
-def placed(score: Score, X: Floats, y: Floats | None) -> Placed:
+def scored_sample(score: Score, X: Floats, y: Floats | None) -> ScoredSample:
     """Return people with their deployed scores; those on the boundary score exactly zero."""
     found = values(score, X)
     found[np.abs(found) < ROUNDING * (float(found.std()) or 1.0)] = 0.0
-    return Placed(X, found, y)
+    return ScoredSample(X, found, y)
 
 
 def _thinned(rows: Index, most: int, rng: np.random.Generator) -> Index:
@@ -204,7 +205,7 @@ def _thinned(rows: Index, most: int, rng: np.random.Generator) -> Index:
     return np.sort(rng.choice(rows, most, replace=False))
 
 
-def _check(seen: Seen, where: str) -> None:
+def _check(seen: PeopleTable, where: str) -> None:
     broken = np.flatnonzero(np.isinf(seen.X).any(axis=1))
     if broken.size:
         raise DataError(f"the {where} table has infinite values, rows {shown(broken)}", rows=broken)

@@ -18,7 +18,13 @@ from countermove.learning.people_estimation import (
 from countermove.learning.people_estimation.observed import LEAST_PAIRS
 from countermove.learning.people_estimation.pairing import Key
 from countermove.people import ActionSet
-from countermove.production.drift.samples import Placed, Seen, Three, placed, shared_ids
+from countermove.production.drift._samples import (
+    DriftSamples,
+    PeopleTable,
+    ScoredSample,
+    scored_sample,
+    shared_ids,
+)
 from countermove.randomness import seed_of
 from countermove.response import Response, named_response
 from countermove.response.trade import Plan, slope_of
@@ -68,39 +74,20 @@ class PeopleUpdate:
 
 
 def update_people(
-    three: Three,
-    reference: Seen,
-    observed: Seen,
+    samples: DriftSamples,
+    reference: PeopleTable,
+    observed: PeopleTable,
     score: Score,
     response: Response,
     level: float,
     cost: str = "auto",
 ) -> PeopleUpdate:
-    """Estimate how people answered, matched by id where enough people are in both tables.
-
-    Parameters
-    ----------
-    three
-        The samples, used where people are not matched.
-    reference, observed
-        The whole tables, in which people may be matched.
-    score, response
-        The deployed score and our response: its actions are taken as known.
-    level
-        One minus that of the intervals.
-    cost
-        Shape of the cost, see `estimate_people`.
-
-    Returns
-    -------
-    PeopleUpdate
-        With a reason instead of an estimate where the rows or the score allow none.
-    """
+    """Estimate how people answered, matched by id where enough people are in both tables."""
     if score.slope() is None:
         return PeopleUpdate(None, None, reason="the deployed score is not linear in what moves")
     configured = configured_scale(score, response)
     try:
-        tables, key, actions = _tables(three, reference, observed, response)
+        tables, key, actions = _tables(samples, reference, observed, response)
         found = estimate_people(
             score, *tables, key=key, actions=actions, cost=cost, level=1.0 - level
         )
@@ -110,14 +97,14 @@ def update_people(
 
 
 def _tables(
-    three: Three, reference: Seen, observed: Seen, response: Response
+    samples: DriftSamples, reference: PeopleTable, observed: PeopleTable, response: Response
 ) -> tuple[tuple[pd.DataFrame, pd.DataFrame], Key, ActionSet]:
     """Return pairs where there are enough, else the two samples."""
     first, second = shared_ids(reference, observed)
     both = np.hstack([reference.X[first], observed.X[second]])
     whole = np.isfinite(both).all(axis=1)
     first, second = first[whole], second[whole]
-    tables, actions = (three.reference.X, three.observed.X), three.response.actions
+    tables, actions = (samples.reference.X, samples.observed.X), samples.response.actions
     key: Key = None
     if len(first) >= LEAST_PAIRS:
         tables, actions = (reference.X[first], observed.X[second]), response.actions.of_rows(first)
@@ -184,17 +171,19 @@ def _prices(found: PeopleEstimate, response: Response) -> tuple[str, ...]:
     )
 
 
-def estimated_people(update: PeopleUpdate, three: Three, score: Score, seed: int) -> Placed | None:
+def estimated_people(
+    update: PeopleUpdate, samples: DriftSamples, score: Score, seed: int
+) -> ScoredSample | None:
     """Return where the people as estimated would stand, from the same reference; None without."""
     found = update.estimate
     if not update.usable or found is None or found.cost is None:
         return None
     heat = 0.5 if found.temperature is None else found.temperature
-    movers = named_response(found.response, found.cost, three.response.actions, heat)
+    movers = named_response(found.response, found.cost, samples.response.actions, heat)
     error = found.noise.optimisation_error
     noise = Noise(found.non_movers, error if error > UNSEEN else 0.0)
     draw = seed_of(seed, "people as estimated") % 2**32
-    x_new = simulate_deployment(score, three.reference.X, movers, noise, draw)
-    still = np.abs(x_new - three.reference.X) < 1e-12
-    x_new[still] = three.reference.X[still]
-    return placed(score, x_new, three.reference.y)
+    x_new = simulate_deployment(score, samples.reference.X, movers, noise, draw)
+    still = np.abs(x_new - samples.reference.X) < 1e-12
+    x_new[still] = samples.reference.X[still]
+    return scored_sample(score, x_new, samples.reference.y)

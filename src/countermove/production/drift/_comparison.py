@@ -13,14 +13,10 @@ from typing import Any
 import numpy as np
 
 from countermove._types import Floats
-from countermove.production.drift.kernel_distance import (
-    feature_map,
-    permutation_test,
-    spread_of,
-)
-from countermove.production.drift.kolmogorov import kolmogorov_test, snapped
-from countermove.production.drift.label_test import LabelTest, label_test
-from countermove.production.drift.samples import Placed
+from countermove.production.drift._kernel_distance import feature_map, permutation_test, spread_of
+from countermove.production.drift._kolmogorov import kolmogorov_test, snapped
+from countermove.production.drift._label_test import LabelTest, label_test
+from countermove.production.drift._samples import ScoredSample
 from countermove.production.drift.terms import DriftTerms
 from countermove.randomness import generator
 
@@ -40,7 +36,7 @@ class ColumnTest:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DriftComparison:
     """Whether a table is what was expected.
 
     ``alarms`` are the families that rejected; ``p_value`` is that of all families together:
@@ -83,35 +79,17 @@ class Comparison:
 
 def compare(
     against: str,
-    expected: Placed,
-    observed: Placed,
+    expected: ScoredSample,
+    observed: ScoredSample,
     names: Sequence[str],
     terms: DriftTerms,
     seed: int,
-    labelled: Placed | None = None,
-) -> Comparison:
+    labelled: ScoredSample | None = None,
+) -> DriftComparison:
     """Test whether two samples come from one distribution, labels included where both have them.
 
-    Parameters
-    ----------
-    against
-        What was expected, in a word; names the draws too.
-    expected, observed
-        The samples.
-    names
-        Of the features.
-    terms
-        Level and effort.
-    seed
-        Of the permutations.
-    labelled
-        Whose scores and labels say how labels go with the score; None: those of ``expected``.
-
-    Returns
-    -------
-    Comparison
-        Any alarm has probability at most ``terms.level`` if the rows are independent and
-        equal in distribution.
+    Any alarm has probability at most ``terms.level`` if the rows are independent and equal in
+    distribution. ``labelled`` says how labels go with the score; None: ``expected`` does.
     """
     rng = generator(seed, f"drift against {against}")
     pooled = np.concatenate([expected.columns, observed.columns])
@@ -126,7 +104,7 @@ def compare(
         p_values["labels"] = labels.p_value
     weighted = [p * terms.level / levels[family] for family, p in p_values.items()]
     alarms = tuple(family for family, p in p_values.items() if p <= levels[family])
-    return Comparison(against, columns, joint, labels, alarms, min(1.0, *weighted))
+    return DriftComparison(against, columns, joint, labels, alarms, min(1.0, *weighted))
 
 
 def column_tests(
@@ -153,7 +131,7 @@ def holm(p_values: Floats) -> Floats:
 
 
 def _labels(
-    expected: Placed, observed: Placed, terms: DriftTerms, rng: np.random.Generator
+    expected: ScoredSample, observed: ScoredSample, terms: DriftTerms, rng: np.random.Generator
 ) -> LabelTest | None:
     if expected.y is None or observed.y is None:
         return None

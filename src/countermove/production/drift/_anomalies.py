@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from countermove._types import Floats
-from countermove.production.drift.kernel_distance import spread_of
-from countermove.production.drift.kolmogorov import snapped
+from countermove.production.drift._kernel_distance import spread_of
+from countermove.production.drift._kolmogorov import snapped
 from countermove.production.drift.terms import DriftTerms
 
 
 @dataclass(frozen=True)
-class Oddity:
+class Anomaly:
     """Something about a column that drift does not explain."""
 
     column: str
@@ -35,7 +35,7 @@ class Oddity:
 
 def missing_values(
     reference: Floats, observed: Floats, names: Sequence[str], level: float
-) -> Iterator[Oddity]:
+) -> Iterator[Anomaly]:
     """Name columns in which values are missing more often than before (Fisher's exact test).
 
     ``level`` is the probability of naming any where rows are exchangeable.
@@ -49,12 +49,12 @@ def missing_values(
         if float(hypergeom.sf(int(after[j]) - 1, n + m, total, m)) <= level / len(names):
             share = float(after[j]) / m
             words = f"{share:.1%} of the values are missing, before {float(before[j]) / n:.1%}"
-            yield Oddity(names[j], "missing", share, words)
+            yield Anomaly(names[j], "missing", share, words)
 
 
-def odd_columns(
+def anomalous_columns(
     expected: Floats, observed: Floats, names: Sequence[str], terms: DriftTerms, level: float
-) -> Iterator[Oddity]:
+) -> Iterator[Anomaly]:
     r"""Name columns that froze, or of which a good part lies beyond all that was expected.
 
     That k given rows of N are all among the m observed ones has probability
@@ -70,7 +70,7 @@ def odd_columns(
         if (new[:, j] == new[0, j]).all() and _log_all(m, same, n + m) <= limit:
             before = float(np.mean(old[:, j] == new[0, j]))
             words = f"every row holds one value, before {before:.1%} did"
-            yield Oddity(name, "constant", 1.0, words)
+            yield Anomaly(name, "constant", 1.0, words)
             continue
         for side, count in (
             ("above", int(np.sum(new[:, j] > old[:, j].max()))),
@@ -79,7 +79,7 @@ def odd_columns(
             # That the topmost of all rows are new ones: the same count, the roles exchanged.
             if count >= terms.odd_share * m and _log_all(count, m, n + m) <= limit:
                 words = f"{count / m:.1%} of the values lie {side} all that was expected"
-                yield Oddity(name, "range", count / m, words)
+                yield Anomaly(name, "range", count / m, words)
 
 
 def _log_all(k: int, among: int, total: int) -> float:

@@ -4,26 +4,26 @@ import numpy as np
 import pytest
 
 from countermove.people import ActionSet, LinearCost, MixtureCost, QuadraticCost
+from countermove.production.drift._samples import PeopleTable, drift_samples
+from countermove.production.drift._unaffected import scaled, unaffected_tests, untouched
 from countermove.production.drift.known_answers import NAMES, best, deployed, known_case
-from countermove.production.drift.samples import Seen, three_samples
 from countermove.production.drift.terms import DriftTerms
-from countermove.production.drift.untouched import scaled, untouched, untouched_tests
 from countermove.response import BestResponse, NoResponse
 
 SCORE = deployed().score
 TERMS = DriftTerms(level=1e-3, permutations=9_999)
 
 
-def samples(response, n=600):
+def samples_of(response, n=600):
     X = np.random.default_rng(0).normal(size=(2 * n, 5))
-    return three_samples(Seen(X[:n]), Seen(X[n:]), SCORE, response, n, seed=0)
+    return drift_samples(PeopleTable(X[:n]), PeopleTable(X[n:]), SCORE, response, n, seed=0)
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.0, 9.0])
 def test_coordinates_are_those_before_whatever_the_cost(scale):
-    three = samples(best())
-    stays = untouched(three, SCORE, NAMES, 0)
-    X = three.reference.X
+    samples = samples_of(best())
+    stays = untouched(samples, SCORE, NAMES, 0)
+    X = samples.reference.X
     moved = best(scale).respond(SCORE, X).x_new
     assert np.any(moved != X)
     np.testing.assert_allclose(moved @ stays.basis, X @ stays.basis, atol=1e-9)
@@ -32,14 +32,14 @@ def test_coordinates_are_those_before_whatever_the_cost(scale):
 
 
 def test_nobody_moves_so_everything_stays():
-    assert untouched(samples(NoResponse()), SCORE, NAMES, 0).names == NAMES
+    assert untouched(samples_of(NoResponse()), SCORE, NAMES, 0).names == NAMES
 
 
 def test_bounds_turn_people_and_leave_less():
     """People stopped by bounds spread over more directions: less is sure to stay."""
-    free = untouched(samples(best()), SCORE, NAMES, 0)
+    free = untouched(samples_of(best()), SCORE, NAMES, 0)
     narrow = ActionSet(lower=np.full(5, -0.2), upper=np.full(5, 0.2), immutable=[3])
-    stopped = untouched(samples(BestResponse(QuadraticCost(0.5), narrow)), SCORE, NAMES, 0)
+    stopped = untouched(samples_of(BestResponse(QuadraticCost(0.5), narrow)), SCORE, NAMES, 0)
     assert np.linalg.matrix_rank(stopped.basis, 1e-6) < np.linalg.matrix_rank(free.basis, 1e-6)
 
 
@@ -49,8 +49,8 @@ def test_only_natural_drift_raises_an_alarm():
         ("as modelled, and savings grow by 0.2", {"savings (answers taken out)"}),
     ):
         case = known_case(name, 2_000, 2_000, 1)
-        three = three_samples(case.reference, case.observed, SCORE, case.response, 2_000, 0)
-        tests = untouched_tests(three, SCORE, NAMES, TERMS, 0)
+        samples = drift_samples(case.reference, case.observed, SCORE, case.response, 2_000, 0)
+        tests = unaffected_tests(samples, SCORE, NAMES, TERMS, 0)
         assert {test.name for test in tests if test.alarm} == expected
 
 
