@@ -1,24 +1,26 @@
-"""The part of a page that tells natural drift from an answer to our own rule."""
+"""The part of a page that separates natural drift from an answer to our own rule."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting.page import html_table
+from markupsafe import Markup
+
+from countermove.reporting._rendering import figure_data, render
+from countermove.reporting.numbers import MISSING
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SEEN, PREDICTED, ALARM = "#2b6cb0", "#7b8794", "#c53030"
-
-ADVICE = {
-    "keep": "Keep the rule: nothing happened that was not foreseen.",
-    "retrain": "Retrain: something changed that is no answer to the rule.",
-    "re-estimate costs": "Re-estimate the costs: people answer, but not as we say.",
-    "investigate": "Investigate before anything else: what changed has no explanation yet.",
+AGAINST = {
+    "against_reference": "people before they answered",
+    "against_prediction": "where our response puts them",
+    "against_estimate": "where people as estimated again would stand",
 }
+"""What a new table is compared with."""
+Rows = list[tuple[str, ...]]
 
 
 def drift_figure(report: Mapping[str, Any]) -> Figure:
@@ -57,70 +59,67 @@ def drift_figure(report: Mapping[str, Any]) -> Figure:
     )
 
 
-def drift_section(report: Mapping[str, Any]) -> str:
-    """Return the section: what to do, why, the figure, and every column's tests."""
-    drawing = drift_figure(report).to_html(full_html=False, include_plotlyjs=False)
-    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in report["reasons"])
-    sentences = "".join(f"<p>{escape(line)}</p>" for line in report["words"].splitlines()[1:])
-    return f"""<h2>Drift: natural, or an answer to our rule?</h2>
-<p><strong>{escape(ADVICE[report["recommendation"]])}</strong></p>
-<ul>{reasons}</ul>
-{_facts(report)}{drawing}
-<details><summary>In words</summary>{sentences}</details>
-<details><summary>Every column</summary>
-<p class="note">Shifts in standard deviations; p-values are exact and adjusted for the number of
-columns (Holm).</p>{_columns(report)}</details>{_oddities(report)}
-<p class="note">{escape(report["certificate"]["words"])}.</p>"""
+def drift_section(report: Mapping[str, Any]) -> Markup:
+    """Return the section: what to do, why, the figure, and every column's tests.
 
+    Parameters
+    ----------
+    report
+        A drift report as ``DriftReport.to_json`` gives it.
 
-def _facts(report: Mapping[str, Any]) -> str:
-    """Return one line per comparison, and the share explained."""
-    against = (
-        ("people before they answered", report["against_reference"]),
-        ("where our response puts them", report["against_prediction"]),
-        ("where people as estimated anew would stand", report["against_estimate"]),
+    Returns
+    -------
+    Markup
+        HTML for a page that extends ``base.html``, whose script draws the figure.
+    """
+    section = render(
+        "drift.html",
+        recommendation=report["recommendation"],
+        reasons=report["reasons"],
+        comparisons=_comparisons(report),
+        explained=_explained(report["share_explained"]),
+        figure=figure_data(drift_figure(report)),
+        sentences=report["words"].splitlines()[1:],
+        columns=_columns(report),
+        oddities=report["oddities"],
+        certificate=report["certificate"]["words"],
     )
-    lines = [
+    return Markup(section)
+
+
+def _comparisons(report: Mapping[str, Any]) -> Rows:
+    """Return one line per comparison that was made."""
+    return [
         (
-            f"differs from {name}",
+            f"differs from {words}",
             "yes" if found["alarms"] else "not shown",
             f"{found['p_value']:.2g}",
             f"{found['joint_p_value']:.2g}",
-            "–" if found["labels"] is None else f"{found['labels']['p_value']:.2g}",
+            MISSING if found["labels"] is None else f"{found['labels']['p_value']:.2g}",
         )
-        for name, found in against
-        if found is not None
+        for key, words in AGAINST.items()
+        if (found := report[key]) is not None
     ]
-    table = html_table(("new table", "verdict", "p, all tests", "p, joint", "p, labels"), lines)
-    share = report["share_explained"]
+
+
+def _explained(share: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the share of the shift that our response explains, or why there is none."""
     if share["value"] is None:
-        return f'{table}<p class="note">Share explained: {escape(share["reason"])}.</p>'
-    ends = f"{share['low']:.0%} to {share['high']:.0%}"
-    return f"{table}<p>Our response explains {share['value']:.0%} of the shift ({ends}).</p>"
+        return {"value": None, "reason": share["reason"]}
+    return {key: f"{share[key]:.0%}" for key in ("value", "low", "high")}
 
 
-def _columns(report: Mapping[str, Any]) -> str:
-    head = ("column", "observed", "predicted", "p, against before", "p, against predicted")
-    return html_table(
-        head,
-        [
-            (
-                column["name"],
-                f"{column['observed']:+.3f}",
-                f"{column['predicted']:+.3f}",
-                f"{column['p_reference']:.2g}",
-                f"{column['p_prediction']:.2g}",
-            )
-            for column in sorted(report["features"], key=_size, reverse=True)
-        ],
-    )
-
-
-def _oddities(report: Mapping[str, Any]) -> str:
-    items = "".join(
-        f"<li>{escape(odd['column'])}: {escape(odd['words'])}</li>" for odd in report["oddities"]
-    )
-    return f"<p>What no drift explains:</p><ul>{items}</ul>" if items else ""
+def _columns(report: Mapping[str, Any]) -> Rows:
+    return [
+        (
+            column["name"],
+            f"{column['observed']:+.3f}",
+            f"{column['predicted']:+.3f}",
+            f"{column['p_reference']:.2g}",
+            f"{column['p_prediction']:.2g}",
+        )
+        for column in sorted(report["features"], key=_size, reverse=True)
+    ]
 
 
 def _observed(columns: list[Mapping[str, Any]]) -> Any:

@@ -14,7 +14,7 @@ from countermove.reporting._deployment import deployment_facts
 from countermove.reporting._move_map import move_map_facts
 from countermove.reporting._people import advice_facts, people_facts
 from countermove.reporting._promise import promise_facts, tradeoffs_facts
-from countermove.reporting._rendering import macro, render
+from countermove.reporting._rendering import figure_data, macro, render
 from countermove.reporting._run import beyond_facts, run_facts
 
 if TYPE_CHECKING:
@@ -134,9 +134,10 @@ def report_page(found: Findings) -> str:
 
 
 def figure_page(figure: Figure) -> str:
-    """Return a page with one figure."""
-    page: str = figure.to_html(full_html=True, include_plotlyjs=True)
-    return page
+    """Return a page with one figure, under the title that it has."""
+    title = figure.layout.title.text or "Figure"
+    drawing = {"content": figure_data(figure), "description": title}
+    return render("experiment.html", title=title, lead="", figures=[drawing], tables=[], note="")
 
 
 STYLE = """

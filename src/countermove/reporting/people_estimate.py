@@ -7,6 +7,8 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from countermove.reporting._rendering import figure_data, render
+
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
@@ -25,6 +27,14 @@ def people_figure(facts: Mapping[str, Any]) -> Figure:
         margin={"t": 70 + 19 * len(lines)},
         legend={"orientation": "h", "y": -0.18},
     )
+
+
+def people_page(facts: Mapping[str, Any], figure: Figure) -> str:
+    """Return the page of an estimate: its verdict in words, and the figure of the fit."""
+    content = figure_data(figure)
+    # The verdict stands above the figure already.
+    content["layout"] |= {"title": {"text": ""}, "margin": {"t": 40}}
+    return render("people_estimate.html", verdict=facts["verdict"].splitlines(), figure=content)
 
 
 def _matched(picture: Mapping[str, Any]) -> Figure:

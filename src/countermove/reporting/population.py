@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._promise import claimed
-from countermove.reporting.page import STYLE, html_table
+from countermove.reporting._rendering import figure_data, render
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 RUNS = {"blind": "answers to the blind rule", "strategic": "answers to the published rule",
         "advice": "decisions and advice"}  # fmt: skip
 STEPS = {"reading": "#9aa5b1", "working": "#00796b", "writing": "#b7791f"}
-FACTS = {
+MEASURES = {
     "moved": "share who moved",
     "mean_cost": "what movers paid on average",
     "favoured": "share favoured once everybody has answered",
@@ -28,34 +27,19 @@ DRAWN = 300
 
 def population_page(report: Mapping[str, Any], dataset: str) -> str:
     """Return the page: both rules, the promise, and the time every part took."""
-    title = f"Countermove: {escape(dataset)} in parts"
-    rules = html_table(
-        ("", "blind", "published"),
-        [
-            (words, *(f"{report[rule][fact]:.3f}" for rule in ("blind", "strategic")))
-            for fact, words in FACTS.items()
+    return render(
+        "population.html",
+        dataset=dataset,
+        people=f"{report['strategic']['rows']:,}",
+        measures=[
+            (words, *(f"{report[rule][measure]:.3f}" for rule in ("blind", "strategic")))
+            for measure, words in MEASURES.items()
         ],
+        claim=_claim(report["certificate"]),
+        engine=report["execution"]["engine"],
+        runs=[_totals(words, report[run]["run"]) for run, words in RUNS.items()],
+        figure=figure_data(times_figure(report)),
     )
-    promise = html_table(
-        ("claim", "bound", "holds with probability", "rows"), [_claim(report["certificate"])]
-    )
-    runs = html_table(
-        ("what", "rows", "parts", "done before", "seconds", "workers", "slowest part, s"),
-        [_totals(words, report[run]["run"]) for run, words in RUNS.items()],
-    )
-    drawing = times_figure(report).to_html(full_html=False, include_plotlyjs=True)
-    engine = escape(report["execution"]["engine"])
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>
-<body><h1>{title}</h1>
-<p>{report["strategic"]["rows"]:,} people of the test parts, after they answered each rule.</p>
-{rules}
-<h2>What is promised</h2>{promise}
-<h2>Where the time went</h2>
-<p>Engine: {engine}. Parts that an interrupted run had finished are not timed again.</p>
-{runs}{drawing}
-</body></html>
-"""
 
 
 def times_figure(report: Mapping[str, Any]) -> Figure:
@@ -84,12 +68,15 @@ def times_figure(report: Mapping[str, Any]) -> Figure:
     return figure.update_layout(barmode="stack", template="plotly_white", height=750)
 
 
-def _claim(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    what, rows = claimed(claim), f"{claim['n']:,}"
+def _claim(claim: Mapping[str, Any]) -> dict[str, Any]:
+    facts = {"what": claimed(claim), "rows": f"{claim['n']:,}", "value": None}
     if claim["value"] is None:
-        return what, f"not promised: {claim['reason']}", "", rows
-    side = "most" if claim["direction"] == "upper" else "least"
-    return what, f"at {side} {claim['value']:.3f}", f"{claim['level']:.0%}", rows
+        return facts | {"reason": claim["reason"]}
+    return facts | {
+        "side": "most" if claim["direction"] == "upper" else "least",
+        "value": f"{claim['value']:.3f}",
+        "level": f"{claim['level']:.0%}",
+    }
 
 
 def _totals(words: str, run: Mapping[str, Any]) -> tuple[str, ...]:

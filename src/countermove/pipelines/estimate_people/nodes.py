@@ -39,3 +39,10 @@ def draw(facts: dict[str, Any]) -> Figure:
     from countermove.reporting.people_estimate import people_figure
 
     return people_figure(facts)
+
+
+def write_page(facts: dict[str, Any], figure: Figure) -> str:
+    """Write the verdict and the figure as a page that needs nothing but itself."""
+    from countermove.reporting.people_estimate import people_page
+
+    return people_page(facts, figure)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kedro.pipeline import Node, Pipeline
 
 from countermove.pipelines.estimate_people import nodes
-from countermove.pipelines.sweep.nodes import write_page
 
 
 def create_pipeline(**_: object) -> Pipeline:
@@ -28,7 +27,12 @@ def create_pipeline(**_: object) -> Pipeline:
                 name="estimate_people",
             ),
             Node(nodes.draw, facts, figure, name="draw_people_estimate"),
-            Node(write_page, figure, "people_estimate_page", name="write_people_estimate_page"),
+            Node(
+                nodes.write_page,
+                [facts, figure],
+                "people_estimate_page",
+                name="write_people_estimate_page",
+            ),
         ],
         namespace="estimate_people",
         prefix_datasets_with_namespace=False,

@@ -62,17 +62,10 @@
   function stored(figure) {
     const spec = JSON.parse(figure.querySelector(".figure-data").textContent);
     const box = figure.querySelector(".plot");
-    let made = false;
     return function () {
       if (!ready) return;
-      const width = printing ? PAPER : box.clientWidth;
-      if (made) {
-        Plotly.relayout(box, { width: width });
-      } else {
-        const layout = Object.assign({}, spec.layout, { width: width });
-        Plotly.newPlot(box, { data: spec.data, layout: layout, frames: spec.frames, config: { displaylogo: false } });
-        made = true;
-      }
+      const layout = Object.assign({}, spec.layout, { width: printing ? PAPER : box.clientWidth });
+      Plotly.react(box, { data: spec.data, layout: layout, frames: spec.frames, config: { displaylogo: false } });
     };
   }
 
