@@ -3,6 +3,7 @@
   const root = document.documentElement;
   const PAPER = 640; // pixels of a figure on paper: fits A4 and Letter
   const NARROW = 480;
+  const STORED = 600; // a stored figure is not narrower than this: it scrolls in its box
   const settings = { displayModeBar: false, responsive: false, scrollZoom: false, doubleClick: false };
   let printing = false;
   let ready = false; // whether the plotting script has run
@@ -64,7 +65,7 @@
     const box = figure.querySelector(".plot");
     return function () {
       if (!ready) return;
-      const layout = Object.assign({}, spec.layout, { width: printing ? PAPER : box.clientWidth });
+      const layout = Object.assign({}, spec.layout, { width: printing ? PAPER : Math.max(STORED, box.clientWidth) });
       Plotly.react(box, { data: spec.data, layout: layout, frames: spec.frames, config: { displaylogo: false } });
     };
   }
