@@ -33,7 +33,7 @@ class _ReplacedWhole:
             super().save(data)  # type: ignore[misc]
             os.replace(beside, Path(self._filepath))
         except BaseException as error:
-            refused = refusal(error)
+            refused = _refusal(error)
             if refused is None:
                 raise
             # A full disk needs what was begun; any other remains is written over next time.
@@ -50,7 +50,7 @@ class _ReplacedWhole:
         return self._filepath.with_name(f".{self._filepath.name}.partial")
 
 
-def refusal(error: BaseException | None) -> OSError | None:
+def _refusal(error: BaseException | None) -> OSError | None:
     """Return the operating system's error, however deeply Kedro wrapped it."""
     while error is not None and not isinstance(error, OSError):
         error = error.__cause__

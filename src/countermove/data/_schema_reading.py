@@ -95,7 +95,7 @@ def schema_from_mapping(name: str, mapping: object, origin: str) -> Schema:
         series=series,
     )
     _check_roles(schema, origin)
-    for key, problem in (*series_contradictions(schema), *group_contradictions(schema)):
+    for key, problem in (*_series_contradictions(schema), *_group_contradictions(schema)):
         _refuse(origin, key, problem)
     return schema
 
@@ -333,7 +333,7 @@ def _spelled(value: object) -> str:
 Contradiction = tuple[str, str]
 
 
-def series_contradictions(schema: Schema) -> Iterator[Contradiction]:
+def _series_contradictions(schema: Schema) -> Iterator[Contradiction]:
     """Yield what the entity and the time of a series cannot be at the same time."""
     if schema.series is None:
         return
@@ -358,7 +358,7 @@ def series_contradictions(schema: Schema) -> Iterator[Contradiction]:
                 yield f"series.{key}", f"is {column!r}, used under {role} too"
 
 
-def group_contradictions(schema: Schema) -> Iterator[Contradiction]:
+def _group_contradictions(schema: Schema) -> Iterator[Contradiction]:
     """Yield groups of expanded columns that cannot be one category."""
     members: dict[str, list[Feature]] = defaultdict(list)
     for feature in schema.features:

@@ -61,17 +61,7 @@ def check_columns(
 def column_problems(
     columns: Iterable[object], expected: Sequence[str], ignore: Sequence[str]
 ) -> list[TableProblem]:
-    """Return every duplicate, missing and extra column of a header.
-
-    Parameters
-    ----------
-    columns
-        The header as found.
-    expected
-        The columns that must be there.
-    ignore
-        The columns that may be there.
-    """
+    """Return every duplicate, missing and extra column of a header; ``ignore`` may be there."""
     found = [str(column) for column in columns]
     twice = [column for column, count in Counter(found).items() if count > 1]
     missing = [column for column in expected if column not in found]

@@ -63,7 +63,7 @@ def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd
             f"table {schema.name!r} is a time series: the steps of an entity may lie in several "
             "parts; ingest it in one piece"
         )
-    long, steps, problems = typed_steps(raw, schema, part_from)
+    long, steps, problems = _typed_steps(raw, schema, part_from)
     counted = numbering(len(long), len(raw))
     raise_all(problems, schema.name, counted)
     table = long
@@ -72,19 +72,15 @@ def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd
     if part_from is None:
         problems += constant_problems(table, schema)
     raise_all(problems, schema.name, counted)
-    return table.astype({f.name: dtype_of(f) for f in schema.features} | {LABEL: np.int64})
+    return table.astype({f.name: _dtype_of(f) for f in schema.features} | {LABEL: np.int64})
 
 
-def typed_steps(
+def _typed_steps(
     raw: pd.DataFrame, schema: Schema, part_from: int | None = None
 ) -> tuple[pd.DataFrame, Steps | None, list[TableProblem]]:
-    """Read every cell, and return all that is wrong beside the result.
+    """Read every cell: return typed columns, the steps of a series, and all that is wrong.
 
-    Returns
-    -------
-    tuple
-        The typed columns, one row per row of ``raw``; where the steps of a series
-        lie; the problems. With problems, the table is not to be used.
+    One row per row of ``raw``; with problems, the table is not to be used.
     """
     problems = header_problems(raw, schema)
     numbered = raw.reset_index(drop=True).set_axis([str(name) for name in raw.columns], axis=1)
@@ -102,14 +98,14 @@ def typed_steps(
         asked = asked if steps is None else steps.last
     for feature in schema.observed:
         if feature.name in named:
-            typed[feature.name] = typed_feature(named[feature.name], feature, problems)
+            typed[feature.name] = _typed_feature(named[feature.name], feature, problems)
     for column in schema.sensitive:
         if column in named and column not in typed:
             typed[column] = texts(named[column])
             problems += missing_problems(column, typed[column].isna().to_numpy(np.bool_))
     if schema.label.column in named:
         values, whole = named[schema.label.column], part_from is None
-        typed[LABEL] = typed_label(values, schema.label, asked, problems, whole)
+        typed[LABEL] = _typed_label(values, schema.label, asked, problems, whole)
     table = pd.DataFrame(typed)
     problems += group_problems(table, schema)
     if problems and part_from is None:
@@ -129,7 +125,7 @@ def _row_ids(
     return ids
 
 
-def typed_feature(values: pd.Series, feature: Feature, problems: list[TableProblem]) -> pd.Series:
+def _typed_feature(values: pd.Series, feature: Feature, problems: list[TableProblem]) -> pd.Series:
     """Read one column; cells that cannot be read become missing, and a problem."""
     if feature.categories:
         return _typed_categories(values, feature, problems)
@@ -158,30 +154,20 @@ def _typed_categories(
     return words.map({text: float(code) for code, text in enumerate(feature.categories)})
 
 
-def dtype_of(feature: Feature) -> str:
+def _dtype_of(feature: Feature) -> str:
     """Return the type of a feature's column in a typed table."""
     if feature.categorical:
         return "str"
     return "float64" if feature.kind == "numeric" else "int64"
 
 
-def typed_label(
+def _typed_label(
     values: pd.Series, label: Label, asked: Mask, problems: list[TableProblem], whole: bool = True
 ) -> pd.Series:
-    """Return +1 (favourable) and -1 per row.
+    """Return +1 (favourable) and -1 per row; what is wrong is added to ``problems``.
 
-    Parameters
-    ----------
-    values
-        The label column as read.
-    label
-        Which values are favourable.
-    asked
-        The rows whose outcome counts; in a series, the last step of each entity.
-    problems
-        What is wrong is added here.
-    whole
-        Whether these are all rows; a part of a table may hold one outcome only.
+    ``asked`` are the rows whose outcome counts (in a series, the last step of each entity). Unless
+    ``whole``, these are a part of a table, which may hold one outcome only.
     """
     if label.favourable is not None:
         favourable = value_text(label.favourable)
@@ -257,11 +243,11 @@ def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool)
         )
     named = _columns(raw, schema, name, with_ids)
     problems: list[TableProblem] = []
-    typed = {f.name: typed_feature(named[f.name], f, problems) for f in schema.features}
+    typed = {f.name: _typed_feature(named[f.name], f, problems) for f in schema.features}
     ids = texts(named[schema.id]) if with_ids and schema.id is not None else None
     problems += [] if ids is None else id_problems(ids)
     raise_all(problems, name)
-    table = pd.DataFrame(typed).astype({f.name: dtype_of(f) for f in schema.features})
+    table = pd.DataFrame(typed).astype({f.name: _dtype_of(f) for f in schema.features})
     frame = pd.DataFrame(coded_features(table, schema), columns=list(schema.feature_names))
     if ids is not None:
         frame.insert(0, ROW_ID, ids.to_numpy(dtype=object))

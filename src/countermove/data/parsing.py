@@ -24,11 +24,8 @@ BOOLEAN_WORDS = {"true": 1.0, "false": 0.0}
 def numbers(values: pd.Series) -> tuple[NDArray[np.float64], Mask, Mask]:
     """Read a column as numbers.
 
-    Returns
-    -------
-    tuple
-        The numbers (NaN where there is none), which cells are missing, and which
-        cells hold something else than a number.
+    Returns the numbers (NaN where there is none), which cells are missing, and which cells hold
+    something else than a number.
     """
     if pd.api.types.is_bool_dtype(values.dtype) or pd.api.types.is_numeric_dtype(values.dtype):
         read = values.to_numpy(np.float64, na_value=np.nan)
@@ -70,13 +67,8 @@ def truth_values(values: pd.Series) -> pd.Series:
 def texts(values: pd.Series, numeric: bool = False) -> pd.Series:
     """Read a column as text; missing cells stay missing, blank cells become missing.
 
-    Parameters
-    ----------
-    values
-        The column.
-    numeric
-        Whether the values are numbers in disguise: ``1.0`` and ``01`` then read
-        ``1``, so that they meet a category written as a number.
+    With ``numeric``, ``1.0`` and ``01`` read ``1``, so that they meet a category written as a
+    number.
     """
     if pd.api.types.is_bool_dtype(values.dtype) and not numeric:
         return values.map({True: "True", False: "False"}).astype("str")

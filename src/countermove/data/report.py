@@ -178,15 +178,7 @@ RARE_OUTCOME = 0.05
 
 
 def doubts(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
-    """Yield what is doubtful about a typed table, one sentence each.
-
-    Parameters
-    ----------
-    table
-        A typed table.
-    schema
-        What its columns mean.
-    """
+    """Yield what is allowed in a typed table but rarely meant, one sentence each."""
     if all(feature.change == "immutable" for feature in schema.features):
         yield (
             "nobody can change anything: every feature is immutable, so no one will move and no "
@@ -241,19 +233,14 @@ ROWS_PER_WORD = 5
 
 
 def gives_away(values: pd.Series, favourable: NDArray[np.bool_]) -> bool:
-    r"""Return whether a column separates the outcomes perfectly, beyond chance.
+    r"""Return whether a column separates the two outcomes without an error, beyond chance.
 
-    Numbers by one threshold, words by their value. Under a shuffled outcome, n
-    rows with k of the rarer outcome are separated by a threshold with probability
+    Such a column is rarely a feature: more often it was recorded afterwards, or is the outcome in
+    other words. Numbers separate by one threshold, words by their value; rows without a value do
+    not count. Under a shuffled outcome, n rows with k of the rarer outcome are separated by a
+    threshold with probability
 
     .. math:: 2 / \binom{n}{k}
-
-    Parameters
-    ----------
-    values
-        Numbers or words; rows without a value do not count.
-    favourable
-        The outcome, one per row.
     """
     present = values.notna().to_numpy(np.bool_)
     good = favourable[present]

@@ -68,7 +68,7 @@ def design_matrix(table: pd.DataFrame, schema: Schema) -> Rows:
         ids=table[ROW_ID].to_numpy(dtype=np.str_),
         X=X,
         y=table[LABEL].to_numpy(np.float64),
-        groups=sensitive_groups(table, schema),
+        groups=_sensitive_groups(table, schema),
     )
 
 
@@ -91,7 +91,7 @@ def coded_features(table: pd.DataFrame, schema: Schema) -> Floats:
     return X
 
 
-def sensitive_groups(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+def _sensitive_groups(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Return the sensitive columns as text, indexed like the rows from 0."""
     return table[list(schema.sensitive)].astype("str").reset_index(drop=True)
 
@@ -124,7 +124,7 @@ def standardised_table(
     labels = table[LABEL].to_numpy(np.float64)
     who = pd.DataFrame({"row_id": table[ROW_ID].reset_index(drop=True), "label": labels})
     return pd.concat(
-        [who, features, sensitive_groups(table, schema).add_prefix(GROUP_PREFIX)], axis=1
+        [who, features, _sensitive_groups(table, schema).add_prefix(GROUP_PREFIX)], axis=1
     )
 
 

@@ -27,14 +27,9 @@ Positions = NDArray[np.int64]
 class Steps:
     """Where the steps of every entity lie in a table.
 
-    Parameters
-    ----------
-    names
-        The entities, in order of first appearance.
-    order
-        Rows of the table, entity after entity, earliest step first.
-    starts, lengths
-        Where in ``order`` each entity begins, and how many steps it has.
+    ``names`` are the entities in order of first appearance; ``order`` the rows of the table, entity
+    after entity, earliest step first; ``starts`` and ``lengths`` say where in ``order`` each entity
+    begins, and how many steps it has.
     """
 
     names: tuple[str, ...]
@@ -59,15 +54,7 @@ class Steps:
 def order_steps(
     entity: pd.Series, time: pd.Series, series: Series
 ) -> tuple[Steps | None, list[TableProblem]]:
-    """Return the steps of a table, or what keeps them from being told apart.
-
-    Parameters
-    ----------
-    entity, time
-        The two columns as read.
-    series
-        Their names.
-    """
+    """Return the steps of a table, or what keeps them from being distinguished."""
     whose = texts(entity)
     moments, problems = _moments(time, series.time)
     problems = missing_problems(series.entity, whose.isna().to_numpy(np.bool_)) + problems
@@ -91,17 +78,7 @@ def order_steps(
 def last_steps(
     long: pd.DataFrame, steps: Steps, schema: Schema
 ) -> tuple[pd.DataFrame, list[TableProblem]]:
-    """Return one row per entity: its last step, and the earlier ones the schema asks for.
-
-    Parameters
-    ----------
-    long
-        Typed columns, one row per step.
-    steps
-        Where the steps lie.
-    schema
-        Its series says how many steps, and what happens to shorter entities.
-    """
+    """Return one row per entity: its last step, and the earlier ones the schema asks for."""
     series = schema.series
     if series is None:
         return long, []
@@ -202,7 +179,7 @@ def step_columns(schema: Schema) -> list[list[int]]:
         If the schema has no series.
     """
     if schema.series is None:
-        raise ParameterError(no_series(schema))
+        raise ParameterError(_no_series(schema))
     lags = {feature.name: feature.lag for feature in schema.features}
     where: dict[tuple[int, str], int] = {}
     for position, column in enumerate(schema.model_features()):
@@ -225,13 +202,13 @@ def with_steps(schema: Schema, steps: int) -> Schema:
         If the schema has no series.
     """
     if schema.series is None:
-        raise ParameterError(no_series(schema))
+        raise ParameterError(_no_series(schema))
     mapping = schema.to_mapping()
     mapping["series"] |= {"steps": steps, "shorter": "repeat_first"}
     return Schema.from_mapping(schema.name, mapping)
 
 
-def no_series(schema: Schema) -> str:
+def _no_series(schema: Schema) -> str:
     """Say what a schema without a series lacks."""
     return (
         f"schema {schema.name!r} has no series: say whose rows they are and what orders "

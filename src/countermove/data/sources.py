@@ -132,7 +132,7 @@ def read_embedded(name: str) -> pd.DataFrame:
     import lzma
 
     if name in BUNDLED:
-        return read_bundled(name)
+        return _read_bundled(name)
     if name not in EMBEDDED:
         known = (*EMBEDDED, *BUNDLED)
         raise UnknownNameError(f"no embedded table {name!r}; {nearest(name, known)}")
@@ -307,14 +307,8 @@ BUNDLED: Mapping[str, tuple[Callable[[], pd.DataFrame], str]] = {
 """How each table is read, and the SHA-256 of its cells."""
 
 
-def read_bundled(name: str) -> pd.DataFrame:
-    """Read a table that scikit-learn carries.
-
-    Raises
-    ------
-    DataError
-        If the installed scikit-learn carries another table than the one on record.
-    """
+def _read_bundled(name: str) -> pd.DataFrame:
+    """Read a table that scikit-learn carries; refuse another than the one on record."""
     read, expected = BUNDLED[name]
     table = read()
     found = table_hash(table)

@@ -106,8 +106,8 @@ class RowKeys:
 def row_keys(table: pd.DataFrame, schema: Schema, seed: int) -> RowKeys:
     """Return the keys of a typed table, or of a part of one."""
     return RowKeys(
-        draw=id_hashes(table, seed, "rows drawn"),
-        place=id_hashes(table, seed, "split"),
+        draw=_id_hashes(table, seed, "rows drawn"),
+        place=_id_hashes(table, seed, "split"),
         features=feature_hashes(table, schema),
         favourable=table[LABEL].to_numpy() == 1,
     )
@@ -132,14 +132,14 @@ def places(
     """
     _check_fractions(fractions)
     _check_count(min_per_class, "min_per_class", least=1)
-    drawn = drawn_rows(keys, balance=balance, max_rows=max_rows)
+    drawn = _drawn_rows(keys, balance=balance, max_rows=max_rows)
     place = np.full(len(keys), -1, dtype=np.int8)
     place[drawn] = _places(keys if drawn.all() else keys.rows(drawn), list(fractions.values()))
     _check_classes(place, keys.favourable, list(fractions), min_per_class)
     return place
 
 
-def drawn_rows(
+def _drawn_rows(
     keys: RowKeys, balance: bool = False, max_rows: int | None = None
 ) -> NDArray[np.bool_]:
     """Return which rows a run uses. See :func:`split_table` for the parameters."""
@@ -165,7 +165,7 @@ def drawn_rows(
     return keep
 
 
-def id_hashes(table: pd.DataFrame, seed: int, stage: str) -> Hashes:
+def _id_hashes(table: pd.DataFrame, seed: int, stage: str) -> Hashes:
     """Return a pseudo-random number per row that depends on its id, the seed and the stage."""
     key = f"{seed_of(seed, stage):016x}"
     ids = table[ROW_ID].to_numpy(dtype=object)

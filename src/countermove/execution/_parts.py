@@ -147,7 +147,7 @@ def map_parts(task: PartTask, parts: Partitions, folder: Path, mapper: Mapper) -
     shared = (task, parts.rows_per_part, str(partial.absolute()))
     times = []
     with part_bar(len(pieces), len(pieces) - len(todo)) as advance:
-        for done in mapper.map(do_piece, todo, shared):
+        for done in mapper.map(_do_piece, todo, shared):
             times.append(asdict(done.value) | {"worker": done.worker})
             advance()
     for torn in partial.glob(".part-*"):  # What a killed worker was writing.
@@ -164,7 +164,7 @@ def map_parts(task: PartTask, parts: Partitions, folder: Path, mapper: Mapper) -
     )
 
 
-def do_piece(shared: tuple[PartTask, int, str], piece: Piece) -> PartTimes:
+def _do_piece(shared: tuple[PartTask, int, str], piece: Piece) -> PartTimes:
     """Read, work and write one piece; the file gets its name when it is whole."""
     import pyarrow.parquet as pq
 

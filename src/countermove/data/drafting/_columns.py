@@ -45,15 +45,7 @@ class Guess:
 def guess_column(values: pd.Series) -> Guess:
     """Return the entry a column probably deserves, ``change`` left open.
 
-    Parameters
-    ----------
-    values
-        The cells as read.
-
-    Returns
-    -------
-    Guess
-        Every value of a column without gaps or stray cells fits the entry.
+    Every value of a column without gaps or stray cells fits the entry.
     """
     words = texts(values)
     read, missing, strange = numbers(values)
@@ -153,13 +145,6 @@ def expanded_groups(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, tu
 
     Columns such as ``housing_own``, ``housing_rent`` (or ``housing=own``, …) form
     the group ``housing``. A longer prefix wins over a shorter one.
-
-    Parameters
-    ----------
-    table
-        The table as read.
-    columns
-        The columns to look at.
     """
     compound = [column for column in columns if _SEPARATOR.search(column)]
     bits = {column: found for column in compound if (found := _bits(table[column])) is not None}

@@ -46,26 +46,13 @@ class LabelGuess:
 def guess_label(
     table: pd.DataFrame, column: str | None = None, favourable: str | None = None
 ) -> LabelGuess:
-    """Return the outcome column and its favourable values.
-
-    Parameters
-    ----------
-    table
-        The table as read.
-    column, favourable
-        What the user already knows.
-
-    Raises
-    ------
-    DataError
-        If no column can be an outcome, or the one named cannot.
-    """
+    """Return the outcome column and its favourable values, or what the user named of them."""
     if column is not None and column not in table:
         known = nearest(column, map(str, table.columns))
         raise DataError(f"there is no column {column!r} to be the label; {known}")
     chosen, reason = (column, "named by you") if column is not None else _label_column(table)
     values = table[chosen]
-    words = label_words(values)
+    words = _label_words(values)
     distinct = sorted(map(str, words.dropna().unique()))
     if len(distinct) == 2:
         best = favourable if favourable is not None else _better(chosen, distinct)
@@ -78,7 +65,7 @@ def guess_label(
     return _by_threshold(chosen, values, reason, len(distinct))
 
 
-def label_words(values: pd.Series) -> pd.Series:
+def _label_words(values: pd.Series) -> pd.Series:
     """Read an outcome as text: one spelling per number, blank cells missing."""
     _, missing, strange = numbers(values)
     return texts(values, numeric=not strange.any() and not missing.all())
@@ -89,7 +76,7 @@ def _label_column(table: pd.DataFrame) -> tuple[str, str]:
     open_columns = [column for column in columns if not name_words(column) & SENSITIVE]
     # "1" and "1.0" are two cells and one value, so a few more cells may still be two values.
     few = [c for c in open_columns if texts(table[c]).nunique() <= MOST_SPELLINGS]
-    pairs = [c for c in few if label_words(table[c]).nunique() == 2]
+    pairs = [c for c in few if _label_words(table[c]).nunique() == 2]
     named = [c for c in pairs if name_words(c) & LABEL]
     if named:
         return named[-1], "two values and a name that fits"

@@ -33,20 +33,7 @@ FICO_GROUPS = {
 
 
 def raw_table(name: str, contents: Sequence[bytes]) -> pd.DataFrame:
-    """Return the raw table of a published dataset from the contents of its files.
-
-    Parameters
-    ----------
-    name
-        The dataset.
-    contents
-        The files on record for it, in their order, unpacked.
-
-    Raises
-    ------
-    DataError
-        If the files do not hold such a table.
-    """
+    """Return the raw table of a dataset from the contents of its files on record, unpacked."""
     try:
         return _READERS.get(name, _as_published)(*contents)
     except (ValueError, KeyError, UnicodeDecodeError) as error:

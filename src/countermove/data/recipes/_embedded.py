@@ -45,17 +45,10 @@ SEX_CODES = {"1": "male", "2": "female"}
 def credit(raw: pd.DataFrame, name: str = "credit") -> pd.DataFrame:
     """Process the UCI credit-default table as the strategic-classification papers do.
 
-    Money is converted to US dollars and rounded to tens before anything is
-    derived from it; a month is overdue when its delay code is positive; a spell is
-    a maximal run of overdue months. The 18 published columns come out under their
-    published names, with ``ID`` before them and ``Sex`` after them for audits.
-
-    Parameters
-    ----------
-    raw
-        The 25 columns as published (TWD, month 1 the most recent).
-    name
-        Dataset named in errors.
+    The 25 published columns are in TWD, month 1 the most recent. Money is converted to US dollars
+    and rounded to tens before anything is derived from it; a month is overdue when its delay code
+    is positive; a spell is a maximal run of overdue months. The 18 published columns come out
+    under their published names, with ``ID`` before them and ``Sex`` after them for audits.
     """
     cells = whole_numbers(raw, CREDIT_COLUMNS, name)
     bills = _dollars(_stack(cells, BILLS))
@@ -221,15 +214,8 @@ def german(raw: pd.DataFrame, name: str = "german") -> pd.DataFrame:
     """Spell out the codes of the Statlog German credit table.
 
     "No account" is no amount of money: it is the lowest step of the balance, and a
-    column of its own says that there was none, so that a score can tell the two
-    apart. ``sex`` and ``age_band`` are derived for audits.
-
-    Parameters
-    ----------
-    raw
-        The 20 attributes and the outcome, with the published codes.
-    name
-        Dataset named in errors.
+    column of its own says that there was none, so that a score can distinguish the
+    two. ``sex`` and ``age_band`` are derived for audits.
     """
     cells = whole_numbers(raw, GERMAN_NUMBERS, name)
     problems: list[TableProblem] = []

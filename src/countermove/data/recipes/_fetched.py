@@ -45,13 +45,6 @@ def adult(raw: pd.DataFrame, name: str = "adult") -> pd.DataFrame:
     ``married`` is any of the published "Married-…" values; a birthplace that was
     not recorded counts as not the United States, as in the papers. ``sex`` and
     ``race`` stay as words for audits.
-
-    Parameters
-    ----------
-    raw
-        The 15 published columns.
-    name
-        Dataset named in errors.
     """
     cells = whole_numbers(raw, ADULT_NUMBERS, name)
     problems: list[TableProblem] = []
@@ -96,17 +89,10 @@ STAMP = "%Y-%m-%d %H:%M:%S"
 
 
 def compas(raw: pd.DataFrame, name: str = "compas") -> pd.DataFrame:
-    """Return the people ProPublica analysed.
+    """Return the people ProPublica analysed, with the papers' features.
 
     Left out, as there: a screening more than 30 days from the arrest (or without
     a date), no record of the case, an ordinary traffic offence, no score.
-
-    Parameters
-    ----------
-    raw
-        The columns of the publication that are read; one row per person.
-    name
-        Dataset named in errors.
     """
     problems: list[TableProblem] = []
     kept, gap = _analysed(raw, problems)
@@ -199,13 +185,6 @@ def give_me_some_credit(raw: pd.DataFrame, name: str = "give-me-some-credit") ->
     An unknown income becomes the usual one and ``income_missing`` 1; the debt ratio
     of these people holds the payments themselves, so it is divided by that income.
     Counts of late payments that are codes become 0 and ``past_due_coded`` 1.
-
-    Parameters
-    ----------
-    raw
-        The 11 published columns and the row number ``Id``.
-    name
-        Dataset named in errors.
     """
     cells = whole_numbers(raw, COUNTS, name)
     problems: list[TableProblem] = []
@@ -259,15 +238,7 @@ NOT_RECORDED = "not recorded"
 
 
 def loanapp(raw: pd.DataFrame, name: str = "loanapp") -> pd.DataFrame:
-    """Return the ratios and facts as published; race, sex and marital status as words.
-
-    Parameters
-    ----------
-    raw
-        The published columns that are read.
-    name
-        Dataset named in errors.
-    """
+    """Return the ratios and facts as published; race, sex and marital status as words."""
     cells = whole_numbers(raw, (*FACTS, *RACES), name)
     problems: list[TableProblem] = []
     of_one_race = np.sum([cells[column] for column in RACES], axis=0) == 1

@@ -23,15 +23,7 @@ DIGITS_COLUMNS = (
 
 
 def iris(raw: pd.DataFrame, name: str = "iris") -> pd.DataFrame:
-    """Return the four lengths in cm, the species, and ``is_<species>``, each a possible label.
-
-    Parameters
-    ----------
-    raw
-        The lengths and the species.
-    name
-        Dataset named in errors.
-    """
+    """Return the four lengths in cm, the species, and ``is_<species>``, each a possible label."""
     species = texts(raw["species"])
     strange = (~species.isin(SPECIES)).to_numpy(np.bool_)
     raise_all(rows_problem("column 'species': not one of the three", strange), name)
@@ -42,14 +34,9 @@ def iris(raw: pd.DataFrame, name: str = "iris") -> pd.DataFrame:
 def digits(raw: pd.DataFrame, name: str = "digits") -> pd.DataFrame:
     """Return the pixels, the digit, and ``is_0`` … ``is_9``, each a possible label.
 
-    Parameters
-    ----------
-    raw
-        64 pixels (0 white to 16 black; row, then column, from the upper left) and the digit.
-    name
-        Dataset named in errors.
+    64 pixels, 0 white to 16 black; row, then column, from the upper left.
     """
-    return with_answers(raw, DIGITS_COLUMNS, name)
+    return _with_answers(raw, DIGITS_COLUMNS, name)
 
 
 SIDE = 28
@@ -62,17 +49,12 @@ MNIST_COLUMNS = (*PIXELS, "digit")
 def mnist(raw: pd.DataFrame, name: str = "mnist-5k") -> pd.DataFrame:
     """Return the pixels, the digit, and ``is_0`` … ``is_9``, each a possible label.
 
-    Parameters
-    ----------
-    raw
-        784 pixels (0 white to 255 black; row, then column, from the upper left) and the digit.
-    name
-        Dataset named in errors.
+    784 pixels, 0 white to 255 black; row, then column, from the upper left.
     """
-    return with_answers(raw, MNIST_COLUMNS, name)
+    return _with_answers(raw, MNIST_COLUMNS, name)
 
 
-def with_answers(raw: pd.DataFrame, columns: Sequence[str], name: str) -> pd.DataFrame:
+def _with_answers(raw: pd.DataFrame, columns: Sequence[str], name: str) -> pd.DataFrame:
     """Return some columns of images of digits and ``is_0`` … ``is_9``; refuse other digits."""
     digit = whole_numbers(raw, ("digit",), name)["digit"]
     strange = (digit < 0) | (digit > 9)
