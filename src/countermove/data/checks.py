@@ -8,15 +8,15 @@ not counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove._types import Mask
-from countermove.data.parsing import EXACT_INTEGERS
+from countermove._types import Floats, Mask
+from countermove.data.parsing import EXACT_INTEGERS, numbers, texts
 from countermove.data.schema import LABEL, ROW_ID, Feature, Schema
 from countermove.errors import DataError, nearest, shown
 
@@ -268,3 +268,47 @@ def _mask(values: pd.Series) -> Mask:
 
 def _quoted(values: Sequence[str]) -> str:
     return shown(repr(value) for value in values)
+
+
+def whole_numbers(
+    raw: pd.DataFrame, columns: Sequence[str], name: str, among: Mask | None = None
+) -> dict[str, Floats]:
+    """Parse the columns a recipe computes with; anything but whole numbers is refused.
+
+    ``among`` marks the rows that count, where a recipe leaves others out.
+    """
+    problems: list[TableProblem] = []
+    counted = np.ones(len(raw), dtype=np.bool_) if among is None else among
+    cells: dict[str, Floats] = {}
+    for column in columns:
+        values, missing, unparseable = numbers(raw[column])
+        problems += missing_problems(column, missing & counted)
+        problems += rows_problem(f"column {column!r}: not a number", unparseable & counted)
+        fraction = ~missing & ~unparseable & ~(np.isfinite(values) & (np.floor(values) == values))
+        text = f"column {column!r}: not a whole number"
+        problems += rows_problem(text, fraction & counted, values)
+        cells[column] = values
+    raise_all(problems, name)
+    return cells
+
+
+def decoded(
+    values: pd.Series,
+    codes: Mapping[str, str],
+    problems: list[TableProblem],
+    among: Mask | None = None,
+) -> pd.Series:
+    """Spell out the codes of one column; an unknown code in a row that counts is a problem."""
+    spelled = texts(values, numeric=all(code.isdigit() for code in codes))
+    words = spelled.map(codes)
+    unknown = words.isna().to_numpy(np.bool_)
+    if among is not None:
+        unknown = unknown & among
+    if unknown.any():
+        strange = sorted(set(spelled[unknown].fillna("").tolist()))
+        text = (
+            f"column {values.name!r}: unknown category {shown(map(repr, strange))}, "
+            f"{nearest(strange[0], codes)}"
+        )
+        problems += rows_problem(text, unknown)
+    return words

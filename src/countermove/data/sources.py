@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from countermove.data.checks import check_columns
-from countermove.data.recipes._multiclass import DIGITS_COLUMNS, IRIS_COLUMNS
+from countermove.data.recipes._embedded import DIGITS_COLUMNS, IRIS_COLUMNS
 from countermove.data.schema import Schema
 from countermove.errors import DataError, UnknownNameError, nearest
 

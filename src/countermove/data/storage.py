@@ -6,22 +6,18 @@ sealed JSON record carries the SHA-256 of its own content, so that a change show
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 import uuid
 from collections.abc import Mapping
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from countermove.errors import ModelFileError, StorageError
-
-if TYPE_CHECKING:
-    pass
 
 
 def write_through(path: Path, content: bytes) -> None:
@@ -52,13 +48,13 @@ def replace_file(path: Path, content: bytes) -> None:
 def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Made with the permissions of any new file: others who may read the folder may read it.
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        write_through(beside, content)
-        os.replace(beside, path)
+        write_through(draft, content)
+        os.replace(draft, path)
         flush(path.parent)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
 
 
@@ -130,7 +126,7 @@ def _described(value: Any) -> Any:
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return file_digest(stream, "sha256").hexdigest()
 
 
 def put_in_place(finished: Path, folder: Path) -> None:

@@ -19,10 +19,11 @@ from countermove.data.recipes._fetched import (
     FACTS,
     GMSC_COLUMNS,
     LOANAPP_COLUMNS,
+    MNIST_COLUMNS,
     PAST_DUE,
+    PIXELS,
     RATIOS,
 )
-from countermove.data.recipes._multiclass import MNIST_COLUMNS, PIXELS
 from countermove.data.schema import load_schema
 from countermove.errors import DataError
 

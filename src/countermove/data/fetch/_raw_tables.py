@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from countermove.data.recipes._fetched import ADULT_COLUMNS, COMPAS_COLUMNS
-from countermove.data.recipes._multiclass import MNIST_COLUMNS
+from countermove.data.recipes._fetched import ADULT_COLUMNS, COMPAS_COLUMNS, MNIST_COLUMNS
 from countermove.errors import DataError
 from countermove.randomness import generator
 

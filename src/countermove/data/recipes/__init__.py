@@ -11,23 +11,26 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from countermove.data.recipes._embedded import CREDIT_COLUMNS, GERMAN_COLUMNS, credit, german
+from countermove.data.recipes._embedded import (
+    CREDIT_COLUMNS,
+    DIGITS_COLUMNS,
+    GERMAN_COLUMNS,
+    IRIS_COLUMNS,
+    credit,
+    digits,
+    german,
+    iris,
+)
 from countermove.data.recipes._fetched import (
     ADULT_COLUMNS,
     COMPAS_COLUMNS,
     GMSC_COLUMNS,
     LOANAPP_COLUMNS,
+    MNIST_COLUMNS,
     adult,
     compas,
     give_me_some_credit,
     loanapp,
-)
-from countermove.data.recipes._multiclass import (
-    DIGITS_COLUMNS,
-    IRIS_COLUMNS,
-    MNIST_COLUMNS,
-    digits,
-    iris,
     mnist,
 )
 from countermove.data.schema import Schema, value_text

@@ -1,4 +1,4 @@
-"""Recipes of the fetched tables: adult, compas, give-me-some-credit and loanapp.
+"""Recipes of the fetched tables: adult, compas, give-me-some-credit, loanapp and mnist-5k.
 
 Every constant is fixed, so that next month's table is treated as this one was.
 """
@@ -9,9 +9,16 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats, Mask
-from countermove.data.checks import TableProblem, missing_problems, raise_all, rows_problem
+from countermove.data.checks import (
+    TableProblem,
+    decoded,
+    missing_problems,
+    raise_all,
+    rows_problem,
+    whole_numbers,
+)
 from countermove.data.parsing import numbers, texts
-from countermove.data.recipes._cells import decoded, whole_numbers
+from countermove.data.recipes._embedded import with_answers
 
 ADULT_COLUMNS = (
     "age",
@@ -256,3 +263,18 @@ def loanapp(raw: pd.DataFrame, name: str = "loanapp") -> pd.DataFrame:
         [cells["black"] == 1, cells["hispan"] == 1], ["black", "hispanic"], "white"
     )
     return pd.DataFrame({**columns, "sex": groups["male"], "marital_status": groups["married"]})
+
+
+SIDE = 28
+"""Pixels along an edge of an image."""
+
+PIXELS = tuple(f"pixel_{row}_{column}" for row in range(SIDE) for column in range(SIDE))
+MNIST_COLUMNS = (*PIXELS, "digit")
+
+
+def mnist(raw: pd.DataFrame, name: str = "mnist-5k") -> pd.DataFrame:
+    """Return the pixels, the digit, and ``is_0`` … ``is_9``, each a possible label.
+
+    784 pixels, 0 white to 255 black; row, then column, from the upper left.
+    """
+    return with_answers(raw, MNIST_COLUMNS, name)
