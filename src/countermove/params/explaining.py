@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from countermove.params import GROUPS
-from countermove.params.base import Parameters
 from countermove.params.checking import check_group
 from countermove.params.loader import SettingsLoader, without_other_kinds
 
@@ -44,7 +43,7 @@ def origins(given: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
         kept: Mapping[str, Any] = layer
         for _, above in given[place + 1 :]:
             kept = without_other_kinds(kept, above)
-        found |= dict.fromkeys(_leaves(kept), name)
+        found |= {leaf: name for leaf, value in _leaves(kept).items() if value != {}}
     return found
 
 
@@ -59,24 +58,13 @@ def effective(
         if group in GROUPS:
             value = check_group(group, GROUPS[group], value or {}).model_dump(mode="json")
         for name, leaf in _leaves({group: value}).items():
-            found.append(Effective(name, leaf, _origin(name, origin)))
+            found.append(Effective(name, leaf, origin.get(name, DEFAULT)))
     return found
-
-
-def _origin(name: str, origin: Mapping[str, str]) -> str:
-    """Return where a setting, or the nearest mapping around it that was given whole, comes from."""
-    while name:
-        if name in origin:
-            return origin[name]
-        name = name.rpartition(".")[0]
-    return DEFAULT
 
 
 def _leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in settings.items():
-        if isinstance(value, Parameters):
-            value = value.model_dump(mode="json")
         if isinstance(value, Mapping) and value:
             found |= _leaves(value, f"{prefix}{name}.")
         else:
@@ -107,9 +95,14 @@ def explain(pipeline: Any, context: Any) -> Iterator[str]:
 
 def _paths(pipeline: Any, loader: SettingsLoader) -> dict[str, str]:
     """Return where each dataset of a pipeline lies."""
-    from kedro.io import CatalogConfigResolver
+    from kedro.config import MissingConfigException
+    from kedro.io.catalog_config_resolver import DEFAULT_RUNTIME_PATTERN, CatalogConfigResolver
 
-    resolver = CatalogConfigResolver(loader["catalog"])
+    try:
+        credentials = loader["credentials"]
+    except MissingConfigException:
+        credentials = {}
+    resolver = CatalogConfigResolver(loader["catalog"], credentials, DEFAULT_RUNTIME_PATTERN)
     return {
         name: _path(resolver.resolve_pattern(name) or {})
         for name in pipeline.datasets()
