@@ -2,7 +2,7 @@
 
 import pytest
 
-from countermove.reporting.figures import accuracy_figure
+from countermove.reporting.accuracy import accuracy_figure
 from countermove.reporting.tables import accuracy_rows, promise_line, summary_lines
 
 METRICS = {

@@ -5,9 +5,8 @@ import re
 
 import pytest
 
-from countermove.reporting._deployment import QUANTITIES
 from countermove.reporting.page import SECTIONS, Findings
-from countermove.reporting.transfer import line_names, transfer_figure, worst_bounds
+from countermove.reporting.transfer import QUANTITIES, line_names, transfer_figure, worst_bounds
 
 
 def interval(value):

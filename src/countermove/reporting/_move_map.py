@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from countermove.reporting._accuracy import DASHES, MARKS, RULES
 from countermove.reporting._citing import Cited, Row
+from countermove.reporting.accuracy import DASHES, MARKS, RULES
 from countermove.reporting.numbers import number, share
 from countermove.reporting.tables import called
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from countermove.reporting._accuracy import headline_facts, history_facts
 from countermove.reporting._citing import Cited
-from countermove.reporting._deployment import deployment_facts
 from countermove.reporting._move_map import move_map_facts
 from countermove.reporting._people import advice_facts, people_facts
 from countermove.reporting._promise import promise_facts, tradeoffs_facts
 from countermove.reporting._rendering import figure_data, macro, render
 from countermove.reporting._run import beyond_facts, run_facts
+from countermove.reporting.accuracy import headline_facts, history_facts
+from countermove.reporting.transfer import deployment_facts
 
 if TYPE_CHECKING:
     import pandas as pd

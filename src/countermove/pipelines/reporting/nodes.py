@@ -18,7 +18,7 @@ Facts = dict[str, Any]
 
 def draw_accuracy(metrics: dict[str, Any]) -> Figure:
     """Draw accuracy under each kind of people."""
-    from countermove.reporting.figures import accuracy_figure
+    from countermove.reporting.accuracy import accuracy_figure
 
     return accuracy_figure(metrics)
 

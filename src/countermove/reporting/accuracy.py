@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._citing import Cited, Row, Text
 from countermove.reporting._rendering import axis_label
 from countermove.reporting.numbers import MISSING, points, share
-from countermove.reporting.tables import called, left_out_lines
+from countermove.reporting.tables import accuracy_rows, called, left_out_lines
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
     from countermove.reporting.page import Findings
 
 RULES = {"blind": "Blind rule", "strategic": "Strategic rule"}
@@ -18,6 +20,36 @@ MARKS = {"blind": "circle-open", "strategic": "diamond"}
 DASHES = {"blind": "dash", "strategic": "solid"}
 LOSSES = {"train_loss": "training rows", "validation_loss": "validation rows"}
 Kinds = Sequence[tuple[str, tuple[str, ...]]]
+
+
+def accuracy_figure(metrics: Mapping[str, Any]) -> Figure:
+    """Draw accuracy of the blind and the strategic rule under each kind of people."""
+    from plotly.graph_objects import Bar, Figure, Layout
+
+    rows = accuracy_rows(metrics)
+    people = [name for name, *_ in rows]
+    bars = [
+        Bar(
+            name=name,
+            x=people,
+            y=heights,
+            marker_color=colour,
+            text=heights,
+            texttemplate="%{y:.3f}",
+        )
+        for name, colour, heights in (
+            ("blind", "#9aa5b1", [blind for _, blind, _ in rows]),
+            ("strategic", "#00796b", [strategic for *_, strategic in rows]),
+        )
+    ]
+    layout = Layout(
+        barmode="group",
+        template="plotly_white",
+        title=f"Accuracy on the test rows of {metrics['dataset']}",
+        yaxis={"title": "share judged right", "range": [0, 1]},
+        xaxis={"title": "how people answer the rule"},
+    )
+    return Figure(bars, layout)
 
 
 def headline_facts(found: Findings) -> dict[str, Any]:
