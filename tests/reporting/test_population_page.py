@@ -52,3 +52,10 @@ def test_of_very_many_parts_the_slowest_are_drawn(report):
 def test_a_run_whose_parts_were_all_done_before_has_a_page(report):
     report["advice"]["run"] |= {"times": [], "kept": 3}
     assert "decisions and advice" in population_page(report, "mine")
+
+
+def test_a_claim_that_is_not_promised_has_its_reason_escaped(report):
+    report["certificate"] = CLAIM | {"value": None, "reason": "too few <rows>"}
+    page = population_page(report, "mine")
+    assert "not promised: too few &lt;rows&gt;" in page
+    assert "at most" not in page.split("<footer>")[0].split("<body>")[1]

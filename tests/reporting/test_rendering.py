@@ -22,6 +22,8 @@ from countermove.reporting._rendering import (
     plotting_script,
     render,
 )
+from countermove.reporting.page import SECTIONS, figure_page
+from countermove.reporting.people_estimate import people_page
 
 SOURCE = Path(countermove.__file__).parent
 ASSETS = Path(str(files("countermove.reporting"))) / "assets"
@@ -75,14 +77,40 @@ def test_every_template_compiles(name):
     assert environment().get_template(name).name == name
 
 
+PAGES = [
+    name for name in environment().list_templates() if name not in ("base.html", "macros.html")
+]
+
+
+def source(name):
+    return environment().loader.get_source(environment(), name)[0]
+
+
 def test_every_block_of_the_frame_is_filled_by_some_page():
     blocks = set(environment().get_template("base.html").blocks)
     assert blocks == {"title", "lead", "contents", "sections", "foot", "scripts"}
+    filled = {block for name in PAGES for block in environment().get_template(name).blocks}
+    assert filled == blocks
 
 
-def test_a_name_that_nobody_gave_is_an_error():
+def test_every_template_is_rendered_by_some_module():
+    python = "".join(file.read_text(encoding="utf-8") for file in SOURCE.rglob("*.py"))
+    sections = {f"report/{section.anchor}.html" for section in SECTIONS}
+    assert {name for name in PAGES if f'"{name}"' not in python} == sections
+
+
+def test_every_macro_is_used():
+    macros = set(re.findall(r"{% macro (\w+)", source("macros.html")))
+    used = "".join(source(name) for name in (*PAGES, "macros.html"))
+    python = "".join(file.read_text() for file in (SOURCE / "reporting").glob("*.py"))
+    called = set(re.findall(r"(?:call |{{-? ?)(\w+)\(", used))
+    assert macros <= called | set(re.findall(r'macro\("(\w+)"\)', python))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_name_that_nobody_gave_is_an_error(name):
     with pytest.raises(UndefinedError):
-        render("experiment.html", title="T")
+        render(name)
 
 
 def test_texts_of_an_experiment_are_escaped():
@@ -138,3 +166,19 @@ def test_a_missing_stage_names_its_command():
     sentence = macro("absent")("Nothing.", "kedro run --pipeline=x")
     assert sentence.startswith('<p class="absent">Nothing. Make it with <code>')
     assert macro("command")("a <b>").count("&lt;b&gt;") == 1
+
+
+def test_a_figure_alone_has_a_page_under_its_title():
+    figure = graph_objects.Figure([graph_objects.Bar(x=["a"], y=[0.5])], {"title": "A <b>"})
+    page = figure_page(figure)
+    assert "<h1>A &lt;b&gt;</h1>" in page
+    assert page.count('class="figure-data"') == 1
+
+
+def test_an_estimate_of_people_has_its_verdict_in_sentences():
+    figure = graph_objects.Figure([graph_objects.Scatter(x=[0.0], y=[0.5])], {"title": "told"})
+    page = people_page({"verdict": f"They climb.\n{SLY}"}, figure)
+    assert "<p>They climb.</p>" in page
+    assert "<script>alert" not in page
+    assert '"title":{"text":""}' in page
+    assert figure.layout.title.text == "told"

@@ -57,3 +57,26 @@ def test_a_first_champion_has_nothing_behind_it():
     assert "new champion" in page
     assert "made from the base table" in page
     assert "No outcome has arrived" in page
+
+
+def test_every_text_of_a_decision_is_escaped():
+    sly = "<script>alert(1)</script>"
+    batch = DECISION["facts"]["batches"]["new"]
+    outcome = DECISION["facts"]["outcomes"][0] | {"batch": sly, "claim": sly}
+    gate = {"name": sly, "passed": True, "words": sly}
+    facts = {"batches": {sly: batch}, "outcomes": [outcome], "gates": [gate]}
+    decision = DECISION | {"version": sly, "champion_after": sly, "champion_before": sly}
+    decision["facts"] = DECISION["facts"] | facts
+    page = retraining_page(decision, {"recommendation": None, "reason": sly})
+    assert "<script>" not in page
+
+
+def test_the_numbers_are_those_of_the_decision():
+    page = retraining_page(DECISION, {"recommendation": None, "reason": "too few people"})
+    accuracy = DECISION["facts"]["judgement"]["accuracy"]
+    for response in ("none", "smooth_0.5"):
+        cells = [f'<td class="number">{accuracy[r][response]:.3f}</td>' for r in accuracy]
+        assert "".join(cells) in page
+    for count in (60, 50, 6, 4):
+        assert f'<td class="number">{count}</td>' in page
+    assert '<td class="number">0.200</td><td class="number">0.250</td>' in page

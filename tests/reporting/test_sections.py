@@ -1,8 +1,11 @@
 """Each section says what its document holds, and draws it."""
 
+import copy
 import json
 import re
 from dataclasses import replace
+from html import unescape
+from urllib.parse import unquote
 
 import pandas as pd
 import pytest
@@ -211,6 +214,151 @@ SHEET = {
 }
 
 
+AUDIT = {
+    "recourse": {
+        "refused": 4,
+        "recourse_neg": {"count": 3, "value": 0.75},
+        "mean_cost": 1.25,
+        "features_touched": 2.5,
+    },
+    "groups": {
+        "Sex": [
+            {"group": "f", "refused": 3, "recourse_neg": {"value": 1.0}, "mean_cost": 1.5},
+            {"group": "<script>", "refused": 1, "recourse_neg": {"value": 0.0}, "mean_cost": None},
+        ]
+    },
+}
+LOOKAHEAD = {
+    "experiment": {"kind": "figure_1"},
+    "people": 240,
+    "results": [{"mixture": "<all>", "round": 0, "gap": None}],
+}
+COLLECTIVE = {
+    "query": {"start": "2", "goal": "1"},
+    "least_budget": {"individual": None, "collective": 7.5},
+    "side_effects": {"changed": 0.035},
+}
+POPULATION = {"people": 10, "rules": {"blind": {"accuracy": 0.5}}, "words": "left out"}
+
+
+@pytest.fixture
+def whole(bare, advice):
+    """A run of which every stage is left, but for the error after deployment."""
+    return replace(
+        bare,
+        calibration=CALIBRATION,
+        frontier=FRONTIER,
+        audit=AUDIT,
+        advice=advice,
+        move_map=MAP,
+        history=HISTORY,
+        sheet=SHEET,
+        tradeoff=pd.DataFrame(points("tiny")),
+        lookahead=LOOKAHEAD,
+        collective=COLLECTIVE,
+        population=POPULATION,
+    )
+
+
+def documents(found):
+    """Return what the links of a page lead to, by file."""
+    output = "../../07_model_output/tiny"
+    return {
+        "metrics.json": found.metrics,
+        "certificates.json": found.certificates,
+        f"{output}/recourse_calibration.json": found.calibration,
+        "recourse_frontier.csv": found.frontier,
+        "recourse_audit.json": found.audit,
+        f"{output}/advice.csv": found.advice,
+        "move_map.json": found.move_map,
+        "training_history.json": found.history,
+        "table_sheet.json": found.sheet,
+        "../tradeoff/points.csv": found.tradeoff,
+        "lookahead.json": found.lookahead,
+        "collective.json": found.collective,
+        "population.json": found.population,
+    }
+
+
+LINK = re.compile(r'class="cited" href="([^"]*)" title="([^"]*)">([^<]*)</a>')
+FILES = {
+    "headline": {"metrics.json"},
+    "moves": {"move_map.json"},
+    "people": {"metrics.json", "recourse_audit.json"},
+    "tradeoffs": {"recourse_frontier.csv", "../tradeoff/points.csv"},
+    "promise": {"certificates.json", "../../07_model_output/tiny/recourse_calibration.json"},
+    "advice": {"../../07_model_output/tiny/advice.csv"},
+    "beyond": {"lookahead.json", "collective.json", "population.json"},
+    "history": {"training_history.json"},
+    "facts": {"metrics.json", "table_sheet.json"},
+}
+
+
+@pytest.mark.parametrize("anchor", FILES)
+def test_every_number_of_a_section_is_the_one_its_link_leads_to(whole, anchor):
+    kept, files, compared = documents(whole), set(), 0
+    for parts in LINK.findall(body(anchor, whole)):
+        address, title, text = (unescape(part) for part in parts)
+        file, _, fragment = address.partition("#")
+        files.add(file)
+        if file.endswith(".csv"):
+            value = kept[file][title.rpartition(", ")[2]].iloc[int(fragment[4:]) - 2]
+        else:
+            value = kept[file]
+            for token in unquote(fragment).split("/")[1:]:
+                key = token.replace("~1", "/").replace("~0", "~")
+                value = value[int(key)] if isinstance(value, list) else value[key]
+        plain = text.replace(",", "").replace("−", "-")
+        shown = re.fullmatch(r"(-?\d+(?:\.\d+)?)(\u202f%)?", plain)
+        if shown and not isinstance(value, str):
+            digits = len(shown[1].partition(".")[2])
+            factor = 0.01 if shown[2] else 1.0
+            assert value == pytest.approx(factor * float(shown[1]), abs=0.51 * factor / 10**digits)
+            compared += 1
+    assert files == FILES[anchor]
+    assert compared
+
+
+@pytest.mark.parametrize("anchor", FILES)
+def test_a_whole_run_has_no_section_with_a_sentence_in_its_place(whole, anchor):
+    assert 'class="absent"' not in body(anchor, whole)
+
+
+@pytest.mark.parametrize("anchor", FILES)
+def test_no_text_of_the_data_can_run_in_a_section(whole, anchor):
+    sly = "<script>alert(1)</script>"
+    metrics = copy.deepcopy(whole.metrics) | {"dataset": sly, "not_evaluated": {sly: sly}}
+    by_group = metrics["social"]["by_group"]
+    by_group[sly] = {sly: by_group["Sex"]["f"]}
+    claim = whole.certificates[0] | {"name": f"recourse_miss_rate[{sly}]"}
+    claim["assumptions"] = [{"statement": sly, "supported": None, "evidence": ""}]
+    column = {"name": sly, "kind": sly, "change": "up", "unit": sly, "values": {sly: 1}}
+    found = replace(
+        whole,
+        metrics=metrics,
+        certificates=[claim, claim | {"value": None, "reason": sly}],
+        calibration=CALIBRATION | {"certificate": {"words": sly, "n": 1}},
+        audit=AUDIT | {"groups": {sly: AUDIT["groups"]["Sex"]}},
+        advice=whole.advice.assign(row_id=sly, words=sly),
+        move_map=MAP | {"people": MAP["people"] | {"row_id": [sly, sly]}},
+        sheet=SHEET | {"description": sly, "terms": sly, "sensitive": [sly], "columns": [column]}
+        | {"label": {"column": sly, "favourable": sly}, "schema_digest": sly},
+        lookahead=LOOKAHEAD | {"results": [{sly: sly}], "experiment": {"kind": sly}},
+        collective=COLLECTIVE | {"query": {"start": sly, "goal": sly}},
+        population={sly: 1},
+    )  # fmt: skip
+    html = body(anchor, found)
+    assert "<script>" not in html.replace('<script type="application/json"', "")
+    if anchor not in ("headline", "tradeoffs", "history"):
+        assert "script&gt;" in html or "\\u003cscript" in html
+
+
+def test_recourse_by_group_is_the_audits(whole):
+    html = text_of(body("people", whole))
+    assert "of 4 people refused where they stand, 3 have one (75.0\u202f%)" in html
+    assert "mean cost of 1.250 and touching 2.5 columns" in html
+
+
 def test_the_data_sheet_and_the_run_are_told(bare):
     html = text_of(body("facts", replace(bare, sheet=SHEET)))
     for said in ("75.0\u202f%", "may rise", "nobody can change it", "2,500", "brought by you"):
@@ -224,18 +372,7 @@ def test_the_data_sheet_and_the_run_are_told(bare):
 
 
 def test_further_pipelines_are_told_where_they_ran(bare):
-    lookahead = {
-        "experiment": {"kind": "figure_1"},
-        "people": 240,
-        "results": [{"mixture": "<all>", "round": 0, "gap": None}],
-    }
-    collective = {
-        "query": {"start": "2", "goal": "1"},
-        "least_budget": {"individual": None, "collective": 7.5},
-        "side_effects": {"changed": 0.035},
-    }
-    population = {"people": 10, "rules": {"blind": {"accuracy": 0.5}}, "words": "left out"}
-    found = replace(bare, lookahead=lookahead, collective=collective, population=population)
+    found = replace(bare, lookahead=LOOKAHEAD, collective=COLLECTIVE, population=POPULATION)
     html = body("beyond", found)
     assert "absent" not in html
     assert "&lt;all&gt;" in html
