@@ -66,6 +66,9 @@ _RANGE = re.compile(r"\{(\d{1,4})\.\.(\d{1,4})\}")
 Choice = TypeVar("Choice", bound=str)
 
 
+Contradiction = tuple[str, str]
+
+
 def read_schema(name: str, path: Path) -> Schema:
     """Read one schema file; see :func:`countermove.data.schema.load_schema`."""
     return schema_from_mapping(name, read_yaml(path), str(path))
@@ -328,9 +331,6 @@ def _names(entry: object, origin: str, key: str) -> tuple[str, ...]:
 
 def _spelled(value: object) -> str:
     return f"{type(value).__name__} {value!r}" if value is not None else "nothing"
-
-
-Contradiction = tuple[str, str]
 
 
 def _series_contradictions(schema: Schema) -> Iterator[Contradiction]:

@@ -25,6 +25,21 @@ from countermove.errors import DataError
 CHANGES = {"immutable": "nobody", "up": "may rise", "down": "may fall", "both": "may change"}
 CALIBRATION = "calibration"
 
+NEARLY_CONSTANT = 0.99
+"""Share of the rows from which one value makes a feature all but constant."""
+
+RARE_OUTCOME = 0.05
+"""Share of the rarer outcome below which accuracy says little."""
+
+CHANCE = 1e-4
+"""A separation that a shuffled outcome would show more often than this proves nothing."""
+
+ROWS_PER_WORD = 5
+"""Words that are rarer than this on average could separate anything."""
+
+SAME = 5e-5
+"""Shares of favourable outcomes are on record to four digits."""
+
 
 @dataclass(frozen=True)
 class SplitPlan:
@@ -170,13 +185,6 @@ def _few_words(values: pd.Series) -> str:
     return listed + (f" and {len(counts) - 3} more" if len(counts) > 3 else "")
 
 
-NEARLY_CONSTANT = 0.99
-"""Share of the rows from which one value makes a feature all but constant."""
-
-RARE_OUTCOME = 0.05
-"""Share of the rarer outcome below which accuracy says little."""
-
-
 def doubts(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
     """Yield what is allowed in a typed table but rarely meant, one sentence each."""
     if all(feature.change == "immutable" for feature in schema.features):
@@ -225,13 +233,6 @@ def _alike(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
     )
 
 
-CHANCE = 1e-4
-"""A separation that a shuffled outcome would show more often than this proves nothing."""
-
-ROWS_PER_WORD = 5
-"""Words that are rarer than this on average could separate anything."""
-
-
 def gives_away(values: pd.Series, favourable: NDArray[np.bool_]) -> bool:
     r"""Return whether a column separates the two outcomes without an error, beyond chance.
 
@@ -258,10 +259,6 @@ def gives_away(values: pd.Series, favourable: NDArray[np.bool_]) -> bool:
 
 def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
-SAME = 5e-5
-"""Shares of favourable outcomes are on record to four digits."""
 
 
 def table_sheet(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:

@@ -45,6 +45,8 @@ EMBEDDED = {
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
 
 def read_raw(name: str, raw_folder: Path, schema: Schema) -> pd.DataFrame:
     """Read the raw table of a dataset.
@@ -226,9 +228,6 @@ def _parquet(content: bytes, origin: str) -> pd.DataFrame:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{origin} is not a parquet file that can be read: {error}") from error
     return frame
-
-
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def known_datasets(folder: Path) -> list[str]:

@@ -19,6 +19,8 @@ import numpy as np
 
 from countermove.errors import ModelFileError, StorageError
 
+SEAL = "seal"
+
 
 def write_through(path: Path, content: bytes) -> None:
     """Write a file and wait until it is on the disk."""
@@ -65,9 +67,6 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-SEAL = "seal"
 
 
 def canonical_digest(record: Mapping[str, Any]) -> str:

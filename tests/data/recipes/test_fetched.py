@@ -16,13 +16,13 @@ from countermove.data.fetch._raw_tables import FICO_PEOPLE, raw_table
 from countermove.data.recipes._fetched import (
     ADULT_COLUMNS,
     COMPAS_COLUMNS,
-    FACTS,
     GMSC_COLUMNS,
+    GMSC_PAST_DUE,
     LOANAPP_COLUMNS,
+    LOANAPP_FACTS,
+    LOANAPP_RATIOS,
     MNIST_COLUMNS,
-    PAST_DUE,
     PIXELS,
-    RATIOS,
 )
 from countermove.data.schema import load_schema
 from countermove.errors import DataError
@@ -124,7 +124,7 @@ def an_applicant(**cells: str) -> dict[str, str]:
 
 
 def test_give_me_some_credit_settles_what_is_no_number() -> None:
-    late = dict.fromkeys(PAST_DUE, "98")
+    late = dict.fromkeys(GMSC_PAST_DUE, "98")
     people = [
         an_applicant(Id="1"),
         an_applicant(Id="2", MonthlyIncome="NA", DebtRatio="2700", NumberOfDependents=""),
@@ -139,7 +139,7 @@ def test_give_me_some_credit_settles_what_is_no_number() -> None:
     assert table["NumberOfDependents"].tolist() == [0, 0, 0, 0]
     assert table["RevolvingUtilizationOfUnsecuredLines"].tolist() == [0, 0, 2, 0]
     assert table["past_due_coded"].tolist() == [0, 0, 1, 0]
-    assert (table[list(PAST_DUE)] == 0).all(axis=None)
+    assert (table[list(GMSC_PAST_DUE)] == 0).all(axis=None)
     assert table["age_band"].tolist() == ["25 to 61"] * 3 + ["under 25"]
     broken = pd.DataFrame([an_applicant(DebtRatio=""), an_applicant(MonthlyIncome="lots")])
     with pytest.raises(DataError, match="2 problems") as caught:
@@ -159,7 +159,7 @@ def test_loanapp_spells_out_its_groups() -> None:
     assert table["race"].tolist() == ["white", "hispanic"]
     assert table["sex"].tolist() == ["male", "not recorded"]
     assert table["marital_status"].tolist() == ["not married", "married"]
-    assert set(table.columns) >= {*RATIOS, *FACTS}
+    assert set(table.columns) >= {*LOANAPP_RATIOS, *LOANAPP_FACTS}
     both = usual | {"black": "1", "male": "2"}
     with pytest.raises(DataError, match="2 problems") as caught:
         recipes.loanapp(pd.DataFrame([usual, both]))

@@ -33,6 +33,8 @@ MOSTLY_EMPTY = 0.5
 MOSTLY_NUMBERS = 0.9
 """A column with numbers in at least this share of its cells was meant as numbers."""
 
+_SEPARATOR = re.compile(r"[_=.:\- ]+")
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -135,9 +137,6 @@ def _as_words(words: pd.Series, distinct: list[str]) -> Guess:
 def _gap_reasons(missing: NDArray[np.bool_]) -> tuple[str, ...]:
     count = int(missing.sum())
     return (f"no value in {count} row(s): fill them or take them out",) if count else ()
-
-
-_SEPARATOR = re.compile(r"[_=.:\- ]+")
 
 
 def expanded_groups(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -8,6 +8,43 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+SCALES: tuple[tuple[str, ...], ...] = (
+    ("none", "very low", "low", "moderate", "medium", "mid", "middle", "high", "very high"),
+    ("none", "tiny", "small", "medium", "large", "huge"),
+    ("xs", "s", "m", "l", "xl", "xxl"),
+    ("terrible", "very poor", "poor", "fair", "average", "good", "very good", "excellent"),
+    ("none", "little", "moderate", "quite rich", "rich"),
+    ("never", "rarely", "seldom", "sometimes", "often", "usually", "always"),
+    ("never", "yearly", "quarterly", "monthly", "weekly", "daily"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("none", "primary", "secondary", "tertiary"),
+    ("none", "primary school", "middle school", "high school", "college", "university"),
+    ("school", "high school", "college", "university", "graduate school"),
+    ("school", "bachelor", "master", "doctorate"),
+    ("high school", "bachelor", "bachelors", "master", "masters", "phd", "doctorate"),
+    ("unskilled", "semi-skilled", "skilled", "highly skilled"),
+    ("junior", "intermediate", "senior"),
+    ("beginner", "intermediate", "advanced", "expert"),
+    ("bronze", "silver", "gold", "platinum"),
+    ("first", "second", "third", "fourth", "fifth"),
+    ("cold", "cool", "mild", "warm", "hot"),
+)
+"""Words in an order nobody disputes, lowest first."""
+
+# A number that hangs on a letter, as in A11, is part of a code and orders nothing.
+_NUMBER = re.compile(r"(?<![^\W_])\d+(?:[.,]\d+)*")
+_BELOW = re.compile(r"^\s*(?:<=?|≤|under|below|less than|fewer than|up to|at most|max)", re.I)
+_ABOVE = re.compile(
+    r"(?:\+|or more|or over|or above|and over|and above|and up|plus)\s*$"
+    r"|^\s*(?:>=?|≥|over|above|more than|at least|from|min)",
+    re.I,
+)
+_NOTHING = frozenset(("none", "no", "nothing", "never", "unemployed"))
+_FILLING = (
+    "under below less fewer than up to at most max or more over above and plus least from min "
+    "between bis"
+)
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -48,29 +85,6 @@ BAD = _words(
     "failure malignant sick spam none never"
 )
 
-SCALES: tuple[tuple[str, ...], ...] = (
-    ("none", "very low", "low", "moderate", "medium", "mid", "middle", "high", "very high"),
-    ("none", "tiny", "small", "medium", "large", "huge"),
-    ("xs", "s", "m", "l", "xl", "xxl"),
-    ("terrible", "very poor", "poor", "fair", "average", "good", "very good", "excellent"),
-    ("none", "little", "moderate", "quite rich", "rich"),
-    ("never", "rarely", "seldom", "sometimes", "often", "usually", "always"),
-    ("never", "yearly", "quarterly", "monthly", "weekly", "daily"),
-    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
-    ("none", "primary", "secondary", "tertiary"),
-    ("none", "primary school", "middle school", "high school", "college", "university"),
-    ("school", "high school", "college", "university", "graduate school"),
-    ("school", "bachelor", "master", "doctorate"),
-    ("high school", "bachelor", "bachelors", "master", "masters", "phd", "doctorate"),
-    ("unskilled", "semi-skilled", "skilled", "highly skilled"),
-    ("junior", "intermediate", "senior"),
-    ("beginner", "intermediate", "advanced", "expert"),
-    ("bronze", "silver", "gold", "platinum"),
-    ("first", "second", "third", "fourth", "fifth"),
-    ("cold", "cool", "mild", "warm", "hot"),
-)
-"""Words in an order nobody disputes, lowest first."""
-
 
 def name_words(name: str) -> frozenset[str]:
     """Return the words of a column's name, in lower case.
@@ -80,21 +94,6 @@ def name_words(name: str) -> frozenset[str]:
     """
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return frozenset(word.lower() for word in re.findall(r"[^\W\d_]+", spaced))
-
-
-# A number that hangs on a letter, as in A11, is part of a code and orders nothing.
-_NUMBER = re.compile(r"(?<![^\W_])\d+(?:[.,]\d+)*")
-_BELOW = re.compile(r"^\s*(?:<=?|≤|under|below|less than|fewer than|up to|at most|max)", re.I)
-_ABOVE = re.compile(
-    r"(?:\+|or more|or over|or above|and over|and above|and up|plus)\s*$"
-    r"|^\s*(?:>=?|≥|over|above|more than|at least|from|min)",
-    re.I,
-)
-_NOTHING = frozenset(("none", "no", "nothing", "never", "unemployed"))
-_FILLING = (
-    "under below less fewer than up to at most max or more over above and plus least from min "
-    "between bis"
-)
 
 
 def ordered_words(words: Sequence[str]) -> tuple[str, ...] | None:

@@ -31,6 +31,12 @@ from countermove.data.sources import SUFFIXES, known_datasets, read_file
 from countermove.data.storage import sha256_of
 from countermove.errors import CountermoveError, FetchError, UnknownNameError, nearest
 
+State: TypeAlias = Literal[
+    "embedded", "fabricated", "fetched", "fetchable", "your file", "unusable file", "no file yet"
+]
+
+HEADINGS = ("dataset", "state", "rows", "favourable", "terms", "what it is")
+
 
 @dataclass(frozen=True)
 class Fetched:
@@ -206,11 +212,6 @@ def _put(table: pd.DataFrame, target: Path, record: dict[str, Any]) -> None:
             draft.unlink()
 
 
-State: TypeAlias = Literal[
-    "embedded", "fabricated", "fetched", "fetchable", "your file", "unusable file", "no file yet"
-]
-
-
 @dataclass(frozen=True)
 class Listed:
     """One table: where it is, how many people it has, how many fare well, on what terms."""
@@ -226,9 +227,6 @@ class Listed:
             return self.name, self.state, "", "", "", self.description
         rows, share = f"{self.facts.rows:,}", f"{self.facts.favourable:.1%}"
         return self.name, self.state, rows, share, self.facts.terms, self.description
-
-
-HEADINGS = ("dataset", "state", "rows", "favourable", "terms", "what it is")
 
 
 def list_datasets(schemas: Path, raw_folder: Path) -> list[Listed]:

@@ -91,8 +91,8 @@ COMPAS_COLUMNS = (
 LARGEST_GAP = 30
 """Days between arrest and screening beyond which the two may not belong together."""
 
-DEGREE_CODES = {"F": "felony", "M": "misdemeanour"}
-STAMP = "%Y-%m-%d %H:%M:%S"
+COMPAS_DEGREES = {"F": "felony", "M": "misdemeanour"}
+COMPAS_STAMP = "%Y-%m-%d %H:%M:%S"
 
 
 def compas(raw: pd.DataFrame, name: str = "compas") -> pd.DataFrame:
@@ -104,7 +104,7 @@ def compas(raw: pd.DataFrame, name: str = "compas") -> pd.DataFrame:
     problems: list[TableProblem] = []
     kept, gap = _analysed(raw, problems)
     sex = decoded(raw["sex"], SEX_CODES, problems, kept)
-    degree = decoded(raw["c_charge_degree"], DEGREE_CODES, problems, kept)
+    degree = decoded(raw["c_charge_degree"], COMPAS_DEGREES, problems, kept)
     race = texts(raw["race"])
     problems += missing_problems("race", race.isna().to_numpy(np.bool_) & kept)
     stay = _days_in_jail(raw, kept, problems)
@@ -145,21 +145,21 @@ def _days_in_jail(raw: pd.DataFrame, kept: Mask, problems: list[TableProblem]) -
     """Return the whole days from booking to release, rounded down."""
     stamps = {}
     for column in ("c_jail_in", "c_jail_out"):
-        stamps[column] = pd.to_datetime(texts(raw[column]), format=STAMP, errors="coerce")
+        stamps[column] = pd.to_datetime(texts(raw[column]), format=COMPAS_STAMP, errors="coerce")
         broken = stamps[column].isna().to_numpy(np.bool_) & kept
         problems += rows_problem(f"column {column!r}: not a date and time", broken)
     stay = (stamps["c_jail_out"] - stamps["c_jail_in"]).dt.days
     return np.asarray(stay, dtype=np.float64)
 
 
-PAST_DUE = (
+GMSC_PAST_DUE = (
     "NumberOfTime30-59DaysPastDueNotWorse",
     "NumberOfTime60-89DaysPastDueNotWorse",
     "NumberOfTimes90DaysLate",
 )
-COUNTS = (
+GMSC_COUNTS = (
     "age",
-    *PAST_DUE,
+    *GMSC_PAST_DUE,
     "NumberOfOpenCreditLinesAndLoans",
     "NumberRealEstateLoansOrLines",
     "SeriousDlqin2yrs",
@@ -170,7 +170,7 @@ GMSC_COLUMNS = (
     "DebtRatio",
     "MonthlyIncome",
     "NumberOfDependents",
-    *COUNTS,
+    *GMSC_COUNTS,
 )
 
 USUAL_INCOME = 5400.0
@@ -179,7 +179,7 @@ USUAL_INCOME = 5400.0
 USUAL_DEPENDENTS = 0.0
 """The median where known."""
 
-CODED = 96
+GMSC_CODED = 96
 """From here on a count of late payments is a code (96 or 98), not a count."""
 
 LARGEST_UTILIZATION, LARGEST_DEBT_RATIO, LARGEST_INCOME = 2.0, 5.0, 50_000.0
@@ -193,7 +193,7 @@ def give_me_some_credit(raw: pd.DataFrame, name: str = "give-me-some-credit") ->
     of these people holds the payments themselves, so it is divided by that income.
     Counts of late payments that are codes become 0 and ``past_due_coded`` 1.
     """
-    cells = whole_numbers(raw, COUNTS, name)
+    cells = whole_numbers(raw, GMSC_COUNTS, name)
     problems: list[TableProblem] = []
     utilization = _numbers(raw, "RevolvingUtilizationOfUnsecuredLines", problems)
     debt = _numbers(raw, "DebtRatio", problems)
@@ -201,7 +201,7 @@ def give_me_some_credit(raw: pd.DataFrame, name: str = "give-me-some-credit") ->
     dependents = _numbers(raw, "NumberOfDependents", problems, may_miss=True)
     raise_all(problems, name)
     unknown = np.isnan(income)
-    coded = np.any([cells[column] >= CODED for column in PAST_DUE], axis=0)
+    coded = np.any([cells[column] >= GMSC_CODED for column in GMSC_PAST_DUE], axis=0)
     debt = np.where(unknown, debt / USUAL_INCOME, debt)
     columns: dict[str, object] = {
         "Id": texts(raw["Id"]),
@@ -212,10 +212,10 @@ def give_me_some_credit(raw: pd.DataFrame, name: str = "give-me-some-credit") ->
         "NumberOfDependents": np.where(np.isnan(dependents), USUAL_DEPENDENTS, dependents),
         "past_due_coded": coded.astype(np.int64),
     }
-    columns |= {column: cells[column].astype(np.int64) for column in COUNTS}
+    columns |= {column: cells[column].astype(np.int64) for column in GMSC_COUNTS}
     columns |= {
-        column: np.where(cells[column] >= CODED, 0, cells[column]).astype(np.int64)
-        for column in PAST_DUE
+        column: np.where(cells[column] >= GMSC_CODED, 0, cells[column]).astype(np.int64)
+        for column in GMSC_PAST_DUE
     }
     table = pd.DataFrame(columns)
     bands = pd.cut(
@@ -234,31 +234,31 @@ def _numbers(
     return values
 
 
-RATIOS = ("hrat", "obrat", "loanprc", "unem")
-FACTS = ("sch", "cosign", "chist", "pubrec", "mortlat1", "mortlat2", "vr", "approve")
-RACES = ("white", "black", "hispan")
-GROUPS = {"male": ("female", "male"), "married": ("not married", "married")}
+LOANAPP_RATIOS = ("hrat", "obrat", "loanprc", "unem")
+LOANAPP_FACTS = ("sch", "cosign", "chist", "pubrec", "mortlat1", "mortlat2", "vr", "approve")
+LOANAPP_RACES = ("white", "black", "hispan")
+LOANAPP_GROUPS = {"male": ("female", "male"), "married": ("not married", "married")}
 
-LOANAPP_COLUMNS = (*RATIOS, *FACTS, *RACES, *GROUPS)
+LOANAPP_COLUMNS = (*LOANAPP_RATIOS, *LOANAPP_FACTS, *LOANAPP_RACES, *LOANAPP_GROUPS)
 
 NOT_RECORDED = "not recorded"
 
 
 def loanapp(raw: pd.DataFrame, name: str = "loanapp") -> pd.DataFrame:
     """Return the ratios and facts as published; race, sex and marital status as words."""
-    cells = whole_numbers(raw, (*FACTS, *RACES), name)
+    cells = whole_numbers(raw, (*LOANAPP_FACTS, *LOANAPP_RACES), name)
     problems: list[TableProblem] = []
-    of_one_race = np.sum([cells[column] for column in RACES], axis=0) == 1
+    of_one_race = np.sum([cells[column] for column in LOANAPP_RACES], axis=0) == 1
     problems += rows_problem("not of exactly one of white, black, hispan", ~of_one_race)
     groups = {}
-    for column, words in GROUPS.items():
+    for column, words in LOANAPP_GROUPS.items():
         values, missing, strange = numbers(raw[column])
         strange |= ~missing & ~np.isin(values, (0, 1))
         problems += rows_problem(f"column {column!r}: neither 0 nor 1", strange)
         groups[column] = np.select([missing, values == 0], [NOT_RECORDED, words[0]], words[1])
     raise_all(problems, name)
-    columns: dict[str, object] = {column: raw[column] for column in RATIOS}
-    columns |= {column: cells[column].astype(np.int64) for column in FACTS}
+    columns: dict[str, object] = {column: raw[column] for column in LOANAPP_RATIOS}
+    columns |= {column: cells[column].astype(np.int64) for column in LOANAPP_FACTS}
     columns["race"] = np.select(
         [cells["black"] == 1, cells["hispan"] == 1], ["black", "hispanic"], "white"
     )
