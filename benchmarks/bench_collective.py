@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.memory import high_water_mark
 from countermove.dynamics.collective.recourse import individual, together
 from countermove.dynamics.collective.recourse_problem import Reach, RecourseProblem
-from countermove.dynamics.collective.recourse_search import Search
+from countermove.dynamics.collective.recourse_search import RecourseSearch
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 
@@ -40,7 +40,7 @@ def measure(n: int, d: int) -> str:
     problem = problem_of(n, d)
     alone = individual(problem, Reach(BUDGET)).loss
     before, start = high_water_mark(), time.process_time()
-    found = together(problem, Reach(BUDGET), search=Search(tolerance=1e-4, max_steps=500))
+    found = together(problem, Reach(BUDGET), search=RecourseSearch(tolerance=1e-4, max_steps=500))
     spent, extra = time.process_time() - start, high_water_mark() - before
     goal = " (goal 30)" if (n, d) == (10_000, 20) else ""
     return (

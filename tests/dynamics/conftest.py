@@ -23,7 +23,7 @@ def people() -> Crowd:
 
 
 @pytest.fixture
-def wishing():
+def gaining():
     """People who move two of the columns by strength times the weights."""
 
     def make(strength: float, immutable: tuple[int, ...] = (1,)) -> GainResponse:

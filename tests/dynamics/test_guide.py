@@ -20,7 +20,7 @@ def test_the_guide_runs_as_printed():
     assert len(blocks) == 4
     for block in blocks:
         exec(block, names)
-    assert names["best"].unrest > names["run"].unrest
+    assert names["best"].refit_gap > names["run"].refit_gap
 
 
 def test_every_public_name_can_be_had():

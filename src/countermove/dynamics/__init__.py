@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         side_effects,
     )
     from countermove.dynamics.collective.recourse_problem import Reach, recourse_problem
+    from countermove.dynamics.collective.recourse_search import RecourseSearch
     from countermove.dynamics.collective.shift_audit import audit_shift
     from countermove.dynamics.collective.utilities import (
         LossUtility,
@@ -62,6 +63,7 @@ __all__ = [
     "PerformativeDescent",
     "ProximalRiskMinimisation",
     "Reach",
+    "RecourseSearch",
     "RespondingPopulation",
     "Retraining",
     "RidgeLearner",
@@ -101,6 +103,7 @@ _HOMES = {
     "PerformativeDescent": "retraining.updates",
     "ProximalRiskMinimisation": "retraining.updates",
     "Reach": "collective.recourse_problem",
+    "RecourseSearch": "collective.recourse_search",
     "RespondingPopulation": "retraining.populations",
     "Retraining": "retraining.loop",
     "RidgeLearner": "learners.linear",

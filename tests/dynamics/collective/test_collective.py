@@ -21,7 +21,7 @@ from countermove.dynamics.collective.utilities import (
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner, RidgeLearner
 from countermove.dynamics.retraining.loop import retrain_until_stable
-from countermove.dynamics.retraining.populations import Population
+from countermove.dynamics.retraining.populations import PerformativePopulation
 from countermove.dynamics.retraining.stability import linearise
 from countermove.errors import NotConvergedError, NotEnoughRowsError, ParameterError
 from countermove.people import ActionSet
@@ -40,7 +40,7 @@ def box(width, d=3):
     return ActionSet(lower=[-width] * d, upper=[width] * d)
 
 
-class Shifting(Population):
+class Shifting(PerformativePopulation):
     """Some of the people move against the model's first weight, as the paper's level-1 people."""
 
     def __init__(self, base, strength):
@@ -53,7 +53,7 @@ class Shifting(Population):
         return self.base.moved(X)
 
 
-class Following(Population):
+class Following(PerformativePopulation):
     """Everybody moves a share of the way of the model: a mean that is followed."""
 
     def __init__(self, base, strength):
@@ -360,9 +360,9 @@ class TestMisjudgement:
     ],
 )
 def test_collectives_that_make_no_sense(arguments, error, message):
-    said = {"columns": (0,), "cost_rate": 1.0} | arguments
+    settings = {"columns": (0,), "cost_rate": 1.0} | arguments
     with pytest.raises(error, match=message):
-        Collective(crowd_of(), LossUtility(), LogisticLearner(), **said)
+        Collective(crowd_of(), LossUtility(), LogisticLearner(), **settings)
 
 
 def test_a_selfish_rest_needs_somebody_in_it():

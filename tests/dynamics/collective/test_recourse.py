@@ -16,7 +16,7 @@ from countermove.dynamics.collective.recourse_problem import (
     RecourseProblem,
     recourse_problem,
 )
-from countermove.dynamics.collective.recourse_search import Search
+from countermove.dynamics.collective.recourse_search import RecourseSearch
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.dynamics.learners.centroids import CentroidLearner
@@ -37,15 +37,15 @@ MEANS = np.array([X[c == Y].mean(axis=0) for c in range(3)])
 INF = float("inf")
 
 
-def iris(goal, start, **said):
-    return recourse_problem(X, Y, 0.25 * MEANS[goal] + 0.75 * MEANS[start], goal, **said)
+def iris(goal, start, **settings):
+    return recourse_problem(X, Y, 0.25 * MEANS[goal] + 0.75 * MEANS[start], goal, **settings)
 
 
-def two_classes(n=40, d=3, seed=0, penalty=0.1, **said):
+def two_classes(n=40, d=3, seed=0, penalty=0.1, **settings):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n, d))
     y = (rows @ rng.normal(size=d) + 0.5 * rng.logistic(size=n) > 0.2).astype(int)
-    learner = LogisticLearner(penalty=penalty, **said)
+    learner = LogisticLearner(penalty=penalty, **settings)
     theta = learner.fit(Crowd(rows, y.astype(float)))
     refused = rows[learner.scores(theta, rows) < 0.0]
     return recourse_problem(rows, y, refused[0], 1, learner=learner)
@@ -62,7 +62,9 @@ def test_the_engine_on_class_means_is_the_closed_form(p, share, budget):
     """
     problem, reach = iris(1, 2), Reach(budget, p)
     exact = together(problem, reach, participation=share, method="closed_form")
-    found = together(problem, reach, participation=share, method="engine", search=Search(starts=3))
+    found = together(
+        problem, reach, participation=share, method="engine", search=RecourseSearch(starts=3)
+    )
     assert found.loss == pytest.approx(exact.loss, abs=1e-6)
     assert found.converged
     assert (reach.ball().size(found.moves) <= budget + 1e-9).all()
@@ -118,7 +120,7 @@ def test_together_is_never_worse_than_alone_for_class_means(seed, budget, p, cla
         Crowd(rows, y.astype(float)), rng.normal(size=3), 0.0, CentroidLearner(range(classes))
     )
     reach = Reach(budget, p)
-    alone = individual(problem, reach, Search(2, strict=False))
+    alone = individual(problem, reach, RecourseSearch(2, strict=False))
     assert together(problem, reach).loss <= alone.loss + 1e-9
 
 
@@ -132,27 +134,29 @@ def test_together_is_never_worse_than_alone_for_a_free_intercept(seed, budget, p
     if len(set(y)) < 2:
         return
     problem = RecourseProblem(Crowd(rows, y), rng.normal(size=2), 1.0, LogisticLearner(penalty=0.3))
-    alone = individual(problem, Reach(budget, p), Search(2, strict=False))
-    helped = together(problem, Reach(budget, p), search=Search(max_steps=60, strict=False))
+    alone = individual(problem, Reach(budget, p), RecourseSearch(2, strict=False))
+    helped = together(problem, Reach(budget, p), search=RecourseSearch(max_steps=60, strict=False))
     assert helped.loss <= alone.loss + 1e-9
 
 
 @pytest.mark.parametrize(
-    ("learner", "said"),
+    ("learner", "settings"),
     [
         (LogisticLearner(penalty=5.0, penalise_intercept=True), {}),
         (LogisticLearner(penalty=1.0, intercept=False), {}),
         (LogisticLearner(penalty=1.0), {"participation": 0.2}),
     ],
 )
-def test_outside_its_conditions_the_theorem_fails(learner, said):
+def test_outside_its_conditions_the_theorem_fails(learner, settings):
     """A penalised or absent intercept, or few participants: alone is better."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(30, 2))
     y = (rows[:, 0] > 0).astype(float)
     problem = RecourseProblem(Crowd(rows, y), np.array([-0.1, 0.0]), 1.0, learner)
     alone = individual(problem, Reach(1.0))
-    helped = together(problem, Reach(1.0), search=Search(starts=3, strict=False), **said)
+    helped = together(
+        problem, Reach(1.0), search=RecourseSearch(starts=3, strict=False), **settings
+    )
     assert helped.loss > alone.loss + 1e-3
 
 
@@ -224,7 +228,9 @@ def test_any_differentiable_score_can_be_steered(score):
     problem = recourse_problem(
         base.crowd.X, base.crowd.y, base.query, 1, learner=learner, allow_reached=True
     )
-    found = together(problem, Reach(0.2), search=Search(max_steps=8, tolerance=1e-4, strict=False))
+    found = together(
+        problem, Reach(0.2), search=RecourseSearch(max_steps=8, tolerance=1e-4, strict=False)
+    )
     assert found.loss < found.loss_before - 0.01
     refitted = learner.fit(problem.crowd.moved(problem.crowd.X + found.moves), found.theta)
     assert problem.loss(refitted) == pytest.approx(found.loss, abs=1e-6)
@@ -305,7 +311,7 @@ def test_a_singular_learner_says_so_and_offers_a_penalty():
 
 def test_an_unfinished_search_is_loud():
     with pytest.raises(NotConvergedError, match="still gains"):
-        together(two_classes(), Reach(1.0), search=Search(max_steps=1))
+        together(two_classes(), Reach(1.0), search=RecourseSearch(max_steps=1))
 
 
 @pytest.mark.slow
@@ -313,7 +319,9 @@ def test_linear_constraints_meet_the_ball():
     """What petals gain sepals lose: a sum that stays within a tenth, beside the budget."""
     problem = two_classes(n=12)
     rule = ActionSet(A=[[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]], b=[0.1, 0.1])
-    found = together(problem, Reach(0.3, actions=rule), search=Search(max_steps=10, strict=False))
+    found = together(
+        problem, Reach(0.3, actions=rule), search=RecourseSearch(max_steps=10, strict=False)
+    )
     assert np.abs(found.moves.sum(axis=1)).max() <= 0.1 + 1e-6
     assert np.linalg.norm(found.moves, axis=1).max() <= 0.3 + 1e-9
     assert together(problem, Reach(0.3)).loss < found.loss < found.loss_before
@@ -327,7 +335,7 @@ def test_ten_thousand_participants_need_memory_of_the_size_of_the_table():
     problem = RecourseProblem(Crowd(rows, y), np.full(20, -0.3), 1.0, LogisticLearner(penalty=0.01))
     start = time.process_time()
     tracemalloc.start()
-    found = together(problem, Reach(0.3), search=Search(tolerance=1e-4))
+    found = together(problem, Reach(0.3), search=RecourseSearch(tolerance=1e-4))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert time.process_time() - start < 30.0

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 from countermove.dynamics.collective.recourse import together
 from countermove.dynamics.collective.recourse_problem import Reach, recourse_problem
-from countermove.dynamics.collective.recourse_search import Search
+from countermove.dynamics.collective.recourse_search import RecourseSearch
 from countermove.dynamics.collective.recourse_variants import (
     label_moves,
     recourse_rounds,
@@ -99,7 +99,7 @@ def test_a_surrogate_helps_where_the_learners_agree():
     query = 0.25 * MEANS[1] + 0.75 * MEANS[2]
     problem = recourse_problem(rows, y, query, 0)
     told = with_surrogate(
-        problem, LogisticLearner(penalty=0.1), Reach(0.5), search=Search(strict=False)
+        problem, LogisticLearner(penalty=0.1), Reach(0.5), search=RecourseSearch(strict=False)
     )
     assert told.retrainings == 0
     assert told.regret > 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.datasets import load_iris
 
-from countermove.dynamics.collective._spaces import Part
+from countermove.dynamics.collective._spaces import PartialMoves
 from countermove.dynamics.collective.balls import Ball
 from countermove.dynamics.collective.bilevel import Bilevel
 from countermove.dynamics.collective.moves import Moves
@@ -20,7 +20,7 @@ def test_a_part_is_the_whole_with_the_rest_held():
     utility = QueryUtility(goals_of(learner), X[100:101], np.array([1.0]), np.ones(1))
     whole = Bilevel(space, utility, learner)
     held, rows = space.drawn(rng), np.array([3, 60, 149])
-    part = Bilevel(Part(space, held, rows), utility, learner)
+    part = Bilevel(PartialMoves(space, held, rows), utility, learner)
     one, other = whole.at(held), part.at(part.space.stay())
     assert one.value == other.value
     assert np.allclose(whole.gradient(one)[rows], part.gradient(other))

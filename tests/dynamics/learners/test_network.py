@@ -120,10 +120,10 @@ def learner():
     return TrainedLearner(StrategicClassifier(response="none", loss="logistic", max_epochs=1))
 
 
-def test_a_classifier_is_retrained_round_after_round(people, wishing, learner):
+def test_a_classifier_is_retrained_round_after_round(people, gaining, learner):
     people = people.of_rows(np.arange(60))
     population = LevelKPopulation.drawn(
-        people, wishing(0.5), {1: 0.5, 2: 0.5}, np.random.default_rng(0)
+        people, gaining(0.5), {1: 0.5, 2: 0.5}, np.random.default_rng(0)
     )
     run = retrain_until_stable(learner, population, rounds=2, tolerance=0.0)
     trained = StrategicClassifier(response="none", loss="logistic", max_epochs=1)
@@ -146,11 +146,11 @@ def test_the_score_and_the_losses_are_the_classifiers(people, learner):
     assert learner.risk(theta, people) == pytest.approx(expected.mean())
 
 
-def test_what_it_cannot_do_is_said(people, wishing, learner):
+def test_what_it_cannot_do_is_said(people, gaining, learner):
     with pytest.raises(ParameterError, match="after the first fit"):
         learner.score(np.zeros(4))
     theta = learner.fit(people)
-    population = RespondingPopulation(people, wishing(1.0))
+    population = RespondingPopulation(people, gaining(1.0))
     with pytest.raises(ParameterError, match="only fits"):
         retrain_until_stable(learner, population, theta, method="gradient_descent")
     with pytest.raises(ParameterError, match="only fits"):

@@ -13,7 +13,7 @@ from countermove.dynamics import (
     RidgeLearner,
     retrain_until_stable,
 )
-from countermove.dynamics.retraining.populations import Population
+from countermove.dynamics.retraining.populations import PerformativePopulation
 from countermove.errors import DivergedError, NotConvergedError, ParameterError, UnknownNameError
 from countermove.people import QuadraticCost
 from countermove.response import BestResponse, NoResponse
@@ -22,11 +22,11 @@ LEARNER = LogisticLearner(penalty=0.05, penalise_intercept=True)
 
 
 @pytest.mark.parametrize("strength", [0.01, 1.0, 100.0, 1000.0])
-def test_everybody_moving_alike_settles_in_one_round(people, wishing, strength):
+def test_everybody_moving_alike_settles_in_one_round(people, gaining, strength):
     """The intercept absorbs the move: b* = b0 - eps |w_S|^2 and nothing else changes."""
     learner = LogisticLearner(penalty=0.01)
     run = retrain_until_stable(
-        learner, RespondingPopulation(people, wishing(strength)), rounds=4, tolerance=0.0
+        learner, RespondingPopulation(people, gaining(strength)), rounds=4, tolerance=0.0
     )
     start = run.thetas[0]
     moved = strength * (start[0] ** 2 + start[2] ** 2)
@@ -37,24 +37,24 @@ def test_everybody_moving_alike_settles_in_one_round(people, wishing, strength):
 
 
 @pytest.mark.parametrize("learner", [LEARNER, RidgeLearner(penalty=0.5)], ids=["logistic", "ridge"])
-def test_the_last_model_is_the_learners_answer_to_it(people, wishing, learner):
+def test_the_last_model_is_the_learners_answer_to_it(people, gaining, learner):
     who = people.X[:, 1] < 0.0
-    population = RespondingPopulation(people, wishing(0.2), who)
+    population = RespondingPopulation(people, gaining(0.2), who)
     run = retrain_until_stable(learner, population, tolerance=1e-12, rounds=200)
     assert run.stable
     again = learner.fit(population.answer(run.theta, learner))
     assert np.linalg.norm(again - run.theta) < 1e-10
-    assert run.unrest < 1e-11
+    assert run.refit_gap < 1e-11
     assert run.risks[-1] == pytest.approx(
         learner.risk(run.theta, population.answer(run.theta, learner))
     )
     assert len(run.risks) == len(run.thetas) == len(run.gaps) + 1
 
 
-def test_the_promise_is_kept_where_its_condition_holds(people, wishing):
+def test_the_promise_is_kept_where_its_condition_holds(people, gaining):
     """Theorem 3.5 of Perdomo et al.: every distance to the stable model falls at the rate."""
     learner = LogisticLearner(penalty=2.0, penalise_intercept=True)
-    population = LevelKPopulation(people, wishing(0.3), {1: 0.5, 2: 0.5}, who=people.X[:, 1] < 0.0)
+    population = LevelKPopulation(people, gaining(0.3), {1: 0.5, 2: 0.5}, who=people.X[:, 1] < 0.0)
     run = retrain_until_stable(
         learner, population, np.array([1.0, 1.0, 1.0, 1.0]), tolerance=1e-13, rounds=100
     )
@@ -69,9 +69,9 @@ def test_the_promise_is_kept_where_its_condition_holds(people, wishing):
     assert "promises a rate" in run.words
 
 
-def test_a_learner_that_is_not_strongly_convex_is_said_not_refused(people, wishing):
+def test_a_learner_that_is_not_strongly_convex_is_said_not_refused(people, gaining):
     run = retrain_until_stable(
-        LogisticLearner(penalty=0.1), RespondingPopulation(people, wishing(0.5))
+        LogisticLearner(penalty=0.1), RespondingPopulation(people, gaining(0.5))
     )
     assert run.stable
     assert run.promise.rate == np.inf
@@ -80,8 +80,8 @@ def test_a_learner_that_is_not_strongly_convex_is_said_not_refused(people, wishi
     assert run.promise.curvature > 0.0
 
 
-def test_a_condition_that_fails_is_said(people, wishing):
-    run = retrain_until_stable(LEARNER, RespondingPopulation(people, wishing(5.0)))
+def test_a_condition_that_fails_is_said(people, gaining):
+    run = retrain_until_stable(LEARNER, RespondingPopulation(people, gaining(5.0)))
     assert not run.promise.holds
     assert "sufficient, not necessary" in run.words
 
@@ -94,7 +94,7 @@ def test_people_who_stay_need_one_round_and_the_promise_is_zero(people):
     assert run.promise.holds
 
 
-class Runaway(Population):
+class Runaway(PerformativePopulation):
     """People who stretch away from the model, further each time."""
 
     def __init__(self, base):
@@ -143,16 +143,16 @@ def test_a_fit_that_fails_keeps_what_came_before(people):
         retrain_until_stable(learner, Separating(flipped), start)
 
 
-def test_rounds_that_run_out_are_reported(people, wishing):
-    population = RespondingPopulation(people, wishing(2.0), people.X[:, 1] < 0.0)
+def test_rounds_that_run_out_are_reported(people, gaining):
+    population = RespondingPopulation(people, gaining(2.0), people.X[:, 1] < 0.0)
     run = retrain_until_stable(LEARNER, population, rounds=2, theory=False)
     assert run.status == "moving"
     assert not run.stable
     assert run.words.startswith("not stable after 2 rounds")
 
 
-def test_the_trajectory_is_a_table_and_a_file(people, wishing, tmp_path):
-    run = retrain_until_stable(LEARNER, RespondingPopulation(people, wishing(1.0)))
+def test_the_trajectory_is_a_table_and_a_file(people, gaining, tmp_path):
+    run = retrain_until_stable(LEARNER, RespondingPopulation(people, gaining(1.0)))
     run.save(tmp_path / "walk" / "models.csv", names=["a", "b", "c", "bias"])
     read = pd.read_csv(tmp_path / "walk" / "models.csv")
     assert list(read) == ["round", "gap", "risk", "a", "b", "c", "bias"]

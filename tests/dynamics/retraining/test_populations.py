@@ -58,8 +58,8 @@ def stable(population, learner=LEARNER):
     return found.theta
 
 
-def test_each_level_answers_the_model_the_level_below_would_bring(people, wishing):
-    response, theta = wishing(2.0), LEARNER.fit(people)
+def test_each_level_answers_the_model_the_level_below_would_bring(people, gaining):
+    response, theta = gaining(2.0), LEARNER.fit(people)
     first = RespondingPopulation(people, response).answer(theta, LEARNER)
     second_model = LEARNER.fit(first)
     second = RespondingPopulation(people, response).answer(second_model, LEARNER)
@@ -70,44 +70,44 @@ def test_each_level_answers_the_model_the_level_below_would_bring(people, wishin
     assert np.allclose(found.mass, expected.mass)
 
 
-def test_drawn_groups_are_disjoint_and_of_the_sizes_the_shares_say(people, wishing):
+def test_drawn_groups_are_disjoint_and_of_the_sizes_the_shares_say(people, gaining):
     population = LevelKPopulation.drawn(
-        people, wishing(2.0), {0: 0.2, 1: 0.5, 3: 0.3}, np.random.default_rng(0)
+        people, gaining(2.0), {0: 0.2, 1: 0.5, 3: 0.3}, np.random.default_rng(0)
     )
     assert np.bincount(population.levels).tolist() == [60, 150, 0, 90]
     theta = LEARNER.fit(people)
     answered = population.answer(theta, LEARNER)
     assert answered.n == people.n
     for level in (0, 1, 3):
-        alone = LevelKPopulation(people, wishing(2.0), {level: 1.0}).answer(theta, LEARNER)
+        alone = LevelKPopulation(people, gaining(2.0), {level: 1.0}).answer(theta, LEARNER)
         rows = population.levels == level
         assert np.allclose(answered.X[rows], alone.X[rows])
 
 
 @pytest.mark.parametrize("shares", MIXTURES, ids=str)
-def test_corollary_1_one_stable_model_for_all_mixtures_from_level_1_on(people, wishing, shares):
+def test_corollary_1_one_stable_model_for_all_mixtures_from_level_1_on(people, gaining, shares):
     who = half(people)
-    alone = stable(LevelKPopulation(people, wishing(1.0), {1: 1.0}, who=who))
+    alone = stable(LevelKPopulation(people, gaining(1.0), {1: 1.0}, who=who))
     assert np.allclose(
-        stable(LevelKPopulation(people, wishing(1.0), shares, who=who)), alone, atol=1e-10
+        stable(LevelKPopulation(people, gaining(1.0), shares, who=who)), alone, atol=1e-10
     )
 
 
-def test_corollary_1_fails_with_people_of_level_0(people, wishing):
+def test_corollary_1_fails_with_people_of_level_0(people, gaining):
     who = half(people)
-    alone = stable(LevelKPopulation(people, wishing(1.0), {1: 1.0}, who=who))
-    mixed = stable(LevelKPopulation(people, wishing(1.0), {0: 0.3, 1: 0.7}, who=who))
+    alone = stable(LevelKPopulation(people, gaining(1.0), {1: 1.0}, who=who))
+    mixed = stable(LevelKPopulation(people, gaining(1.0), {0: 0.3, 1: 0.7}, who=who))
     assert np.linalg.norm(mixed - alone) > 1e-2
 
 
-def test_retraining_contracts_by_the_sum_of_powers(people, wishing):
+def test_retraining_contracts_by_the_sum_of_powers(people, gaining):
     """Section 3: locally the rate is |sum_k alpha_k rho^k|, rho that of level 1."""
     who = half(people)
-    theta = stable(LevelKPopulation(people, wishing(1.0), {1: 1.0}, who=who))
-    alone = linearise(LEARNER, LevelKPopulation(people, wishing(1.0), {1: 1.0}, who=who), theta)
+    theta = stable(LevelKPopulation(people, gaining(1.0), {1: 1.0}, who=who))
+    alone = linearise(LEARNER, LevelKPopulation(people, gaining(1.0), {1: 1.0}, who=who), theta)
     values = np.linalg.eigvals(alone.matrix)
     for shares in ({2: 1.0}, {1: 0.3, 2: 0.7}, {1: 0.2, 2: 0.3, 3: 0.5}):
-        population = LevelKPopulation(people, wishing(1.0), shares, who=who)
+        population = LevelKPopulation(people, gaining(1.0), shares, who=who)
         expected = max(
             abs(sum(share * value**k for k, share in shares.items())) for value in values
         )
@@ -116,21 +116,21 @@ def test_retraining_contracts_by_the_sum_of_powers(people, wishing):
         assert run.measured.rate == pytest.approx(expected, rel=2e-2)
 
 
-def test_beyond_the_theory_deeper_people_rest_where_level_1_cycles(people, wishing):
+def test_beyond_the_theory_deeper_people_rest_where_level_1_cycles(people, gaining):
     """Without contraction a two-cycle of level 1 is a stable model of level 2."""
     who = half(people)
     learner = LogisticLearner(penalty=0.002, penalise_intercept=True)
-    first = LevelKPopulation(people, wishing(40.0), {1: 1.0}, who=who)
+    first = LevelKPopulation(people, gaining(40.0), {1: 1.0}, who=who)
     cycling = retrain_until_stable(learner, first, rounds=300, theory=False)
     assert not cycling.stable
     assert np.allclose(cycling.thetas[-1], cycling.thetas[-3], atol=1e-6)
-    second = LevelKPopulation(people, wishing(40.0), {2: 1.0}, who=who)
+    second = LevelKPopulation(people, gaining(40.0), {2: 1.0}, who=who)
     resting = retrain_until_stable(learner, second, cycling.theta, rounds=300, theory=False)
     assert resting.stable
     assert np.allclose(resting.theta, cycling.theta, atol=1e-5)
 
 
-def test_the_chain_of_hypothetical_models_is_fitted_once(people, wishing):
+def test_the_chain_of_hypothetical_models_is_fitted_once(people, gaining):
     class Counting(LogisticLearner):
         fits = 0
 
@@ -140,7 +140,7 @@ def test_the_chain_of_hypothetical_models_is_fitted_once(people, wishing):
 
     learner = Counting(penalty=0.05)
     theta = LEARNER.fit(people)
-    population = LevelKPopulation(people, wishing(1.0), {1: 0.5, 4: 0.5})
+    population = LevelKPopulation(people, gaining(1.0), {1: 0.5, 4: 0.5})
     for _ in range(3):
         population.answer(theta, learner)
     assert learner.fits == 3
@@ -157,26 +157,26 @@ def test_any_response_serves_as_the_first_level(people):
     assert not np.array_equal(crowd.X[people.n :], alone.X)
 
 
-def test_beliefs_matter_from_level_2_on(people, wishing):
+def test_beliefs_matter_from_level_2_on(people, gaining):
     who = half(people)
     believed = LogisticLearner(penalty=1.0, penalise_intercept=True)
     rows = np.arange(0, people.n, 3)
-    right = stable(LevelKPopulation(people, wishing(1.0), {2: 1.0}, who=who))
+    right = stable(LevelKPopulation(people, gaining(1.0), {2: 1.0}, who=who))
     for settings in ({"believed_learner": believed}, {"believed_rows": rows}):
-        wrong = LevelKPopulation(people, wishing(1.0), {2: 1.0}, who=who, **settings)
+        wrong = LevelKPopulation(people, gaining(1.0), {2: 1.0}, who=who, **settings)
         assert np.linalg.norm(stable(wrong) - right) > 1e-3
-        first = LevelKPopulation(people, wishing(1.0), {1: 1.0}, who=who, **settings)
+        first = LevelKPopulation(people, gaining(1.0), {1: 1.0}, who=who, **settings)
         assert np.allclose(stable(first), right, atol=1e-9)
     everything = LevelKPopulation(
-        people, wishing(1.0), {2: 1.0}, who=who, believed_rows=np.arange(people.n)
+        people, gaining(1.0), {2: 1.0}, who=who, believed_rows=np.arange(people.n)
     )
     assert np.allclose(stable(everything), right, atol=1e-9)
 
 
-def test_what_people_imagine_is_the_believed_learners_model(people, wishing):
+def test_what_people_imagine_is_the_believed_learners_model(people, gaining):
     believed, rows = LogisticLearner(penalty=1.0), np.arange(100)
     population = LevelKPopulation(
-        people, wishing(1.0), {2: 1.0}, believed_learner=believed, believed_rows=rows
+        people, gaining(1.0), {2: 1.0}, believed_learner=believed, believed_rows=rows
     )
     theta = LEARNER.fit(people)
     _, imagined = population.foreseen(theta, LEARNER)
@@ -203,22 +203,22 @@ def test_the_rate_of_theorem_3():
         ([0.5, 0.6], "add up to 1"),
     ],
 )
-def test_mixtures_that_are_none_are_refused(people, wishing, shares, message):
+def test_mixtures_that_are_none_are_refused(people, gaining, shares, message):
     with pytest.raises(ParameterError, match=message):
-        LevelKPopulation(people, wishing(1.0), shares)
+        LevelKPopulation(people, gaining(1.0), shares)
 
 
-def test_levels_nobody_can_have_are_refused(people, wishing):
+def test_levels_nobody_can_have_are_refused(people, gaining):
     levels = np.ones(people.n, dtype=int)
     levels[[3, 5]] = 4
     with pytest.raises(DataError, match=r"from 0 to 2.*rows 3, 5") as caught:
-        LevelKPopulation(people, wishing(1.0), {1: 0.5, 2: 0.5}, levels=levels)
+        LevelKPopulation(people, gaining(1.0), {1: 0.5, 2: 0.5}, levels=levels)
     assert caught.value.rows == (3, 5)
     with pytest.raises(DataError, match=r"shape \(300,\)"):
-        LevelKPopulation(people, wishing(1.0), {1: 1.0}, levels=levels[:5])
+        LevelKPopulation(people, gaining(1.0), {1: 1.0}, levels=levels[:5])
     with pytest.raises(DataError, match="who answers"):
-        LevelKPopulation(people, wishing(1.0), {1: 1.0}, who=levels[:5] > 0)
+        LevelKPopulation(people, gaining(1.0), {1: 1.0}, who=levels[:5] > 0)
     with pytest.raises(DataError, match="positions below 300"):
-        LevelKPopulation(people, wishing(1.0), {2: 1.0}, believed_rows=[0, 300])
+        LevelKPopulation(people, gaining(1.0), {2: 1.0}, believed_rows=[0, 300])
     with pytest.raises(DataError, match="at least one position"):
-        LevelKPopulation(people, wishing(1.0), {2: 1.0}, believed_rows=np.zeros(300, dtype=bool))
+        LevelKPopulation(people, gaining(1.0), {2: 1.0}, believed_rows=np.zeros(300, dtype=bool))

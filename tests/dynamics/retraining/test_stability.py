@@ -13,7 +13,7 @@ from countermove.dynamics import (
     retrain_until_stable,
     settle,
 )
-from countermove.dynamics.retraining.populations import Population
+from countermove.dynamics.retraining.populations import PerformativePopulation
 from countermove.dynamics.retraining.stability import measured, promise
 from countermove.errors import NotConvergedError
 
@@ -21,8 +21,8 @@ LEARNER = LogisticLearner(penalty=0.05, penalise_intercept=True)
 
 
 @pytest.mark.parametrize("learner", [LEARNER, RidgeLearner(penalty=0.5)], ids=["logistic", "ridge"])
-def test_the_linearisation_is_the_derivative_of_retraining(people, wishing, learner):
-    population = RespondingPopulation(people, wishing(0.2), people.X[:, 1] < 0.0)
+def test_the_linearisation_is_the_derivative_of_retraining(people, gaining, learner):
+    population = RespondingPopulation(people, gaining(0.2), people.X[:, 1] < 0.0)
     theta = retrain_until_stable(
         learner, population, tolerance=1e-13, rounds=300, theory=False
     ).theta
@@ -38,17 +38,17 @@ def test_the_linearisation_is_the_derivative_of_retraining(people, wishing, lear
     assert found.radius <= found.norm + 1e-12
 
 
-def test_the_measured_rate_is_the_spectral_radius(people, wishing):
-    population = RespondingPopulation(people, wishing(1.0), people.X[:, 1] < 0.0)
+def test_the_measured_rate_is_the_spectral_radius(people, gaining):
+    population = RespondingPopulation(people, gaining(1.0), people.X[:, 1] < 0.0)
     run = retrain_until_stable(LEARNER, population, tolerance=1e-12, rounds=300, theory=False)
     assert run.measured.rate == pytest.approx(
         linearise(LEARNER, population, run.theta).radius, rel=1e-2
     )
 
 
-def test_a_stable_model_is_found_also_where_retraining_leaves_it(people, wishing):
+def test_a_stable_model_is_found_also_where_retraining_leaves_it(people, gaining):
     learner = LogisticLearner(penalty=0.002, penalise_intercept=True)
-    population = RespondingPopulation(people, wishing(40.0), people.X[:, 1] < 0.0)
+    population = RespondingPopulation(people, gaining(40.0), people.X[:, 1] < 0.0)
     cycling = retrain_until_stable(learner, population, rounds=100, theory=False)
     assert not cycling.stable
     theta = settle(learner, population, cycling.thetas[-2:].mean(axis=0))
@@ -58,10 +58,10 @@ def test_a_stable_model_is_found_also_where_retraining_leaves_it(people, wishing
         settle(learner, population, cycling.theta, max_steps=1)
 
 
-def test_constants_of_a_setting_known_by_hand(people, wishing):
+def test_constants_of_a_setting_known_by_hand(people, gaining):
     """People move by eps w on free columns; a ridge gradient is 2(s - y)(x, 1)."""
     learner, theta = RidgeLearner(penalty=3.0, penalise_intercept=True), np.array([1.0, 0, 0, 0.5])
-    population = RespondingPopulation(people, wishing(0.4, immutable=(1, 2)))
+    population = RespondingPopulation(people, gaining(0.4, immutable=(1, 2)))
     found = promise(learner, population, np.array([theta]))
     assert found.sensitivity == pytest.approx(0.4, rel=1e-8)
     moved = population.answer(theta, learner)
@@ -75,7 +75,7 @@ def test_constants_of_a_setting_known_by_hand(people, wishing):
     assert found.rate == pytest.approx(0.4 * max(slopes) / 3.0, rel=1e-8)
 
 
-class Following(Population):
+class Following(PerformativePopulation):
     """People whose labels follow the model."""
 
     def __init__(self, base):

@@ -7,7 +7,7 @@ import pytest
 
 from countermove.dynamics import LogisticLearner, RespondingPopulation, retrain_until_stable
 from countermove.dynamics.retraining.updates import (
-    Deployment,
+    DeployedModel,
     DerivativeFree,
     GradientDescent,
     PerformativeDescent,
@@ -22,8 +22,8 @@ LEARNER = LogisticLearner(penalty=0.05, penalise_intercept=True)
 
 
 @pytest.fixture
-def population(people, wishing):
-    return RespondingPopulation(people, wishing(1.0), people.X[:, 1] < 0.0)
+def population(people, gaining):
+    return RespondingPopulation(people, gaining(1.0), people.X[:, 1] < 0.0)
 
 
 def walk(population, method, rounds=400, tolerance=1e-9):
@@ -39,14 +39,14 @@ def test_stability_seekers_find_the_same_stable_model(population, method):
     expected = walk(population, "risk_minimisation", tolerance=1e-12)
     found = walk(population, method)
     assert found.stable
-    assert found.unrest < 1e-6
+    assert found.refit_gap < 1e-6
     assert np.allclose(found.theta, expected.theta, atol=1e-6)
 
 
-def test_staying_near_the_last_model_settles_what_overshoots(people, wishing):
+def test_staying_near_the_last_model_settles_what_overshoots(people, gaining):
     """Risk minimisation cycles at this strength; the proximal update comes to rest."""
     learner = LogisticLearner(penalty=0.002, penalise_intercept=True)
-    population = RespondingPopulation(people, wishing(40.0), people.X[:, 1] < 0.0)
+    population = RespondingPopulation(people, gaining(40.0), people.X[:, 1] < 0.0)
     plain = retrain_until_stable(learner, population, rounds=100, theory=False)
     assert not plain.stable
     calm = retrain_until_stable(
@@ -58,7 +58,7 @@ def test_staying_near_the_last_model_settles_what_overshoots(people, wishing):
 def test_the_proximal_model_is_stationary(population, people):
     theta, crowd = LEARNER.fit(people), people.moved(people.X + 1.0)
     update = ProximalRiskMinimisation(0.7)
-    following = update.next(Deployment(LEARNER, population, theta, crowd))
+    following = update.next(DeployedModel(LEARNER, population, theta, crowd))
     slope = LEARNER.gradient(following, crowd) + 2.0 * 0.7 * (following - theta)
     assert np.abs(slope).max() < 1e-11
 
@@ -83,7 +83,7 @@ def test_counting_on_the_answer_beats_the_stable_model(population):
     assert best.risks[-1] < stable.risks[-1] - 1e-5
     slope = performative_gradient(best.theta, LEARNER, population)
     assert np.abs(slope).max() < 1e-6
-    assert best.unrest > 1e-3
+    assert best.refit_gap > 1e-3
 
 
 def test_derivative_free_descent_lowers_the_risk_after_response(population):

@@ -156,7 +156,7 @@ class Mixing(Space):
 
 
 @dataclass(frozen=True, eq=False)
-class Part(Space):
+class PartialMoves(Space):
     """The strategies of a space in which all rows of ``eta`` but some are held.
 
     Parameters

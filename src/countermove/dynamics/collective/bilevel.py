@@ -157,7 +157,7 @@ class Platform(ABC):
         """Return the model and the whole crowd it is fitted to, whose first rows are ``crowd``."""
 
     def meet(self, crowd: Crowd, theta: Floats) -> Crowd:
-        """Return everybody the learner sees while ``theta`` is deployed: the crowd, unless said."""
+        """Return everybody the learner sees while ``theta`` is deployed: the crowd by default."""
         return crowd
 
     @abstractmethod
@@ -181,7 +181,7 @@ class Fitted(Platform):
 
 
 @dataclass(frozen=True, eq=False)
-class Unmoved(Platform):
+class FixedModel(Platform):
     """A platform that keeps its model, whatever the data say."""
 
     learner: Learner
@@ -319,8 +319,8 @@ class Bilevel:
     def leverage(self, point: Point) -> Floats:
         r"""Return :math:`v = J^{-\top}\,\partial_\theta f`: the worth of a push."""
         members = self.space.members_at(point.eta)
-        wish = self.utility.by_theta(point.theta, members, self.learner)
-        return self.facing.adjoint(point.theta, point.whole, wish)
+        slope = self.utility.by_theta(point.theta, members, self.learner)
+        return self.facing.adjoint(point.theta, point.whole, slope)
 
     def gradient(self, point: Point) -> Floats:
         r"""Return :math:`\nabla U(\eta)`, in the shape of ``eta``."""

@@ -6,15 +6,13 @@ one stable point, beside a selfish rest) of a platform that the members foresee.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from countermove._types import Floats
-from countermove.dynamics.collective.balls import Ball
 from countermove.dynamics.collective.bilevel import Bilevel, Platform, Point, Solution
 from countermove.dynamics.collective.coordination import (
     Coordination,
@@ -25,18 +23,22 @@ from countermove.dynamics.collective.coordination import (
     misjudged,
     scaling,
 )
-from countermove.dynamics.collective.moves import Moves, checked_participation, checked_rows
+from countermove.dynamics.collective.moves import (
+    AllowedMoves,
+    Moves,
+    checked_participation,
+    checked_rows,
+)
 from countermove.dynamics.collective.selfish import SelfishPoint, SelfishRest, selfish_point
 from countermove.dynamics.collective.utilities import Utility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
-from countermove.dynamics.retraining.populations import Population
+from countermove.dynamics.retraining.populations import PerformativePopulation
 from countermove.errors import ParameterError
-from countermove.people import ActionSet
 
 
 @dataclass(frozen=True, eq=False)
-class Collective:
+class Collective(AllowedMoves):
     r"""A collective on a learning platform.
 
     .. math:: D^\alpha = D_{others} + m\,\bigl(\alpha D_h + (1-\alpha) D_0\bigr)
@@ -53,7 +55,7 @@ class Collective:
         What members want.
     learner
         The platform's.
-    columns, labels, uniform, actions, ball, label_range, cost_rate, label_cost
+    columns, labels, uniform, actions, ball, label_range, cost_rate, label_cost, allow_constant
         What members may change and what bounds or costs it: see `Moves`.
     participants
         Who could take part, as rows or a mask; None: everybody.
@@ -64,25 +66,15 @@ class Collective:
     rest
         A population of everybody who does *not* take part, answering the model selfishly; None:
         they stay as they are.
-    allow_constant
-        Whether a column that is the same for everybody may move.
     """
 
     base: Crowd
     utility: Utility
     learner: Learner
-    columns: Sequence[int] | None = None
-    labels: bool = False
-    uniform: bool = False
-    actions: ActionSet | None = None
-    ball: Ball | None = None
-    label_range: tuple[float, float] | None = None
-    cost_rate: float | Floats = 0.0
-    label_cost: float = 0.0
+    _: KW_ONLY
     participants: Any = None
     participation: float = 1.0
-    rest: Population | None = None
-    allow_constant: bool = False
+    rest: PerformativePopulation | None = None
     space: Moves = field(init=False)
     problem: Bilevel = field(init=False)
 
@@ -129,11 +121,11 @@ class Collective:
 
     def of_size(self, participation: float) -> Collective:
         """Return the same collective with another share of the eligible people."""
-        return self._changed(participation=participation)
+        return replace(self, participation=participation)
 
     def facing(self, learner: Learner) -> Collective:
         """Return the same people before another learner."""
-        return self._changed(learner=learner)
+        return replace(self, learner=learner)
 
     def believed(
         self, learner: Learner | None = None, sample: int | None = None, seed: int = 0
@@ -176,24 +168,9 @@ class Collective:
         point = self.at(eta)
         return platform.linearised(point.theta, point.whole).radius
 
-    def _changed(self, **changes: Any) -> Collective:
-        return replace(self, **changes)
-
     def _space(self) -> Moves:
         crowd, members = self._crowd()
-        return Moves(
-            crowd,
-            np.arange(members),
-            columns=self.columns,
-            labels=self.labels,
-            uniform=self.uniform,
-            actions=self.actions,
-            ball=self.ball,
-            label_range=self.label_range,
-            cost_rate=self.cost_rate,
-            label_cost=self.label_cost,
-            allow_constant=self.allow_constant,
-        )
+        return Moves(crowd, np.arange(members), **self.allowed())
 
     def _crowd(self) -> tuple[Crowd, int]:
         """Return everybody who answers no model, members first, and the number of members."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,27 @@ from countermove.errors import NotConvergedError, NotEnoughRowsError, ParameterE
 from countermove.people import ActionSet
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AllowedMoves:
+    """What members may change and what bounds or costs it; documented at `Moves`."""
+
+    columns: Sequence[int] | None = None
+    labels: bool = False
+    uniform: bool = False
+    actions: ActionSet | None = None
+    ball: Ball | None = None
+    label_range: tuple[float, float] | None = None
+    cost_rate: float | Floats = 0.0
+    label_cost: float = 0.0
+    allow_constant: bool = False
+
+    def allowed(self) -> dict[str, Any]:
+        """Return these settings by name."""
+        return {each.name: getattr(self, each.name) for each in fields(AllowedMoves)}
+
+
 @dataclass(frozen=True, eq=False)
-class Moves(Space):
+class Moves(AllowedMoves, Space):
     r"""Members change their features, their labels, or both.
 
     ``eta`` has a row per member (or one row, where the move is uniform) and a column per
@@ -61,15 +80,6 @@ class Moves(Space):
 
     crowd: Crowd
     participants: Index | None = None
-    columns: Sequence[int] | None = None
-    labels: bool = False
-    uniform: bool = False
-    actions: ActionSet | None = None
-    ball: Ball | None = None
-    label_range: tuple[float, float] | None = None
-    cost_rate: float | Floats = 0.0
-    label_cost: float = 0.0
-    allow_constant: bool = False
     rows: Index = field(init=False)
     moving: tuple[int, ...] = field(init=False)
     lower: Floats = field(init=False)

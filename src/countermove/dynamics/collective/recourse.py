@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from countermove._types import Floats, Index
-from countermove.dynamics.collective.bilevel import Bilevel, Unmoved
+from countermove.dynamics.collective.bilevel import Bilevel, FixedModel
 from countermove.dynamics.collective.moves import Moves, checked_participation, checked_rows
 from countermove.dynamics.collective.recourse_problem import (
     Reach,
-    Recourse,
+    RecourseOutcome,
     RecourseProblem,
     recourse_problem,
 )
 from countermove.dynamics.collective.recourse_search import (
-    Search,
+    RecourseSearch,
     best_found,
     closed_form,
     closed_form_applies,
@@ -90,27 +90,27 @@ class Stage:
         utility = QueryUtility(problem.goals, problem.query, problem.goal, problem.mass, place)
         return cls(problem, reach, rows, Bilevel(space, utility, problem.learner), place)
 
-    def solve(self, search: Search, starts: list[Floats]) -> Recourse:
+    def solve(self, search: RecourseSearch, starts: list[Floats]) -> RecourseOutcome:
         """Climb from staying and from given moves of everybody, one row each."""
         found, converged = best_found(self.engine, starts, search)
-        return self._told(found.eta, found.theta, "engine", converged)
+        return self._outcome(found.eta, found.theta, "engine", converged)
 
-    def sphere(self) -> Recourse:
+    def sphere(self) -> RecourseOutcome:
         """Return one gradient per participant, stretched to the sphere."""
         at = self.engine.at(self.engine.space.stay(), self.problem.theta)
         eta = on_sphere(self.engine.gradient(at), self.reach)
-        return self._told(eta, self.engine.at(eta, at.theta).theta, "sphere", False)
+        return self._outcome(eta, self.engine.at(eta, at.theta).theta, "sphere", False)
 
     def _query(self, eta: Floats) -> Floats:
         utility = self.engine.utility
         assert isinstance(utility, QueryUtility)
         return utility.at(self.engine.space.members_at(eta))
 
-    def _told(self, eta: Floats, theta: Floats, method: str, converged: bool) -> Recourse:
+    def _outcome(self, eta: Floats, theta: Floats, method: str, converged: bool) -> RecourseOutcome:
         moves = np.zeros_like(self.problem.crowd.X)
         moves[self.rows] = eta[: len(self.rows)]
         shift = self._query(eta) - self.problem.query
-        return Recourse(self.problem, moves, shift, theta, method, converged)
+        return RecourseOutcome(self.problem, moves, shift, theta, method, converged)
 
 
 def _with_stayers(crowd: Crowd, rows: Index, share: float) -> Crowd:
@@ -157,13 +157,15 @@ Method = Literal["auto", "closed_form", "means", "engine", "sphere"]
 METHODS = ("auto", "closed_form", "means", "engine", "sphere")
 
 
-def individual(problem: RecourseProblem, reach: Reach, search: Search | None = None) -> Recourse:
+def individual(
+    problem: RecourseProblem, reach: Reach, search: RecourseSearch | None = None
+) -> RecourseOutcome:
     """Return what the queries can do alone, the model held fixed (problem (2)).
 
-    The loss is not convex in the features of most models: besides ``search.starts`` (4 unless
-    said) starts in all, a query of a nearest-centroid model starts from its goal's centroid.
+    The loss is not convex in the features of most models: besides ``search.starts`` (4 by
+    default) starts in all, a query of a nearest-centroid model starts from its goal's centroid.
     """
-    search = Search(starts=4) if search is None else search
+    search = RecourseSearch(starts=4) if search is None else search
     people = Crowd(problem.query, problem.goal, problem.mass)
     allowed = continuous(reach.actions)
     if allowed is not None and (problem.places >= 0).all():
@@ -172,22 +174,22 @@ def individual(problem: RecourseProblem, reach: Reach, search: Search | None = N
     utility = QueryUtility(
         problem.goals, problem.query, problem.goal, problem.mass, np.arange(problem.m)
     )
-    engine = Bilevel(space, utility, Unmoved(problem.learner, problem.theta))
+    engine = Bilevel(space, utility, FixedModel(problem.learner, problem.theta))
     starts: list[Floats] = []
     if isinstance(problem.learner, CentroidLearner):
         means = problem.learner.centroids(problem.theta)
         starts.append(means[problem.learner.codes(problem.goal)] - problem.query)
     found, converged = best_found(engine, starts, search)
     still = np.zeros_like(problem.crowd.X)
-    return Recourse(problem, still, found.eta, problem.theta, "engine", converged)
+    return RecourseOutcome(problem, still, found.eta, problem.theta, "engine", converged)
 
 
-def individual_sphere(problem: RecourseProblem, reach: Reach) -> Recourse:
+def individual_sphere(problem: RecourseProblem, reach: Reach) -> RecourseOutcome:
     """Return the published shortcut: one gradient, stretched to the sphere (it may overshoot)."""
     _, slopes = problem.goals.slopes(problem.theta, problem.query, problem.goal)
     moves = on_sphere(-slopes, reach)
     still = np.zeros_like(problem.crowd.X)
-    return Recourse(problem, still, moves, problem.theta, "sphere", False)
+    return RecourseOutcome(problem, still, moves, problem.theta, "sphere", False)
 
 
 def together(
@@ -197,8 +199,8 @@ def together(
     participation: float = 1.0,
     individual_budget: float = 0.0,
     method: Method = "auto",
-    search: Search | None = None,
-) -> Recourse:
+    search: RecourseSearch | None = None,
+) -> RecourseOutcome:
     """Return what others can do for the queries through the retraining (problem (3)).
 
     Parameters
@@ -230,11 +232,11 @@ def together(
     if chosen == "closed_form":
         return _by_classes(problem, reach, rows, share)
     if chosen == "means":
-        return _by_means(problem, reach, rows, share, search or Search(starts=4))
+        return _by_means(problem, reach, rows, share, search or RecourseSearch(starts=4))
     stage = Stage.of(problem, reach, own, rows, share)
     if chosen == "sphere":
         return stage.sphere()
-    search = search or Search()
+    search = search or RecourseSearch()
     starts = []
     if reach.shared and (stage.place < 0).all():
         starts.append(_translated(problem, reach, len(rows), search))
@@ -266,8 +268,8 @@ def collective_recourse(
     query_weight: ArrayLike | None = None,
     allow_reached: bool = False,
     method: Method = "auto",
-    search: Search | None = None,
-) -> Recourse:
+    search: RecourseSearch | None = None,
+) -> RecourseOutcome:
     r"""Return how data subjects can move so that the retrained model decides as a query wants.
 
     .. math:: \min_\Delta \; \ell(g \mid x, \theta(\Delta)) \quad \text{with} \quad
@@ -318,14 +320,14 @@ def individual_recourse(
     prices: ArrayLike | None = None,
     actions: ActionSet | None = None,
     method: Literal["engine", "sphere"] = "engine",
-    search: Search | None = None,
-    **said: Any,
-) -> Recourse:
+    search: RecourseSearch | None = None,
+    **settings: Any,
+) -> RecourseOutcome:
     """Return what the queries can do themselves while the model stays (problem (2)).
 
     Parameters are those of `collective_recourse`; the rest goes to `recourse_problem`.
     """
-    problem = recourse_problem(X, y, query, goal, **said)
+    problem = recourse_problem(X, y, query, goal, **settings)
     reach = Reach(budget, norm, None if prices is None else np.asarray(prices, float), actions)
     if method == "sphere":
         return individual_sphere(problem, reach)
@@ -349,7 +351,9 @@ def _chosen(problem: RecourseProblem, reach: Reach, own: Reach, method: Method) 
     return method
 
 
-def _by_classes(problem: RecourseProblem, reach: Reach, rows: Index, share: float) -> Recourse:
+def _by_classes(
+    problem: RecourseProblem, reach: Reach, rows: Index, share: float
+) -> RecourseOutcome:
     mass = _taking_part(problem.crowd, rows, share)
     assert isinstance(problem.learner, CentroidLearner)
     shares = shares_by_class(problem.learner, problem.crowd, mass)
@@ -358,8 +362,8 @@ def _by_classes(problem: RecourseProblem, reach: Reach, rows: Index, share: floa
 
 
 def _by_means(
-    problem: RecourseProblem, reach: Reach, rows: Index, share: float, search: Search
-) -> Recourse:
+    problem: RecourseProblem, reach: Reach, rows: Index, share: float, search: RecourseSearch
+) -> RecourseOutcome:
     learner = problem.learner
     assert isinstance(learner, CentroidLearner)
     mass = _taking_part(problem.crowd, rows, share)
@@ -380,19 +384,19 @@ def _same_in_class(
     by_class: Floats,
     method: str,
     converged: bool,
-) -> Recourse:
+) -> RecourseOutcome:
     learner = problem.learner
     assert isinstance(learner, CentroidLearner)
     moves = np.zeros_like(problem.crowd.X)
     moves[rows] = by_class[learner.codes(problem.crowd.y)[rows]]
     theta = (learner.centroids(problem.theta) + shares[:, None] * by_class).ravel()
     still = np.zeros_like(problem.query)
-    return Recourse(problem, moves, still, theta, method, converged)
+    return RecourseOutcome(problem, moves, still, theta, method, converged)
 
 
-def _translated(problem: RecourseProblem, reach: Reach, n: int, search: Search) -> Floats:
+def _translated(problem: RecourseProblem, reach: Reach, n: int, search: RecourseSearch) -> Floats:
     """Return everybody's opposite of the query's own best move."""
-    alone = individual(problem, reach, Search(2, seed=search.seed, strict=False))
+    alone = individual(problem, reach, RecourseSearch(2, seed=search.seed, strict=False))
     return np.tile(-problem.mass @ alone.query_moves, (n, 1))
 
 

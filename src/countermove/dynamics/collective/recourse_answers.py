@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from countermove._types import Floats
 from countermove.dynamics.collective.moves import checked_participation, checked_rows
 from countermove.dynamics.collective.recourse import individual, stage_of, together
-from countermove.dynamics.collective.recourse_problem import Reach, Recourse, RecourseProblem
-from countermove.dynamics.collective.recourse_search import Search, shares_by_class
+from countermove.dynamics.collective.recourse_problem import Reach, RecourseOutcome, RecourseProblem
+from countermove.dynamics.collective.recourse_search import RecourseSearch, shares_by_class
 from countermove.dynamics.learners.centroids import CentroidLearner
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
@@ -42,7 +42,7 @@ def least_budgets(
     participants: Any = None,
     participation: float = 1.0,
     tolerance: float = 1e-3,
-    search: Search | None = None,
+    search: RecourseSearch | None = None,
 ) -> LeastBudgets:
     """Return the least budgets at which the queries get what they want, alone and together.
 
@@ -59,7 +59,9 @@ def least_budgets(
     search
         How long to look for moves at each budget; None: a hundred steps.
     """
-    search = Search(max_steps=100, tolerance=1e-5, strict=False) if search is None else search
+    search = (
+        RecourseSearch(max_steps=100, tolerance=1e-5, strict=False) if search is None else search
+    )
 
     def alone(budget: float) -> bool:
         return bool(individual(problem, reach.at(budget), search).reached.all())
@@ -140,7 +142,7 @@ def break_even(
     reach: Reach,
     participants: Any = None,
     tolerance: float = 1e-3,
-    search: Search | None = None,
+    search: RecourseSearch | None = None,
 ) -> float | None:
     """Return the least participation at which the others do as well as the queries alone.
 
@@ -180,7 +182,7 @@ def marginal_values(problem: RecourseProblem, reach: Reach, participants: Any = 
     return worth
 
 
-def without(recourse: Recourse, rows: ArrayLike) -> Floats:
+def without(recourse: RecourseOutcome, rows: ArrayLike) -> Floats:
     """Return how much the loss would rise if each of some people stayed put, others as agreed."""
     problem, loss = recourse.problem, recourse.loss
     rises = []
@@ -220,7 +222,7 @@ class SideEffects:
     by_group: Mapping[str, Mapping[str, float]]
 
 
-def side_effects(recourse: Recourse, groups: ArrayLike | None = None) -> SideEffects:
+def side_effects(recourse: RecourseOutcome, groups: ArrayLike | None = None) -> SideEffects:
     """Return what recourse for a few does to everybody else.
 
     Parameters
@@ -266,7 +268,7 @@ class Alternative:
     """One way to help: who moves, which features are left alone, what it leads to."""
 
     name: str
-    recourse: Recourse
+    recourse: RecourseOutcome
 
 
 def alternatives(
@@ -274,7 +276,7 @@ def alternatives(
     reach: Reach,
     n: int = 3,
     features: Sequence[str] | None = None,
-    search: Search | None = None,
+    search: RecourseSearch | None = None,
 ) -> list[Alternative]:
     """Return ways to help that differ: in who moves, and in what they move.
 

@@ -60,25 +60,25 @@ class Reach:
     @property
     def shared(self) -> bool:
         """Whether everybody has the same moves, wherever they stand."""
-        said = self.actions
-        if said is None:
+        actions = self.actions
+        if actions is None:
             return True
-        ends = (said.lower, said.upper)
+        ends = (actions.lower, actions.upper)
         return (
-            said.min_value is None
-            and said.max_value is None
-            and said.A is None
+            actions.min_value is None
+            and actions.max_value is None
+            and actions.A is None
             and all(end is None or end.ndim == 1 for end in ends)
         )
 
     @property
     def only_fixes(self) -> bool:
         """Whether the actions hold some features fixed and say nothing else."""
-        said = self.actions
-        if said is None:
+        actions = self.actions
+        if actions is None:
             return True
-        bounds = (said.lower, said.upper, said.min_value, said.max_value, said.A)
-        directed = said.only_increase or said.only_decrease
+        bounds = (actions.lower, actions.upper, actions.min_value, actions.max_value, actions.A)
+        directed = actions.only_increase or actions.only_decrease
         return not directed and all(end is None for end in bounds)
 
     def movable(self, d: int) -> NDArray[np.bool_]:
@@ -297,7 +297,7 @@ def _of_data_subjects(query: ArrayLike | None, rows: Index | None, people: Float
     other = np.flatnonzero((rows >= 0) & (asked != people[rows]).any(axis=1))
     if other.size:
         raise ParameterError(
-            f"query {shown(other)} is said to be a data subject but has other features; give the "
+            f"query {shown(other)} is given as a data subject but has other features; give the "
             "rows alone (query=None)",
             rows=other,
         )
@@ -305,7 +305,7 @@ def _of_data_subjects(query: ArrayLike | None, rows: Index | None, people: Float
 
 
 @dataclass(frozen=True, eq=False)
-class Recourse:
+class RecourseOutcome:
     """What people do for a query, and what the query gets.
 
     Parameters

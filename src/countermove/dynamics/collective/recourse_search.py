@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.dynamics.collective._spaces import Part
+from countermove.dynamics.collective._spaces import PartialMoves
 from countermove.dynamics.collective.bilevel import Bilevel, Solution
 from countermove.dynamics.collective.recourse_problem import Reach, RecourseProblem
 from countermove.dynamics.collective.utilities import CentroidGoals, QueryUtility
@@ -32,7 +32,7 @@ CYCLES = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class RecourseSearch:
     """How long and how closely to look.
 
     Parameters
@@ -54,7 +54,9 @@ class Search:
     strict: bool = True
 
 
-def best_found(engine: Bilevel, starts: list[Floats], search: Search) -> tuple[Solution, bool]:
+def best_found(
+    engine: Bilevel, starts: list[Floats], search: RecourseSearch
+) -> tuple[Solution, bool]:
     """Climb from staying, from random starts, and from each given start that is not lower.
 
     Returns
@@ -76,13 +78,13 @@ def best_found(engine: Bilevel, starts: list[Floats], search: Search) -> tuple[S
         raise NotConvergedError(
             f"the search still gains after {search.max_steps} steps (projected gradient "
             f"{best.residual:.2g}, tolerance {search.tolerance:.2g}); allow more steps, a "
-            "larger tolerance, or take what was found with Search(strict=False)"
+            "larger tolerance, or take what was found with RecourseSearch(strict=False)"
         )
     return best, ended
 
 
 def _by_stretches(
-    engine: Bilevel, begun: list[Floats], starts: list[Floats], search: Search
+    engine: Bilevel, begun: list[Floats], starts: list[Floats], search: RecourseSearch
 ) -> tuple[Solution, bool]:
     best = max((_climb(engine, eta, search) for eta in begun), key=lambda found: found[0].value)
     for start in starts:
@@ -92,7 +94,7 @@ def _by_stretches(
     return best
 
 
-def _climb(engine: Bilevel, eta: Floats, search: Search) -> tuple[Solution, bool]:
+def _climb(engine: Bilevel, eta: Floats, search: RecourseSearch) -> tuple[Solution, bool]:
     """Climb until stationary, or until a stretch gains nothing."""
     best = _stretch(engine, eta, search)
     for _ in range(search.max_steps // STRETCH - 1):
@@ -107,7 +109,7 @@ def _climb(engine: Bilevel, eta: Floats, search: Search) -> tuple[Solution, bool
 
 
 def _over_kinks(
-    engine: Bilevel, begun: list[Floats], starts: list[Floats], search: Search
+    engine: Bilevel, begun: list[Floats], starts: list[Floats], search: RecourseSearch
 ) -> tuple[Solution, bool]:
     """Climb with softened distances first, then with the distances themselves.
 
@@ -130,7 +132,7 @@ def _over_kinks(
     return best, ended
 
 
-def _by_class(engine: Bilevel, best: Solution, scale: float, search: Search) -> Solution:
+def _by_class(engine: Bilevel, best: Solution, scale: float, search: RecourseSearch) -> Solution:
     """Let one class move at a time, its distances softened ever less, until a cycle gains nothing.
 
     The stiff kink of the goal's class then no longer shortens the steps of the others.
@@ -148,18 +150,20 @@ def _by_class(engine: Bilevel, best: Solution, scale: float, search: Search) -> 
 
 
 def _one_block(
-    engine: Bilevel, best: Solution, rows: Index, scale: float, search: Search
+    engine: Bilevel, best: Solution, rows: Index, scale: float, search: RecourseSearch
 ) -> Solution:
     eta = best.eta[rows]
     for share in LADDER:
-        part = replace(_softened(engine, share * scale), space=Part(engine.space, best.eta, rows))
+        part = replace(
+            _softened(engine, share * scale), space=PartialMoves(engine.space, best.eta, rows)
+        )
         eta = _stretch(part, eta, search).eta
-    space = Part(engine.space, best.eta, rows)
+    space = PartialMoves(engine.space, best.eta, rows)
     there = engine.at(space.whole(eta), best.theta)
     return replace(best, point=there) if there.value > best.value else best
 
 
-def _stretch(engine: Bilevel, eta: Floats, search: Search) -> Solution:
+def _stretch(engine: Bilevel, eta: Floats, search: RecourseSearch) -> Solution:
     steps = min(STRETCH, search.max_steps)
     return engine.maximise(eta, tolerance=search.tolerance, max_steps=steps, strict=False)
 

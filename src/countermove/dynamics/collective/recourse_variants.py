@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from countermove._types import Floats, Index
 from countermove.dynamics.collective.moves import checked_rows
 from countermove.dynamics.collective.recourse import together
-from countermove.dynamics.collective.recourse_problem import Reach, Recourse, RecourseProblem
-from countermove.dynamics.collective.recourse_search import Search
+from countermove.dynamics.collective.recourse_problem import Reach, RecourseOutcome, RecourseProblem
+from countermove.dynamics.collective.recourse_search import RecourseSearch
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.errors import NotEnoughRowsError, ParameterError, shown
@@ -41,7 +41,7 @@ def recourse_rounds(
     rounds: int,
     memory: float = 0.0,
     participants: Any = None,
-    search: Search | None = None,
+    search: RecourseSearch | None = None,
 ) -> list[Round]:
     r"""Return what a collective reaches retraining after retraining.
 
@@ -71,15 +71,15 @@ def recourse_rounds(
     if (problem.places >= 0).any():
         raise ParameterError("several rounds are planned for queries outside the data only")
     rows, start = checked_rows(participants, problem.crowd), problem.crowd
-    told, X, old = [], start.X.copy(), start
+    planned, X, old = [], start.X.copy(), start
     for _ in range(rounds):
         now = start.moved(X)
         seen = now if memory == 0.0 else _remembered(now, old, memory)
         found = together(_again(problem, seen), reach, rows, search=search)
         X = X + found.moves[: start.n]
         old = start.moved(X) if memory == 0.0 else _remembered(start.moved(X), old, memory)
-        told.append(Round(X - start.X, found.theta, found.loss, found.reached))
-    return told
+        planned.append(Round(X - start.X, found.theta, found.loss, found.reached))
+    return planned
 
 
 def _remembered(now: Crowd, old: Crowd, memory: float) -> Crowd:
@@ -181,8 +181,8 @@ def _short_list(
     :math:`-H^{-1} m (\nabla\ell(x, b) - \nabla\ell(x, a))`.
     """
     crowd = problem.crowd.moved(y=y)
-    wish = problem.mass @ problem.goals.slopes(theta, problem.query, problem.goal)[0]
-    v = problem.learner.solve(theta, crowd, wish)
+    slope = problem.mass @ problem.goals.slopes(theta, problem.query, problem.goal)[0]
+    v = problem.learner.solve(theta, crowd, slope)
     own = problem.learner.row_gradients(theta, crowd) @ v
     masses = {label: crowd.mass[y == label].sum() for label in problem.goals.known}
     ranked = []
@@ -215,7 +215,7 @@ class BlindHelp:
         Its loss less that of the moves full sight finds; below zero where those are only local.
     """
 
-    recourse: Recourse
+    recourse: RecourseOutcome
     retrainings: int
     regret: float
 
@@ -225,7 +225,7 @@ def with_surrogate(
     surrogate: Learner,
     reach: Reach,
     participants: Any = None,
-    search: Search | None = None,
+    search: RecourseSearch | None = None,
 ) -> BlindHelp:
     """Plan the moves against a learner of one's own, and let the true one judge them.
 
@@ -241,7 +241,7 @@ def with_surrogate(
     imagined = replace(problem, learner=surrogate)
     planned = together(imagined, reach, participants, search=search)
     theta = problem.learner.fit(problem.crowd.moved(problem.crowd.X + planned.moves))
-    real = Recourse(
+    real = RecourseOutcome(
         problem, planned.moves, planned.query_moves, theta, "surrogate", planned.converged
     )
     seen = together(problem, reach, participants, search=search)
@@ -256,7 +256,7 @@ def with_retrainings(
     directions: Directions = "any",
     probe: float = 0.1,
     seed: int = 0,
-    search: Search | None = None,
+    search: RecourseSearch | None = None,
 ) -> BlindHelp:
     r"""Find the moves by watching the query's loss after retrainings alone.
 
@@ -311,7 +311,7 @@ def with_retrainings(
         if size > 0.0:
             found = watched.inside(found - step / np.sqrt(t + 1.0) * slope / size)
     seen = together(problem, reach, rows, search=search)
-    recourse = watched.told(best)
+    recourse = watched.outcome(best)
     return BlindHelp(recourse, 1 + 2 * ((retrainings - 1) // 2), recourse.loss - seen.loss)
 
 
@@ -355,11 +355,11 @@ class _Watched:
             return by_class
         return self.reach.project(np.zeros_like(by_class), by_class)
 
-    def told(self, by_class: Floats) -> Recourse:
+    def outcome(self, by_class: Floats) -> RecourseOutcome:
         moves = self.moves(by_class)
         theta = self.problem.learner.fit(self.problem.crowd.moved(self.problem.crowd.X + moves))
         still = np.zeros_like(self.problem.query)
-        return Recourse(self.problem, moves, still, theta, "retrainings", True)
+        return RecourseOutcome(self.problem, moves, still, theta, "retrainings", True)
 
     def loss(self, by_class: Floats) -> float:
-        return self.told(by_class).loss
+        return self.outcome(by_class).loss

@@ -25,7 +25,7 @@ from countermove.dynamics.collective.bilevel import (
 from countermove.dynamics.crowd import Crowd, mixture
 from countermove.dynamics.learners import Learner
 from countermove.dynamics.retraining.loop import retrain_until_stable
-from countermove.dynamics.retraining.populations import Population
+from countermove.dynamics.retraining.populations import PerformativePopulation
 from countermove.dynamics.retraining.stability import Linearisation, linearise
 from countermove.errors import NotConvergedError, ParameterError, SolverError
 
@@ -44,7 +44,7 @@ class SelfishPoint:
     converged
         Whether no member wishes to move by more than the tolerance.
     residual
-        The largest such wish: the projected slope of a member's own utility, the model held fixed.
+        The largest such move: the projected slope of a member's own utility, the model held fixed.
     residuals
         The same after each round.
     """
@@ -91,13 +91,13 @@ def selfish_point(
     point = problem.at(space.stay() if start is None else space.project(start))
     slope = problem.own(point) / space.metric
     length = 1.0 / max(float(np.abs(slope).max()), 1e-3)
-    residuals = [_wish(problem, point, slope)]
+    residuals = [_residual(problem, point, slope)]
     recent, best = deque([residuals[0]], REMEMBERED), (residuals[0], point)
     while best[0] > tolerance and len(residuals) <= max_steps:
         after, slope_after = _round(problem, point, slope, length, max(recent), stride)
         length = spectral_length(after.eta - point.eta, slope_after - slope, space.metric)
         point, slope = after, slope_after
-        residuals.append(_wish(problem, point, slope))
+        residuals.append(_residual(problem, point, slope))
         recent.append(residuals[-1])
         best = min(best, (residuals[-1], point), key=lambda pair: pair[0])
     if strict and best[0] > tolerance:
@@ -124,12 +124,12 @@ def _round(
     for halving in range(HALVINGS):
         after = problem.at(point.eta + 0.5**halving * direction, point.theta)
         slope_after = problem.own(after) / space.metric
-        if _wish(problem, after, slope_after) <= ceiling:
+        if _residual(problem, after, slope_after) <= ceiling:
             break
     return after, slope_after
 
 
-def _wish(problem: Bilevel, point: Point, slope: Floats) -> float:
+def _residual(problem: Bilevel, point: Point, slope: Floats) -> float:
     return float(np.abs(problem.space.project(point.eta + slope) - point.eta).max())
 
 
@@ -138,7 +138,7 @@ UNDETERMINED = 1e12
 
 
 @dataclass(frozen=True, eq=False)
-class JoinedPopulation(Population):
+class JoinedPopulation(PerformativePopulation):
     r"""Members who keep to a strategy, and a rest that answers the model: the mixture (4).
 
     Parameters
@@ -152,7 +152,7 @@ class JoinedPopulation(Population):
     """
 
     members: Crowd
-    rest: Population
+    rest: PerformativePopulation
     participation: float
 
     @property
@@ -165,7 +165,7 @@ class JoinedPopulation(Population):
         return self._joined(self.rest.answer(theta, learner))
 
     @property
-    def first_level(self) -> Population:
+    def first_level(self) -> PerformativePopulation:
         """The rest alone."""
         return self.rest.first_level
 
@@ -203,7 +203,7 @@ class SelfishRest(Platform):
     """
 
     learner: Learner
-    rest: Population
+    rest: PerformativePopulation
     participation: float
     tolerance: float = 1e-10
     max_rounds: int = 200

@@ -141,19 +141,19 @@ class TargetPredictionUtility(Utility):
 
     def of_rows(self, theta: Floats, members: Crowd, learner: Learner) -> Floats:
         """Return the negative loss each member would have with its target as label."""
-        return -learner.losses(theta, self._wished(members))
+        return -learner.losses(theta, self._with_targets(members))
 
     def by_theta(self, theta: Floats, members: Crowd, learner: Learner) -> Floats:
         """Return the slope in the model."""
-        slope: Floats = -members.mean(learner.row_gradients(theta, self._wished(members)))
+        slope: Floats = -members.mean(learner.row_gradients(theta, self._with_targets(members)))
         return slope
 
     def by_rows(self, theta: Floats, members: Crowd, learner: Learner) -> tuple[Floats, Floats]:
         """Return the slope in a member's features; its reported label is not read."""
-        by_x, _ = learner.loss_slopes(theta, self._wished(members))
+        by_x, _ = learner.loss_slopes(theta, self._with_targets(members))
         return -members.mass[:, None] * by_x, np.zeros(members.n)
 
-    def _wished(self, members: Crowd) -> Crowd:
+    def _with_targets(self, members: Crowd) -> Crowd:
         target = np.asarray(self.target, dtype=np.float64)
         if target.ndim and target.shape != (members.n,):
             raise DataError(f"targets are one per member, shape ({members.n},); got {target.shape}")

@@ -242,7 +242,7 @@ class TrainedLearner(Learner):
     Parameters
     ----------
     classifier
-        Trained anew, as configured, on the people of every round. A strategic one expects the
+        Trained again, as configured, on the people of every round. A strategic one expects the
         people it sees to move once more; ``response="none"`` takes them as they are.
     """
 

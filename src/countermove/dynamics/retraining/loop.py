@@ -14,9 +14,9 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.dynamics.learners import Learner
-from countermove.dynamics.retraining.populations import Population
-from countermove.dynamics.retraining.stability import Measured, Promise, measured, promise
-from countermove.dynamics.retraining.updates import Deployment, Update, named_update
+from countermove.dynamics.retraining.populations import PerformativePopulation
+from countermove.dynamics.retraining.stability import MeasuredRate, PromisedRate, measured, promise
+from countermove.dynamics.retraining.updates import DeployedModel, Update, named_update
 from countermove.errors import DivergedError, NotConvergedError, ParameterError, SolverError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Retraining:
         ``diverged``: models ran away. ``failed``: a fit failed; ``reason`` says how.
     measured, promise
         The rate at which gaps fell in the end, and what the theory promises.
-    unrest
+    refit_gap
         :math:`|A(D(\theta)) - \theta|` of the last model: how far a fit would still move it, which
         is what stability is about. Updates that seek the lowest risk after response rest where it
         is not 0. None where it was not asked for.
@@ -60,9 +60,9 @@ class Retraining:
     gaps: Floats
     risks: Floats
     status: Status
-    measured: Measured
-    promise: Promise | None = None
-    unrest: float | None = None
+    measured: MeasuredRate
+    promise: PromisedRate | None = None
+    refit_gap: float | None = None
     reason: str = ""
 
     @property
@@ -88,15 +88,15 @@ class Retraining:
         """What happened, in a few sentences."""
         rounds = len(self.gaps)
         last = f"{self.gaps[-1]:.3g}" if rounds else "none"
-        said = {
+        summary = {
             "stable": f"stable after {rounds} rounds (last gap {last})",
             "moving": f"not stable after {rounds} rounds (last gap {last})",
             "diverged": f"diverged after {rounds} rounds (last gap {last}): {self.reason}",
             "failed": f"a fit failed after {rounds} rounds: {self.reason}",
         }[self.status]
         if self.measured.rate is not None:
-            said += f"; gaps fell by the factor {self.measured.rate:.3g} a round in the end"
-        return said if self.promise is None else f"{said}. {self.promise.words}"
+            summary += f"; gaps fell by the factor {self.measured.rate:.3g} a round in the end"
+        return summary if self.promise is None else f"{summary}. {self.promise.words}"
 
     def table(self, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return one row per deployed model: round, gap to the next, risk, parameters.
@@ -125,7 +125,7 @@ class Retraining:
 
 def retrain_until_stable(
     learner: Learner,
-    population: Population,
+    population: PerformativePopulation,
     start: Floats | None = None,
     *,
     method: Update | str = "risk_minimisation",
@@ -181,7 +181,7 @@ def retrain_until_stable(
         status=walk.status,
         measured=measured(thetas),
         promise=promise(learner, population, thetas) if theory and settled else None,
-        unrest=_unrest(learner, population, thetas, update) if theory and settled else None,
+        refit_gap=_refit_gap(learner, population, thetas, update) if theory and settled else None,
         reason=walk.reason,
     )
     if not settled and on_divergence == "raise":
@@ -206,7 +206,7 @@ class _Walk:
 
 def _walk(
     learner: Learner,
-    population: Population,
+    population: PerformativePopulation,
     start: Floats,
     update: Update,
     rounds: int,
@@ -223,7 +223,7 @@ def _walk(
             walk.risks.append(learner.risk(theta, crowd))
             if walk.status == "stable" or number == rounds:
                 return walk
-            following = update.next(Deployment(learner, population, theta, crowd, number))
+            following = update.next(DeployedModel(learner, population, theta, crowd, number))
         except (NotConvergedError, SolverError) as error:
             walk.status, walk.reason = "failed", str(error)
             break
@@ -241,8 +241,8 @@ def _walk(
     return walk
 
 
-def _unrest(
-    learner: Learner, population: Population, thetas: Floats, update: Update
+def _refit_gap(
+    learner: Learner, population: PerformativePopulation, thetas: Floats, update: Update
 ) -> float | None:
     """Return how far a fit would move the last model; of risk minimisation the last gap says it."""
     if update.name == "risk_minimisation" and len(thetas) > 1:
@@ -251,7 +251,7 @@ def _unrest(
     try:
         fitted = learner.fit(population.answer(theta, learner), start=theta)
     except (NotConvergedError, SolverError):
-        # The learner has no answer to these people, so nothing can be said about the distance.
+        # The learner has no answer to these people, so nothing is known about the distance.
         return None
     return float(np.linalg.norm(fitted - theta))
 

@@ -26,7 +26,7 @@ from countermove.response.base import Response
 from countermove.scores import Score
 
 
-class Population(ABC):
+class PerformativePopulation(ABC):
     """People who may answer the model a learner deploys."""
 
     base: Crowd
@@ -37,7 +37,7 @@ class Population(ABC):
         """Return the crowd once everybody has answered the learner's model ``theta``."""
 
     @property
-    def first_level(self) -> Population:
+    def first_level(self) -> PerformativePopulation:
         """The same people if each took the deployed model as it is: these, unless it says so."""
         return self
 
@@ -47,7 +47,7 @@ class Population(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class RespondingPopulation(Population):
+class RespondingPopulation(PerformativePopulation):
     """Everybody, or some of them, answers the deployed model with one response; labels are kept.
 
     Parameters
@@ -98,7 +98,7 @@ class _Chain:
 
 
 @dataclass(frozen=True, eq=False)
-class LevelKPopulation(Population):
+class LevelKPopulation(PerformativePopulation):
     r"""A mixture of people who think k = 0 … K steps ahead (Section 3 of the look-ahead paper).
 
     Level 0 does not move. Level 1 answers the deployed model. Level k answers the model that the
@@ -204,7 +204,7 @@ class LevelKPopulation(Population):
         return self._chain(theta, learner).scores
 
     @property
-    def first_level(self) -> Population:
+    def first_level(self) -> PerformativePopulation:
         """The same people, each taking the deployed model as it is."""
         return RespondingPopulation(self.base, self.response, self.who)
 

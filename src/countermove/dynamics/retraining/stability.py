@@ -2,7 +2,7 @@ r"""How fast retraining settles: measured, linearised, and as the theory promise
 
 The theory (Perdomo et al. 2020, Theorem 3.5; look-ahead paper, Theorem 3) promises
 :math:`\epsilon\beta/\gamma` a round. Its constants are estimated where the dynamics went,
-its condition is checked and said; it is sufficient, far from necessary.
+its condition is checked and reported; it is sufficient, far from necessary.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner, LinearLearner
-from countermove.dynamics.retraining.populations import Population
+from countermove.dynamics.retraining.populations import PerformativePopulation
 from countermove.errors import NotConvergedError, ParameterError
 
 DIFFERENCE = 1e-5
@@ -25,7 +25,7 @@ NOISE = 1e-10
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRate:
     """The rate at which models approached each other in the end.
 
     Parameters
@@ -69,7 +69,7 @@ class Linearisation:
 
 
 @dataclass(frozen=True)
-class Promise:
+class PromisedRate:
     r"""What Theorem 3 says, with the constants as estimated.
 
     Parameters
@@ -85,7 +85,7 @@ class Promise:
         :math:`\gamma`, as the learner's penalty guarantees it for every crowd.
     curvature
         Smallest eigenvalue of the learner's Hessian on the last crowd; it is what :math:`\gamma`
-        is there, no guarantee elsewhere. None for a learner that does not tell.
+        is there, no guarantee elsewhere. None for a learner without a Hessian.
     rate
         The promised contraction a round; infinite without strong convexity, None where the
         constants are not to be had.
@@ -111,24 +111,24 @@ class Promise:
         """The verdict in a sentence."""
         if self.rate is None:
             return "the theory's constants are not to be had: the learner only fits"
-        said = (
+        constants = (
             f"sensitivity {self.sensitivity:.3g}, smoothness {self.smoothness:.3g}, "
             f"strong convexity {self.strong_convexity:.3g}"
         )
         if self.holds:
-            return f"Theorem 3 promises a rate of at most {self.rate:.3g} a round ({said})"
+            return f"Theorem 3 promises a rate of at most {self.rate:.3g} a round ({constants})"
         if self.strong_convexity == 0.0:
             return (
                 "Theorem 3 does not apply: the learner's penalty does not make its risk strongly "
-                f"convex (no penalty, or none on the intercept); {said}"
+                f"convex (no penalty, or none on the intercept); {constants}"
             )
         return (
             "Theorem 3 does not apply: sensitivity times smoothness is not below the strong "
-            f"convexity ({said}); its condition is sufficient, not necessary"
+            f"convexity ({constants}); its condition is sufficient, not necessary"
         )
 
 
-def measured(thetas: Floats) -> Measured:
+def measured(thetas: Floats) -> MeasuredRate:
     """Return the rate and turn of the last two moves that are more than rounding."""
     moves = np.diff(thetas, axis=0)
     gaps = np.linalg.norm(moves, axis=1)
@@ -136,12 +136,15 @@ def measured(thetas: Floats) -> Measured:
     for t in range(len(gaps) - 1, 0, -1):
         if gaps[t] > floor and gaps[t - 1] > floor:
             cosine = float(moves[t] @ moves[t - 1] / (gaps[t] * gaps[t - 1]))
-            return Measured(float(gaps[t] / gaps[t - 1]), cosine)
-    return Measured(None, None)
+            return MeasuredRate(float(gaps[t] / gaps[t - 1]), cosine)
+    return MeasuredRate(None, None)
 
 
 def linearise(
-    learner: Learner, population: Population, theta: Floats, difference: float = DIFFERENCE
+    learner: Learner,
+    population: PerformativePopulation,
+    theta: Floats,
+    difference: float = DIFFERENCE,
 ) -> Linearisation:
     """Return how retraining acts near a stable model; takes 2 p answers and no fit.
 
@@ -170,7 +173,7 @@ def linearise(
 
 def settle(
     learner: Learner,
-    population: Population,
+    population: PerformativePopulation,
     start: Floats,
     tolerance: float = 1e-10,
     max_steps: int = 50,
@@ -210,11 +213,11 @@ def settle(
     )
 
 
-def promise(learner: Learner, population: Population, thetas: Floats) -> Promise:
+def promise(learner: Learner, population: PerformativePopulation, thetas: Floats) -> PromisedRate:
     """Estimate the theory's constants along a trajectory, shape (T, p), and its rate."""
     gamma = learner.strong_convexity
     if not learner.differentiable:
-        return Promise(None, None, gamma, None, None)
+        return PromisedRate(None, None, gamma, None, None)
     first, theta = population.first_level, thetas[-1]
     epsilon, moving = _sensitivity(learner, first, thetas)
     crowd = first.answer(theta, learner)
@@ -226,11 +229,11 @@ def promise(learner: Learner, population: Population, thetas: Floats) -> Promise
     if isinstance(learner, LinearLearner):
         last = population.answer(theta, learner)
         curvature = float(np.linalg.eigvalsh(learner.hessian(theta, last))[0])
-    return Promise(epsilon, beta, gamma, curvature, population.promised_rate(single))
+    return PromisedRate(epsilon, beta, gamma, curvature, population.promised_rate(single))
 
 
 def _sensitivity(
-    learner: Learner, population: Population, thetas: Floats
+    learner: Learner, population: PerformativePopulation, thetas: Floats
 ) -> tuple[float, NDArray[np.intp]]:
     r"""Return the largest :math:`E|x_i(\theta) - x_i(\theta')| / |\theta - \theta'|` and who moves.
 

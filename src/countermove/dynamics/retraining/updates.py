@@ -17,14 +17,14 @@ from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner, LinearLearner
 from countermove.dynamics.learners._newton import Local, newton
-from countermove.dynamics.retraining.populations import Population
+from countermove.dynamics.retraining.populations import PerformativePopulation
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.randomness import generator
 from countermove.transfer.bandit import bandit_descent
 
 
 @dataclass(frozen=True)
-class Deployment:
+class DeployedModel:
     """A model as deployed, and the people who answered it.
 
     Parameters
@@ -40,7 +40,7 @@ class Deployment:
     """
 
     learner: Learner
-    population: Population
+    population: PerformativePopulation
     theta: Floats
     crowd: Crowd
     round: int = 0
@@ -55,17 +55,17 @@ class Update(ABC):
     response, at which a learner would still move."""
 
     @abstractmethod
-    def next(self, now: Deployment) -> Floats:
+    def next(self, now: DeployedModel) -> Floats:
         """Return the next model."""
 
 
 @dataclass(frozen=True)
 class RiskMinimisation(Update):
-    r""":math:`\theta_{t+1} = A(D(\theta_t))`: train anew on everybody who answered."""
+    r""":math:`\theta_{t+1} = A(D(\theta_t))`: train again on everybody who answered."""
 
     name: ClassVar[str] = "risk_minimisation"
 
-    def next(self, now: Deployment) -> Floats:
+    def next(self, now: DeployedModel) -> Floats:
         """Return the fitted model."""
         return now.learner.fit(now.crowd, start=now.theta)
 
@@ -86,14 +86,14 @@ class GradientDescent(Update):
     def __post_init__(self) -> None:
         positive("step", self.step)
 
-    def next(self, now: Deployment) -> Floats:
+    def next(self, now: DeployedModel) -> Floats:
         """Return the model after one step."""
         return now.theta - self.step * now.learner.gradient(now.theta, now.crowd)
 
 
 @dataclass(frozen=True)
 class ProximalRiskMinimisation(Update):
-    r"""Train anew, but stay near the last model (RegRRM).
+    r"""Train again, but stay near the last model (RegRRM).
 
     .. math:: \theta_{t+1} = \arg\min_\theta \mathrm{risk}(\theta; D(\theta_t))
               + r\,|\theta - \theta_t|^2
@@ -113,7 +113,7 @@ class ProximalRiskMinimisation(Update):
     def __post_init__(self) -> None:
         positive("strength", self.strength)
 
-    def next(self, now: Deployment) -> Floats:
+    def next(self, now: DeployedModel) -> Floats:
         """Return the minimiser, by Newton's method."""
         learner = now.learner
         if not isinstance(learner, LinearLearner):
@@ -137,13 +137,13 @@ class ProximalRiskMinimisation(Update):
         )  # fmt: skip
 
 
-def performative_risk(theta: Floats, learner: Learner, population: Population) -> float:
+def performative_risk(theta: Floats, learner: Learner, population: PerformativePopulation) -> float:
     """Return the risk of a model on the people who have answered it."""
     return learner.risk(theta, population.answer(theta, learner))
 
 
 def performative_gradient(
-    theta: Floats, learner: Learner, population: Population, difference: float = 1e-5
+    theta: Floats, learner: Learner, population: PerformativePopulation, difference: float = 1e-5
 ) -> Floats:
     r"""Return :math:`\nabla PR(\theta)`: the model's own part exactly, the people's by differences.
 
@@ -184,7 +184,7 @@ class PerformativeDescent(Update):
         positive("step", self.step)
         positive("difference", self.difference)
 
-    def next(self, now: Deployment) -> Floats:
+    def next(self, now: DeployedModel) -> Floats:
         """Return the model after one step."""
         slope = performative_gradient(now.theta, now.learner, now.population, self.difference)
         return now.theta - self.step * slope
@@ -222,7 +222,7 @@ class DerivativeFree(Update):
                 f"got {self.probe}, {self.directions} and {self.radius}"
             )
 
-    def next(self, now: Deployment) -> Floats:
+    def next(self, now: DeployedModel) -> Floats:
         """Return the model after one step in every direction."""
         run = bandit_descent(
             lambda theta, _: performative_risk(theta, now.learner, now.population),

@@ -22,11 +22,11 @@ from countermove.dynamics.collective.recourse_answers import (
 )
 from countermove.dynamics.collective.recourse_problem import (
     Reach,
-    Recourse,
+    RecourseOutcome,
     RecourseProblem,
     recourse_problem,
 )
-from countermove.dynamics.collective.recourse_search import Search
+from countermove.dynamics.collective.recourse_search import RecourseSearch
 from countermove.dynamics.collective.recourse_variants import Directions, with_retrainings
 from countermove.dynamics.collective.shift_audit import audit_shift
 from countermove.dynamics.learners import Learner, LogisticLearner
@@ -239,7 +239,9 @@ class CollectiveExperiment:
             "regret_along_query": towards.regret,
         }
 
-    def _audit(self, problem: RecourseProblem, helped: Recourse, seed: int) -> dict[str, Any]:
+    def _audit(
+        self, problem: RecourseProblem, helped: RecourseOutcome, seed: int
+    ) -> dict[str, Any]:
         """Audit the shift as a platform sees it: matched, among moves of everyday size."""
         X = problem.crowd.X
         everyday = 0.5 * X.std(axis=0) * generator(seed, "everyday moves").normal(size=X.shape)
@@ -274,7 +276,7 @@ class CollectiveExperiment:
         return TorchLearner(score, penalty=self.learner_said.get("penalty", 1e-2))
 
 
-_LENIENT = Search(starts=2, max_steps=400, tolerance=1e-6, strict=False)
+_LENIENT = RecourseSearch(starts=2, max_steps=400, tolerance=1e-6, strict=False)
 """For curves of many points: each search ends, and says where it ended."""
 
 
