@@ -1,4 +1,4 @@
-"""What happens around a run: the dataset's name is checked first, the outcome is told last."""
+"""What happens around a run: the dataset's name is checked first, the outcome is shown last."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from countermove.reporting.tables import promise_line, summary_lines
 
 logger = logging.getLogger(__name__)
 HEADLINE = ("metrics", "recourse_calibration", "report")
-"""The datasets a headline is told from."""
+"""The datasets a headline is made from."""
 
 
 class NamesHook:

@@ -73,5 +73,5 @@ def bare():
 
 @pytest.fixture
 def advice():
-    """Five people: approved, two ways back, one proven to have none, one search that failed."""
+    """Five people: approved, two with recourse, one proven to have none, one search that failed."""
     return ADVICE.copy()

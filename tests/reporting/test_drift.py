@@ -18,14 +18,14 @@ def facts(name):
 def test_figure_holds_every_column_as_seen_and_as_predicted():
     report = facts("savings grow by 0.2")
     named = {trace.name: trace for trace in drift_figure(report).data if trace.name}
-    seen, foretold = named["observed (two standard errors)"], named["predicted by our response"]
+    seen, predicted = named["observed (two standard errors)"], named["predicted by our response"]
     columns = {column["name"]: column for column in report["features"]}
-    assert set(seen.y) == set(foretold.y) == set(columns)
+    assert set(seen.y) == set(predicted.y) == set(columns)
     for name, value, colour in zip(seen.y, seen.x, seen.marker.color, strict=True):
         assert value == columns[name]["observed"]
         assert (colour == ALARM) == columns[name]["unexpected"]
     assert ALARM in seen.marker.color
-    assert set(foretold.x) == {0.0}
+    assert set(predicted.x) == {0.0}
 
 
 def test_section_says_what_to_do_and_why():

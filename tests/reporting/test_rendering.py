@@ -176,9 +176,9 @@ def test_a_figure_alone_has_a_page_under_its_title():
 
 
 def test_an_estimate_of_people_has_its_verdict_in_sentences():
-    figure = graph_objects.Figure([graph_objects.Scatter(x=[0.0], y=[0.5])], {"title": "told"})
+    figure = graph_objects.Figure([graph_objects.Scatter(x=[0.0], y=[0.5])], {"title": "verdict"})
     page = people_page({"verdict": f"They climb.\n{SLY}"}, figure)
     assert "<p>They climb.</p>" in page
     assert "<script>alert" not in page
     assert '"title":{"text":""}' in page
-    assert figure.layout.title.text == "told"
+    assert figure.layout.title.text == "verdict"

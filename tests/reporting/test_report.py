@@ -28,11 +28,11 @@ def text_of(html):
 
 
 def test_headline_says_who_is_right_more_often(bare):
-    said = text_of(SECTIONS[0].body(bare))
-    assert "right for 88.0\u202f% of them, 38.0 points more often than the blind rule" in said
-    assert "Loses 40.0 points" in said
-    assert "Gains 18.0 points" in said
-    assert "1,234 test rows" in said
+    words = text_of(SECTIONS[0].body(bare))
+    assert "right for 88.0\u202f% of them, 38.0 points more often than the blind rule" in words
+    assert "Loses 40.0 points" in words
+    assert "Gains 18.0 points" in words
+    assert "1,234 test rows" in words
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ HISTORY = {
 }
 
 
-def test_history_tells_which_epoch_was_kept_and_draws_every_one(bare):
+def test_history_names_the_epoch_that_was_kept_and_draws_every_one(bare):
     html = body("history", replace(bare, history=HISTORY))
     assert "Blind rule: epoch 2 of 2 kept, right for 70.0\u202f%" in text_of(html)
     assert "Strategic rule: epoch 3 of 3 kept" in text_of(html)
@@ -61,8 +61,8 @@ def test_history_tells_which_epoch_was_kept_and_draws_every_one(bare):
 def entry(scale, accuracy):
     moved = {"who": [1], "x": [0.0], "y": [0.4]} if scale == 1.0 else {"who": [], "x": [], "y": []}
     cost = 0.5 if moved["who"] else None
-    told = {"scale": scale, "share_moved": 0.5 if cost else 0.0, "mean_cost": cost}
-    return told | {"approved": 0.9, "accuracy": accuracy} | moved
+    facts = {"scale": scale, "share_moved": 0.5 if cost else 0.0, "mean_cost": cost}
+    return facts | {"approved": 0.9, "accuracy": accuracy} | moved
 
 
 MAP = {
@@ -104,7 +104,7 @@ def test_the_frame_holds_everybody_and_the_boundary():
 
 
 @pytest.mark.parametrize("kind", ["linear", "parallel", "scores", "shifted"])
-def test_the_axes_are_said_in_words(bare, kind):
+def test_the_axes_are_given_in_words(bare, kind):
     html = body("moves", replace(bare, move_map=MAP | {"projection": kind}))
     assert "the wrong side" in text_of(html)
 
@@ -175,7 +175,7 @@ def test_curves_are_those_of_this_table_alone(bare):
     assert "tradeoff.datasets=[tiny]" in text_of(others)
 
 
-def test_the_promise_is_told_in_words_and_every_claim_with_its_level(bare):
+def test_the_promise_is_given_in_words_and_every_claim_with_its_level(bare):
     claim = bare.certificates[0]
     withdrawn = claim | {"value": None, "reason": "too few <rows>"}
     group = claim | {"name": "recourse_miss_rate[Sex=1]"}
@@ -189,8 +189,8 @@ def test_the_promise_is_told_in_words_and_every_claim_with_its_level(bare):
 
 
 def test_what_claims_assume_is_listed_once(bare):
-    said = {"statement": "rows are draws", "supported": None, "evidence": ""}
-    claim = bare.certificates[0] | {"assumptions": [said]}
+    assumption = {"statement": "rows are draws", "supported": None, "evidence": ""}
+    claim = bare.certificates[0] | {"assumptions": [assumption]}
     html = body("promise", replace(bare, certificates=[claim, claim]))
     assert html.count("rows are draws (not tested here)") == 1
 
@@ -359,19 +359,19 @@ def test_recourse_by_group_is_the_audits(whole):
     assert "mean cost of 1.250 and touching 2.5 columns" in html
 
 
-def test_the_data_sheet_and_the_run_are_told(bare):
+def test_the_data_sheet_and_the_run_are_shown(bare):
     html = text_of(body("facts", replace(bare, sheet=SHEET)))
-    for said in ("75.0\u202f%", "may rise", "nobody can change it", "2,500", "brought by you"):
-        assert said in html
+    for words in ("75.0\u202f%", "may rise", "nobody can change it", "2,500", "brought by you"):
+        assert words in html
     assert "not on record" in html
-    for said in ("a" * 64, "b" * 64, "countermove 0.1.0", "quadratic, scale 1"):
-        assert said in html
+    for words in ("a" * 64, "b" * 64, "countermove 0.1.0", "quadratic, scale 1"):
+        assert words in html
     assert "docs/data" not in html
     known = text_of(body("facts", replace(bare, sheet=SHEET | {"terms": "CC0"})))
     assert "docs/data/tiny.md" in known
 
 
-def test_further_pipelines_are_told_where_they_ran(bare):
+def test_further_pipelines_are_shown_where_they_ran(bare):
     found = replace(bare, lookahead=LOOKAHEAD, collective=COLLECTIVE, population=POPULATION)
     html = body("beyond", found)
     assert "absent" not in html
@@ -389,12 +389,12 @@ def test_cheapest_and_most_expensive_recourse_and_proven_dead_ends_are_shown(adv
     assert 0 not in rows
 
 
-def test_steps_are_told_apart_only_when_they_are_as_many_as_the_changes():
+def test_steps_are_separated_only_when_they_are_as_many_as_the_changes():
     assert steps_of("Raise a; lower b.", 2) == ["Raise a", "Lower b"]
     assert steps_of("Raise a; b; c.", 2) == ["Raise a; b; c."]
 
 
-def test_what_people_are_told_is_escaped_and_linked(bare, advice):
+def test_advice_is_escaped_and_linked(bare, advice):
     html = body("advice", replace(bare, advice=advice))
     assert "<script>" not in html
     assert "&lt;script&gt;alert(1)&lt;/<wbr>script&gt;" in html

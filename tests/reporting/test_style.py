@@ -1,4 +1,4 @@
-"""Colours can be told apart in both themes (WCAG 2.2, success criterion 1.4.3)."""
+"""Colours can be distinguished in both themes (WCAG 2.2, success criterion 1.4.3)."""
 
 import re
 from importlib.resources import files

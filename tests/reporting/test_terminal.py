@@ -89,9 +89,9 @@ def environment(job: str) -> dict[str, str]:
 
 
 def test_a_part_of_the_chain_has_no_headline(finished):
-    told = finished.run("--pipeline=reporting", "--env=test")
-    assert told.returncode == 0
-    assert "accuracy on test rows" not in told.stderr
+    outcome = finished.run("--pipeline=reporting", "--env=test")
+    assert outcome.returncode == 0
+    assert "accuracy on test rows" not in outcome.stderr
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ def after(values):
 
 
 def entry(name, value, kind="certificate", **more):
-    said = {
+    bound = {
         "name": name,
         "value": value,
         "kind": kind,
@@ -34,7 +34,7 @@ def entry(name, value, kind="certificate", **more):
         "response": "best",
         "labels": "kept",
     }
-    return said | more
+    return bound | more
 
 
 REPORT = {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LISTED = 40
 """Rows of results a table shows at most; the file has them all."""
 WANTED = {"favourable": "is", "at_least": "is at least", "at_most": "is at most"}
-"""How a label is said to be favourable."""
+"""When a label is favourable, in words."""
 
 
 def beyond_facts(found: Findings) -> dict[str, Any]:

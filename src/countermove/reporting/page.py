@@ -100,7 +100,7 @@ SECTIONS = (
     Section("people", "Who moves and who pays", "People", people_facts),
     Section("tradeoffs", "What is traded against what", "Trade-offs", tradeoffs_facts),
     Section("promise", "What is promised", "Promise", promise_facts),
-    Section("advice", "What refused people are told", "Advice", advice_facts),
+    Section("advice", "Advice to refused people", "Advice", advice_facts),
     Section("deployment", "What deployment will do to the error", "Deployment", deployment_facts),
     Section("beyond", "Beyond one answer to one rule", "Beyond", beyond_facts),
     Section("history", "How training went", "Training", history_facts),

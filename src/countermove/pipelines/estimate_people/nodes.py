@@ -29,8 +29,8 @@ def estimate(
     from countermove.learning.people_estimation.tables import estimate_from_tables
 
     actions = serm.actions.build(schema, model.standardiser)
-    said = estimate_people.model_dump()
-    found = estimate_from_tables(model, before, after, schema, actions, **said)
+    settings = estimate_people.model_dump()
+    found = estimate_from_tables(model, before, after, schema, actions, **settings)
     return found.to_json(), found.to_yaml(schema.name), found.to_yaml(schema.name, robust=True)
 
 

@@ -22,7 +22,7 @@ FOUND = [
     "collective_beside",
     "population_beside",
 ]
-"""What the page tells of, in the order of its findings."""
+"""What the page shows, in the order of `Findings`."""
 
 
 def create_pipeline(**_: object) -> Pipeline:

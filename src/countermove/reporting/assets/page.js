@@ -148,7 +148,7 @@
       }, narrow ? 520 : 540);
     }
     function percent(value) { return (100 * value).toFixed(1) + "\u202f%"; }
-    function said() {
+    function numbers() {
       const rule = chosen(), at = Number(slider.value), entry = facts.rules[rule][at];
       const scale = facts.scale_words[at];
       const paid = entry.mean_cost === null ? "–" : entry.mean_cost.toFixed(3);
@@ -168,7 +168,7 @@
       status.textContent = facts.rule_words[rule] + ", " + scale.long + ": " + texts.share_moved + " of people move" +
         (entry.mean_cost === null ? "" : ", at a mean cost of " + paid) + "; afterwards the rule is right for " + texts.accuracy + ".";
     }
-    function changed() { picture(); said(); }
+    function changed() { picture(); numbers(); }
     slider.addEventListener("input", changed);
     document.querySelectorAll("input[name=map-rule]").forEach((radio) => radio.addEventListener("change", changed));
     return picture;
