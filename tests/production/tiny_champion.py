@@ -14,7 +14,8 @@ from countermove.data.rows import feature_matrix
 from countermove.data.schema import Schema, load_schema
 from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import TINY_BIAS, TINY_WEIGHTS, fabricate
-from countermove.execution import Engine, Execution
+from countermove.execution import Execution
+from countermove.execution._mapping import Engine
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production.registry import Decision, Registry
 from countermove.production.scoring import Rules, Scored, score_batch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from countermove.execution._mapping import (
     Done,
-    Engine,
     Execution,
     Mapper,
     SerialMapper,
@@ -24,7 +23,6 @@ from countermove.execution._progress import part_bar, watched
 
 __all__ = [
     "Done",
-    "Engine",
     "Execution",
     "Mapper",
     "PartTask",
