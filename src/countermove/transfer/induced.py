@@ -58,11 +58,6 @@ def calibration(chances: Chances, X: Floats, y: Floats, level: float = 0.01) -> 
     Ten groups by rising chance; with observed and expected numbers of label +1,
 
     .. math:: \sum_g (O_g - E_g)^2 / \sum_{i \in g} p_i (1 - p_i) \sim \chi^2_{10} .
-
-    Parameters
-    ----------
-    level
-        Probability of refuting a right model.
     """
     from scipy.stats import chi2
 
@@ -233,19 +228,7 @@ def support(pair: Pair) -> Support:
 
 
 class Deployments:
-    """The people before and after every deployment of a rule; answers are computed once.
-
-    Parameters
-    ----------
-    rule
-        A score, or a model that has one.
-    X, y
-        People before they move (n, d) and their labels in {-1, +1}.
-    chances
-        Model of P(Y | X), for labels that follow.
-    seed
-        Of the luck that decides labels, the same in every deployment.
-    """
+    """The people before and after every deployment of a rule; answers are computed once."""
 
     def __init__(
         self, rule: Any, X: Floats, y: Floats, chances: Chances | None = None, seed: int = 0

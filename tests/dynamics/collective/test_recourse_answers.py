@@ -12,7 +12,6 @@ from countermove.dynamics.collective.recourse_answers import (
     marginal_values,
     random_participants,
     side_effects,
-    without,
 )
 from countermove.dynamics.collective.recourse_problem import Reach, recourse_problem
 from countermove.dynamics.learners import LogisticLearner
@@ -104,17 +103,6 @@ def test_marginal_values_foretell_what_one_person_does():
         assert worth[row] == pytest.approx(gain, rel=1e-2)
     some = marginal_values(problem, Reach(0.01), participants=Y == 1)
     assert (some > 0).tolist() == (Y == 1).tolist()
-
-
-def test_someone_who_stays_is_missed():
-    problem = iris(1, 2)
-    found = together(problem, Reach(0.5))
-    missed = without(found, [75, 10])
-    assert (missed > 0.0).all()
-    others = np.delete(np.arange(150), 75)
-    assert found.loss + missed[0] == pytest.approx(
-        together(problem, Reach(0.5), others).loss, abs=1e-3
-    )
 
 
 def test_side_effects_are_counted():

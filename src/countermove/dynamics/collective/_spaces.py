@@ -157,17 +157,7 @@ class Mixing(Space):
 
 @dataclass(frozen=True, eq=False)
 class PartialMoves(Space):
-    """The strategies of a space in which all rows of ``eta`` but some are held.
-
-    Parameters
-    ----------
-    space
-        Its strategies have one row per member and are bounded row by row.
-    held
-        The strategy the others keep to.
-    rows
-        The rows that move.
-    """
+    """The strategies of a space, bounded row by row, in which all rows but some are ``held``."""
 
     space: Space
     held: Floats

@@ -72,24 +72,10 @@ def ascend(
     tolerance: float,
     max_steps: int,
 ) -> Ascent[S]:
-    r"""Maximise a smooth function over a convex set.
+    r"""Maximise a smooth function over a convex set, its gradient taken in the diagonal metric M.
 
-    Parameters
-    ----------
-    at
-        Evaluates the function; its second argument is a state nearby.
-    gradient
-        The gradient in the metric, :math:`M^{-1}\nabla U`.
-    project
-        Nearest point of the set, in the metric.
-    metric
-        :math:`M`, a diagonal that broadcasts to the variable.
-    start
-        An allowed variable.
-    tolerance
-        On :math:`\max|P(\eta + M^{-1}\nabla U) - \eta|`, zero exactly at stationary points.
-    max_steps
-        Steps at most.
+    It ends where :math:`\max|P(\eta + M^{-1}\nabla U) - \eta|`, zero exactly at stationary
+    points, is within the tolerance.
     """
     state = at(start, None)
     slope = gradient(state)

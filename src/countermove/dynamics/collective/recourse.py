@@ -44,18 +44,8 @@ class Stage:
     """The engine, and who is who in it.
 
     Its crowd holds the data subjects, copies of those who stay, and queries that move themselves
-    but count nothing to the learner.
-
-    Parameters
-    ----------
-    problem, reach
-        Who asks for what; how far each may go.
-    rows
-        The participants: the engine's first members.
-    engine
-        Maximises the negative loss of the goals.
-    place
-        Where each query stands among the members, -1 for those who stay.
+    but count nothing to the learner. Participants (``rows``) are its first members; ``place`` is
+    where each query stands among them, -1 for those who stay.
     """
 
     problem: RecourseProblem

@@ -182,18 +182,6 @@ def marginal_values(problem: RecourseProblem, reach: Reach, participants: Any = 
     return worth
 
 
-def without(recourse: RecourseOutcome, rows: ArrayLike) -> Floats:
-    """Return how much the loss would rise if each of some people stayed put, others as agreed."""
-    problem, loss = recourse.problem, recourse.loss
-    rises = []
-    for row in np.atleast_1d(np.asarray(rows, dtype=np.intp)):
-        moved = problem.crowd.X + recourse.moves
-        moved[row] = problem.crowd.X[row]
-        theta = problem.learner.fit(problem.crowd.moved(moved), recourse.theta)
-        rises.append(problem.loss(theta, recourse.query) - loss)
-    return np.array(rises)
-
-
 @dataclass(frozen=True)
 class SideEffects:
     """What the new model does to the data subjects.

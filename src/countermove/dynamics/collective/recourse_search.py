@@ -59,10 +59,7 @@ def best_found(
 ) -> tuple[Solution, bool]:
     """Climb from staying, from random starts, and from each given start that is not lower.
 
-    Returns
-    -------
-    tuple
-        The best strategy, and whether the search for it ended.
+    The second result is whether the search ended.
     """
     if search.starts < 1:
         raise ParameterError(f"a search needs starts >= 1, got {search.starts}")
@@ -189,17 +186,7 @@ def _distance(engine: Bilevel, eta: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """A crowd in which each class is two people: those who take part, and the rest.
-
-    Parameters
-    ----------
-    crowd
-        At most two rows per class, counting as the people they stand for.
-    members
-        Rows of ``crowd`` that stand for participants.
-    codes
-        The class of each such row.
-    """
+    """A crowd in which each class is two people: those who take part, and the rest."""
 
     crowd: Crowd
     members: Index

@@ -139,17 +139,7 @@ UNDETERMINED = 1e12
 
 @dataclass(frozen=True, eq=False)
 class JoinedPopulation(PerformativePopulation):
-    r"""Members who keep to a strategy, and a rest that answers the model: the mixture (4).
-
-    Parameters
-    ----------
-    members
-        The members as they report themselves.
-    rest
-        Everybody else.
-    participation
-        The members' share :math:`\alpha`.
-    """
+    r"""Members who keep to a strategy, and a rest that answers the model: the mixture (4)."""
 
     members: Crowd
     rest: PerformativePopulation

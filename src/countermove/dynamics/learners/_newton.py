@@ -39,26 +39,8 @@ def newton(
 ) -> Floats:
     """Return the minimiser, each step halved until the risk falls.
 
-    Parameters
-    ----------
-    at
-        The risk at a point.
-    start
-        Where to begin, shape (p,).
-    tolerance
-        Ends when no entry of the gradient is larger, or it is down to rounding, and the next
-        step is small.
-    max_steps
-        Steps before it is given up.
-    name
-        Of the learner, for errors.
-
-    Raises
-    ------
-    NotConvergedError
-        If the gradient does not vanish in so many steps, as where classes are separable.
-    SolverError
-        If the Hessian is singular.
+    It ends where the gradient is within the tolerance or down to rounding, and the next step is
+    small; it raises where none is found, as where classes are separable.
     """
     theta = np.array(start, dtype=np.float64)
     here, risk, hessian, last, before = at(theta), None, None, np.inf, np.inf

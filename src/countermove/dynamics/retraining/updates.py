@@ -25,19 +25,7 @@ from countermove.transfer.bandit import bandit_descent
 
 @dataclass(frozen=True)
 class DeployedModel:
-    """A model as deployed, and the people who answered it.
-
-    Parameters
-    ----------
-    learner, population
-        Who trains, and whom it meets.
-    theta
-        The model deployed, shape (p,).
-    crowd
-        The people once they have answered it.
-    round
-        Counted from 0.
-    """
+    """A model as deployed, and the people who answered it."""
 
     learner: Learner
     population: PerformativePopulation
