@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from countermove.reporting._citing import Row
 from countermove.reporting._rendering import figure_data, render
 from countermove.reporting.numbers import MISSING
 
@@ -20,7 +21,6 @@ AGAINST = {
     "against_estimate": "where people as estimated again would stand",
 }
 """What a new table is compared with."""
-Rows = list[tuple[str, ...]]
 
 
 def drift_figure(report: Mapping[str, Any]) -> Figure:
@@ -87,7 +87,7 @@ def drift_section(report: Mapping[str, Any]) -> Markup:
     return Markup(section)
 
 
-def _comparisons(report: Mapping[str, Any]) -> Rows:
+def _comparisons(report: Mapping[str, Any]) -> list[Row]:
     """Return one line per comparison that was made."""
     return [
         (
@@ -109,7 +109,7 @@ def _explained(share: Mapping[str, Any]) -> dict[str, Any]:
     return {key: f"{share[key]:.0%}" for key in ("value", "low", "high")}
 
 
-def _columns(report: Mapping[str, Any]) -> Rows:
+def _columns(report: Mapping[str, Any]) -> list[Row]:
     return [
         (
             column["name"],

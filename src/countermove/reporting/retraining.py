@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from countermove.reporting._citing import Row
 from countermove.reporting._rendering import render
 from countermove.reporting.drift import drift_section
 from countermove.reporting.tables import called
-
-Rows = list[tuple[str, ...]]
 
 
 def retraining_page(decision: Mapping[str, Any], drift: Mapping[str, Any]) -> str:
@@ -30,14 +29,14 @@ def retraining_page(decision: Mapping[str, Any], drift: Mapping[str, Any]) -> st
     )
 
 
-def _accuracies(accuracy: Mapping[str, Mapping[str, float]]) -> Rows:
+def _accuracies(accuracy: Mapping[str, Mapping[str, float]]) -> list[Row]:
     return [
         (called(response), *(f"{by_response[response]:.3f}" for by_response in accuracy.values()))
         for response in accuracy["challenger"]
     ]
 
 
-def _batches(batches: Mapping[str, Mapping[str, Any]]) -> Rows:
+def _batches(batches: Mapping[str, Mapping[str, Any]]) -> list[Row]:
     counts = ("rows", "used", "waiting_for_label", "repeated")
     return [
         (name, *(f"{batch[key]:,}" for key in counts))
@@ -46,7 +45,7 @@ def _batches(batches: Mapping[str, Mapping[str, Any]]) -> Rows:
     ]
 
 
-def _forecasts(outcomes: Sequence[Mapping[str, Any]]) -> Rows:
+def _forecasts(outcomes: Sequence[Mapping[str, Any]]) -> list[Row]:
     return [
         (
             f"{outcome['batch']}, {outcome['claim']}",
