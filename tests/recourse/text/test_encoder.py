@@ -9,7 +9,7 @@ import pytest
 
 from countermove.errors import MissingPartError, ParameterError
 from countermove.recourse.text import HashedWords, MiniLM, find_weights
-from countermove.recourse.text.encoder import PACKAGE
+from countermove.recourse.text.encoder import PACKAGE, words_of
 
 
 def test_counts_of_words_ignore_order_and_case() -> None:
@@ -33,6 +33,13 @@ def test_two_encoders_of_one_length_agree_and_an_empty_sentence_is_zero() -> Non
 def test_lengths_are_positive_whole_numbers(n_features) -> None:
     with pytest.raises(ParameterError, match="whole number ≥ 1"):
         HashedWords(n_features)
+
+
+def test_case_accents_and_control_characters_go() -> None:
+    assert words_of("Touché!\tNAÏVE\u200b co-writer's 3.5") == [
+        *("touche", "!", "naive", "co", "-", "writer", "'", "s", "3", ".", "5")
+    ]
+    assert words_of("映画 ok") == ["映", "画", "ok"]
 
 
 def test_the_extra_is_found_or_named() -> None:

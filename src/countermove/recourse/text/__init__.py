@@ -13,10 +13,15 @@ from countermove.recourse.text.wordnet import WordNet, find_wordnet
 
 if TYPE_CHECKING:
     from countermove.recourse.text.advice import TextAdvice, TextAudit, advise, audit_text
-    from countermove.recourse.text.encoder import Encoder, HashedWords, MiniLM, find_weights
+    from countermove.recourse.text.encoder import (
+        Encoder,
+        HashedWords,
+        MiniLM,
+        VectorStore,
+        find_weights,
+    )
     from countermove.recourse.text.objective import ReplacementRisk, train_text_score
     from countermove.recourse.text.options import Options, options_of
-    from countermove.recourse.text.vectors import VectorStore
 
 __all__ = [
     "Antonyms",
@@ -46,7 +51,7 @@ _HOMES = {
     "ReplacementRisk": "objective",
     "TextAdvice": "advice",
     "TextAudit": "advice",
-    "VectorStore": "vectors",
+    "VectorStore": "encoder",
     "advise": "advice",
     "audit_text": "advice",
     "find_weights": "encoder",

@@ -1,22 +1,27 @@
-"""Sentences as vectors: what a score reads of a text.
+"""Sentences as vectors: what a score reads of a text, encoded once.
 
-`MiniLM` is the sentence encoder of the extra, run by torch alone from the weights
-in the package; `HashedWords` counts words and needs nothing.
+`MiniLM` is the sentence encoder of the extra; `HashedWords` counts words and needs nothing.
+`VectorStore` keeps vectors in parts that are only ever added, each written whole, in a
+folder per encoder; an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
+import unicodedata
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove.errors import DataError, MissingPartError, ParameterError
-from countermove.recourse.text.tokens import WordPieces, words_of
+from countermove.data.storage import replace_file
+from countermove.errors import DataError, MissingPartError, ParameterError, shown
+
+logger = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
 
@@ -27,8 +32,16 @@ WEIGHTS, VOCABULARY = "model.safetensors", "vocab.txt"
 LONGEST = 256
 """Pieces per sentence that the encoder was trained to read."""
 
-TOKENS_PER_BATCH = 4_096
-"""Pieces encoded at once: enough to keep a core busy, little enough to stay near its cache."""
+PART = 2_048
+"""Sentences per file: what an interruption may cost."""
+_IDEOGRAPHS = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+"""Each of these characters is a word of its own."""
 
 
 class Encoder(Protocol):
@@ -94,10 +107,31 @@ class HashedWords:
         return self._places[word]
 
 
+def words_of(sentence: str) -> list[str]:
+    """Return the lower-case words and punctuation marks of a sentence, without accents."""
+    plain = unicodedata.normalize("NFD", sentence.lower())
+    spaced = "".join(_spaced(character) for character in plain)
+    return spaced.split()
+
+
+def _spaced(character: str) -> str:
+    """Return a character, as a word of its own where it is one, nothing where it is none."""
+    if character.isspace():
+        return " "
+    kind = unicodedata.category(character)
+    if kind == "Mn" or kind.startswith("C") or character == "�":
+        return ""
+    code = ord(character)
+    mark = kind.startswith("P") or (code < 128 and not character.isalnum())
+    if mark or any(low <= code <= high for low, high in _IDEOGRAPHS):
+        return f" {character} "
+    return character
+
+
 class MiniLM:
     """The sentence encoder all-MiniLM-L6-v2: 384 numbers of norm one per sentence.
 
-    Sentences of equal length are encoded together, so that none is padded.
+    It is run by sentence-transformers: the mean of a sentence's word pieces, scaled to norm one.
 
     Parameters
     ----------
@@ -107,8 +141,6 @@ class MiniLM:
     """
 
     def __init__(self, folder: Path | str | None = None) -> None:
-        from countermove.recourse.text.transformer import Transformer
-
         place = find_weights() if folder is None else Path(folder)
         for name in (WEIGHTS, VOCABULARY, "config.json"):
             if not (place / name).is_file():
@@ -117,17 +149,15 @@ class MiniLM:
                     "out to use that of `pip install countermove[text]`"
                 )
         try:
-            pieces = (place / VOCABULARY).read_text(encoding="utf-8").splitlines()
             self._digest = _digest_of(place / WEIGHTS, place / VOCABULARY)
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise DataError(f"the sentence encoder in {place} cannot be read: {error}") from error
-        self._pieces = WordPieces({piece: n for n, piece in enumerate(pieces)}, LONGEST)
-        self._transformer = Transformer.load(place / WEIGHTS, place / "config.json")
+        self._model = _sentence_transformer(place)
 
     @property
     def n_features(self) -> int:
         """Length of the vectors."""
-        return self._transformer.width
+        return int(self._model[0].get_embedding_dimension())
 
     @property
     def digest(self) -> str:
@@ -136,18 +166,51 @@ class MiniLM:
 
     def encode(self, sentences: Sequence[str]) -> Vectors:
         """Return one vector per sentence."""
-        vectors = np.zeros((len(sentences), self.n_features), np.float32)
-        by_length: dict[int, list[int]] = {}
-        numbers = [self._pieces.numbers(sentence) for sentence in sentences]
-        for row, pieces in enumerate(numbers):
-            by_length.setdefault(len(pieces), []).append(row)
-        for length, rows in sorted(by_length.items()):
-            size = max(1, TOKENS_PER_BATCH // length)
-            for start in range(0, len(rows), size):
-                part = rows[start : start + size]
-                tokens = np.array([numbers[row] for row in part], np.int64)
-                vectors[part] = self._transformer.sentence_vectors(tokens)
+        if not len(sentences):
+            return np.zeros((0, self.n_features), np.float32)
+        vectors: Vectors = self._model.encode(list(sentences), show_progress_bar=False)
         return vectors
+
+
+def _sentence_transformer(folder: Path) -> Any:
+    """Load an encoder from its own files alone; its modules are named here, not in the folder."""
+    try:
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import (
+            Normalize,
+            Pooling,
+            Transformer,
+        )
+        from transformers.utils.logging import disable_progress_bar
+    except ImportError as error:
+        raise MissingPartError(
+            f"the sentence encoder needs sentence-transformers ({error}): "
+            "`pip install countermove[text]` brings it"
+        ) from error
+    from safetensors import SafetensorError, safe_open
+
+    disable_progress_bar()
+    # Safetensors only and nothing from the network: loading runs no code of the folder.
+    local = {"local_files_only": True}
+    try:
+        transformer = Transformer(
+            str(folder),
+            max_seq_length=LONGEST,
+            model_kwargs={**local, "use_safetensors": True},
+            processor_kwargs=local,
+            config_kwargs=local,
+        )
+        with safe_open(folder / WEIGHTS, "np") as stored:
+            found = {name.removeprefix("bert.") for name in stored.keys()}  # noqa: SIM118
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        raise DataError(f"{folder} is not a BERT encoder that can be read: {error}") from error
+    # What a file lacks would be drawn at random; the pooler is not used.
+    needed = (name for name, _ in transformer.auto_model.named_parameters())
+    lacking = [name for name in needed if name not in found and not name.startswith("pooler.")]
+    if lacking:
+        raise DataError(f"{folder} is not a BERT encoder that can be read: no {shown(lacking)}")
+    pooling = Pooling(transformer.get_embedding_dimension(), "mean")
+    return SentenceTransformer(modules=[transformer, pooling, Normalize()], device="cpu")
 
 
 def find_weights() -> Path:
@@ -174,3 +237,83 @@ def _digest_of(*paths: Path) -> str:
         with path.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
+
+
+class VectorStore:
+    """Encodes sentences that it has not seen before, and remembers all.
+
+    Parameters
+    ----------
+    encoder
+        Where vectors come from; every encoder has a folder of its own.
+    folder
+        Where they are kept; None: in memory only.
+    """
+
+    def __init__(self, encoder: Encoder, folder: Path | None = None) -> None:
+        self._encoder = encoder
+        self._folder = None if folder is None else Path(folder) / encoder.digest
+        self._place: dict[bytes, int] = {}
+        self._vectors: list[NDArray[np.float32]] = []
+        for path in sorted(self._folder.glob("*.safetensors")) if self._folder else ():
+            self._remember(*_read(path, encoder.n_features))
+
+    @property
+    def n_features(self) -> int:
+        """Length of the vectors."""
+        return self._encoder.n_features
+
+    @property
+    def digest(self) -> str:
+        """That of the encoder: a store gives its vectors, and no others."""
+        return self._encoder.digest
+
+    def encode(self, sentences: Sequence[str]) -> Vectors:
+        """Return one vector per sentence, shape (n, n_features)."""
+        keys = [_key(sentence) for sentence in sentences]
+        new = {key: s for key, s in zip(keys, sentences, strict=True) if key not in self._place}
+        # Sentences of like length share a part, and so a batch.
+        fresh = sorted(new, key=lambda key: len(new[key]))
+        for start in range(0, len(fresh), PART):
+            part = fresh[start : start + PART]
+            self._add(part, self._encoder.encode([new[key] for key in part]))
+            if len(fresh) > PART:
+                logger.info("%d of %d sentences encoded", start + len(part), len(fresh))
+        if not self._vectors:
+            return np.zeros((0, self.n_features), np.float32)
+        if len(self._vectors) > 1:
+            self._vectors = [np.concatenate(self._vectors)]
+        return self._vectors[0][[self._place[key] for key in keys]]
+
+    def _add(self, keys: list[bytes], vectors: Vectors) -> None:
+        if self._folder is not None:
+            from safetensors.numpy import save
+
+            packed = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1)
+            name = hashlib.sha256(b"".join(keys)).hexdigest()[:16]
+            content = save({"keys": packed.copy(), "vectors": np.ascontiguousarray(vectors)})
+            replace_file(self._folder / f"{name}.safetensors", content)
+        self._remember(keys, vectors)
+
+    def _remember(self, keys: list[bytes], vectors: Vectors) -> None:
+        first = sum(map(len, self._vectors))
+        self._vectors.append(vectors)
+        self._place |= {key: first + row for row, key in enumerate(keys)}
+
+
+def _key(sentence: str) -> bytes:
+    return hashlib.sha256(sentence.encode()).digest()[:16]
+
+
+def _read(path: Path, n_features: int) -> tuple[list[bytes], Vectors]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        part = load(path.read_bytes())
+        keys, vectors = part["keys"], part["vectors"]
+    except (OSError, KeyError, SafetensorError) as error:
+        raise DataError(f"{path} holds no vectors; delete it, they are made again") from error
+    if vectors.shape != (len(keys), n_features):
+        raise DataError(f"{path} holds vectors of another encoder; delete it")
+    return [key.tobytes() for key in keys], vectors

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from countermove.errors import DataError
-from countermove.recourse.text import HashedWords, VectorStore, vectors
+from countermove.recourse.text import HashedWords, VectorStore
+from countermove.recourse.text import encoder as encoders
 
 SENTENCES = ["a dull film", "a lively film", "a film"]
 
@@ -40,7 +41,7 @@ def test_vectors_are_the_encoders_own_and_made_once(tmp_path: Path, kept: bool) 
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(vectors, "PART", 1)
+    monkeypatch.setattr(encoders, "PART", 1)
     with pytest.raises(KeyboardInterrupt):
         VectorStore(Counting(limit=2), tmp_path).encode(SENTENCES)
     encoder = Counting()
