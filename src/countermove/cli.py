@@ -322,7 +322,7 @@ def fetch(
 
     wanted = {name: publication_of(name) for name in (PUBLISHED if everything else names)}
     if not wanted:
-        raise click.UsageError(f"name a table, or say --all; there are {', '.join(PUBLISHED)}")
+        raise click.UsageError(f"name a table, or use --all; there are {', '.join(PUBLISHED)}")
     # So that a terminated fetch, like an interrupted one, clears up behind itself.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     project = Path(metadata.project_path)

@@ -71,14 +71,14 @@ def warnings(table: pd.DataFrame, schema: Schema, needed: int = 0) -> str:
     return "\n".join(report.warnings)
 
 
-def test_few_calibration_rows_are_told(loans: Schema) -> None:
+def test_few_calibration_rows_are_reported(loans: Schema) -> None:
     text = warnings(fabricate("tiny"), loans, needed=59)
     assert "calibration rows cannot carry the promise of recourse; it needs 59" in text
     enough = SplitPlan(PLAN.fractions, calibration_needed=20)
     assert not report_on(fabricate("tiny"), loans, enough).warnings
 
 
-def test_an_immutable_world_is_told(loans: Schema) -> None:
+def test_an_immutable_world_is_reported(loans: Schema) -> None:
     content = loans.to_mapping()
     for entry in content["features"].values():
         entry["change"] = "immutable"
@@ -87,7 +87,7 @@ def test_an_immutable_world_is_told(loans: Schema) -> None:
     )
 
 
-def test_nearly_constant_columns_and_rare_outcomes_are_told(loans: Schema) -> None:
+def test_nearly_constant_columns_and_rare_outcomes_are_reported(loans: Schema) -> None:
     table = fabricate("tiny", n=2000)
     table["repaid"] = np.where(np.arange(2000) % 40 == 0, "no", "yes")
     table["owns_home"] = (np.arange(2000) % 200 == 0).astype(int)
@@ -96,7 +96,7 @@ def test_nearly_constant_columns_and_rare_outcomes_are_told(loans: Schema) -> No
     assert "the rarer outcome is that of 2.5% of the rows" in text
 
 
-def test_leaks_and_duplicates_are_told(loans: Schema) -> None:
+def test_leaks_and_duplicates_are_reported(loans: Schema) -> None:
     table = fabricate("tiny")
     table["savings"] = np.where(table["repaid"] == "yes", 50.0, 10.0) + np.arange(240) / 100
     assert "column 'savings' separates the outcomes" in warnings(table, loans)

@@ -67,7 +67,7 @@ def test_one_failure_does_not_stop_the_others(wheel: Path, tmp_path: Path) -> No
 
 
 def test_no_name_and_unknown_names_are_refused(wheel: Path, tmp_path: Path) -> None:
-    assert "name a table, or say --all" in typed(tmp_path, "fetch").output
+    assert "name a table, or use --all" in typed(tmp_path, "fetch").output
     done = typed(tmp_path, "fetch", "shop", "adlut", "--file", str(wheel))
     assert done.exit_code == 1
     assert "did you mean 'adult'" in done.output

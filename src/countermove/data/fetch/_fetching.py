@@ -104,7 +104,7 @@ def fetch(
         if there == [target] and was_fetched(target):
             return Fetched(name, target, written=False)
         raise FetchError(
-            f"{there[0]} is there and was not fetched: it is left alone. Move it away, or say "
+            f"{there[0]} is there and was not fetched: it is left alone. Move it away, or use "
             "--force to replace it"
         )
     try:
