@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+__all__ = ["Assumption", "Certificate", "Direction", "Kind"]
+
 Kind = Literal["certificate", "estimate"]
 Direction = Literal["upper", "lower"]
 

@@ -15,6 +15,15 @@ from numpy.typing import NDArray
 from countermove._types import Floats
 from countermove.errors import NotEnoughRowsError, ParameterError
 
+__all__ = [
+    "cells_radius",
+    "distribution_function_radius",
+    "lower_share",
+    "mean_interval",
+    "share_interval",
+    "upper_share",
+]
+
 Counts: TypeAlias = int | NDArray[np.integer]
 
 

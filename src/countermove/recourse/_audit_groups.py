@@ -105,22 +105,7 @@ def recourse_by_group(
     reference: str | None = None,
     level: float = 0.95,
 ) -> tuple[GroupRecourse, ...]:
-    """Return one entry per group, by name.
-
-    Parameters
-    ----------
-    groups
-        Group of each person, shape (n,).
-    refused, has_recourse
-        Who is refused, and which of them have a verified action, shape (n,).
-    cost
-        Of the action, shape (n,); NaN where there is none.
-    reference
-        Group the others are compared with; None: the largest, whatever its rates, so
-        that the choice does not bend the intervals.
-    level
-        Of each interval on its own.
-    """
+    """Return one entry per group, by name."""
     if groups.shape != refused.shape:
         raise DataError(f"{len(refused)} people need as many groups, got shape {groups.shape}")
     named = groups.astype(str)

@@ -71,21 +71,7 @@ def brittleness(
     level: float = 0.95,
     seed: int = 0,
 ) -> Brittleness:
-    """Measure how often small changes of ``columns`` turn a decision around.
-
-    Parameters
-    ----------
-    rule
-        Favourable iff its value is at least 0.
-    X
-        People, shape (n, d), standardised units.
-    columns
-        Features that change, shape (d,).
-    real
-        Rows the generator is fitted on, shape (m, d).
-    sd, radius
-        Of the noise, and the longest DeepFool change that counts.
-    """
+    """Measure how often small changes of ``columns`` turn a decision around."""
     before = approves(rule, X)
     draws = generator(seed, "gaussian brittleness")
     noisy = X + sd * draws.standard_normal(X.shape) * columns

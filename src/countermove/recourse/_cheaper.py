@@ -122,15 +122,6 @@ def cheapest_on_plane(
     The answer is :math:`clip(t g_j / 2q_j)` for the least :math:`t \ge 0` that meets the
     need; :math:`t` solves a piecewise linear equation. Where the need cannot be met
     the corner of the highest :math:`g\cdot\delta` is returned.
-
-    Parameters
-    ----------
-    gradient, need
-        Shapes (n, d) and (n,).
-    weights
-        :math:`q > 0`, shape (d,).
-    low, high
-        The box, shape (n, d).
     """
     pull = gradient / (2.0 * weights)
     used = np.flatnonzero((pull != 0.0).any(axis=0) & (low < high).any(axis=0))

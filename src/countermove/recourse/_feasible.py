@@ -36,35 +36,18 @@ class FeatureBlock:
 
 @dataclass(frozen=True)
 class FeasibleActions:
-    r"""The allowed actions of n people.
+    """The allowed actions of n people."""
 
-    Parameters
-    ----------
-    low, high
-        Least and greatest action, shape (n, d), finite and on the lattice.
-    step
-        Lattice step per column, shape (d,); 0 where any number will do.
-    unit
-        Original units per standardised unit, shape (d,).
-    groups, chosen, choices
-        One-hot columns, each person's present category as a position in the
-        group (n,), and who may choose which category (n, k).
-    A, b
-        Linear constraints, shapes (m, d) and (n, m); None without.
-    open_low, open_high
-        Where nothing bounds the action but the search's own limit, shape (n, d).
-    """
-
-    low: Floats
+    low: Floats  # (n, d), finite and on the lattice
     high: Floats
-    step: Floats
-    unit: Floats
-    groups: tuple[Index, ...]
-    chosen: tuple[Index, ...]
-    choices: tuple[Mask, ...]
-    A: Floats | None
+    step: Floats  # of the lattice per column, (d,); 0 where any number will do
+    unit: Floats  # original units per standardised unit, (d,)
+    groups: tuple[Index, ...]  # one-hot columns
+    chosen: tuple[Index, ...]  # each person's present category, a position in the group, (n,)
+    choices: tuple[Mask, ...]  # who may choose which category, (n, k)
+    A: Floats | None  # A δ + b ≥ 0, (m, d) and (n, m)
     b: Floats | None
-    open_low: Mask
+    open_low: Mask  # where nothing bounds the action but the search's own limit, (n, d)
     open_high: Mask
 
     @property
@@ -112,7 +95,7 @@ class FeasibleActions:
         return any(block.kind != "number" for block in self.blocks)
 
     def rows(self, who: Index | Mask) -> FeasibleActions:
-        """Return the room of some of the people."""
+        """Return the actions of some of the people."""
         return replace(
             self,
             low=self.low[who],
@@ -125,7 +108,7 @@ class FeasibleActions:
         )
 
     def only(self, columns: Index) -> FeasibleActions:
-        """Return the room of some columns; nobody moves the others (see `used`)."""
+        """Return the actions on some columns; nobody moves the others (see `used`)."""
         place = {int(j): k for k, j in enumerate(columns)}
         kept = [g for g, group in enumerate(self.groups) if int(group[0]) in place]
         return replace(
@@ -143,11 +126,11 @@ class FeasibleActions:
         )
 
     def repeated(self, times: int) -> FeasibleActions:
-        """Return the room with every person ``times`` over, each in a row."""
+        """Return the actions with every person ``times`` over, each in a row."""
         return self.rows(np.repeat(np.arange(len(self.low)), times))
 
     def frozen(self, held: Mask, blocks: tuple[FeatureBlock, ...]) -> FeasibleActions:
-        """Return the room where person i leaves block k alone if ``held[i, k]`` (if allowed to)."""
+        """Return the actions where person i leaves block k alone if ``held[i, k]`` and it may."""
         low, high = self.low.copy(), self.high.copy()
         choices = [part.copy() for part in self.choices]
         groups = [tuple(group.tolist()) for group in self.groups]
@@ -228,24 +211,7 @@ LARGEST_MOVE = 10.0
 def feasible_actions(
     actions: ActionSet, X: Floats, largest: Floats | float = LARGEST_MOVE
 ) -> FeasibleActions:
-    """Return what each person may do.
-
-    Parameters
-    ----------
-    actions
-        The allowed actions.
-    X
-        People, shape (n, d), standardised units.
-    largest
-        The search's own limit where the actions set none, shape () or (n, d).
-
-    Raises
-    ------
-    InfeasibleActionsError
-        Naming the people without any allowed action, and the bound or constraint.
-    DataError
-        Naming the people whose one-hot group is not one-hot.
-    """
+    """Return what each person may do."""
     low, high = _box(actions, X)
     d = X.shape[1]
     unit = np.ones(d) if actions.unit is None else actions.unit
@@ -372,13 +338,7 @@ def _group_box(now: Index, allowed: Mask, unit: Floats) -> tuple[Floats, Floats]
 
 
 def starting_actions(feasible: FeasibleActions) -> Floats:
-    """Return each person's starting action: none where that is allowed, else one close to it.
-
-    Raises
-    ------
-    InfeasibleActionsError
-        With the people, and the constraint, for whom nothing is allowed.
-    """
+    """Return each person's starting action: none where that is allowed, else one close to it."""
     home = feasible.snap(np.zeros_like(feasible.low))
     for i in np.flatnonzero(~feasible.meets(home)).tolist():
         home[i] = _some_action(feasible.rows(np.array([i])), i)
@@ -393,7 +353,7 @@ def _some_action(feasible: FeasibleActions, row: int) -> Floats:
     if found is not None:
         return found
     if feasible.A is None or feasible.b is None:
-        raise ParameterError("a room without constraints has an action by construction")
+        raise ParameterError("without constraints there is an action by construction")
     best = (
         np.where(feasible.A > 0.0, feasible.high * feasible.A, feasible.low * feasible.A).sum(
             axis=1

@@ -33,7 +33,7 @@ ROUNDS, DOUBLINGS, HALVINGS = 3, 24, 30
 FIRST_GAP, WIDER = 0.1, 4.0
 """First gap as a share of the bound, and by how much it grows."""
 CERTAIN = 1e-6
-"""A bound proves that nothing is left when it exceeds the dearest action by this share."""
+"""A bound proves that nothing is left when it exceeds the most expensive action by this share."""
 
 
 class LeastGains(NamedTuple):
@@ -46,21 +46,9 @@ class LeastGains(NamedTuple):
 def cheapest_constrained(
     feasible: FeasibleActions, slope: Floats, need: Floats, weights: Floats
 ) -> CheapestActions:
-    r"""Return each person's cheapest action, exactly where it is not left unsolved.
-
-    Parameters
-    ----------
-    room
-        What people may do, with A δ + b ≥ 0.
-    slope
-        :math:`w`, shape (n, d).
-    need
-        The gain that is asked for, shape (n,).
-    weights
-        :math:`q > 0`, shape (d,).
-    """
+    r"""Return each person's cheapest action, exactly where it is not left unsolved."""
     action, none, unsolved = cheapest_separable(feasible, slope, need, weights)
-    # Without A the optimum is no dearer: where it meets A it is the answer.
+    # Without A the optimum costs no more: where it meets A it is the answer.
     left = np.flatnonzero(~none & ~unsolved & ~feasible.meets(np.nan_to_num(action)))
     action[left] = np.nan
     none[left] = _relaxed_most(feasible.rows(left), slope[left]) < need[left] - CERTAIN

@@ -82,7 +82,7 @@ def squares_of(cost: Cost, n_features: int) -> Squares:
 def program_of(
     feasible: FeasibleActions, slope: Floats | None = None, need: float = 0.0, margin: float = 0.0
 ) -> IntegerProgram:
-    r"""Return the constraints of the first person of a room, and :math:`w\cdot\delta \ge need`.
+    r"""Return the constraints of the first person, and :math:`w\cdot\delta \ge need`.
 
     Inequalities are asked to hold by ``margin``.
     """
@@ -117,11 +117,6 @@ def cheapest_action(
 
     None is a proof: no allowed action gains that much. HiGHS may miss a
     constraint by its tolerance; ``margin`` asks for so much more than needed.
-
-    Raises
-    ------
-    NotConvergedError
-        When the tangents did not close the gap.
     """
     columns = feasible.used
     squares = squares_of(cost, len(slope)).only(columns)

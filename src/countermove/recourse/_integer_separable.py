@@ -45,19 +45,7 @@ class BlockOptions(NamedTuple):
 def cheapest_separable(
     feasible: FeasibleActions, slope: Floats, need: Floats, weights: Floats
 ) -> CheapestActions:
-    r"""Return each person's cheapest action with :math:`w\cdot\delta \ge need`, exactly.
-
-    Parameters
-    ----------
-    room
-        What people may do; A δ + b ≥ 0 is not read.
-    slope
-        :math:`w`, shape (n, d).
-    need
-        The gain that is asked for, shape (n,).
-    weights
-        :math:`q > 0`, shape (d,).
-    """
+    r"""Return each person's cheapest action with :math:`w\cdot\delta \ge need`, exactly."""
     n = len(need)
     slope = np.broadcast_to(slope, (n, feasible.low.shape[1]))
     most = at_price(feasible, slope, weights, np.full(n, np.inf))

@@ -43,25 +43,6 @@ def linear_step(
 
     With :math:`g = \nabla s(x)` this is Eq. 2 of the recourse paper: for any loss
     that falls in the score, :math:`\min_\delta \nabla\ell\cdot\delta` has the same answer.
-
-    Parameters
-    ----------
-    gradient
-        :math:`g`, shape (n, d).
-    low, high
-        Bounds of the action, shape (n, d) or (1, d).
-    A, b
-        Constraints, shapes (m, d) and (m,) or (n, m); None without.
-
-    Returns
-    -------
-    numpy.ndarray
-        The exact maximiser, shape (n, d). A feature of no slope stays put.
-
-    Raises
-    ------
-    UnboundedResponseError, InfeasibleActionsError
-        With the rows that have no maximiser.
     """
     gradient = np.asarray(gradient, np.float64)
     low, high = (

@@ -51,15 +51,7 @@ def probability_slope(model: Any) -> float:
 
 @dataclass(frozen=True)
 class ApprovalThreshold:
-    r"""Who is approved: :math:`\sigma(a\,s(x)) \ge p`.
-
-    Parameters
-    ----------
-    threshold
-        :math:`p`, strictly between 0 and 1.
-    slope
-        :math:`a`, log-odds per unit of score.
-    """
+    r"""Who is approved: :math:`\sigma(a\,s(x)) \ge p`."""
 
     threshold: float
     slope: float = 1.0
@@ -85,6 +77,6 @@ class ApprovalThreshold:
         return probability(scores, self.slope)
 
     def approved(self, scores: Floats) -> Mask:
-        """Return who reaches the bar, on the score's scale or (to the last digit) on p's."""
+        """Return who reaches the threshold, on the score's scale or (to the last digit) on p's."""
         mask: Mask = (scores >= self.aim) | (self.probability(scores) >= self.threshold)
         return mask

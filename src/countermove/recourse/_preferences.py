@@ -1,7 +1,7 @@
-"""Fewer features, different ways, a margin: any method, run in narrower rooms or higher up.
+"""Fewer features, different ways, a margin: any method, on fewer actions or a higher target.
 
-A method knows how to find recourse in a room. Leaving out features narrows the
-room person by person, so "at most m features", "the fewest" and "another way"
+A method finds recourse among the allowed actions. Leaving out features narrows
+them person by person, so "at most m features", "the fewest" and "another way"
 need no method of their own, and an exact method stays exact.
 """
 
@@ -47,7 +47,7 @@ class Preference:
 def search_preferred(
     problem: RecourseProblem, method: SearchMethod, settings: Settings, preference: Preference
 ) -> Proposals:
-    """Return the cheapest recourse that the wish allows, with its margin where there is one."""
+    """Return the cheapest recourse that the preference allows, with its margin where it can."""
     if not len(problem.X):  # nobody was refused
         return unproven(problem.X.copy())
     if not preference.beyond:
@@ -66,7 +66,7 @@ def search_preferred(
 def _few(
     problem: RecourseProblem, method: SearchMethod, settings: Settings, preference: Preference
 ) -> Proposals:
-    """Return the cheapest recourse of no more features than the wish allows."""
+    """Return the cheapest recourse of no more features than the preference allows."""
     if not preference.restricted:
         return method.search(problem, settings)
     blocks = problem.feasible.blocks
@@ -143,7 +143,7 @@ def other_options(
         held[np.arange(len(held)), alone.argmax(axis=1)] |= alone.max(axis=1) > 0.0
         part = problem.inside(problem.feasible.frozen(held, blocks))
         found = search_preferred(part, method, settings, preference)
-        # Without a first way there is no other one: the narrower room proves nothing new.
+        # Without a first way there is no other one: fewer actions prove nothing new.
         lost = absent(first.action)
         action = np.where(lost[:, None], np.nan, found.action)
         found = Proposals(action, np.zeros(len(action), bool))

@@ -17,17 +17,7 @@ AGREED = 1e-10
 
 
 def project(y: Floats, low: Floats, high: Floats, A: Floats | None, b: Floats | None) -> Floats:
-    r"""Return :math:`\arg\min \|\delta - y\|` over the box and :math:`A\delta + b \ge 0`.
-
-    Parameters
-    ----------
-    y
-        Points, shape (n, d).
-    low, high
-        The box, shape (n, d), finite.
-    A, b
-        Constraints, shapes (m, d) and (n, m); None without.
-    """
+    r"""Return :math:`\arg\min \|\delta - y\|` over the box and :math:`A\delta + b \ge 0`."""
     point: Floats = np.clip(y, low, high)
     if A is None or b is None:
         return point

@@ -35,39 +35,17 @@ Consequences = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class RecourseProblem:
-    r"""Find allowed actions with :math:`s(x \oplus \delta) \ge target`, the cheaper the better.
-
-    Parameters
-    ----------
-    score
-        The model's score :math:`s`.
-    X
-        People, shape (n, d), standardised units.
-    room
-        What they may do.
-    home
-        The allowed action nearest to doing nothing, shape (n, d).
-    cost
-        What actions cost.
-    target
-        The score to reach; infinite when the best score itself is wanted.
-    slope
-        The gradient in the action where the score is affine in it, else None.
-    consequences
-        What an action leads to; None when :math:`x \oplus \delta = x + \delta`.
-    seed
-        Seed of the starts and samples of a search.
-    """
+    r"""Find allowed actions with :math:`s(x \oplus \delta) \ge target`, the cheaper the better."""
 
     score: Score
-    X: Floats
+    X: Floats  # people, (n, d), standardised units
     feasible: FeasibleActions
-    home: Floats
+    home: Floats  # the allowed action nearest to doing nothing, (n, d)
     cost: Cost
-    target: float
-    slope: Floats | None = None
-    consequences: Consequences | None = None
-    seed: int = 0
+    target: float  # infinite when the best score itself is wanted
+    slope: Floats | None = None  # gradient in the action where the score is affine in it
+    consequences: Consequences | None = None  # None: an action leads to itself alone
+    seed: int = 0  # of the starts and samples
 
     def rows(self, who: Index | Mask) -> RecourseProblem:
         """Return the problem of some of the people."""
@@ -78,7 +56,7 @@ class RecourseProblem:
         return self.rows(np.repeat(np.arange(len(self.X)), times))
 
     def inside(self, feasible: FeasibleActions) -> RecourseProblem:
-        """Return the problem of the same people in a narrower room."""
+        """Return the problem of the same people with fewer allowed actions."""
         return replace(self, feasible=feasible, home=starting_actions(feasible))
 
     def place(self, action: Floats) -> Floats:
@@ -140,16 +118,7 @@ def recourse_problem(
     effect: Floats | None = None,
     seed: int = 0,
 ) -> RecourseProblem:
-    r"""Return the search of these people.
-
-    Parameters
-    ----------
-    score, X, actions, cost, target, consequences, seed
-        As in `RecourseProblem`.
-    effect
-        The matrix of linear consequences, :math:`x \oplus \delta = x + T\delta`, shape (d, d);
-        None when they are not linear.
-    """
+    r"""Return the search of these people."""
     movable = actions.movable_among(X.shape[1])
     reached = movable if effect is None else (np.abs(effect[:, movable]).sum(axis=1) > 0.0)
     slope = affine_slope(score, reached)

@@ -30,7 +30,7 @@ DECIDED = ["row_id", "decision", "probability", "status"]
 
 @dataclass(frozen=True)
 class AuditedAdvice:
-    """What people are told, and what an auditor reads.
+    """Decisions and advice for people, and what an auditor reads.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def advise(
 
 @dataclass(frozen=True)
 class PeopleAdvice:
-    """What some people are told, and what it was looked for with.
+    """Advice for some people, and what it was looked for with.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ def decide_and_advise(
 
 
 class AdviceTask(PartTask):
-    """Decide about the people of a part and tell the refused what to do.
+    """Decide about the people of a part and advise the refused.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class AdviceLike(Protocol):
 
 @dataclass(frozen=True)
 class RecourseSummary:
-    """How many people have a way back, and what it asks of them.
+    """How many people have recourse, and what it asks of them.
 
     Parameters
     ----------

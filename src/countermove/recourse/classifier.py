@@ -1,4 +1,4 @@
-"""A scikit-learn classifier trained so that those it refuses have a way back."""
+"""A scikit-learn classifier trained so that those it refuses have recourse."""
 
 from __future__ import annotations
 

@@ -77,17 +77,7 @@ def _projected(problem: RecourseProblem, action: Floats) -> Floats:
 
 @dataclass
 class ProjectedAdam:
-    """Projected Adam with a price schedule, over every row of a problem.
-
-    Parameters
-    ----------
-    problem
-        One row per run; a run with an infinite target climbs the score alone.
-    action
-        Where the runs start.
-    steps
-        How many steps a run takes at most; those that stand still retire early.
-    """
+    """Projected Adam with a price schedule, over every row of a problem."""
 
     problem: RecourseProblem
     action: Floats
@@ -111,17 +101,7 @@ class ProjectedAdam:
 
 
 class AdamRuns:
-    """The runs still under way, with Adam's memory of each.
-
-    Parameters
-    ----------
-    who
-        Their positions among all runs.
-    problem
-        Their rows of the problem.
-    action
-        Where they are.
-    """
+    """The runs still under way, with Adam's memory of each."""
 
     def __init__(self, who: Index, problem: RecourseProblem, action: Floats) -> None:
         self.who, self.problem, self.action = who, problem, action

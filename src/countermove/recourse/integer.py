@@ -25,7 +25,7 @@ ROUNDS = 6
 SAMPLES = 48
 """Actions drawn per person for the sampled local model."""
 WIDTH = 0.75
-"""Kernel width of the samples' weights, as a share of the room's diagonal."""
+"""Kernel width of the samples' weights, as a share of the box's diagonal."""
 RIDGE = 1e-6
 
 

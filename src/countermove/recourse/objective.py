@@ -212,13 +212,6 @@ def rows_with_bounds(X: Floats, actions: ActionSet) -> Floats:
 
     Whole numbers move continuously. One-hot columns change by one category at most;
     beside linear constraints they stay, as in a response.
-
-    Raises
-    ------
-    InfeasibleActionsError
-        With the rows that have no allowed action.
-    ParameterError
-        When a feature can move without bound: the linearised problem has no answer.
     """
     allowed = actions if actions.A is None else actions.for_response()
     low, high = allowed.box(X)

@@ -250,7 +250,7 @@ def _causes(method: str, causal: CausalModel | None, n_features: int) -> dict[st
 
 
 def _above(cut: ApprovalThreshold, margin: float) -> ApprovalThreshold:
-    """Return the bar raised by a margin of probability."""
+    """Return the threshold raised by a margin of probability."""
     if not 0.0 <= margin < 1.0 - cut.threshold:
         raise ParameterError(
             f"a margin lies between 0 and 1 - threshold = {1.0 - cut.threshold:.6g}, got {margin!r}"

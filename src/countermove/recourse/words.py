@@ -40,13 +40,7 @@ PLAIN = {
 def sentence_array(
     advice: Advice, X: Floats, schema: Schema, standardiser: Standardiser
 ) -> pa.Array:
-    """Return one sentence per person, in original units, as an Arrow array of text.
-
-    Parameters
-    ----------
-    advice, X, schema, standardiser
-        As in `countermove.recourse.words.sentences`.
-    """
+    """Return one sentence per person, in original units, as an Arrow array of text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -87,11 +87,6 @@ def allowed_misses(n: int, miss_rate: float, failure_probability: float) -> int:
     r"""Return the largest k whose binomial tail stays within the failure probability.
 
     .. math:: \sum_{i \le k} \binom{n}{i} \epsilon^i (1-\epsilon)^{n-i} \le \alpha
-
-    Raises
-    ------
-    CalibrationError
-        When even k = 0 is too many: n is below `smallest_calibration_size`.
     """
     check_enough(n, miss_rate, failure_probability)
     k = int(binom.ppf(failure_probability, n, miss_rate))

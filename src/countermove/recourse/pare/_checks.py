@@ -24,15 +24,6 @@ def check_disjoint(
     """Refuse calibration rows that appear twice or that were trained or selected on.
 
     Rows are told apart by id, never by value: two people may be alike.
-
-    Parameters
-    ----------
-    ids
-        Of the calibration rows, in their order; None when unknown.
-    others
-        Ids of all rows used for training or selection; None when unknown.
-    n
-        Number of calibration rows.
     """
     if ids is None:
         if others is not None:

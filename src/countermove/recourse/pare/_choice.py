@@ -1,7 +1,7 @@
 """The best threshold among those a promise allows, and what the promise costs.
 
 The promise is judged on calibration rows, the choice on other rows, where people
-answer the rule anew at every threshold.
+answer the rule again at every threshold.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def default_grid(model: Any, X_selection: Any, wanted: float, size: int = GRID_S
 def measure_after_response(
     model: Any, X: Any, y: ArrayLike, response: Response, thresholds: ArrayLike, loss: float = 1.0
 ) -> ThresholdMeasures:
-    """Measure the rule at every threshold, people answering it anew at each.
+    """Measure the rule at every threshold, people answering it again at each.
 
     Of a robust response the worst member counts, measure by measure.
 

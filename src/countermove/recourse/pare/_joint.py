@@ -142,7 +142,7 @@ def choose_jointly(
     calibration, selection
         Disjoint people, by id; the calibration rows used for nothing else.
     response
-        How people answer, at every threshold anew.
+        How people answer, at every threshold again.
     terms
         What is promised, and what it may cost.
     reach

@@ -37,20 +37,7 @@ CLAIM = "of those refused, at least {share} have recourse"
 def refused_counts(
     scores: Floats, best: Floats, thresholds: Floats, slope: float = 1.0
 ) -> tuple[Counts, Counts]:
-    """Return how many people are refused without recourse, and how many are refused.
-
-    Parameters
-    ----------
-    scores, best
-        Scores where people stand and the best they can reach, shape (…, n).
-    thresholds
-        On the probability, shape (t,).
-
-    Returns
-    -------
-    misses, n
-        Each of shape (…, t).
-    """
+    """Return how many people are refused without recourse, and how many are refused."""
     cuts = logit(thresholds) / slope
     refused = [scores < cut for cut in cuts]
     missed = [below & (best < cut) for below, cut in zip(refused, cuts, strict=True)]

@@ -38,16 +38,6 @@ def fixed_sequence(
 
     The maximum over :math:`j` asks the promise of several counts at once: of each
     group (then :math:`G` is their number), of each member of a robust response.
-
-    Parameters
-    ----------
-    misses, n
-        People missed, and people counted, per threshold in the order of the test and
-        per count: shape (…, thresholds, counts). Leading axes are separate tests.
-    miss_rate, failure_probability
-        :math:`\epsilon` and the level of the whole sequence.
-    parts
-        :math:`G`.
     """
     p_values: Floats = np.minimum(1.0, parts * binom.cdf(misses, n, miss_rate).max(axis=-1))
     passed: Mask = np.logical_and.accumulate(p_values <= failure_probability, axis=-1)

@@ -164,7 +164,7 @@ def _confirmed(
     promising: NDArray[np.bool_],
     cut: ApprovalThreshold,
 ) -> NDArray[np.bool_]:
-    """Return for whom the rule approves the changed sentence, encoded anew from its words."""
+    """Return for whom the rule approves the changed sentence, encoded again from its words."""
     rows, changed = [], []
     for row in np.flatnonzero(promising):
         replacement = best[row]

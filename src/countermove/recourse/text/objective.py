@@ -96,8 +96,8 @@ class ReplacementRisk:
         if self.recourse_weight == 0.0:
             return scores, loss
         reached = score(self.best(score))
-        wish = Loss(self.loss_function.name)(reached, torch.ones_like(reached))
-        return scores, loss + self.recourse_weight * wish
+        recourse = Loss(self.loss_function.name)(reached, torch.ones_like(reached))
+        return scores, loss + self.recourse_weight * recourse
 
 
 def train_text_score(
