@@ -26,6 +26,7 @@ from countermove.errors import (
     nearest,
     ours,
 )
+from countermove.params.renamed import renamed_run
 from countermove.pipelines.retrain.commands import (
     for_a_dataset,
     roll_back,
@@ -82,6 +83,9 @@ def _run(pipeline: str | None, pipelines: list[str], env: str | None, **options:
     # `--pipeline=x` is how users know it; Kedro's newer spelling avoids its deprecation note.
     if pipeline and not pipelines:
         pipelines, pipeline = [pipeline], None
+    pipelines, options["params"], renamed = renamed_run(pipelines, options["params"] or {})
+    if renamed:
+        click.echo(renamed, err=True)
     if (env or os.environ.get("KEDRO_ENV")) == PRODUCTION:
         settings.set("DISABLE_HOOKS_FOR_PLUGINS", IDLE_PLUGINS)
     options["env"] = env
@@ -294,6 +298,18 @@ def datasets(metadata: ProjectMetadata) -> None:
     for cells in listed:
         padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
         click.echo("  ".join(padded).rstrip())
+
+
+@countermove.command()
+@said_plainly
+def pipelines() -> None:
+    """List the pipelines, a sentence for each."""
+    from countermove.pipeline_registry import pipeline_sentences
+
+    sentences = pipeline_sentences()
+    width = max(map(len, sentences))
+    for name, sentence in sentences.items():
+        click.echo(f"{name:<{width}}  {sentence}")
 
 
 @countermove.command()

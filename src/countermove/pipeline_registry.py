@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from kedro.pipeline import Pipeline
 
 from countermove.pipelines import (
@@ -11,20 +13,15 @@ from countermove.pipelines import (
     ingest,
     ingest_parts,
     lookahead,
+    paper,
     population,
     recourse,
-    recourse_experiments,
-    recourse_text,
     reporting,
     retrain,
-    run_times,
     score,
-    stylised,
     sweep,
-    tradeoff,
     training,
     training_parts,
-    transfer_experiments,
 )
 
 
@@ -53,12 +50,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         **in_parts,
         "serm_parts": sum(in_parts.values(), Pipeline([])),
         "sweep": sweep.create_pipeline(),
-        "run_times": run_times.create_pipeline(),
-        "stylised": stylised.create_pipeline(),
-        "recourse_experiments": recourse_experiments.create_pipeline(),
-        "recourse_text": recourse_text.create_pipeline(),
-        "transfer_experiments": transfer_experiments.create_pipeline(),
-        "tradeoff": tradeoff.create_pipeline(),
+        "paper": paper.create_pipeline(),
         "lookahead": lookahead.create_pipeline(),
         "estimate_people": estimate_people.create_pipeline(),
         "collective": collective.create_pipeline(),
@@ -66,3 +58,27 @@ def register_pipelines() -> dict[str, Pipeline]:
         "score": score.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside
+
+
+COMPOSED = {
+    "serm": "From the raw table to the report: ingest, training, recourse, evaluation, reporting.",
+    "serm_parts": "The same for a table in parts that does not fit into memory.",
+}
+"""Pipelines that are sums of others; each of the rest has its sentence in its own module."""
+
+
+def pipeline_sentences() -> dict[str, str]:
+    """Return what every pipeline does, in one sentence each, by name."""
+    names = [name for name in register_pipelines() if name != "__default__"]
+    first = [name for name in COMPOSED if name in names]
+    return {
+        name: COMPOSED.get(name) or _sentence(name)
+        for name in (*first, *(name for name in names if name not in COMPOSED))
+    }
+
+
+def _sentence(name: str) -> str:
+    """Return the first line of a pipeline's module, without its name."""
+    written = import_module(f"countermove.pipelines.{name}.pipeline").__doc__ or ""
+    line = written.splitlines()[0].partition(": ")[2] or written.splitlines()[0]
+    return line[:1].upper() + line[1:]

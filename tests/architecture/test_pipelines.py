@@ -12,18 +12,16 @@ import yaml
 from pydantic import BaseModel
 
 from countermove.params import GROUPS
-from countermove.pipeline_registry import register_pipelines
+from countermove.params.loader import SettingsLoader
+from countermove.pipeline_registry import pipeline_sentences, register_pipelines
 
 ROOT = Path(__file__).parents[2]
 PIPELINES = register_pipelines()
 PARTS = {name: pipe for name, pipe in PIPELINES.items() if name not in ("serm", "__default__")}
 NODES = [node for pipe in PARTS.values() for node in pipe.nodes]
-CATALOG = {
-    name: entry
-    for path in sorted((ROOT / "conf" / "base").glob("catalog*.yml"))
-    for name, entry in yaml.safe_load(path.read_text()).items()
-    if not name.startswith("_")
-}
+CATALOG = SettingsLoader(
+    str(ROOT / "conf"), base_env="base", default_run_env="base", merge_strategy={}
+)["catalog"]
 
 
 def entry_of(dataset: str) -> str | None:
@@ -100,3 +98,25 @@ def test_nodes_are_short_and_documented(node):
     body = inspect.getsource(node.func)
     assert node.func.__doc__
     assert len(body.splitlines()) <= 20
+
+
+def test_every_pipeline_has_a_sentence_of_its_own():
+    sentences = pipeline_sentences()
+    assert set(sentences) == set(PIPELINES) - {"__default__"}
+    assert len(set(sentences.values())) == len(sentences)
+    for sentence in sentences.values():
+        assert sentence[0].isupper()
+        assert sentence.endswith(".")
+
+
+def test_the_list_holds_what_a_user_runs(project):
+    listed = project.kedro("registry", "list").stdout
+    assert {line.removeprefix("- ") for line in listed.splitlines() if line} == set(PIPELINES)
+    assert {"serm", "retrain", "score", "paper", "sweep", "lookahead", "collective"} <= set(
+        PIPELINES
+    )
+    said = project.kedro("countermove", "pipelines")
+    assert said.returncode == 0, said.stderr
+    for name, sentence in pipeline_sentences().items():
+        assert f"{name} " in said.stdout
+        assert sentence in said.stdout

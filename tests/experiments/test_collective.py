@@ -15,11 +15,8 @@ from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.errors import NotEnoughRowsError, ParameterError, UnknownNameError
-from countermove.experiments.collective.figures import (
-    centroids_figure,
-    collective_page,
-    losses_figure,
-)
+from countermove.experiments import Measured
+from countermove.experiments.collective import Answers, centroids_figure
 from countermove.experiments.collective.people import CLASS, Preparation
 from countermove.params import CollectiveParameters
 
@@ -64,18 +61,20 @@ def test_from_a_table_to_a_page(changes, tmp_path):
     people = parameters.prepare().people(tables, 0)
     assert len(people) == 30
     experiment = parameters.build()
-    curves, picture = experiment.curves(people), experiment.picture(people, 0)
+    measured = experiment.measure(people, 0)
+    curves, picture = measured.cells, measured.beside.picture
     picture.to_csv(tmp_path / "picture.csv", index=False)
     picture = pd.read_csv(tmp_path / "picture.csv", dtype={CLASS: str})  # as the next node has it
-    facts = json.loads(json.dumps(experiment.facts(people, curves, 0), allow_nan=False))
+    facts = json.loads(json.dumps(measured.beside.facts, allow_nan=False))
     assert (curves["collective_loss"] <= curves["individual_loss"] + 1e-9).all()
     assert facts["least_budget"]["collective"] <= facts["least_budget"]["individual"] * 1.002
     assert facts["audit"]["certificate"]["level"] == 0.95
     moving = centroids_figure(picture, facts)
     assert len(moving.frames) == len(moving.layout.sliders[0].steps) == len(curves)
-    page = collective_page(losses_figure(curves, facts), moving, facts)
+    found = Measured(curves, Answers(facts, picture))
+    page = experiment.page(found, curves, experiment.figure(found, curves, ""))
     assert "Recourse together" in page
-    assert "the platform&#x27;s audit" in page
+    assert "the platform&#39;s audit" in page
 
 
 def test_the_picture_moves_the_means_and_not_the_query():
@@ -120,9 +119,9 @@ def test_names_that_are_not_there(preparation, says):
 def test_what_cannot_be_asked():
     people = said().prepare().people(tables, 0)
     with pytest.raises(UnknownNameError, match="did you mean 'setosa'"):
-        said(query={"goal": "setoza", "start": "virginica"}).build().curves(people)
+        said(query={"goal": "setoza", "start": "virginica"}).build().cells(people)
     with pytest.raises(ParameterError, match="tells two classes apart"):
-        said(learner={"kind": "logistic"}).build().curves(people)
+        said(learner={"kind": "logistic"}).build().cells(people)
     with pytest.raises(NotEnoughRowsError, match="1000 people were asked for"):
         said(subjects=1000).prepare().people(tables, 0)
 

@@ -6,14 +6,8 @@ import pandas as pd
 import pytest
 
 from countermove.execution import Execution
-from countermove.experiments.recourse.grid import run_recourse_experiment
-from countermove.experiments.serm.stylised import Stylised, run_stylised
-from countermove.experiments.serm.tradeoff import run_tradeoff
-from countermove.params import (
-    RecourseExperimentsParameters,
-    TradeoffParameters,
-    TransferExperimentsParameters,
-)
+from countermove.experiments import Sources
+from countermove.params import PaperParameters
 
 from .test_sweep import tables
 
@@ -21,40 +15,35 @@ CASE = {"train": 100, "selection": 40, "calibration": 60, "test": 40, "actions":
 TRAINING = {"hidden": [4], "max_epochs": 1, "batch_size": 64}
 
 
-def recourse(mapper):
-    said = {"cases": {"tiny": CASE}, "splits": [0, 1], "training": TRAINING}
-    said |= {"methods": ["gradient"], "promised_by": "gradient"}
-    plan = RecourseExperimentsParameters.model_validate(said).build()
-    return run_recourse_experiment(plan, tables, mapper).cells
-
-
-def trade_off(mapper):
-    curve = {"strengths": [0.1], "training": {"max_epochs": 2}}
-    said = {"datasets": ["tiny"], "splits": 2, "curves": [curve]}
-    return run_tradeoff(TradeoffParameters.model_validate(said).build(), tables, 0, mapper)
-
-
-def stylised(mapper):
-    return run_stylised(Stylised("unknown", repetitions=2, rows=60), 0, mapper)[0]
-
-
-def transfer(**said):
+def paper(**settings):
     def cells(mapper):
-        plan = TransferExperimentsParameters.model_validate({"experiment": said}).build()
-        return plan.cells(tables, 3, mapper)
+        plan = PaperParameters.model_validate({"experiment": settings}).build()
+        return plan.cells(Sources(tables), 3, mapper)
 
     return cells
 
 
 EXPERIMENTS = {
-    "recourse": recourse,
-    "trade-off": trade_off,
-    "stylised": stylised,
-    "dag": transfer(kind="dag", cases=["CS1", "TS1"], seeds=[0, 1], candidates=5, large=2000),
-    "lemma": transfer(kind="lemma", draws=1000, thresholds=[0.5, 0.2]),
-    "bandit": transfer(kind="bandit", deployments=50, runs=2),
-    "replicator": transfer(kind="replicator", shares=[0.4, 0.5]),
-    "tightness": transfer(kind="tightness", populations=3),
+    "recourse": paper(
+        kind="recourse",
+        cases={"tiny": CASE},
+        splits=[0, 1],
+        training=TRAINING,
+        methods=["gradient"],
+        promised_by="gradient",
+    ),
+    "trade-off": paper(
+        kind="tradeoff",
+        datasets=["tiny"],
+        splits=2,
+        curves=[{"strengths": [0.1], "training": {"max_epochs": 2}}],
+    ),
+    "stylised": paper(kind="stylised", picture="unknown", repetitions=2, rows=60),
+    "dag": paper(kind="dag", cases=["CS1", "TS1"], seeds=[0, 1], candidates=5, large=2000),
+    "lemma": paper(kind="lemma", draws=1000, thresholds=[0.5, 0.2]),
+    "bandit": paper(kind="bandit", deployments=50, runs=2),
+    "replicator": paper(kind="replicator", shares=[0.4, 0.5]),
+    "tightness": paper(kind="tightness", populations=3),
 }
 
 

@@ -13,11 +13,8 @@ from pydantic import ValidationError
 
 from countermove.dynamics.crowd import Crowd
 from countermove.errors import ParameterError
-from countermove.experiments.lookahead.figures import (
-    lookahead_facts,
-    lookahead_figure,
-    lookahead_page,
-)
+from countermove.experiments import Measured
+from countermove.experiments.lookahead.experiment import lookahead_facts
 from countermove.experiments.lookahead.importance import ImportanceExperiment
 from countermove.experiments.lookahead.people import LookaheadTable
 from countermove.experiments.lookahead.retraining import (
@@ -61,7 +58,8 @@ def test_every_kind_is_measured_summed_up_drawn_and_stated(kind, people, tmp_pat
     read = pd.read_csv(tmp_path / "cells.csv")  # as the next node meets it
     means = experiment.means(read)
     assert 0 < len(means) <= len(read)
-    page = lookahead_page(lookahead_figure(kind, read, means, "small_run"), means)
+    found = Measured(read)
+    page = experiment.page(found, means, experiment.figure(found, means, "small_run"))
     assert "Small run" in page
     assert str(means.columns[0]) in page
     facts = lookahead_facts(people, means, said(kind).model_dump(mode="json"), 0)

@@ -13,13 +13,12 @@ from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.errors import NotEnoughRowsError, ParameterError
-from countermove.experiments.recourse.figures import recourse_figure, recourse_page
+from countermove.experiments import Measured
+from countermove.experiments.recourse.figures import recourse_figure
 from countermove.experiments.recourse.grid import (
     Case,
-    Outcome,
     RecourseExperiment,
     make_parts,
-    over_splits,
     paper_actions,
     run_recourse_experiment,
 )
@@ -46,13 +45,16 @@ def tables(request, tmp_path_factory):
     return table
 
 
+PLAN = RecourseExperiment(cases={})
+
+
 def german(**changes) -> Case:
     said = {"train": 400, "selection": 200, "calibration": 200, "test": 150}
     return Case(**said | changes, actions={"credit_amount": "both", "age_years": "up"})
 
 
 @pytest.fixture(scope="module")
-def outcome(tables) -> Outcome:
+def outcome(tables) -> Measured:
     causes = {"duration_months": {"causes": ["credit_amount"]}}
     experiment = RecourseExperiment(
         cases={"german-recourse": german(group="sex", reference="male", causal=causes)},
@@ -107,7 +109,7 @@ def test_a_margin_and_the_furthest_action_cost_more_than_the_cheapest(cells):
 
 
 def test_examples_are_in_original_units(outcome, tables):
-    examples = outcome.examples
+    examples = outcome.beside
     assert examples.groupby(["split", "rule"])["person"].nunique().max() == 2
     assert set(examples["feature"]) <= {"credit_amount", "age_years"}
     assert np.allclose(examples["after"] - examples["before"], examples["change"])
@@ -118,17 +120,18 @@ def test_examples_are_in_original_units(outcome, tables):
 
 
 def test_the_page_holds_means_and_examples(outcome):
-    means = over_splits(outcome.cells)
+    means = PLAN.means(outcome.cells)
     figure = recourse_figure(outcome.cells, "recourse_weight", "a <title>")
-    page = recourse_page(figure, means, outcome.examples)
+    page = PLAN.page(outcome, means, figure)
     assert "a &lt;title&gt;" in page
     assert "recourse neg linear program" in page
     assert "Examples of advice" in page
-    assert "Examples of advice" not in recourse_page(figure, means, outcome.examples.iloc[:0])
+    none = Measured(outcome.cells, outcome.beside.iloc[:0])
+    assert "Examples of advice" not in PLAN.page(none, means, figure)
 
 
 def test_means_are_over_splits(cells):
-    means = over_splits(cells)
+    means = PLAN.means(cells)
     assert means["splits"].tolist() == [2, 2, 2]
     first = cells[cells["rule"] == "highest_f1"]["f1"].mean()
     assert means.loc[means["rule"] == "highest_f1", "f1"].item() == pytest.approx(first)

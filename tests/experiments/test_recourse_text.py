@@ -14,10 +14,9 @@ from countermove.data.texts import checked_texts
 from countermove.errors import NotEnoughRowsError
 from countermove.experiments.recourse.texts import (
     TextExperiment,
-    over_text_splits,
     run_text_experiment,
 )
-from countermove.params import RecourseTextParameters
+from countermove.params.paper import PaperParameters
 from countermove.recourse.text import HashedWords, VectorStore
 
 from ..recourse.text.conftest import film_sentences
@@ -58,7 +57,7 @@ def outcome(wordnet, films):
 
 
 def test_one_row_per_split_and_weight(outcome) -> None:
-    cells, _ = outcome
+    cells = outcome.cells
     found = list(cells[["split", "recourse_weight"]].itertuples(index=False, name=None))
     assert found == [(0, 0.0), (0, 0.8), (1, 0.0), (1, 0.8)]
     assert (cells["n"] == 70).all()
@@ -68,9 +67,9 @@ def test_one_row_per_split_and_weight(outcome) -> None:
 
 
 def test_trying_more_never_finds_less(outcome, wordnet, films) -> None:
-    one, _ = run_text_experiment(experiment(wordnet, candidates=1), films, VectorStore)
+    one = run_text_experiment(experiment(wordnet, candidates=1), films, VectorStore).cells
     assert (one["recourse_all_every"] >= one["recourse_all"]).all()
-    cells, _ = outcome
+    cells = outcome.cells
     # No sentence here has more than ten, so nothing is left to try.
     assert cells["recourse_all_every"].equals(cells["recourse_all"])
     left = cells["recourse_neg_every"] + cells["proven_none"]
@@ -78,7 +77,7 @@ def test_trying_more_never_finds_less(outcome, wordnet, films) -> None:
 
 
 def test_advice_is_for_test_sentences_of_the_first_split(outcome) -> None:
-    _, advice = outcome
+    advice = outcome.beside
     assert advice.groupby("recourse_weight").size().tolist() == [70, 70]
     found = advice[advice["status"] == "FOUND"]
     assert len(found)
@@ -87,14 +86,14 @@ def test_advice_is_for_test_sentences_of_the_first_split(outcome) -> None:
 
 
 def test_the_same_again(outcome, wordnet, films) -> None:
-    again, _ = run_text_experiment(experiment(wordnet), films, VectorStore)
-    pd.testing.assert_frame_equal(again, outcome[0])
+    again = run_text_experiment(experiment(wordnet), films, VectorStore).cells
+    pd.testing.assert_frame_equal(again, outcome.cells)
 
 
 def test_means_are_over_splits(outcome) -> None:
-    means = over_text_splits(outcome[0])
+    means = experiment("").means(outcome.cells)
     assert means["splits"].tolist() == [2, 2]
-    expected = outcome[0].groupby("recourse_weight")["f1"].mean().tolist()
+    expected = outcome.cells.groupby("recourse_weight")["f1"].mean().tolist()
     assert means["f1"].tolist() == pytest.approx(expected)
 
 
@@ -105,15 +104,15 @@ def test_too_few_texts_are_counted(wordnet, films) -> None:
 
 def test_a_fixed_threshold_is_used_as_it_is(wordnet, films) -> None:
     both = experiment(wordnet, thresholds=("highest_f1", 0.6), splits=(0,))
-    cells, _ = run_text_experiment(both, films, VectorStore)
+    cells = run_text_experiment(both, films, VectorStore).cells
     assert cells["rule"].tolist() == ["highest_f1", "fixed_0.6"] * 2
     assert (cells.loc[cells["rule"] == "fixed_0.6", "threshold"] == 0.6).all()
-    assert len(over_text_splits(cells)) == 4
+    assert len(both.means(cells)) == 4
 
 
 def test_table_5_is_a_configuration() -> None:
     path = ROOT / "conf" / "paper" / "recourse_table_5.yml"
-    said = yaml.safe_load(path.read_text())["run"]["params"]["recourse_text"]
-    built = RecourseTextParameters.model_validate(said).build()
+    said = yaml.safe_load(path.read_text())["run"]["params"]["paper"]
+    built = PaperParameters.model_validate(said).build()
     assert {0.0, 0.25} <= set(built.weights)
     assert built.candidates == 10

@@ -26,6 +26,8 @@ def test_the_pipeline_leaves_table_picture_and_page(project):
     picture = json.loads((folder / "picture.json").read_text())
     assert set(picture["rules"]) == TRAINED
     assert "<html" in (folder / "figure.html").read_text()
+    means = pd.read_csv(folder / "means.csv")
+    assert len(means) == len(cells.groupby(["people", "rule"]))
 
 
 def test_an_unknown_experiment_is_refused():

@@ -11,14 +11,14 @@ import yaml
 from pydantic import ValidationError
 
 from countermove.errors import DataError, UnknownNameError
+from countermove.experiments import Measured, Sources
 from countermove.experiments.transfer.fico import FicoExperiment, Lender
-from countermove.experiments.transfer.figures import experiment_page, transfer_figure
 from countermove.experiments.transfer.published import (
     Drawn,
     coded_upper_covariate,
     published_search,
 )
-from countermove.params import TransferExperimentsParameters
+from countermove.params import PaperParameters
 
 ROOT = Path(__file__).parents[2]
 PAPER = sorted((ROOT / "conf" / "paper").glob("transfer_*.yml"))
@@ -42,35 +42,36 @@ def tables(name: str):
     return pd.DataFrame({"score": rng.uniform(1.0, 99.0, 800), "race": races}), None
 
 
-def said(kind: str) -> TransferExperimentsParameters:
+def said(kind: str) -> PaperParameters:
     experiment = {"kind": kind, **SMALL[kind]}
-    return TransferExperimentsParameters.model_validate({"experiment": experiment})
+    return PaperParameters.model_validate({"experiment": experiment})
 
 
 @pytest.mark.parametrize("kind", SMALL)
 def test_every_kind_is_measured_summed_up_and_drawn(kind, tmp_path):
     experiment = said(kind).build()
-    cells = experiment.cells(tables, 0)
+    cells = experiment.cells(Sources(tables), 0)
     cells.to_csv(tmp_path / "cells.csv", index=False)
     read = pd.read_csv(tmp_path / "cells.csv")  # as the next node meets it
     means = experiment.means(read)
     assert 0 < len(means) <= len(cells)
-    page = experiment_page(transfer_figure(kind, read, means, "small_run"), means)
+    found = Measured(read)
+    page = experiment.page(found, means, experiment.figure(found, means, "small_run"))
     assert "Small run" in page
     assert str(means.columns[0]) in page
 
 
 @pytest.mark.parametrize("kind", ["dag", "fico", "bandit"])
 def test_the_same_seed_gives_the_same_cells(kind):
-    one, other = (said(kind).build().cells(tables, 3) for _ in range(2))
+    one, other = (said(kind).build().cells(Sources(tables), 3) for _ in range(2))
     pd.testing.assert_frame_equal(one, other)
 
 
 @pytest.mark.parametrize("path", PAPER, ids=lambda path: path.stem)
 def test_configurations_of_the_paper_are_what_they_are_called(path):
     run = yaml.safe_load(path.read_text())["run"]
-    assert run["pipelines"] == "transfer_experiments"
-    parameters = TransferExperimentsParameters.model_validate(run["params"]["transfer_experiments"])
+    assert run["pipelines"] == "paper"
+    parameters = PaperParameters.model_validate(run["params"]["paper"])
     assert parameters.name == path.stem
     parameters.build()
 
@@ -96,7 +97,7 @@ def test_every_figure_of_the_paper_has_a_configuration():
 )
 def test_nonsense_is_refused_before_anything_runs(experiment):
     with pytest.raises(ValidationError):
-        TransferExperimentsParameters.model_validate({"experiment": experiment})
+        PaperParameters.model_validate({"experiment": experiment})
 
 
 def test_the_least_of_many_noisy_errors_is_too_low():
@@ -135,7 +136,7 @@ def test_a_lender_needs_both_outcomes():
 )
 def test_tables_without_scores_or_known_groups_are_refused(table, says, rows):
     with pytest.raises(DataError, match=says) as error:
-        FicoExperiment(dataset="mine").cells(lambda name: (table, None), 0)
+        FicoExperiment(dataset="mine").cells(Sources(lambda name: (table, None)), 0)
     assert error.value.rows == rows
 
 
@@ -143,7 +144,7 @@ def test_strong_penalties_may_leave_one_score_for_all():
     experiment = FicoExperiment(
         lenders={"blunt": Lender("l1", 1e-4)}, seeds=(0,), steps=2, candidates=5
     )
-    cells = experiment.cells(tables, 0)
+    cells = experiment.cells(Sources(tables), 0)
     assert len(cells) == 2
     assert cells["expected"].tolist() == pytest.approx([0.0, 0.0])
 

@@ -23,7 +23,7 @@ from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.errors import CountermoveError
 from countermove.experiments.recourse.grid import run_recourse_experiment
-from countermove.params import RecourseExperimentsParameters
+from countermove.params.paper import RecourseExperimentParameters
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = ROOT / "conf" / "paper" / "recourse_table_2.yml"
@@ -48,9 +48,9 @@ def cells_of(raw_folder):
         folder = folder_of(name, raw_folder)
         schema = load_schema(name, ROOT / "conf" / "base" / "schemas")
         table = clean(read_raw(name, folder, schema), schema), schema
-        said = yaml.safe_load(CONFIGURATION.read_text())["run"]["params"]["recourse_experiments"]
+        said = yaml.safe_load(CONFIGURATION.read_text())["run"]["params"]["paper"]["experiment"]
         said |= {"cases": {name: said["cases"][name]}, "weights": [0.8]}
-        experiment = RecourseExperimentsParameters.model_validate(said).build()
+        experiment = RecourseExperimentParameters.model_validate(said).build()
         return run_recourse_experiment(experiment, {name: table}.__getitem__).cells
 
     return cells

@@ -19,7 +19,7 @@ from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.experiments.serm.tradeoff import run_tradeoff, tradeoff_choices
-from countermove.params import TradeoffParameters
+from countermove.params.paper import TradeoffParameters
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ def drawn(curve):
     """Return the points of a curve on all splits, the joint choice and CPU seconds per split."""
     kind, _, settled = curve.partition(", ")
     path = ROOT / "conf" / "paper" / f"serm_tradeoff_{kind}.yml"
-    said = yaml.safe_load(path.read_text())["run"]["params"]["tradeoff"]
+    said = yaml.safe_load(path.read_text())["run"]["params"]["paper"]["experiment"]
     said["curves"] = said["curves"][1:2] if settled else said["curves"][:1]
     assert said["curves"][0]["response"]["kind"] == "published"
     plan, started = TradeoffParameters.model_validate(said).build(), time.process_time()

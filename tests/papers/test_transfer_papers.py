@@ -15,8 +15,9 @@ import yaml
 from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
+from countermove.experiments import Sources
 from countermove.experiments.transfer.experiment import TransferExperiment
-from countermove.params import TransferExperimentsParameters
+from countermove.params import PaperParameters
 
 from .test_recourse_papers import folder_of
 
@@ -27,9 +28,9 @@ pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
 def experiment(name: str, **changes) -> TransferExperiment:
     path = ROOT / "conf" / "paper" / f"transfer_{name}.yml"
-    said = yaml.safe_load(path.read_text())["run"]["params"]["transfer_experiments"]
+    said = yaml.safe_load(path.read_text())["run"]["params"]["paper"]
     said["experiment"] |= changes
-    return TransferExperimentsParameters.model_validate(said).build()
+    return PaperParameters.model_validate(said).build()
 
 
 def no_tables(name: str):
@@ -38,7 +39,7 @@ def no_tables(name: str):
 
 def run(name: str, tables=no_tables, **changes) -> tuple[pd.DataFrame, pd.DataFrame]:
     made = experiment(name, **changes)
-    cells = made.cells(tables, 0)
+    cells = made.cells(Sources(tables), 0)
     return cells, made.means(cells)
 
 

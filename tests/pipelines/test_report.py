@@ -70,7 +70,7 @@ def test_every_number_is_the_one_its_link_points_to(folder, links):
 def test_no_section_of_a_whole_run_is_missing(page):
     """Only the pipelines that stand beside the chain have not run."""
     absent = re.findall(r'<p class="absent">.*?--pipeline=(\w+)', page)
-    assert absent == ["tradeoff", "lookahead", "collective", "serm_parts"]
+    assert absent == ["paper", "lookahead", "collective", "serm_parts"]
 
 
 def test_the_map_agrees_with_the_metrics(folder):

@@ -12,7 +12,7 @@ from countermove.reporting.page import SECTIONS, report_page
 MISSING = {
     "moves": "--pipeline=evaluation",
     "people": "--pipeline=recourse",
-    "tradeoffs": "--pipeline=tradeoff",
+    "tradeoffs": "--pipeline=paper",
     "promise": "--pipeline=recourse",
     "advice": "--pipeline=recourse",
     "deployment": "--pipeline=evaluation",

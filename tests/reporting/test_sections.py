@@ -172,7 +172,7 @@ def test_curves_are_those_of_this_table_alone(bare):
     assert 'href="../tradeoff/points.csv#row=4"' in html
     assert 'href="../tradeoff/points.csv#row=2"' not in html
     others = body("tradeoffs", replace(bare, tradeoff=pd.DataFrame(points("other"))))
-    assert "tradeoff.datasets=[tiny]" in text_of(others)
+    assert "paper.experiment.datasets=[tiny]" in text_of(others)
 
 
 def test_the_promise_is_given_in_words_and_every_claim_with_its_level(bare):

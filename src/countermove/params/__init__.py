@@ -7,21 +7,18 @@ from countermove.params.chain import (
     IngestParameters,
     RecourseParameters,
 )
-from countermove.params.collective import CollectiveParameters
-from countermove.params.lookahead import LookaheadParameters
+from countermove.params.experiments import (
+    CollectiveParameters,
+    LookaheadParameters,
+    SweepParameters,
+)
+from countermove.params.paper import PaperParameters
 from countermove.params.production import (
     EstimatePeopleParameters,
     RetrainParameters,
     ScoreParameters,
 )
-from countermove.params.recourse_experiments import RecourseExperimentsParameters
-from countermove.params.recourse_text import RecourseTextParameters
-from countermove.params.run_times import RunTimesParameters
 from countermove.params.serm import SermParameters
-from countermove.params.stylised import StylisedParameters
-from countermove.params.sweep import SweepParameters
-from countermove.params.tradeoff import TradeoffParameters
-from countermove.params.transfer_experiments import TransferExperimentsParameters
 
 GROUPS: dict[str, type[Parameters]] = {
     "execution": ExecutionParameters,
@@ -30,12 +27,7 @@ GROUPS: dict[str, type[Parameters]] = {
     "recourse": RecourseParameters,
     "evaluation": EvaluationParameters,
     "sweep": SweepParameters,
-    "run_times": RunTimesParameters,
-    "stylised": StylisedParameters,
-    "recourse_experiments": RecourseExperimentsParameters,
-    "recourse_text": RecourseTextParameters,
-    "transfer_experiments": TransferExperimentsParameters,
-    "tradeoff": TradeoffParameters,
+    "paper": PaperParameters,
     "lookahead": LookaheadParameters,
     "estimate_people": EstimatePeopleParameters,
     "collective": CollectiveParameters,
@@ -52,16 +44,11 @@ __all__ = [
     "ExecutionParameters",
     "IngestParameters",
     "LookaheadParameters",
+    "PaperParameters",
     "Parameters",
-    "RecourseExperimentsParameters",
     "RecourseParameters",
-    "RecourseTextParameters",
     "RetrainParameters",
-    "RunTimesParameters",
     "ScoreParameters",
     "SermParameters",
-    "StylisedParameters",
     "SweepParameters",
-    "TradeoffParameters",
-    "TransferExperimentsParameters",
 ]

@@ -1,7 +1,8 @@
 """Configuration in which another ``kind`` does not inherit the old kind's settings.
 
 conf/base shows the settings of the chosen kinds. An environment, a file given by ``--config`` or
-``--params`` that names another kind starts from that kind's defaults.
+``--params`` that names another kind starts from that kind's defaults. Experiments under their old
+names are ``paper``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Any
 
 from kedro.config import OmegaConfigLoader
 from omegaconf import DictConfig, OmegaConf
+
+from countermove.params.renamed import renamed_settings, results_of
 
 
 def without_other_kinds(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,7 +29,20 @@ def without_other_kinds(below: Mapping[str, Any], above: Mapping[str, Any]) -> d
 
 
 class SettingsLoader(OmegaConfigLoader):
-    """Kedro's loader, with `without_other_kinds` wherever parameters are merged."""
+    """Kedro's loader, with `without_other_kinds` wherever parameters are merged.
+
+    The catalog may ask for ``${paper:kind}`` and ``${paper:name}``: the files of an experiment are
+    called by its kind, which any environment may choose, and ``${runtime_params:…}`` would see
+    ``--params`` only.
+    """
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        """Return a part of the configuration by name."""
+        if key == "catalog":
+            results = results_of(self["parameters"].get("paper") or {})
+            OmegaConf.register_new_resolver("paper", results.__getitem__, replace=True)
+        found: dict[str, Any] = super().__getitem__(key)
+        return renamed_settings(found) if key == "parameters" else found
 
     def _merge_and_resolve(self, key: str, config_per_file: Any) -> Any:
         if key == "parameters":

@@ -90,7 +90,8 @@ def tradeoffs_facts(found: Findings) -> dict[str, Any]:
     return {
         "frontier": _frontier(found),
         "curves": [] if points is None or own is None or own.empty else _curves(points, found),
-        "command": f"kedro run --pipeline=tradeoff --params tradeoff.datasets=[{found.dataset}]",
+        "command": "kedro run --pipeline=paper --params paper.experiment.kind=tradeoff,"
+        f"paper.experiment.datasets=[{found.dataset}]",
     }
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from countermove.experiments.protocol import experiment_page, page_table
 from countermove.reporting.numbers import number
-from countermove.reporting.page import STYLE, html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,46 +174,52 @@ def _regions(means: pd.DataFrame, everything: pd.DataFrame, colours: Mapping[str
 
 def collective_page(losses: Figure, centroids: Figure, facts: Mapping[str, Any]) -> str:
     """Return a page with both figures and the answers as tables."""
-    title = escape(f"Recourse together: {facts['experiment']}")
     effects = facts["side_effects"]
-    groups = html_table(
-        ("class", "people", "accuracy before", "after", "decisions changed"),
-        [
-            (
-                name,
-                f"{said['people']:.0f}",
-                f"{said['accuracy_before']:.3f}",
-                f"{said['accuracy']:.3f}",
-                f"{said['changed']:.1%}",
-            )
-            for name, said in effects["by_group"].items()
-        ],
+    tables = [
+        page_table(
+            f"Answers at budget {facts['budget_of_answers']:.3g}",
+            ("question", "answer"),
+            answer_rows(facts),
+        ),
+        page_table(
+            "How many take part",
+            ("people who take part", "loss", "drawn at random: mean", "lowest", "highest"),
+            [
+                (f"{row['participation']:.0%}", *(f"{row[key]:.4f}" for key in _SHARES))
+                for row in facts["participation"]
+            ],
+        ),
+        page_table(
+            "Who should help",
+            ("class", "worth of one person's help (loss)"),
+            [(name, f"{value:.2e}") for name, value in facts["who_should_help"].items()],
+        ),
+        page_table(
+            "Other ways",
+            ("another way", "loss", "goal reached"),
+            [(w["who"], f"{w['loss']:.4f}", number(w["reached"])) for w in facts["alternatives"]],
+        ),
+        page_table(
+            "At whose expense",
+            ("class", "people", "accuracy before", "after", "decisions changed"),
+            [
+                (
+                    name,
+                    f"{group['people']:.0f}",
+                    f"{group['accuracy_before']:.3f}",
+                    f"{group['accuracy']:.3f}",
+                    f"{group['changed']:.1%}",
+                )
+                for name, group in effects["by_group"].items()
+            ],
+        ),
+    ]
+    return experiment_page(
+        [losses, centroids],
+        tables,
+        title=f"Recourse together: {facts['experiment']}",
+        note=facts["audit"]["certificate"]["words"],
     )
-    shares = html_table(
-        ("people who take part", "loss", "drawn at random: mean", "lowest", "highest"),
-        [
-            (f"{row['participation']:.0%}", *(f"{row[key]:.4f}" for key in _SHARES))
-            for row in facts["participation"]
-        ],
-    )
-    ways = html_table(
-        ("another way", "loss", "goal reached"),
-        [(w["who"], f"{w['loss']:.4f}", number(w["reached"])) for w in facts["alternatives"]],
-    )
-    worth = html_table(
-        ("class", "worth of one person's help (loss)"),
-        [(name, f"{value:.2e}") for name, value in facts["who_should_help"].items()],
-    )
-    first = losses.to_html(full_html=False, include_plotlyjs=True)
-    second = centroids.to_html(full_html=False, include_plotlyjs=False, auto_play=False)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>
-<body><h1>{title}</h1>{first}{second}<h2>Answers at budget {facts["budget_of_answers"]:.3g}</h2>
-{html_table(("question", "answer"), answer_rows(facts))}
-<h2>How many take part</h2>{shares}<h2>Who should help</h2>{worth}<h2>Other ways</h2>{ways}
-<h2>At whose expense</h2>{groups}
-<p class="note">{escape(facts["audit"]["certificate"]["words"])}</p></body></html>
-"""
 
 
 _SHARES = ("loss", "drawn_mean", "drawn_lowest", "drawn_highest")

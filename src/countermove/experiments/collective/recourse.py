@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -32,22 +32,40 @@ from countermove.dynamics.collective.shift_audit import audit_shift
 from countermove.dynamics.learners import Learner, LogisticLearner
 from countermove.dynamics.learners.centroids import CentroidLearner
 from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.execution import Mapper
+from countermove.experiments.collective.figures import (
+    centroids_figure,
+    collective_page,
+    losses_figure,
+)
 from countermove.experiments.collective.people import CLASS
+from countermove.experiments.protocol import Experiment, Measured
 from countermove.randomness import generator
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 DRAWN = 300
 """People in the picture at most."""
 
 
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Everything asked, JSON-ready, and where everybody stands at every budget."""
+
+    facts: Mapping[str, Any]
+    picture: pd.DataFrame
+
+
 @dataclass(frozen=True, kw_only=True)
-class CollectiveExperiment:
+class CollectiveExperiment(Experiment[pd.DataFrame]):
     """One query between two classes, budgets, and shares of participants.
 
     Parameters
     ----------
     title
         Name in figures.
-    learner, learner_said
+    learner, learner_settings
         ``"centroid"``, ``"logistic"`` or ``"network"``, and its settings.
     goal, start, share
         The query stands this share of the way from the mean of ``start`` to that of ``goal``.
@@ -69,7 +87,7 @@ class CollectiveExperiment:
     goal: str
     start: str
     learner: str = "centroid"
-    learner_said: Mapping[str, Any] = field(default_factory=dict)
+    learner_settings: Mapping[str, Any] = field(default_factory=dict)
     share: float = 0.25
     budgets: Sequence[float] = (0.0, 0.5, 1.0)
     absolute: bool = False
@@ -101,7 +119,9 @@ class CollectiveExperiment:
         apart = X[named == self.goal].mean(axis=0) - X[named == self.start].mean(axis=0)
         return [float(budget * np.linalg.norm(apart)) for budget in self.budgets]
 
-    def curves(self, people: pd.DataFrame) -> pd.DataFrame:
+    def cells(
+        self, people: pd.DataFrame, seed: int = 0, mapper: Mapper | None = None
+    ) -> pd.DataFrame:
         """Return one row per budget: the loss of the goal alone and together, exact and published.
 
         Columns end in ``_loss`` and ``_reached``.
@@ -120,6 +140,22 @@ class CollectiveExperiment:
                 row |= {f"{name}_loss": found.loss, f"{name}_reached": bool(found.reached.all())}
             rows.append(row)
         return pd.DataFrame(rows)
+
+    def measure(self, people: pd.DataFrame, seed: int, mapper: Mapper | None = None) -> Measured:
+        """Return the losses over budgets; beside them the answers, and where everybody stands."""
+        curves = self.cells(people)
+        return Measured(
+            curves, Answers(self.facts(people, curves, seed), self.picture(people, seed))
+        )
+
+    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
+        """Draw the loss of the goal over budgets (Figure 2)."""
+        return losses_figure(found.cells, found.beside.facts)
+
+    def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
+        """Write both figures and the answers as a page."""
+        facts = found.beside.facts
+        return collective_page(figure, centroids_figure(found.beside.picture, facts), facts)
 
     def picture(self, people: pd.DataFrame, seed: int) -> pd.DataFrame:
         """Return where everybody stands at every budget, in the plane, for an animation.
@@ -162,7 +198,7 @@ class CollectiveExperiment:
         names = [str(name) for name in people.drop(columns=CLASS).columns]
         return {
             "experiment": self.title,
-            "learner": {"kind": self.learner, **self.learner_said},
+            "learner": {"kind": self.learner, **self.learner_settings},
             "people": problem.crowd.n,
             "features": problem.crowd.d,
             "classes": [str(name) for name in problem.labels or ()],
@@ -245,7 +281,7 @@ class CollectiveExperiment:
         """Audit the shift as a platform sees it: matched, among moves of everyday size."""
         X = problem.crowd.X
         everyday = 0.5 * X.std(axis=0) * generator(seed, "everyday moves").normal(size=X.shape)
-        told = audit_shift(
+        audited = audit_shift(
             X,
             X + helped.moves + everyday,
             problem.crowd.y,
@@ -253,10 +289,10 @@ class CollectiveExperiment:
             seed=seed,
         )
         return {
-            "alarm": told.alarm,
-            "p_value": told.p_value,
-            "mean_move": told.mean_move,
-            "certificate": told.certificate.to_json(),
+            "alarm": audited.alarm,
+            "p_value": audited.p_value,
+            "mean_move": audited.mean_move,
+            "certificate": audited.certificate.to_json(),
         }
 
     def _learner(self, d: int, classes: int) -> Learner:
@@ -268,12 +304,12 @@ class CollectiveExperiment:
                 "another label or the centroid learner"
             )
         if self.learner == "logistic":
-            return LogisticLearner(penalty=self.learner_said.get("penalty", 1e-2))
+            return LogisticLearner(penalty=self.learner_settings.get("penalty", 1e-2))
         from countermove.dynamics.learners.network import TorchLearner
         from countermove.scores import MLPScore
 
-        score = MLPScore(d, self.learner_said.get("hidden", (8,)), dropout=0.0)
-        return TorchLearner(score, penalty=self.learner_said.get("penalty", 1e-2))
+        score = MLPScore(d, self.learner_settings.get("hidden", (8,)), dropout=0.0)
+        return TorchLearner(score, penalty=self.learner_settings.get("penalty", 1e-2))
 
 
 _LENIENT = RecourseSearch(starts=2, max_steps=400, tolerance=1e-6, strict=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,9 @@ from countermove.dynamics.collective.utilities import PenalisedLossUtility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import ParameterError
+from countermove.execution import Mapper
+from countermove.experiments.lookahead.experiment import LookaheadExperiment
+from countermove.experiments.lookahead.figures import coordination_figure
 from countermove.experiments.lookahead.people import (
     LookaheadTable,
     chosen,
@@ -32,6 +35,9 @@ from countermove.experiments.lookahead.people import (
 )
 from countermove.people import ActionSet
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 CONCAVITY_POINTS = 5
 """Points between selfish and best strategy at which concavity is looked at."""
 STRIDE = 0.01
@@ -39,7 +45,7 @@ STRIDE = 0.01
 
 
 @dataclass(frozen=True)
-class CoordinationExperiment:
+class CoordinationExperiment(LookaheadExperiment):
     r"""Columns × penalties.
 
     Parameters
@@ -63,7 +69,7 @@ class CoordinationExperiment:
     """
 
     columns: Sequence[str] = ()
-    penalties: Sequence[float] = tuple(np.linspace(0.0, 1.0, 10))
+    penalties: Sequence[float] = tuple(np.linspace(0.0, 1.0, 10).tolist())
     dropped: Sequence[str] = ()
     reach: float = 1.0
     copies: Sequence[float] = (1.0, 10.0, 100.0)
@@ -77,7 +83,9 @@ class CoordinationExperiment:
                 f"moves are unbounded); got {list(self.penalties)} and {self.reach}"
             )
 
-    def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
+    def cells(
+        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
+    ) -> pd.DataFrame:
         """Return one row per column and penalty (see `means`)."""
         narrow = narrowed(people, self.dropped)
         rows = self._published if self.published else self._exact
@@ -156,6 +164,10 @@ class CoordinationExperiment:
             actions=ActionSet(lower=-reach, upper=reach),
             allow_constant=self.published,
         )
+
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return coordination_figure(cells, means)
 
 
 def _value(rest: SelfishPoint, learner: LogisticLearner, penalty: float) -> float:

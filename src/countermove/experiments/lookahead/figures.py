@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +11,11 @@ from countermove.experiments.transfer.figures import (
     OTHER,
     PUBLISHED,
     RIGHT,
-    experiment_page,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
-
-    from countermove.experiments.lookahead.people import LookaheadTable
 
 
 from typing import TYPE_CHECKING
@@ -32,47 +28,7 @@ if TYPE_CHECKING:
 COLOURS = (DARK, OTHER, RIGHT, AGAIN, PUBLISHED)
 
 
-def lookahead_figure(kind: str, cells: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
-    """Draw an experiment by its kind."""
-    return (
-        DRAWN[kind](cells, means)
-        .update_layout(
-            title=title.replace("_", " ").capitalize().replace("Lookahead", "Look-ahead"),
-            template="plotly_white",
-            legend={"orientation": "h", "y": -0.2},
-        )
-    )  # fmt: skip
-
-
-def lookahead_page(figure: Figure, means: pd.DataFrame) -> str:
-    """Return a page with the figure and the table under it; small numbers keep their digits."""
-    shown = means.copy()
-    for column in shown.select_dtypes("float"):
-        shown[column] = ["" if isnan(value) else f"{value:.4g}" for value in shown[column]]
-    return experiment_page(figure, shown)
-
-
-def lookahead_facts(
-    people: LookaheadTable, means: pd.DataFrame, said: Mapping[str, Any], seed: int
-) -> dict[str, Any]:
-    """Return what was run, on whom, and what came out, JSON-ready (None for no number)."""
-    import pandas as pd
-
-    rows = means.astype(object).where(pd.notna(means), None)
-    return {
-        "experiment": dict(said["experiment"]),
-        "name": said["name"],
-        "dataset": said["dataset"],
-        "preparation": said["preparation"],
-        "people": people.crowd.n,
-        "favourable": float(people.crowd.mean(people.crowd.y)),
-        "columns": list(people.names),
-        "seed": seed,
-        "results": rows.to_dict("records"),
-    }
-
-
-def _figure_1(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def retraining_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw the gaps over rounds on a logarithmic scale, with one standard deviation."""
     from plotly.graph_objects import Figure
 
@@ -93,7 +49,7 @@ def _figure_1(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return figure.update_xaxes(title="round").update_layout(height=600)
 
 
-def _theorem_3(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def rates_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw measured and predicted rates, and how far stable models lie from level 1's."""
     from plotly.graph_objects import Bar
     from plotly.subplots import make_subplots
@@ -128,7 +84,7 @@ def _theorem_3(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return figure.update_layout(height=750, barmode="group")
 
 
-def _beliefs(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def beliefs_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw how far wrong beliefs take the stable model, and what people gain."""
     from plotly.graph_objects import Bar
     from plotly.subplots import make_subplots
@@ -151,7 +107,7 @@ def _beliefs(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return figure
 
 
-def _figure_5(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def importance_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw the drops, with one standard deviation."""
     from plotly.graph_objects import Bar, Figure
 
@@ -180,7 +136,7 @@ def _numbers(values: pd.Series) -> list[float | None]:
     return [None if isnan(value) else float(value) for value in values.astype(float)]
 
 
-def _figure_2(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def coordination_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw the benefit and its supremum over the penalty, and the alignment beside it."""
     from plotly.subplots import make_subplots
 
@@ -198,7 +154,7 @@ def _figure_2(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return figure.update_xaxes(title="weight of the model's squared length")
 
 
-def _figure_3(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def size_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw the gain (the utility, as published) over the size, on a logarithmic scale."""
     from plotly.graph_objects import Figure
 
@@ -215,7 +171,7 @@ def _figure_3(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return figure.update_xaxes(title="participation")
 
 
-def _figure_4(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def scaling_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw the alignment of a fixed strategy and the utility over the size."""
     from plotly.subplots import make_subplots
 
@@ -237,15 +193,3 @@ def _figure_4(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
             figure.add_vline(float(stops.iloc[0]), line={"color": colour, "dash": "dash"})
     figure.add_hline(0.0, line={"color": DARK, "width": 1}, row=1, col=1)
     return figure.update_xaxes(title="participation of those with the unfavourable outcome")
-
-
-DRAWN: dict[str, Callable[[pd.DataFrame, pd.DataFrame], Figure]] = {
-    "figure_1": _figure_1,
-    "theorem_3": _theorem_3,
-    "beliefs": _beliefs,
-    "figure_5": _figure_5,
-    "figure_2": _figure_2,
-    "figure_3": _figure_3,
-    "figure_4": _figure_4,
-}
-"""By kind of experiment."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,17 +12,23 @@ import pandas as pd
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import ParameterError
+from countermove.execution import Mapper
+from countermove.experiments.lookahead.experiment import LookaheadExperiment
+from countermove.experiments.lookahead.figures import importance_figure
 from countermove.experiments.lookahead.people import (
     LookaheadTable,
     accuracy,
-    mean_and_spread,
     platform,
 )
+from countermove.experiments.protocol import mean_and_spread
 from countermove.randomness import generator
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 
 @dataclass(frozen=True)
-class ImportanceExperiment:
+class ImportanceExperiment(LookaheadExperiment):
     """Columns × splits.
 
     Parameters
@@ -43,7 +49,9 @@ class ImportanceExperiment:
         if not 0.0 < self.test_share < 1.0:
             raise ParameterError(f"the share of test people is in (0, 1), got {self.test_share}")
 
-    def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
+    def cells(
+        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
+    ) -> pd.DataFrame:
         """Return one row per split and column: accuracy with it, without it, and the drop."""
         return pd.DataFrame(
             [
@@ -75,6 +83,10 @@ class ImportanceExperiment:
                 "accuracy_without": after,
                 "drop": before - after,
             }
+
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return importance_figure(cells, means)
 
 
 def _replaced(crowd: Crowd, column: int, rng: np.random.Generator) -> Crowd:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -229,16 +229,6 @@ def moved_in_code(name: str, people: LookaheadTable, narrow: LookaheadTable) -> 
 Solver = Literal["exact", "published"]
 
 
-class LookaheadExperiment(Protocol):
-    """What every experiment can do."""
-
-    def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
-        """Return everything measured, one row per cell."""
-
-    def means(self, cells: pd.DataFrame) -> pd.DataFrame:
-        """Return what is reported, from the cells."""
-
-
 def gain_response(people: LookaheadTable, columns: Any, strength: float) -> GainResponse:
     r"""Return people who move by :math:`\epsilon w_S`: the strength, on the columns S."""
     return GainResponse(QuadraticCost(1.0 / (2.0 * strength)), people.only(tuple(columns or ())))
@@ -260,14 +250,6 @@ def platform(
 def share_words(shares: Mapping[int, float]) -> str:
     """Return a mixture in words: ``0.9 level 1, 0.1 level 2``."""
     return ", ".join(f"{share:g} level {level}" for level, share in sorted(shares.items()))
-
-
-def mean_and_spread(cells: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
-    """Return mean and standard deviation of columns per group, and the number of cells."""
-    grouped = cells.groupby(by, sort=False)[values]
-    means, spreads = grouped.mean(), grouped.std(ddof=1).add_suffix("_sd")
-    count = grouped.size().rename("cells")
-    return pd.concat([means, spreads, count], axis=1).reset_index()
 
 
 def accuracy(scores: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,17 +20,27 @@ from countermove.dynamics.retraining.loop import Retraining, retrain_until_stabl
 from countermove.dynamics.retraining.populations import LevelKPopulation
 from countermove.dynamics.retraining.stability import linearise, promise, settle
 from countermove.errors import ParameterError
+from countermove.execution import Mapper
+from countermove.experiments.lookahead.experiment import LookaheadExperiment
+from countermove.experiments.lookahead.figures import (
+    beliefs_figure,
+    rates_figure,
+    retraining_figure,
+)
 from countermove.experiments.lookahead.people import (
     LookaheadTable,
     Solver,
     accuracy,
     gain_response,
-    mean_and_spread,
     platform,
     share_words,
 )
 from countermove.experiments.lookahead.published_fits import PublishedDescent
+from countermove.experiments.protocol import mean_and_spread
 from countermove.randomness import generator
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Mixture = Mapping[int, float]
 MIXTURES: tuple[Mixture, ...] = ({1: 0.9, 2: 0.1}, {1: 0.5, 2: 0.5}, {1: 0.1, 2: 0.9})
@@ -38,7 +48,7 @@ MIXTURES: tuple[Mixture, ...] = ({1: 0.9, 2: 0.1}, {1: 0.5, 2: 0.5}, {1: 0.1, 2:
 
 
 @dataclass(frozen=True)
-class RetrainingExperiment:
+class RetrainingExperiment(LookaheadExperiment):
     r"""Mixtures × seeds × rounds.
 
     Parameters
@@ -76,7 +86,9 @@ class RetrainingExperiment:
     penalty: float | None = None
     penalise_intercept: bool = True
 
-    def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
+    def cells(
+        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
+    ) -> pd.DataFrame:
         """Return one row per mixture, seed and round.
 
         ``gap`` is the distance between models in a row, ``gap_scaled`` the same over the length
@@ -125,6 +137,10 @@ class RetrainingExperiment:
             table = run.table()[["round", "gap", "risk"]]
             yield number, table.assign(gap_scaled=table["gap"] / size, status=run.status)
 
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return retraining_figure(cells, means)
+
 
 # Theorem 3 where it can be seen: only part of the people respond, so the model itself moves. Where
 # everybody moves alike the intercept absorbs it in one round. Else retraining contracts by
@@ -139,7 +155,7 @@ RATE_MIXTURES: tuple[Mixture, ...] = (
 
 
 @dataclass(frozen=True)
-class RatesExperiment:
+class RatesExperiment(LookaheadExperiment):
     r"""Response strengths × mixtures, with exact fits and exact shares.
 
     Parameters
@@ -158,7 +174,7 @@ class RatesExperiment:
         Of the learner; none: 1/n.
     """
 
-    mixtures: Sequence[Mixture] = field(default=RATE_MIXTURES)
+    mixtures: Sequence[Mixture] | None = None
     response_strengths: Sequence[float] = (10.0, 50.0)
     columns: Sequence[str] = ()
     respond_below: str | None = None
@@ -166,7 +182,9 @@ class RatesExperiment:
     penalty: float | None = None
     penalise_intercept: bool = False
 
-    def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
+    def cells(
+        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
+    ) -> pd.DataFrame:
         """Return one row per strength and mixture; nothing is drawn.
 
         ``measured``: the last ratio of gaps; ``radius``: spectral radius of retraining where it
@@ -195,7 +213,7 @@ class RatesExperiment:
         # Where level 1 alternates, its stable model lies between the last two.
         home = settle(learner, alone, walked[-2:].mean(axis=0))
         values = np.linalg.eigvals(linearise(learner, alone, home).matrix)
-        for shares in self.mixtures:
+        for shares in self.mixtures or RATE_MIXTURES:
             population = self._population(people, strength, shares)
             run = self._run(learner, population)
             sums = [sum(share * value**k for k, share in shares.items() if k) for value in values]
@@ -232,6 +250,10 @@ class RatesExperiment:
         below: NDArray[np.bool_] = values < np.median(values)
         return below
 
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return rates_figure(cells, means)
+
 
 # The paper's open question: people who look ahead with a wrong or an estimated learner. Level 2 and
 # above imagine the next model. They may think of another penalty than the platform's, or know some
@@ -239,7 +261,7 @@ class RatesExperiment:
 
 
 @dataclass(frozen=True)
-class BeliefsExperiment:
+class BeliefsExperiment(LookaheadExperiment):
     r"""Wrong penalties, and samples of rows, against people who know the learner.
 
     Parameters
@@ -271,7 +293,9 @@ class BeliefsExperiment:
     seeds: Sequence[int] = tuple(range(5))
     rounds: int = 100
 
-    def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
+    def cells(
+        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
+    ) -> pd.DataFrame:
         """Return one row per belief and seed.
 
         ``distance``: of the stable model from that of people who know; ``gain``: what a person
@@ -322,6 +346,10 @@ class BeliefsExperiment:
                 rng = generator(seed, f"believed rows {size} {number}")
                 chosen = np.sort(rng.permutation(people.crowd.n)[: min(size, people.crowd.n)])
                 yield "rows", float(size), number, replace(right, believed_rows=chosen)
+
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return beliefs_figure(cells, means)
 
 
 def _facts(

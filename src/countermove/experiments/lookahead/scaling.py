@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,15 +23,21 @@ from countermove.dynamics.collective.utilities import TargetModelUtility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import ParameterError
+from countermove.execution import Mapper
+from countermove.experiments.lookahead.experiment import LookaheadExperiment
+from countermove.experiments.lookahead.figures import scaling_figure
 from countermove.experiments.lookahead.people import LookaheadTable, chosen, narrowed
 from countermove.randomness import generator
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 DIFFERENCE = 1e-4
 """Step in the participation by which slopes are checked."""
 
 
 @dataclass(frozen=True)
-class ScalingExperiment:
+class ScalingExperiment(LookaheadExperiment):
     r"""Strengths × sizes (× trials).
 
     Parameters
@@ -58,7 +64,7 @@ class ScalingExperiment:
 
     columns: Sequence[str] = ()
     strengths: Sequence[float] = (0.559, 0.34, 0.2159)
-    participation: Sequence[float] = tuple(np.linspace(0.1, 0.99, 20))
+    participation: Sequence[float] = tuple(np.linspace(0.1, 0.99, 20).tolist())
     target_participation: float = 0.3
     target_strength: float = 0.552
     dropped: Sequence[str] = ()
@@ -74,7 +80,9 @@ class ScalingExperiment:
                 f"{list(self.strengths)}, {self.trials} and {list(self.participation)}"
             )
 
-    def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
+    def cells(
+        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
+    ) -> pd.DataFrame:
         """Return one row per strength, size and trial.
 
         ``slope`` is exact, ``slope_by_differences`` checks it, ``psi`` has its opposite sign;
@@ -183,6 +191,10 @@ class ScalingExperiment:
             participants=crowd.y == 0.0 if rows is None else rows,
             participation=share if rows is None else 1.0,
         )
+
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return scaling_figure(cells, means)
 
 
 def crossing(sizes: Any, values: Any) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,20 +20,26 @@ from countermove.dynamics.collective.utilities import LossUtility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import ParameterError
+from countermove.execution import Mapper
+from countermove.experiments.lookahead.experiment import LookaheadExperiment
+from countermove.experiments.lookahead.figures import size_figure
 from countermove.experiments.lookahead.people import (
     LookaheadTable,
     chosen,
-    mean_and_spread,
     moved_in_code,
     narrowed,
     with_constant,
 )
+from countermove.experiments.protocol import mean_and_spread
 from countermove.people import ActionSet
 from countermove.randomness import generator
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 
 @dataclass(frozen=True)
-class SizeExperiment:
+class SizeExperiment(LookaheadExperiment):
     """Columns × sizes × draws of the members.
 
     Parameters
@@ -57,7 +63,7 @@ class SizeExperiment:
     """
 
     columns: Sequence[str] = ()
-    participation: Sequence[float] = tuple(np.linspace(0.01, 0.99, 10))
+    participation: Sequence[float] = tuple(np.linspace(0.01, 0.99, 10).tolist())
     seeds: Sequence[int] = (0,)
     reach: float = 2.5
     dropped: Sequence[str] = ()
@@ -74,7 +80,9 @@ class SizeExperiment:
                 f"{list(self.participation)}, {self.reach} and {list(self.seeds)}"
             )
 
-    def cells(self, people: LookaheadTable, seed: int) -> pd.DataFrame:
+    def cells(
+        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
+    ) -> pd.DataFrame:
         """Return one row per column, size and draw.
 
         ``gain`` is what the strategy adds to the utility of the *same* members; the utility alone
@@ -143,6 +151,10 @@ class SizeExperiment:
                 rng = generator(seed, f"members {share} {number}")
                 size = max(1, int(share * crowd.n))
                 yield share, number, np.sort(rng.choice(crowd.n, size, replace=False))
+
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return size_figure(cells, means)
 
 
 def gain_of_all(crowd: Crowd, column: int, learner: LogisticLearner) -> float:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
+from countermove.experiments.protocol import PageTable, experiment_page, page_table
 from countermove.reporting.numbers import number
-from countermove.reporting.page import STYLE, html_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,42 +99,30 @@ def _traces(part: pd.DataFrame, axis: str, said: str, dash: str, first: bool) ->
 
 
 CELL = ("dataset", "recourse_weight", "largest_action", "rule")
-SPREAD = "body { max-width: 76rem; } div.wide { overflow-x: auto; font-size: .85rem; }"
 HIDDEN = ("splits", "seconds", "n", "balanced_accuracy")
 """Columns of the means that the page leaves to the CSV file."""
 
 
 def recourse_page(figure: Figure, means: pd.DataFrame, examples: pd.DataFrame) -> str:
     """Return the page: examples of advice if there are any, the figure, and every mean."""
-    title = escape(str(figure.layout.title.text))
-    drawing = figure.to_html(full_html=False, include_plotlyjs=True)
     splits = int(means["splits"].max())
-    shown = "" if examples.empty else f"<h2>Examples of advice</h2>{_examples(examples)}"
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>{STYLE}{SPREAD}</style></head><body><h1>{title}</h1>
-<p>Test rows, {f"averaged over {splits} splits" if splits > 1 else "one split"}.</p>
-{shown}{drawing}{_means(means)}
-</body></html>
-"""
+    rows = f"averaged over {splits} splits" if splits > 1 else "one split"
+    shown = [] if examples.empty else [_examples(examples)]
+    return experiment_page([figure], [*shown, *_means(means)], lead=f"Test rows, {rows}.")
 
 
-def _means(means: pd.DataFrame) -> str:
-    """Return a table of the means per dataset, one line per measure, one column per cell."""
+def _means(means: pd.DataFrame) -> Iterator[PageTable]:
+    """Yield a table of the means per dataset, one line per measure, one column per cell."""
     differs = means[list(CELL[1:])].ne(means[list(CELL[1:])].iloc[0]).any()
     varying = [axis for axis in CELL[1:] if differs[axis]] or ["recourse_weight"]
-    parts = []
     for name, part in means.groupby("dataset", sort=False):
-        head = ["", *(_cell(part.loc[i], varying) for i in part.index)]
         rows = [
             [column.replace("_", " "), *(number(value) for value in part[column])]
             for column in part.columns
             if column not in (*CELL, *HIDDEN) and part[column].notna().any()
         ]
-        parts.append(
-            f'<h2>{escape(str(name))}</h2><div class="wide">{html_table(head, rows)}</div>'
-        )
-    return "".join(parts)
+        head = ["", *(_cell(part.loc[i], varying) for i in part.index)]
+        yield page_table(str(name), head, rows)
 
 
 def _cell(row: pd.Series, varying: list[str]) -> str:
@@ -145,7 +132,7 @@ def _cell(row: pd.Series, varying: list[str]) -> str:
 NAMES = {"recourse_weight": "λ = ", "largest_action": "δ max = "}
 
 
-def _examples(examples: pd.DataFrame) -> str:
+def _examples(examples: pd.DataFrame) -> PageTable:
     head = ("table", "λ", "person", "feature", "before", "after", "change")
     rows = [
         (
@@ -159,4 +146,26 @@ def _examples(examples: pd.DataFrame) -> str:
         )
         for _, row in examples.iterrows()
     ]
-    return html_table(head, rows)
+    return page_table("Examples of advice", head, rows)
+
+
+def text_figure(means: pd.DataFrame, title: str) -> Figure:
+    """Draw F1 and recourse over sentences against the weight, one dash per threshold."""
+    from plotly.graph_objects import Figure, Scatter
+
+    figure = Figure()
+    for (rule, part), dash in zip(means.groupby("rule"), DASHES * len(means), strict=False):
+        for measure, label in (("f1", "F1"), ("recourse_all", "approved or recourse")):
+            figure.add_trace(
+                Scatter(
+                    x=part["recourse_weight"].tolist(),
+                    y=part[measure].tolist(),
+                    name=f"{label}, {rule}",
+                    line={"color": TEXT_COLOURS[measure], "dash": dash},
+                )
+            )
+    figure.update_xaxes(title=AXES["recourse_weight"])
+    return figure.update_layout(title=title, template="plotly_white")
+
+
+TEXT_COLOURS = {"f1": "#2b6cb0", "recourse_all": "#00796b"}

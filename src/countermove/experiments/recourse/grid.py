@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,8 @@ from countermove.data.rows import design_matrix
 from countermove.data.standardise import Standardiser
 from countermove.errors import NotEnoughRowsError, ParameterError, nearest
 from countermove.execution import Mapper, map_ordered
+from countermove.experiments.protocol import Experiment, Measured, Sources, over_splits
+from countermove.experiments.recourse.figures import recourse_figure, recourse_page
 from countermove.experiments.recourse.measures import (
     COLUMNS,
     Part,
@@ -37,6 +39,9 @@ from countermove.recourse.causal import CausalModel
 from countermove.recourse.classifier import RecourseClassifier
 from countermove.recourse.pare import reach_of
 from countermove.recourse.performance import scores_of
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +85,7 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecourseExperiment:
+class RecourseExperiment(Experiment[Sources]):
     r"""What varies, and what does not.
 
     Parameters
@@ -108,6 +113,8 @@ class RecourseExperiment:
         Arguments of `RecourseClassifier`.
     skip_missing
         Leave out, with a warning, tables that are not there.
+    axis
+        What the figure is drawn against: ``recourse_weight``, ``largest_action`` or ``threshold``.
     """
 
     cases: Mapping[str, Case]
@@ -122,24 +129,32 @@ class RecourseExperiment:
     examples: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     skip_missing: bool = False
+    axis: str = "recourse_weight"
 
-    @property
-    def datasets(self) -> list[str]:
-        """The names of the tables."""
-        return list(self.cases)
+    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
+        """Return one row per table, split, weight, size of actions and rule."""
+        return self.measure(source, seed, mapper).cells
 
+    def measure(self, source: Sources, seed: int, mapper: Mapper | None = None) -> Measured:
+        """Train every model and measure it; the splits are the seeds. Beside: examples."""
+        return run_recourse_experiment(self, source.tables, mapper)
 
-@dataclass(frozen=True)
-class Outcome:
-    """What was measured, one row per cell, and examples of advice, one row per change."""
+    def means(self, cells: pd.DataFrame) -> pd.DataFrame:
+        """Return averages over splits."""
+        return over_splits(cells, ["dataset", "rule", "recourse_weight", "largest_action"])
 
-    cells: pd.DataFrame
-    examples: pd.DataFrame
+    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
+        """Draw performance and recourse against the axis."""
+        return recourse_figure(found.cells, self.axis, title)
+
+    def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
+        """Write figure, means and examples as a page."""
+        return recourse_page(figure, means, found.beside)
 
 
 def run_recourse_experiment(
     experiment: RecourseExperiment, tables: Tables, mapper: Mapper | None = None
-) -> Outcome:
+) -> Measured:
     """Train every model and measure it: a cell per table, split, weight, size of actions and rule.
 
     Columns of the cells: dataset, split, recourse_weight, largest_action, rule, threshold; n, f1,
@@ -149,7 +164,7 @@ def run_recourse_experiment(
     what they measure; seconds of training. Models are given to the ``mapper``'s workers; trained
     here, one after the other, by default.
     """
-    sampling = Sampling(datasets=experiment.datasets, skip_missing=experiment.skip_missing)
+    sampling = Sampling(datasets=list(experiment.cases), skip_missing=experiment.skip_missing)
     known = dict(present(sampling, tables))
     if not known:
         raise ParameterError(
@@ -160,7 +175,7 @@ def run_recourse_experiment(
     models = map_ordered(judge_model, list(places), (experiment, known), mapper, "models")
     found = [cell for cells in models for cell in cells]
     shown = [place | example for place, _, examples in found for example in examples]
-    return Outcome(
+    return Measured(
         pd.DataFrame([place | figures for place, figures, _ in found]),
         pd.DataFrame(shown, columns=[*PLACE, *COLUMNS]),
     )
@@ -284,15 +299,3 @@ def paper_actions(
         lower[column] = 0.0 if direction == "up" else -largest
         upper[column] = 0.0 if direction == "down" else largest
     return ActionSet(lower=lower, upper=upper)
-
-
-def over_splits(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean of every measure over splits, with how many splits there were.
-
-    A measure that some split lacks (nobody was refused there) is averaged over the others.
-    """
-    axes = ["dataset", "rule", "recourse_weight", "largest_action"]
-    grouped = cells.drop(columns="split").groupby(axes, sort=False)
-    means = grouped.mean()
-    means.insert(0, "splits", grouped.size())
-    return means.reset_index()

@@ -10,14 +10,17 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
 from countermove.data.texts import Texts
-from countermove.errors import NotEnoughRowsError
+from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.execution import Mapper
+from countermove.experiments.protocol import Experiment, Measured, Sources, over_splits
+from countermove.experiments.recourse.figures import text_figure
 from countermove.randomness import generator
 from countermove.recourse.advice import NOT_NEEDED, PROVEN_NONE
 from countermove.recourse.performance import best_f1
@@ -37,6 +40,9 @@ from countermove.scores import Score
 from countermove.scores.base import values
 from countermove.training import Trainer
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 logger = logging.getLogger(__name__)
 
 HIGHEST_F1 = "highest_f1"
@@ -46,7 +52,7 @@ Stores = Callable[[Encoder], VectorStore]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextExperiment:
+class TextExperiment(Experiment[Sources]):
     r"""What varies, and what does not.
 
     Parameters
@@ -70,6 +76,8 @@ class TextExperiment:
         Of the network on the vectors; no hidden layer is a linear score.
     settings
         Arguments of `Trainer`.
+    text, label, favourable
+        Columns of the file, and the label that authors hope for.
     """
 
     dataset: str
@@ -85,11 +93,31 @@ class TextExperiment:
     hidden: tuple[int, ...] = ()
     dropout: float = 0.3
     settings: Mapping[str, Any] = field(default_factory=dict)
+    text: str = "text"
+    label: str = "label"
+    favourable: str = "fresh"
+
+    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
+        """Return one row per split, weight and threshold."""
+        return self.measure(source, seed, mapper).cells
+
+    def measure(self, source: Sources, seed: int, mapper: Mapper | None = None) -> Measured:
+        """Train every score of the sentences; the splits are the seeds. Beside: advice."""
+        if source.texts is None or source.vectors is None:
+            raise ParameterError("an experiment on texts needs texts and a store of vectors")
+        names = {"text": self.text, "label": self.label, "favourable": self.favourable}
+        return run_text_experiment(self, source.texts(self.dataset, **names), source.vectors)
+
+    def means(self, cells: pd.DataFrame) -> pd.DataFrame:
+        """Return averages over splits."""
+        return over_splits(cells, ["dataset", "rule", "recourse_weight"], sort=True)
+
+    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
+        """Draw performance and recourse against the weight of the recourse term."""
+        return text_figure(means, title)
 
 
-def run_text_experiment(
-    experiment: TextExperiment, texts: Texts, stores: Stores
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def run_text_experiment(experiment: TextExperiment, texts: Texts, stores: Stores) -> Measured:
     """Return one row per split, weight and threshold, and the advice of the first split.
 
     The sentences used are as many as the parts ask for, drawn the same way whatever the
@@ -106,8 +134,8 @@ def run_text_experiment(
             f"the parts ask for {wanted:,} texts of {len(texts):,}; make them smaller"
         )
     pool = options_of(texts.drawn(wanted), antonyms, stores(encoder))
-    # Advised sentences are encoded anew from their words, once for all cells.
-    anew = VectorStore(encoder)
+    # Advised sentences are encoded again from their words, once for all cells.
+    again = VectorStore(encoder)
     cells, advised = [], []
     for split, weight in product(experiment.splits, experiment.weights):
         parts = _parts(experiment, pool, split)
@@ -116,20 +144,12 @@ def run_text_experiment(
         for rule in experiment.thresholds:
             threshold = chosen if isinstance(rule, str) else rule
             name = rule if isinstance(rule, str) else f"fixed_{rule:g}"
-            cell, advice = _cell(experiment, parts["test"], score, threshold, anew)
+            cell, advice = _cell(experiment, parts["test"], score, threshold, again)
             cells.append(at | {"rule": name} | cell)
             if split == experiment.splits[0]:
                 advised.append(advice.frame().assign(recourse_weight=weight, rule=name))
         logger.info("split %d, weight %g: measured", split, weight)
-    return pd.DataFrame(cells), pd.concat(advised, ignore_index=True)
-
-
-def over_text_splits(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean of every measure over splits, with how many splits there were."""
-    grouped = cells.drop(columns="split").groupby(["dataset", "rule", "recourse_weight"])
-    means = grouped.mean()
-    means.insert(0, "splits", grouped.size())
-    return means.reset_index()
+    return Measured(pd.DataFrame(cells), pd.concat(advised, ignore_index=True))
 
 
 def _parts(experiment: TextExperiment, pool: Options, split: int) -> dict[str, Options]:

@@ -1,1 +1,25 @@
 """The experiments of the SERM paper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from countermove._lazy import lazy
+
+if TYPE_CHECKING:
+    from countermove.experiments.serm.run_times import RunTimes, Synthetic
+    from countermove.experiments.serm.stylised import Stylised
+    from countermove.experiments.serm.sweep import Grid
+    from countermove.experiments.serm.tradeoff import Curve, TradeOff
+
+__all__ = ["Curve", "Grid", "RunTimes", "Stylised", "Synthetic", "TradeOff"]
+
+_HOMES = {
+    "Curve": "tradeoff",
+    "Grid": "sweep",
+    "RunTimes": "run_times",
+    "Stylised": "stylised",
+    "Synthetic": "run_times",
+    "TradeOff": "tradeoff",
+}
+__getattr__ = lazy(__name__, _HOMES)

@@ -1,6 +1,6 @@
 """How long strategic training takes, and how much of it people's answers do.
 
-The answer is found anew for every batch. The published procedure is stopped
+The answer is found again for every batch. The published procedure is stopped
 when the average move is small or after a number of steps that grows with the
 epochs; ours solves the fixed point itself. Blind training is the yardstick.
 """
@@ -18,6 +18,8 @@ import pandas as pd
 from torch import Tensor
 
 from countermove.data.standardise import Standardiser
+from countermove.execution import Mapper
+from countermove.experiments.protocol import Experiment, Measured, Sources, experiment_page
 from countermove.experiments.tables import Sampling, Tables, make_split, present
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.comparison import Split
@@ -70,7 +72,7 @@ class Synthetic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunTimes(Sampling):
+class RunTimes(Sampling, Experiment[Sources]):
     """What is timed.
 
     Parameters
@@ -107,6 +109,18 @@ class RunTimes(Sampling):
             "batch": stopped("batch"),
             "increasing": stopped("increasing"),
         }
+
+    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
+        """Train once by every way of finding people's answers; alone, or clocks would be wrong."""
+        return measure_run_times(self, source.tables, seed)
+
+    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
+        """Draw seconds against the batch size, and per table."""
+        return run_times_figure(found.cells, title)
+
+    def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
+        """Write the figure as a page."""
+        return experiment_page([figure])
 
 
 def measure_run_times(times: RunTimes, tables: Tables, seed: int) -> pd.DataFrame:

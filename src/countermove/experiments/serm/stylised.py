@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,8 @@ from countermove._types import Floats
 from countermove.data.synthetic import ParabolaTangents, on_parabola, parabola, two_clouds
 from countermove.errors import UnknownNameError, nearest
 from countermove.execution import Mapper, map_ordered
+from countermove.experiments.protocol import Experiment, Measured, Sources
+from countermove.experiments.serm.stylised_figure import stylised_figure
 from countermove.learning import StrategicClassifier
 from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
 from countermove.people import MixtureCost, QuadraticCost, WeightedQuadraticCost
@@ -30,6 +32,9 @@ from countermove.response import Response, named_response
 from countermove.response.points import PointsResponse
 from countermove.response.tangent import TangentResponse
 from countermove.scores import LinearScore
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Rows = tuple[Floats, Floats]
 Run = tuple[list[dict[str, Any]], dict[str, Any]]
@@ -49,27 +54,44 @@ OURS: Mapping[str, Any] = {"start": "blind", "calibrate": True}
 
 
 @dataclass(frozen=True)
-class Stylised:
+class Stylised(Experiment[Sources]):
     """One of the pictures, repeated.
 
     Parameters
     ----------
-    experiment
+    picture
         ``"flexible"``, ``"unknown"`` or ``"manifold"``.
     repetitions
-        Tables and starts drawn anew; the first of them is drawn as a picture.
+        Tables and starts drawn afresh; the first of them is drawn as a picture.
     rows
         People in each; None: as published (300, 300 and 2,000).
     """
 
-    experiment: str
+    picture: str = "flexible"
     repetitions: int = 5
     rows: int | None = None
 
     def __post_init__(self) -> None:
-        if self.experiment not in EXPERIMENTS:
-            hint = nearest(self.experiment, EXPERIMENTS)
-            raise UnknownNameError(f"no experiment is called {self.experiment!r}: {hint}")
+        if self.picture not in EXPERIMENTS:
+            hint = nearest(self.picture, EXPERIMENTS)
+            raise UnknownNameError(f"no experiment is called {self.picture!r}: {hint}")
+
+    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
+        """Return one row per repetition, people and rule."""
+        return self.measure(source, seed, mapper).cells
+
+    def measure(self, source: Sources, seed: int, mapper: Mapper | None = None) -> Measured:
+        """Train every rule on every made-up table; beside the cells, the first picture."""
+        return Measured(*run_stylised(self, seed, mapper))
+
+    def means(self, cells: pd.DataFrame) -> pd.DataFrame:
+        """Return the averages over repetitions."""
+        measured = cells.drop(columns=["experiment", "repetition"])
+        return measured.groupby(["people", "rule"], sort=False).mean().reset_index()
+
+    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
+        """Draw the first table."""
+        return stylised_figure(found.beside, title)
 
 
 @dataclass(frozen=True)
@@ -97,7 +119,7 @@ def run_stylised(
     ``seconds`` are CPU seconds of training, that of the surface included. Repetitions are
     given to the ``mapper``'s workers; done here, one after the other, by default.
     """
-    shared, named = (stylised, seed), {"experiment": stylised.experiment}
+    shared, named = (stylised, seed), {"experiment": stylised.picture}
     runs = map_ordered(repeat, range(stylised.repetitions), shared, mapper, "repetitions")
     rows = [
         named | {"repetition": number} | row
@@ -110,7 +132,7 @@ def run_stylised(
 def repeat(shared: tuple[Stylised, int], number: int) -> Run:
     """Do one repetition."""
     stylised, seed = shared
-    return EXPERIMENTS[stylised.experiment](stylised.rows, seed + number)
+    return EXPERIMENTS[stylised.picture](stylised.rows, seed + number)
 
 
 def flexible(rows: int | None, seed: int) -> Run:

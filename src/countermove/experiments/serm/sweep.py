@@ -19,6 +19,7 @@ from countermove.data.schema import Schema
 from countermove.errors import ParameterError, shown
 from countermove.execution import Mapper, map_ordered
 from countermove.experiments.cell_store import CellStore, content_key
+from countermove.experiments.protocol import Experiment, Measured, Sources, experiment_page
 from countermove.experiments.tables import Sampling, Table, Tables, make_split, present
 from countermove.learning.baselines import hardt_threshold
 from countermove.learning.comparison import (
@@ -42,7 +43,7 @@ ScoreOf = Callable[[Schema, int], Score | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid(Sampling):
+class Grid(Sampling, Experiment[Sources]):
     """What varies, and what does not.
 
     Parameters
@@ -64,6 +65,10 @@ class Grid(Sampling):
         much as the regulariser says.
     score
         The score to start from; linear by default.
+    axis
+        What the figure is drawn against: ``steps``, ``strength`` or a number of the cost.
+    prune
+        Remove finished cells that this grid does not ask for.
     """
 
     splits: int
@@ -76,6 +81,8 @@ class Grid(Sampling):
     seeds: Sequence[int] = ()
     regulariser: Any = None
     strengths: Sequence[float] = ()
+    axis: str = "scale"
+    prune: bool = False
 
     def __post_init__(self) -> None:
         if self.strengths and self.regulariser is None:
@@ -89,6 +96,18 @@ class Grid(Sampling):
         """What varies inside a block, in the order of its rows."""
         aims = [replace(self.regulariser, strength=s) for s in self.strengths]
         return [(aim, cost) for aim in aims or [self.regulariser] for cost in self.costs]
+
+    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
+        """Train and judge every cell that is not finished yet."""
+        return run_sweep(self, source.tables, seed, mapper, source.store, self.prune)
+
+    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
+        """Draw mean accuracies against the axis."""
+        return sweep_figure(found.cells, self.axis, title)
+
+    def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
+        """Write the figure as a page."""
+        return experiment_page([figure])
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,21 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from countermove.errors import ParameterError
 from countermove.execution import Mapper, map_ordered
+from countermove.experiments.protocol import Experiment, Measured, Sources
+from countermove.experiments.serm.tradeoff_page import tradeoff_figure, tradeoff_page
 from countermove.experiments.tables import Sampling, Table, Tables, make_split, present
 from countermove.learning.regularisers_social import SocialRegulariser
 from countermove.learning.tradeoff import choice_of, mark, trade_off
 from countermove.people import Cost
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +57,7 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TradeOff(Sampling):
+class TradeOff(Sampling, Experiment[Sources]):
     """What is traded, against whom, on which rows.
 
     Parameters
@@ -74,6 +79,22 @@ class TradeOff(Sampling):
     splits: int
     cost: Cost
     tolerance: float = 0.01
+
+    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
+        """Train and measure every strength of every curve."""
+        return run_tradeoff(self, source.tables, seed, mapper)
+
+    def means(self, cells: pd.DataFrame) -> pd.DataFrame:
+        """Return the chosen point of every curve beside its unregularised one."""
+        return tradeoff_choices(cells, self.regulariser.kind, self.tolerance)
+
+    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
+        """Draw accuracy against the measure, the Pareto front marked."""
+        return tradeoff_figure(found.cells, self.regulariser.kind, title, self.tolerance)
+
+    def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
+        """Write the figure, and what the chosen strength of every curve bought."""
+        return tradeoff_page(found.cells, means, figure, self.regulariser.kind, self.tolerance)
 
 
 def run_tradeoff(

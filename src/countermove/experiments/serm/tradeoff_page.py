@@ -1,11 +1,10 @@
-"""Accuracy against social good, drawn and told."""
+"""Accuracy against social good, drawn and tabled."""
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting.page import STYLE, html_table
+from countermove.experiments.protocol import PageTable, experiment_page, page_table
 from countermove.reporting.tables import called
 
 if TYPE_CHECKING:
@@ -70,28 +69,25 @@ def tradeoff_page(
     _, words = MEASURES[kind]
     joint = choices["split"] == "all"
     cut_off = int(points[["validation_cut_off", "test_cut_off"]].to_numpy().max())
-    title = f"Countermove: accuracy against {escape(kind)}"
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>
-<body><h1>{title}</h1>
-<p>Every point is one rule, trained with another strength of the regulariser. The strength chosen
-has the best hard measure ({escape(words)}) among those that give up at most {tolerance:g} of
-accuracy, both judged on validation rows; the table reports test rows, without and with
-regularisation.</p>
-{figure.to_html(full_html=False, include_plotlyjs=True)}
-<h2>One strength for all splits, chosen by their means</h2>
-{_choices_table(choices[joint], kind)}
-<h2>Split by split</h2>
-{_choices_table(choices[~joint], kind)}
-<p class="note">Deserving people whom no allowed move brings to approval are left out of the burden:
-at most {cut_off} in any part. Smoothed measures can move by rescaling the score alone; judge by the
-hard ones.</p>
-</body></html>
-"""
+    return experiment_page(
+        [figure],
+        [
+            _choices_table("One strength for all splits, by their means", choices[joint], kind),
+            _choices_table("Split by split", choices[~joint], kind),
+        ],
+        title=f"Accuracy against {kind}",
+        lead="Every point is one rule, trained with another strength of the regulariser. The "
+        f"strength chosen has the best hard measure ({words}) among those that give up at most "
+        f"{tolerance:g} of accuracy, both judged on validation rows; the table reports test rows, "
+        "without and with regularisation.",
+        note="Deserving people whom no allowed move brings to approval are left out of the burden: "
+        f"at most {cut_off} in any part. Smoothed measures can move by rescaling the score alone; "
+        "judge by the hard ones.",
+    )
 
 
-def _choices_table(choices: pd.DataFrame, kind: str) -> str:
-    """Return what every choice bought on test rows, as HTML."""
+def _choices_table(title: str, choices: pd.DataFrame, kind: str) -> PageTable:
+    """Return what every choice bought on test rows."""
     hard, _ = MEASURES[kind]
     head = (
         *("people", "split", "strength", "accuracy, plain", "accuracy, chosen"),
@@ -112,7 +108,7 @@ def _choices_table(choices: pd.DataFrame, kind: str) -> str:
         )
         for _, row in choices.iterrows()
     ]
-    return html_table(head, rows)
+    return page_table(title, head, rows)
 
 
 def _people(response: str, training: str) -> str:

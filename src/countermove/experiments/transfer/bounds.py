@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from countermove._types import Floats
 from countermove.experiments.transfer.experiment import TransferExperiment
+from countermove.experiments.transfer.figures import lemma_figure, tightness_figure
 from countermove.experiments.transfer.known_answers import (
     Held,
     proposition_5_3_both,
@@ -22,6 +23,9 @@ from countermove.experiments.transfer.known_answers import (
 from countermove.randomness import generator
 from countermove.transfer.minimise import GaussianClasses
 from countermove.transfer.shifts import Replicator, UniformResponse
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 READINGS = ("x + B", "τ + |B − x|, as printed", "τ + B")
 """Where the interval ends on which a mover lands."""
@@ -41,7 +45,7 @@ class LemmaExperiment(TransferExperiment):
         Of the histogram.
     """
 
-    thresholds: Sequence[float] = (0.5,)
+    thresholds: Sequence[float] = (0.5, 0.05, 0.95)
     budget: float = 0.2
     draws: int = 4_000_000
     bins: int = 50
@@ -108,6 +112,10 @@ class LemmaExperiment(TransferExperiment):
                 }
             )
         return pd.DataFrame(rows)
+
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return lemma_figure(cells, means)
 
 
 # Appendix G: random populations with known answers, bound over truth.
@@ -181,6 +189,10 @@ class TightnessExperiment(TransferExperiment):
                 }
             )
         return pd.DataFrame(rows)
+
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return tightness_figure(cells, means)
 
 
 def random_target(rng: np.random.Generator) -> list[Held]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from countermove.experiments.transfer.dag_cases import (
     dag_case,
 )
 from countermove.experiments.transfer.experiment import TransferExperiment
+from countermove.experiments.transfer.figures import dag_figure
 from countermove.experiments.transfer.published import (
     Drawn,
     cell_bounds,
@@ -32,6 +33,9 @@ from countermove.randomness import generator
 from countermove.transfer import formulas
 from countermove.transfer.optimal import Suboptimality, suboptimality
 from countermove.transfer.sample import Pair, Sample
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Chances = Callable[[Floats], Floats]
 
@@ -150,6 +154,10 @@ class DagExperiment(TransferExperiment):
                 }
             )
         return pd.DataFrame(rows)
+
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return dag_figure(cells, means)
 
 
 @dataclass(frozen=True, eq=False)

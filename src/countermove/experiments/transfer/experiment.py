@@ -1,21 +1,25 @@
-"""The experiments of the transferability paper, one object each, any of them on any engine."""
+"""What the experiments of the transferability paper share: places of a grid, on any engine."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from countermove.execution import Mapper, map_ordered
+from countermove.experiments.protocol import Experiment, Measured, Sources
 from countermove.experiments.tables import Tables
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Row = dict[str, Any]
 
 
-class TransferExperiment(ABC):
-    """What every experiment can do; a place is one item of work, with random numbers of its own."""
+class TransferExperiment(Experiment[Sources]):
+    """A grid; a place in it is one item of work, with random numbers of its own."""
 
     @abstractmethod
     def places(self) -> Sequence[Any]:
@@ -26,18 +30,26 @@ class TransferExperiment(ABC):
         """Return the rows of one place."""
 
     @abstractmethod
-    def means(self, cells: pd.DataFrame) -> pd.DataFrame:
-        """Return what is reported, from the cells."""
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
 
     def people(self, tables: Tables) -> Any:
         """Return what every place reads of a table; nothing, where people are drawn."""
         return None
 
-    def cells(self, tables: Tables, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
-        """Return everything measured, one row per cell, the same whoever works."""
-        shared = self, seed, self.people(tables)
+    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
+        """Return everything measured, one row per cell."""
+        shared = self, seed, self.people(source.tables)
         found = map_ordered(measure_place, self.places(), shared, mapper)
         return pd.DataFrame([row for rows in found for row in rows])
+
+    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
+        """Draw the experiment."""
+        return self.draw(found.cells, means).update_layout(
+            title=title.replace("_", " ").capitalize(),
+            template="plotly_white",
+            legend={"orientation": "h", "y": -0.15},
+        )
 
 
 def measure_place(shared: tuple[TransferExperiment, int, Any], place: Any) -> list[Row]:

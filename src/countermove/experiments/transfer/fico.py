@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from countermove._types import Floats, Mask
 from countermove.errors import DataError, shown
 from countermove.experiments.tables import Tables
 from countermove.experiments.transfer.experiment import TransferExperiment
+from countermove.experiments.transfer.figures import fico_figure
 from countermove.experiments.transfer.published import (
     Drawn,
     cell_bounds,
@@ -31,6 +32,9 @@ from countermove.randomness import generator
 from countermove.transfer import formulas
 from countermove.transfer.optimal import Deploy, suboptimality
 from countermove.transfer.sample import Pair
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 People = tuple[Floats, NDArray[np.int64]]
 
@@ -193,6 +197,10 @@ class FicoExperiment(TransferExperiment):
         """Return averages over seeds per lender and step; ``…_detectable`` are shares."""
         measured = cells.drop(columns=["seed", "held_out_words", "drawn_words"])
         return measured.groupby(["lender", "step"], sort=False).mean().reset_index()
+
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return fico_figure(cells, means)
 
 
 def _people(tables: Tables, name: str) -> tuple[Floats, NDArray[np.int64]]:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from html import escape
 from typing import TYPE_CHECKING, Any
-
-from countermove.reporting.page import STYLE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,30 +13,7 @@ PUBLISHED, AGAIN, RIGHT, OTHER, DARK = "#c53030", "#dd9c3c", "#00796b", "#2b6cb0
 """Colours: as published, that on fresh draws, what holds, a second thing that holds, truth."""
 
 
-def transfer_figure(kind: str, cells: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
-    """Draw an experiment by its kind."""
-    figure = _DRAWN[kind](cells, means)
-    return figure.update_layout(
-        title=title.replace("_", " ").capitalize(),
-        template="plotly_white",
-        legend={"orientation": "h", "y": -0.15},
-    )
-
-
-def experiment_page(figure: Figure, means: pd.DataFrame) -> str:
-    """Return a page with the figure and the table under it."""
-    title = escape(figure.layout.title.text or "")
-    table = means.to_html(index=False, border=0, na_rep="", float_format=lambda v: f"{v:.4f}")
-    drawing = figure.to_html(full_html=False, include_plotlyjs=True)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}
-body {{ max-width: 90rem; }} table {{ font-size: 13px; display: block; overflow-x: auto;
-        white-space: nowrap; }}
-</style></head><body>{drawing}{table}</body></html>
-"""
-
-
-def _lemma(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def lemma_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw densities after response, one panel per threshold."""
     from plotly.graph_objects import Scatter
     from plotly.subplots import make_subplots
@@ -81,7 +54,7 @@ def _lemma(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return figure.update_yaxes(title="density after response", row=1, col=1)
 
 
-def _dag(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def dag_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw differences and upper bounds per case and reading."""
     from plotly.graph_objects import Bar
     from plotly.subplots import make_subplots
@@ -116,7 +89,7 @@ def _dag(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return figure
 
 
-def _fico(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def fico_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw differences (above) and bounds (below) over steps, one column per lender."""
     from plotly.subplots import make_subplots
 
@@ -157,7 +130,7 @@ _BOUNDS = (
 )
 
 
-def _replicator(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def replicator_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw the gain against the accuracy of h_S (Figure 7), and the regulariser's two signs."""
     from plotly.graph_objects import Scatter
     from plotly.subplots import make_subplots
@@ -194,7 +167,7 @@ def _replicator(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     )
 
 
-def _bandit(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def bandit_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw how far from the optimum every run ended."""
     from plotly.graph_objects import Box, Figure
 
@@ -209,7 +182,7 @@ def _bandit(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return Figure(boxes).update_yaxes(title="distance to the optimum", rangemode="tozero")
 
 
-def _tightness(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def tightness_figure(cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Draw how close every bound came to the truth; beyond 1 it was violated."""
     from plotly.graph_objects import Bar, Figure
 
@@ -241,13 +214,3 @@ def _line(x: pd.Series, y: pd.Series, label: str, colour: str, shown: bool) -> A
         showlegend=shown,
         line={"color": colour},
     )
-
-
-_DRAWN: dict[str, Callable[[pd.DataFrame, pd.DataFrame], Figure]] = {
-    "lemma": _lemma,
-    "dag": _dag,
-    "fico": _fico,
-    "replicator": _replicator,
-    "bandit": _bandit,
-    "tightness": _tightness,
-}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from countermove.experiments.transfer.experiment import TransferExperiment
+from countermove.experiments.transfer.figures import bandit_figure, replicator_figure
 from countermove.randomness import generator
 from countermove.transfer.bandit import MeanEstimation, Method, bandit_descent
 from countermove.transfer.minimise import (
@@ -21,6 +22,9 @@ from countermove.transfer.minimise import (
     minimise_regularised,
 )
 from countermove.transfer.shifts import Replicator
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Utility = tuple[tuple[float, float], tuple[float, float]]
 
@@ -96,6 +100,10 @@ class ReplicatorExperiment(TransferExperiment):
         signs = ["accuracy_corrected", "accuracy_published"]
         return cells.groupby("utility", sort=False)[measured + signs].mean().reset_index()
 
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return replicator_figure(cells, means)
+
 
 @dataclass(frozen=True)
 class BanditExperiment(TransferExperiment):
@@ -154,3 +162,7 @@ class BanditExperiment(TransferExperiment):
         """Return mean and standard deviation of the distance per method and step."""
         grouped = cells.groupby(["method", "step"], sort=False)["distance"]
         return grouped.agg(mean="mean", spread="std", runs="size").reset_index()
+
+    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without title and legend."""
+        return bandit_figure(cells, means)

@@ -21,41 +21,44 @@ def prepare(tables: Tables, collective: CollectiveParameters, seed: int) -> pd.D
     return collective.prepare().people(tables, seed)
 
 
-def follow_budgets(people: pd.DataFrame, collective: CollectiveParameters) -> pd.DataFrame:
-    """Return what the query loses at every budget, alone and together."""
-    return collective.build().curves(people)
-
-
-def place_everybody(
+def measure(
     people: pd.DataFrame, collective: CollectiveParameters, seed: int
-) -> pd.DataFrame:
-    """Return where everybody stands at every budget."""
-    return collective.build().picture(people, seed)
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    """Return the losses over budgets, where everybody stands at each, and the answers."""
+    found = collective.build().measure(people, seed)
+    return found.cells, found.beside.picture, found.beside.facts
 
 
-def answer(
-    people: pd.DataFrame, curves: pd.DataFrame, collective: CollectiveParameters, seed: int
-) -> dict[str, Any]:
-    """Return least budgets, break-even, who should help, side effects and the audit."""
-    return collective.build().facts(people, curves, seed)
-
-
-def draw_losses(curves: pd.DataFrame, facts: dict[str, Any]) -> Figure:
+def draw_losses(
+    curves: pd.DataFrame,
+    picture: pd.DataFrame,
+    facts: dict[str, Any],
+    collective: CollectiveParameters,
+) -> Figure:
     """Draw the loss of the goal over budgets (Figure 2)."""
-    from countermove.experiments.collective.figures import losses_figure
+    from countermove.experiments import Measured
+    from countermove.experiments.collective import Answers
 
-    return losses_figure(curves, facts)
+    found = Measured(curves, Answers(facts, picture))
+    return collective.build().figure(found, curves, facts["experiment"])
 
 
 def draw_centroids(picture: pd.DataFrame, facts: dict[str, Any]) -> Figure:
     """Draw the centroids that move with the budget (Figure 1)."""
-    from countermove.experiments.collective.figures import centroids_figure
+    from countermove.experiments.collective import centroids_figure
 
     return centroids_figure(picture, facts)
 
 
-def write_page(losses: Figure, centroids: Figure, facts: dict[str, Any]) -> str:
+def write_page(
+    curves: pd.DataFrame,
+    picture: pd.DataFrame,
+    facts: dict[str, Any],
+    losses: Figure,
+    collective: CollectiveParameters,
+) -> str:
     """Write figures and answers as a page that needs nothing but itself."""
-    from countermove.experiments.collective.figures import collective_page
+    from countermove.experiments import Measured
+    from countermove.experiments.collective import Answers
 
-    return collective_page(losses, centroids, facts)
+    return collective.build().page(Measured(curves, Answers(facts, picture)), curves, losses)

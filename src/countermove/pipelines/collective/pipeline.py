@@ -9,19 +9,17 @@ from countermove.pipelines.collective import nodes
 
 def create_pipeline(**_: object) -> Pipeline:
     """Return the collective pipeline."""
-    said, seed = "params:collective", "params:seed"
-    people, curves, picture = "collective_people", "collective_curves", "collective_picture"
-    facts, losses, centroids = "collective_facts", "collective_losses", "collective_centroids"
-    page = "collective_page"
+    settings, seed, people = "params:collective", "params:seed", "collective_people"
+    found = ["collective_curves", "collective_picture", "collective_facts"]
+    losses, centroids = "collective_losses", "collective_centroids"
+    shown, page = [*found, losses, settings], "collective_page"
     return Pipeline(
         [
-            Node(nodes.prepare, ["tables", said, seed], people, name="prepare_collective"),
-            Node(nodes.follow_budgets, [people, said], curves, name="follow_budgets"),
-            Node(nodes.place_everybody, [people, said, seed], picture, name="place_everybody"),
-            Node(nodes.answer, [people, curves, said, seed], facts, name="answer_collective"),
-            Node(nodes.draw_losses, [curves, facts], losses, name="draw_collective_losses"),
-            Node(nodes.draw_centroids, [picture, facts], centroids, name="draw_centroids"),
-            Node(nodes.write_page, [losses, centroids, facts], page, name="write_collective_page"),
+            Node(nodes.prepare, ["tables", settings, seed], people, name="prepare_collective"),
+            Node(nodes.measure, [people, settings, seed], found, name="measure_collective"),
+            Node(nodes.draw_losses, [*found, settings], losses, name="draw_collective_losses"),
+            Node(nodes.draw_centroids, found[1:], centroids, name="draw_centroids"),
+            Node(nodes.write_page, shown, page, name="write_collective_page"),
         ],
         namespace="collective",
         prefix_datasets_with_namespace=False,

@@ -11,7 +11,7 @@ from countermove.params import LookaheadParameters
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from countermove.experiments.lookahead.people import LookaheadTable
+    from countermove.experiments.lookahead import LookaheadTable
     from countermove.experiments.tables import Tables
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = LookaheadTable = Tables = Any
@@ -19,7 +19,7 @@ else:  # Kedro resolves annotations at start-up, and these are slow to import.
 
 def prepare(tables: Tables, raw_tables: Tables, lookahead: LookaheadParameters) -> LookaheadTable:
     """Bring the table to the crowd an experiment reads."""
-    from countermove.experiments.lookahead.people import lookahead_table
+    from countermove.experiments.lookahead import lookahead_table
 
     return lookahead_table(tables, raw_tables, lookahead.dataset, lookahead.preparation)
 
@@ -29,29 +29,31 @@ def measure(people: LookaheadTable, lookahead: LookaheadParameters, seed: int) -
     return lookahead.build().cells(people, seed)
 
 
-def sum_up(cells: pd.DataFrame, lookahead: LookaheadParameters) -> pd.DataFrame:
+def average(cells: pd.DataFrame, lookahead: LookaheadParameters) -> pd.DataFrame:
     """Sum the cells up."""
     return lookahead.build().means(cells)
 
 
 def draw(cells: pd.DataFrame, means: pd.DataFrame, lookahead: LookaheadParameters) -> Figure:
     """Draw the experiment."""
-    from countermove.experiments.lookahead.figures import lookahead_figure
+    from countermove.experiments import Measured
 
-    return lookahead_figure(lookahead.experiment.kind, cells, means, lookahead.name)
+    return lookahead.build().figure(Measured(cells), means, lookahead.name)
 
 
-def write_page(figure: Figure, means: pd.DataFrame) -> str:
-    """Write the figure and the table as a page that needs nothing but itself."""
-    from countermove.experiments.lookahead.figures import lookahead_page
+def write_page(
+    cells: pd.DataFrame, means: pd.DataFrame, figure: Figure, lookahead: LookaheadParameters
+) -> str:
+    """Write figure and means as a page that needs nothing but itself."""
+    from countermove.experiments import Measured
 
-    return lookahead_page(figure, means)
+    return lookahead.build().page(Measured(cells), means, figure)
 
 
 def state(
     people: LookaheadTable, means: pd.DataFrame, lookahead: LookaheadParameters, seed: int
 ) -> dict[str, Any]:
     """State what was run on whom, and what came out."""
-    from countermove.experiments.lookahead.figures import lookahead_facts
+    from countermove.experiments.lookahead import lookahead_facts
 
     return lookahead_facts(people, means, lookahead.model_dump(mode="json"), seed)

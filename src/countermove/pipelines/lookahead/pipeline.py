@@ -1,4 +1,4 @@
-"""Look-ahead: a figure of the look-ahead paper is one configuration."""
+"""Look-ahead: people who foresee the next model, retrained on or acting as collectives."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from countermove.pipelines.lookahead import nodes
 
 def create_pipeline(**_: object) -> Pipeline:
     """Return the look-ahead pipeline."""
-    said, people = "params:lookahead", "lookahead_people"
-    cells, means = "lookahead_cells", "lookahead_means"
-    figure, page, facts = "lookahead_figure", "lookahead_page", "lookahead_facts"
+    people, cells, means = "lookahead_people", "lookahead_cells", "lookahead_means"
+    settings, seed, figure = "params:lookahead", "params:seed", "lookahead_figure"
+    given, shown = ["tables", "raw_tables", settings], [cells, means, figure, settings]
+    stated = [people, means, settings, seed]
     return Pipeline(
         [
-            Node(nodes.prepare, ["tables", "raw_tables", said], people, name="prepare_lookahead"),
-            Node(nodes.measure, [people, said, "params:seed"], cells, name="measure_lookahead"),
-            Node(nodes.sum_up, [cells, said], means, name="sum_lookahead_up"),
-            Node(nodes.draw, [cells, means, said], figure, name="draw_lookahead"),
-            Node(nodes.write_page, [figure, means], page, name="write_lookahead_page"),
-            Node(nodes.state, [people, means, said, "params:seed"], facts, name="state_lookahead"),
+            Node(nodes.prepare, given, people, name="prepare_lookahead"),
+            Node(nodes.measure, [people, settings, seed], cells, name="measure_lookahead"),
+            Node(nodes.average, [cells, settings], means, name="average_lookahead"),
+            Node(nodes.draw, [cells, means, settings], figure, name="draw_lookahead"),
+            Node(nodes.write_page, shown, "lookahead_page", name="write_lookahead_page"),
+            Node(nodes.state, stated, "lookahead_facts", name="state_lookahead"),
         ],
         namespace="lookahead",
         prefix_datasets_with_namespace=False,

@@ -18,29 +18,25 @@ else:  # Kedro resolves annotations at start-up, and these are slow to import.
 
 
 def run(
-    tables: Tables,
-    store: Path,
-    sweep: SweepParameters,
-    execution: ExecutionParameters,
-    seed: int,
+    tables: Tables, store: Path, sweep: SweepParameters, execution: ExecutionParameters, seed: int
 ) -> pd.DataFrame:
     """Train and judge every cell that is not finished yet."""
+    from countermove.experiments import Sources
     from countermove.experiments.cell_store import CellStore
-    from countermove.experiments.serm.sweep import run_sweep
 
     with execution.build().open() as mapper:
-        return run_sweep(sweep.build(), tables, seed, mapper, CellStore(store), sweep.prune)
+        return sweep.build().cells(Sources(tables, store=CellStore(store)), seed, mapper)
 
 
 def draw(cells: pd.DataFrame, sweep: SweepParameters) -> Figure:
     """Draw mean accuracies against the cost."""
-    from countermove.experiments.serm.sweep import sweep_figure
+    from countermove.experiments import Measured
 
-    return sweep_figure(cells, sweep.axis, sweep.name)
+    return sweep.build().figure(Measured(cells), cells, sweep.name)
 
 
-def write_page(figure: Figure) -> str:
+def write_page(cells: pd.DataFrame, figure: Figure, sweep: SweepParameters) -> str:
     """Write the figure as a page that needs nothing but itself."""
-    from countermove.reporting.page import figure_page
+    from countermove.experiments import Measured
 
-    return figure_page(figure)
+    return sweep.build().page(Measured(cells), cells, figure)

@@ -1,4 +1,4 @@
-"""Sweep: a figure of a paper is one grid."""
+"""Sweep: every rule on a grid of datasets, splits, costs and strengths (SERM, Figure 1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ def create_pipeline(**_: object) -> Pipeline:
                 name="run",
             ),
             Node(nodes.draw, ["sweep_cells", "params:sweep"], "sweep_figure", name="draw"),
-            Node(nodes.write_page, "sweep_figure", "sweep_page", name="write_sweep_page"),
+            Node(
+                nodes.write_page,
+                ["sweep_cells", "sweep_figure", "params:sweep"],
+                "sweep_page",
+                name="write_sweep_page",
+            ),
         ],
         namespace="sweep",
         prefix_datasets_with_namespace=False,
