@@ -1,4 +1,4 @@
-"""What happens around a run: the dataset's name is checked first, the outcome is shown last."""
+"""What happens around a run: settings are checked first, the outcome is shown last."""
 
 from __future__ import annotations
 

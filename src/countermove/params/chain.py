@@ -18,6 +18,7 @@ from countermove.params.base import (
     Probability,
     Share,
     library,
+    library_object,
     needed,
     part,
     setting,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from countermove.transfer import TransferTerms
 
 SearchName = Literal["linear_program", "gradient", "integer_program", "exhaustive"]
+TEMPERATURES = "countermove.learning.evaluation:TEMPERATURES"
 PARTS = "countermove.data.partitions:Partitions"
 SPLIT = "countermove.data.splits:split_table"
 
@@ -153,23 +155,25 @@ class RecourseParameters(Parameters):
 
 def _climbers() -> tuple[SingleResponseParameters, ...]:
     """Return the plausible answers to a score without a slope, which people can only climb."""
+    temperatures = library_object(TEMPERATURES)
     return (
-        *(AscentParameters(kind="ascent", temperature=value) for value in (0.2, 0.5, 1.0)),
+        *(AscentParameters(kind="ascent", temperature=value) for value in temperatures),
         NobodyMovesParameters(kind="none"),
     )
 
 
 def _plausible() -> tuple[SingleResponseParameters, ...]:
     """Return the plausible answers to any other score."""
+    temperatures = library_object(TEMPERATURES)
     return (
         BestParameters(),
-        *(SmoothParameters(kind="smooth", temperature=value) for value in (0.2, 0.5, 1.0)),
+        *(SmoothParameters(kind="smooth", temperature=value) for value in temperatures),
         NobodyMovesParameters(kind="none"),
     )
 
 
 class TransferParameters(Parameters):
-    """How the effect of deployment on the error is foretold."""
+    """How the effect of deployment on the error is predicted."""
 
     describes: ClassVar = "countermove.transfer:TransferTerms"
     responses: Annotated[tuple[SingleResponseParameters, ...], Field(min_length=1)] = part(
@@ -191,7 +195,7 @@ class EvaluationParameters(Parameters):
     describes: ClassVar = "countermove.transfer:TransferTerms"
     failure_probability: Probability = library("chance that a bound from the test rows is wrong")
     transfer: TransferParameters = part(
-        TransferParameters, "How the effect of deployment on the error is foretold."
+        TransferParameters, "How the effect of deployment on the error is predicted."
     )
 
     def build(self) -> TransferTerms:

@@ -44,7 +44,7 @@ def check_group(group: str, model: type[Parameters], given: Any) -> Parameters:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        # An unknown name explains what else is missing, so it is said first.
+        # An unknown name explains what else is missing, so it comes first.
         found = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")[0]
     raise ParameterError(_sentence(found, _place(group, model, found["loc"])))
 
