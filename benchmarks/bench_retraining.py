@@ -32,7 +32,8 @@ from countermove.params import (
     RetrainParameters,
     SermParameters,
 )
-from countermove.pipelines.retrain import nodes
+from countermove.pipelines.recourse import calibrate
+from countermove.pipelines.retrain import pipeline as nodes
 from countermove.production.history import History
 from countermove.production.registry import Registry
 from countermove.production.retraining.batches import BATCH
@@ -82,7 +83,7 @@ def retrain(
     world: World, registry: Registry, history: History, batches: pd.DataFrame, facts: dict[str, Any]
 ) -> dict[str, Any]:
     """Walk the nodes of the retrain pipeline behind its checks of files."""
-    schema, unit, rows = world.schema, world.unit.to_json(), world.rows
+    schema, unit, people, rows = world.schema, world.unit, world.response, world.rows
     pinned = nodes.pin_holdout(registry, world.tables["test"], unit)
     outcomes = nodes.compare_outcomes(registry, history, batches, facts, schema, unit)
     untrained = (rows["calibration"], rows["test"])
@@ -91,16 +92,18 @@ def retrain(
     )
     base = (rows["train"], rows["validation"], rows["calibration"])
     train, validation, calibration = nodes.collect_rows(
-        registry, *base, batches, facts, schema, unit, INGEST, SERM, SEED
+        registry, *base, batches, facts, schema, unit, people, INGEST, SEED
     )
-    challenger = nodes.train_challenger(registry, train, validation, schema, unit, SERM, SEED)
-    calibrated, promise = nodes.calibrate_challenger(
-        challenger, calibration, validation, train, schema, SERM, RECOURSE
+    challenger = nodes.train_challenger(
+        registry, train, validation, schema, unit, people, SERM, SEED
+    )
+    calibrated, promise, _ = calibrate(
+        challenger, calibration, validation, train, schema, people, RECOURSE
     )
     about = (registry, calibrated, promise)
-    judged = nodes.judge(*about, rows["test"], schema, SERM, EVALUATION, RETRAIN)
+    judged = nodes.judge(*about, rows["test"], schema, people, SERM, EVALUATION, RETRAIN)
     return nodes.decide(
-        registry, history, calibrated, promise, judged, facts, pinned, outcomes, drift, train
+        registry, history, calibrated, promise, judged, facts, pinned, outcomes, drift, train, SERM
     )
 
 

@@ -27,6 +27,7 @@ from countermove.data.splits import split_table
 from countermove.execution import Execution
 from countermove.learning.published import train_published
 from countermove.params import RecourseParameters, SermParameters
+from countermove.pipelines.people import champion_people
 from countermove.production.applicants import AdmitTask
 from countermove.production.registry import Decision, Registry
 from countermove.production.scoring import Rules, Scored, score_batch
@@ -111,7 +112,7 @@ def champion(raw: pd.DataFrame, schema: Schema, folder: Path) -> Registry:
     )
     people = SERM.build(schema, units)
     training = SERM.training.model_dump() | {"score": None, "max_epochs": 5}
-    trained = train_published(train, validation, schema, units.to_json(), people, training, 0)
+    trained = train_published(train, validation, schema, units, people, training, 0)
     registry = Registry(str(folder), schema.digest())
     version = registry.next_version()
     registry.add(version, trained.model, {"metrics": {}, "data_hash": "", "certificates": []})
@@ -148,7 +149,8 @@ def rules(schema: Schema, registry: Registry) -> Rules:
     from functools import partial
 
     terms = RecourseParameters().build()
-    return Rules(registry, schema, partial(SERM.build, schema), terms, "linear_program", 0)
+    people = partial(champion_people, schema=schema, serm=SERM)
+    return Rules(registry, schema, people, terms, "linear_program", 0)
 
 
 def judge_of(schema: Schema, registry: Registry) -> Judge:

@@ -2,10 +2,11 @@
 
 from countermove.hooks import NamesHook, SummaryHook
 from countermove.params.loader import SettingsLoader
+from countermove.pipelines.people import PeopleHook
 from countermove.pipelines.retrain.guard import RetrainHook
 from countermove.pipelines.retrain.mlflow_logging import MlflowHook
 
-HOOKS = (NamesHook(), SummaryHook(), RetrainHook(), MlflowHook())
+HOOKS = (NamesHook(), PeopleHook(), SummaryHook(), RetrainHook(), MlflowHook())
 
 CONFIG_LOADER_CLASS = SettingsLoader
 # Without the soft merge, `--env=test --params serm.cost.scale=2` would drop the rest of `serm`.

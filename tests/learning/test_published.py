@@ -33,9 +33,7 @@ def test_the_range_is_that_of_the_training_rows(tmp_path):
     train = rows(60, 0)
     units = Standardiser(np.array([3.0, 4.0]), np.array([2.0, 5.0]), ("a", "b"))
     training = {"max_epochs": 1, "loss": "logistic"}
-    trained = train_published(
-        train, rows(20, 1), SCHEMA, units.to_json(), NoResponse(), training, 0
-    )
+    trained = train_published(train, rows(20, 1), SCHEMA, units, NoResponse(), training, 0)
     low, high = train[["a", "b"]].min().tolist(), train[["a", "b"]].max().tolist()
     assert trained.model.about["training_range"] == {"low": low, "high": high}
     train.to_parquet(tmp_path / "train.parquet", row_group_size=7)

@@ -133,7 +133,7 @@ class TestWhatPeopleAreTold:
         promote(office.registry)
         write(office)
         scored = office.score(
-            "b1", people=lambda units: BestResponse(QuadraticCost(1.0), ActionSet())
+            "b1", people=lambda stored: BestResponse(QuadraticCost(1.0), ActionSet())
         )
         assert scored.manifest["certificate"] is None
         assert scored.people().read()["certificate"].isna().all()

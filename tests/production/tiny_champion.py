@@ -17,7 +17,7 @@ from countermove.data.synthetic import TINY_BIAS, TINY_WEIGHTS, fabricate
 from countermove.execution import Execution
 from countermove.execution._mapping import Engine
 from countermove.people import ActionSet, QuadraticCost
-from countermove.production.registry import Decision, Registry
+from countermove.production.registry import Decision, Registry, StoredVersion
 from countermove.production.scoring import Rules, Scored, score_batch
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import BestResponse
@@ -57,6 +57,11 @@ def people(units: Standardiser, schema: Schema = SCHEMA) -> BestResponse:
     return BestResponse(QuadraticCost(1.0), ActionSet.from_schema(schema, units))
 
 
+def people_of(stored: StoredVersion) -> BestResponse:
+    """Return the people a stored version was made for."""
+    return people(stored.model.standardiser)
+
+
 def promote(folder: Path, shift: float = 0.0, **more: object) -> str:
     """Make another version the champion of a registry; return its name."""
     registry = Registry(str(folder), SCHEMA.digest())
@@ -84,7 +89,7 @@ class Office:
         """Return what applicants are judged by."""
         registry = Registry(str(self.registry), SCHEMA.digest())
         said = {
-            "registry": registry, "schema": SCHEMA, "people": people, "terms": PromiseTerms(),
+            "registry": registry, "schema": SCHEMA, "people": people_of, "terms": PromiseTerms(),
             "method": "linear_program", "seed": 0,
         }  # fmt: skip
         return Rules(**said | changes)  # type: ignore[arg-type]

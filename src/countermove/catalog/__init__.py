@@ -15,6 +15,7 @@ _HOMES = {
     "AtomicTextDataset": "_files",
     "OptionalCSVDataset": "_files",
     "OptionalJSONDataset": "_files",
+    "StandardiserDataset": "_files",
     "ApplicantBatchesDataset": "_folders",
     "FolderDataset": "_folders",
     "PartsDataset": "_folders",

@@ -18,6 +18,7 @@ from kedro_datasets.plotly import JSONDataset as PlotlyDataset
 from kedro_datasets.text import TextDataset
 
 from countermove.catalog._previews import ROWS, first_rows, table_preview
+from countermove.data.standardise import Standardiser
 from countermove.errors import StorageError
 
 
@@ -83,6 +84,18 @@ class AtomicJSONDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
     def preview(self) -> JSONPreview:
         """Return the document."""
         return JSONPreview(Path(self._filepath).read_text("utf-8")) if self._there() else None
+
+
+class StandardiserDataset(AtomicJSONDataset):
+    """A `Standardiser`, stored as JSON."""
+
+    def load(self) -> Standardiser:
+        """Read the units."""
+        return Standardiser.from_json(super().load())
+
+    def save(self, data: Standardiser) -> None:
+        """Write the units."""
+        super().save(data.to_json())
 
 
 class AtomicTextDataset(_ReplacedWhole, TextDataset):  # type: ignore[misc]

@@ -11,6 +11,7 @@ import numpy as np
 
 from countermove.data.partitions import Partitions
 from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
 from countermove.execution import Mapper
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.published import published_model
@@ -30,7 +31,7 @@ from countermove.training.streamed import PartRows
 def train_parts(
     parts: Mapping[str, Partitions],
     schema: Schema,
-    standardiser: Mapping[str, Any],
+    standardiser: Standardiser,
     response: Response,
     training: Mapping[str, Any],
     seed: int,

@@ -31,7 +31,7 @@ def train_published(
     train: pd.DataFrame,
     validation: pd.DataFrame,
     schema: Schema,
-    standardiser: Mapping[str, Any],
+    standardiser: Standardiser,
     response: Response,
     training: Mapping[str, Any],
     seed: int,
@@ -46,7 +46,7 @@ def train_published(
     schema
         What their columns mean.
     standardiser
-        JSON of the standardiser that made them.
+        The standardiser that made them.
     response
         How people are assumed to answer; ``NoResponse`` trains blind.
     training
@@ -70,7 +70,7 @@ def train_published(
 def published_model(
     classifier: StrategicClassifier,
     schema: Schema,
-    standardiser: Mapping[str, Any],
+    standardiser: Standardiser,
     training: Mapping[str, Any],
     rows: Mapping[str, int],
     span: tuple[Floats, Floats],
@@ -82,7 +82,7 @@ def published_model(
     classifier
         Fitted; its ``response`` is a `Response`.
     schema, standardiser
-        What the columns mean and the JSON of their units.
+        What the columns mean, and their units.
     training
         The settings it was given.
     rows
@@ -94,7 +94,7 @@ def published_model(
     best = classifier.history_.best
     return PublishedModel(
         score=classifier.score_,
-        standardiser=Standardiser.from_json(dict(standardiser)),
+        standardiser=standardiser,
         schema_digest=schema.digest(),
         about={
             "threshold": 0.5,

@@ -422,6 +422,12 @@ class SermParameters(Parameters):
         """Return the score training starts from; None: linear."""
         return self.score.build(schema, self.actions.build(schema, standardiser), seed)
 
+    def build_training(
+        self, schema: Schema, standardiser: Standardiser, seed: int
+    ) -> dict[str, Any]:
+        """Return how to optimise and the score to start from, as `StrategicClassifier` takes it."""
+        return self.training.model_dump() | {"score": self.build_score(schema, standardiser, seed)}
+
     @model_validator(mode="after")
     def _score_can_be_answered(self) -> Self:
         members = getattr(self.response, "members", [self.response])

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from countermove.data.partitions import Partitions
 from countermove.data.schema import Schema
-from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ModelFileError
 from countermove.execution import Execution, Mapper, map_parts
 from countermove.production.applicants import admit, content_digest
@@ -45,7 +44,7 @@ class Rules:
     schema
         What the columns mean.
     people
-        From the units of a model to what people can do and what it costs.
+        From a stored version to the people it was made for: what they can do, at what cost.
     terms
         How recourse is searched for, where the champion does not say.
     method
@@ -56,14 +55,14 @@ class Rules:
 
     registry: Registry
     schema: Schema
-    people: Callable[[Standardiser], Response]
+    people: Callable[[StoredVersion], Response]
     terms: PromiseTerms
     method: str
     seed: int
 
     def judge(self, stored: StoredVersion) -> Judge:
         """Return the judge that a stored version is."""
-        response = self.people(stored.model.standardiser)
+        response = self.people(stored)
         if not same_actions(stored.model, response):
             logger.warning(
                 "people may do other things now than when version %s was trained: its promise is "

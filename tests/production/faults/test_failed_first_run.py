@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from countermove.data.standardise import Standardiser
 from countermove.errors import BlockedError
 from countermove.production.registry import Registry
 from countermove.production.retraining.holdout import pin_holdout
 
-UNITS = {"mean": [0.0]}
+UNITS = Standardiser(np.zeros(1), np.ones(1), ("a",))
 
 
 def test_the_hold_out_may_change_until_somebody_was_judged_on_it(forker, tmp_path):

@@ -1,118 +1,257 @@
-"""Retraining: nothing is promoted because it is new, only because it has shown to be better."""
+"""Retraining: nothing is promoted because it is new, only because it has proved to be better."""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 from kedro.pipeline import Node, Pipeline
 
-from countermove.pipelines.retrain import nodes
+from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
+from countermove.params import (
+    EvaluationParameters,
+    IngestParameters,
+    RetrainParameters,
+    SermParameters,
+)
+from countermove.pipelines.people import champion_people, make_people, people_settings
+from countermove.pipelines.recourse import calibrate
+
+if TYPE_CHECKING:
+    from countermove.production.history import History
+    from countermove.production.registry import Registry
+    from countermove.production.retraining.batches import Batch
+    from countermove.response import Response
+    from countermove.scores.storage import PublishedModel
+else:  # Kedro resolves annotations at start-up, and these are slow to import.
+    PublishedModel = Registry = History = Batch = Response = Any
+
+
+def pin_holdout(
+    registry: Registry, holdout: pd.DataFrame, standardiser: Standardiser
+) -> dict[str, Any]:
+    """Freeze the people every challenger is judged on, or insist that they are the same."""
+    from countermove.production.retraining.holdout import pin_holdout as pin
+
+    return pin(registry, holdout, standardiser)
+
+
+def gather_batches(
+    registry: Registry,
+    batches: list[Batch],
+    typed: pd.DataFrame,
+    schema: Schema,
+    retrain: RetrainParameters,
+    pinned: dict[str, Any],
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Check every batch, keep each labelled person once, say which batches are new."""
+    from countermove.production.retraining.stock import take_stock
+
+    return take_stock(registry, batches, typed, schema, retrain.observed, retrain.window)
+
+
+def compare_outcomes(
+    registry: Registry,
+    history: History,
+    rows: pd.DataFrame,
+    facts: dict[str, Any],
+    schema: Schema,
+    standardiser: Standardiser,
+) -> list[dict[str, Any]]:
+    """Hold the forecast of the champion's promotion against what its decisions came to."""
+    from countermove.production.retraining.forecast import outcomes_of_batches
+
+    return outcomes_of_batches(registry, history, rows, facts, schema, standardiser)
+
+
+def compare_drift(
+    registry: Registry,
+    rows: pd.DataFrame,
+    facts: dict[str, Any],
+    calibration: pd.DataFrame,
+    holdout: pd.DataFrame,
+    schema: Schema,
+    standardiser: Standardiser,
+    serm: SermParameters,
+    retrain: RetrainParameters,
+    seed: int,
+) -> dict[str, Any]:
+    """Say whether the new people are those the deployed rule lets us expect, and if not, why."""
+    from countermove.production.retraining.drifting import drift_of_batches
+
+    people = partial(champion_people, schema=schema, serm=serm)
+    terms, stop = retrain.drift.build(), retrain.stop_on_investigate
+    seen = (registry, rows, facts, (calibration, holdout))
+    return drift_of_batches(*seen, schema, standardiser, people, terms, seed, stop)
+
+
+def collect_rows(
+    registry: Registry,
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    calibration: pd.DataFrame,
+    batches: pd.DataFrame,
+    facts: dict[str, Any],
+    schema: Schema,
+    standardiser: Standardiser,
+    people: Response,
+    ingest: IngestParameters,
+    seed: int,
+) -> tuple[pd.DataFrame, ...]:
+    """Put the batches beside the base table, people set back to where they stood."""
+    from countermove.production.retraining.stock import collect
+
+    base, shares = (train, validation, calibration), ingest.split.build()
+    return collect(registry, base, batches, facts, schema, standardiser, people, shares, seed)
+
+
+def train_challenger(
+    registry: Registry,
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    schema: Schema,
+    standardiser: Standardiser,
+    people: Response,
+    serm: SermParameters,
+    seed: int,
+) -> PublishedModel:
+    """Train strategically, from the champion's weights."""
+    from countermove.production.retraining.training import train_challenger as train_from
+
+    champion, rows = registry.champion(), {"train": train, "validation": validation}
+    start = None if champion is None else champion.model.score
+    training, aim = serm.build_training(schema, standardiser, seed), serm.regulariser.build()
+    return train_from(rows, schema, standardiser, people, training, start, seed, aim)
+
+
+def judge(
+    registry: Registry,
+    challenger: PublishedModel,
+    calibration: dict[str, Any],
+    holdout: pd.DataFrame,
+    schema: Schema,
+    people: Response,
+    serm: SermParameters,
+    evaluation: EvaluationParameters,
+    retrain: RetrainParameters,
+) -> dict[str, Any]:
+    """Put champion and challenger to the hold-out, and the case to the gates."""
+    from countermove.production.retraining.judging import People, weigh
+
+    level, gates = evaluation.failure_probability, retrain.gates.build()
+    everyone = People(*evaluation.responses(serm, schema, challenger.standardiser), people)
+    return weigh(registry, challenger, calibration, holdout, schema, everyone, level, gates)
+
+
+def decide(
+    registry: Registry,
+    history: History,
+    challenger: PublishedModel,
+    calibration: dict[str, Any],
+    judged: dict[str, Any],
+    facts: dict[str, Any],
+    pinned: dict[str, Any],
+    outcomes: list[dict[str, Any]],
+    drift: dict[str, Any],
+    train: pd.DataFrame,
+    serm: SermParameters,
+) -> dict[str, Any]:
+    """Record the decision, and carry it out."""
+    from countermove.production.retraining.deciding import settle_challenger
+
+    seen = {"batches": facts, "holdout": pinned, "outcomes": outcomes, "drift": drift}
+    people = people_settings(serm)
+    return settle_challenger(
+        registry, history, challenger, calibration, judged, seen, train, people
+    )
+
+
+def write_page(decision: dict[str, Any], drift: dict[str, Any]) -> tuple[str, str]:
+    """Put the decision, its gates and the drift on one page; say how the run ended."""
+    from countermove.reporting.retraining import retraining_page
+
+    return retraining_page(decision, drift), decision["outcome"]
 
 
 def create_pipeline(**_: object) -> Pipeline:
     """Return the retrain pipeline; it begins where ingest ends."""
-    places = ["registry", "history"]
     rows = [f"challenger_{part}_rows" for part in ("train", "validation", "calibration")]
+    units, calibrated = ["schema", "standardiser"], "calibrated_challenger"
     steps = [
+        Node(make_people, [*units, "params:serm"], "people", name="make_people"),
         Node(
-            nodes.pin_holdout,
+            pin_holdout,
             ["registry", "test_table", "standardiser"],
             "holdout_facts",
             name="pin_holdout",
         ),
         Node(
-            nodes.gather_batches,
+            gather_batches,
             ["registry", "labelled_batches", "typed", "schema", "params:retrain", "holdout_facts"],
             ["batch_rows", "batch_facts"],
             name="gather_batches",
         ),
         Node(
-            nodes.compare_outcomes,
-            [*places, "batch_rows", "batch_facts", "schema", "standardiser"],
+            compare_outcomes,
+            ["registry", "history", "batch_rows", "batch_facts", *units],
             "outcomes",
             name="compare_outcomes",
         ),
         Node(
-            nodes.compare_drift,
+            compare_drift,
             [
-                "registry",
-                "batch_rows",
-                "batch_facts",
-                "calibration_rows",
-                "test_rows",
-                "schema",
-                "standardiser",
-                "params:serm",
-                "params:retrain",
-                "params:seed",
+                "registry", "batch_rows", "batch_facts", "calibration_rows", "test_rows", *units,
+                "params:serm", "params:retrain", "params:seed",
             ],
             "drift",
             name="compare_drift",
         ),
         Node(
-            nodes.collect_rows,
+            collect_rows,
             [
-                "registry",
-                "train_rows",
-                "validation_rows",
-                "calibration_rows",
-                "batch_rows",
-                "batch_facts",
-                "schema",
-                "standardiser",
-                "params:ingest",
-                "params:serm",
-                "params:seed",
+                "registry", "train_rows", "validation_rows", "calibration_rows", "batch_rows",
+                "batch_facts", *units, "people", "params:ingest", "params:seed",
             ],
             rows,
             name="collect_rows",
         ),
         Node(
-            nodes.train_challenger,
-            ["registry", *rows[:2], "schema", "standardiser", "params:serm", "params:seed"],
+            train_challenger,
+            ["registry", *rows[:2], *units, "people", "params:serm", "params:seed"],
             "challenger",
             name="train_challenger",
         ),
         Node(
-            nodes.calibrate_challenger,
-            ["challenger", rows[2], rows[1], rows[0], "schema", "params:serm", "params:recourse"],
-            ["calibrated_challenger", "challenger_calibration"],
+            calibrate,
+            ["challenger", rows[2], rows[1], rows[0], "schema", "people", "params:recourse"],
+            [calibrated, "challenger_calibration", "challenger_frontier"],
             name="calibrate_challenger",
         ),
         Node(
-            nodes.judge,
+            judge,
             [
-                "registry",
-                "calibrated_challenger",
-                "challenger_calibration",
-                "test_rows",
-                "schema",
-                "params:serm",
-                "params:evaluation",
-                "params:retrain",
+                "registry", calibrated, "challenger_calibration", "test_rows", "schema", "people",
+                "params:serm", "params:evaluation", "params:retrain",
             ],
             "judgement",
             name="judge",
         ),
         Node(
-            nodes.decide,
+            decide,
             [
-                *places,
-                "calibrated_challenger",
-                "challenger_calibration",
-                "judgement",
-                "batch_facts",
-                "holdout_facts",
-                "outcomes",
-                "drift",
-                rows[0],
+                "registry", "history", calibrated, "challenger_calibration", "judgement",
+                "batch_facts", "holdout_facts", "outcomes", "drift", rows[0], "params:serm",
             ],
             "decision",
             name="decide",
         ),
         Node(
-            nodes.write_page,
+            write_page,
             ["decision", "drift"],
             ["retraining_page", "retrain_outcome"],
             name="write_page",
         ),
-    ]
+    ]  # fmt: skip
     return Pipeline(steps, namespace="retrain", prefix_datasets_with_namespace=False)

@@ -76,6 +76,7 @@ def settle_challenger(
     judged: Mapping[str, Any],
     seen: Mapping[str, Any],
     train: pd.DataFrame,
+    people: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Settle a judged challenger; return the decision, JSON-ready.
 
@@ -91,6 +92,8 @@ def settle_challenger(
         What the run looked at: ``batches``, ``holdout``, ``outcomes``, ``drift``.
     train
         The rows it was trained on, for their hash.
+    people
+        Settings of the people it was made for, kept with it.
     """
     shown = judged["judgement"]
     version_facts = {
@@ -101,6 +104,7 @@ def settle_challenger(
         "terms": calibration["terms"],
         "forecast": judged["forecast"],
         "data_hash": table_hash(train),
+        "people": None if people is None else dict(people),
     }
     drift = {key: seen["drift"].get(key) for key in ("recommendation", "reasons", "reason")}
     facts = dict(seen) | {"judgement": shown, "forecast": judged["forecast"], "drift": drift}

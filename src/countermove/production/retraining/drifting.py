@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,7 +11,7 @@ from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import BlockedError, NotEnoughRowsError
 from countermove.production.drift import DriftTerms, drift_of_tables
-from countermove.production.registry import Registry
+from countermove.production.registry import Registry, StoredVersion
 from countermove.production.retraining.stock import RULE, new_rows
 from countermove.response import NoResponse, Response
 from countermove.response.robust import members_of
@@ -26,7 +26,7 @@ def drift_of_batches(
     untrained: Sequence[pd.DataFrame],
     schema: Schema,
     standardiser: Standardiser,
-    response: Response,
+    people: Callable[[StoredVersion], Response],
     terms: DriftTerms,
     seed: int,
     stop: bool = False,
@@ -41,9 +41,12 @@ def drift_of_batches(
         The champion, the typed rows of the batches, and what is known of each.
     untrained
         Standardised tables of the base that no rule was trained on: the reference.
-    schema, standardiser, response
-        What the columns mean, the units, and how people are assumed to answer; people who
-        were seen before they could answer are compared with the reference as it is.
+    schema, standardiser
+        What the columns mean, and the units.
+    people
+        From a stored version to the people it was made for: how they are assumed to have
+        responded to it. People who were seen before they could respond are compared with the
+        reference as it is.
     terms, seed
         Of the report.
     stop
@@ -54,10 +57,10 @@ def drift_of_batches(
     if champion is None or not len(observed):
         return {"recommendation": None, "reason": "there is no deployed rule to compare with"}
     answered = any(batch["new"] and batch[RULE] is not None for batch in facts.values())
-    people = members_of(response)[0] if answered else NoResponse()
+    response = members_of(people(champion))[0] if answered else NoResponse()
     reference = pd.concat(list(untrained), ignore_index=True)
     try:
-        found = drift_of_tables(reference, observed, schema, champion.model, people, terms, seed)
+        found = drift_of_tables(reference, observed, schema, champion.model, response, terms, seed)
     except NotEnoughRowsError as error:
         return {"recommendation": None, "reason": str(error)}
     if stop and found.recommendation == INVESTIGATE:

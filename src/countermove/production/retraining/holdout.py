@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from countermove.data.sources import table_hash
+from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, seal, unseal
 from countermove.errors import BlockedError
 from countermove.production.registry import Registry
@@ -15,7 +16,7 @@ PINNED = "holdout.json"
 
 
 def pin_holdout(
-    registry: Registry, holdout: pd.DataFrame, standardiser: dict[str, Any]
+    registry: Registry, holdout: pd.DataFrame, standardiser: Standardiser
 ) -> dict[str, Any]:
     """Write down which rows judge, until a first challenger was; then, insist on the same.
 
@@ -26,7 +27,7 @@ def pin_holdout(
     holdout
         Typed rows.
     standardiser
-        The units all versions share, as JSON.
+        The units all versions share.
 
     Raises
     ------
@@ -36,7 +37,7 @@ def pin_holdout(
     facts: dict[str, Any] = {
         "rows": len(holdout),
         "table_sha256": table_hash(holdout),
-        "units_sha256": canonical_digest(standardiser),
+        "units_sha256": canonical_digest(standardiser.to_json()),
     }
     # As long as nobody was judged on it, a run that failed has frozen nothing.
     if not registry.store.exists(PINNED) or not registry.versions():

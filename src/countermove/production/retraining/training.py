@@ -110,7 +110,7 @@ def train_challenger(
         rows["train"],
         rows["validation"],
         schema,
-        standardiser.to_json(),
+        standardiser,
         response,
         dict(training) | warm,
         seed,

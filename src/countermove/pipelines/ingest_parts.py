@@ -1,4 +1,4 @@
-"""Raw parts → typed parts per split → standardised parts per split.
+"""Ingest a part at a time, for tables that do not fit into memory.
 
 Parts are written while the next ones are read. Kedro would save every item of a generator by
 itself, so the nodes return iterators that are none (``chain``).
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from kedro.pipeline import Node, Pipeline
 
 from countermove.data import streaming
 from countermove.data.partitions import Partitions
@@ -41,15 +41,42 @@ def split(raw: RawParts, schema: Schema, places: pd.DataFrame, ingest: IngestPar
 
 def fit_standardiser(
     parts: dict[str, Partitions], schema: Schema, ingest: IngestParameters
-) -> dict[str, Any]:
+) -> Standardiser:
     """Learn means and scales from the training parts only."""
-    fitted = streaming.fit_standardiser(parts["train"], schema, ingest.divide_by_root_d)
-    return fitted.to_json()
+    return streaming.fit_standardiser(parts["train"], schema, ingest.divide_by_root_d)
 
 
-def standardise(
-    parts: dict[str, Partitions], schema: Schema, standardiser: dict[str, Any]
-) -> Parts:
+def standardise(parts: dict[str, Partitions], schema: Schema, standardiser: Standardiser) -> Parts:
     """Express every part in standardised units, ids, labels and groups beside it."""
-    unit = Standardiser.from_json(standardiser)
-    return chain(streaming.standardised_parts(parts, schema, unit))
+    return chain(streaming.standardised_parts(parts, schema, standardiser))
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the ingest pipeline for tables in parts."""
+    steps = [
+        Node(
+            place_rows,
+            ["raw_parts", "schema", "params:ingest", "params:seed"],
+            "places",
+            name="place_rows",
+        ),
+        Node(
+            split,
+            ["raw_parts", "schema", "places", "params:ingest"],
+            "primary_parts",
+            name="split_parts",
+        ),
+        Node(
+            fit_standardiser,
+            ["primary_parts", "schema", "params:ingest"],
+            "parts_standardiser",
+            name="fit_parts_standardiser",
+        ),
+        Node(
+            standardise,
+            ["primary_parts", "schema", "parts_standardiser"],
+            "model_input_parts",
+            name="standardise_parts",
+        ),
+    ]
+    return Pipeline(steps, namespace="ingest_parts", prefix_datasets_with_namespace=False)

@@ -1,4 +1,4 @@
-"""A batch of applicants: a decision for everybody, a way back for the refused."""
+"""Score: a batch of applicants, a decision for everybody and advice for the refused."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kedro.pipeline import Node, Pipeline
+
 from countermove.data.schema import Schema
 from countermove.params import (
     ExecutionParameters,
@@ -14,6 +16,7 @@ from countermove.params import (
     ScoreParameters,
     SermParameters,
 )
+from countermove.pipelines.people import champion_people
 
 if TYPE_CHECKING:
     from countermove.production.registry import Registry
@@ -34,12 +37,26 @@ def score(
     execution: ExecutionParameters,
     seed: int,
 ) -> dict[str, Any]:
-    """Judge a batch by the champion and tell the refused what to do; once, and only once."""
+    """Judge a batch by the champion and advise the refused; once, and only once."""
     from countermove.production.scoring import Rules, score_batch
 
-    batch, people = score.named(), partial(serm.build, schema)
+    batch, people = score.named(), partial(champion_people, schema=schema, serm=serm)
     applicants = batches(batch, rows_per_part=execution.rows_per_part)
     rules = Rules(registry, schema, people, recourse.build(), score.method, seed)
     scored = score_batch(batch, applicants, rules, folder, execution.build())
     logger.info(scored.words())
     return scored.to_json()
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the score pipeline."""
+    step = Node(
+        score,
+        [
+            "applicants", "registry", "scored_folder", "schema", "params:serm", "params:recourse",
+            "params:score", "params:execution", "params:seed",
+        ],
+        "score_report",
+        name="score_batch",
+    )  # fmt: skip
+    return Pipeline([step], namespace="score", prefix_datasets_with_namespace=False)

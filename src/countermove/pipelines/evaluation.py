@@ -1,0 +1,126 @@
+"""Evaluation: accuracy before and after response, social measures, bounds.
+
+The rules are the blind one and the calibrated one: the strategic rule at its threshold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from kedro.pipeline import Node, Pipeline
+
+from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
+from countermove.params import EvaluationParameters, SermParameters
+
+if TYPE_CHECKING:
+    from countermove.response import Response
+    from countermove.scores.storage import PublishedModel
+else:  # Kedro resolves annotations at start-up, and torch is slow to import.
+    PublishedModel = Response = Any
+
+
+def evaluate(
+    blind: PublishedModel,
+    calibrated: PublishedModel,
+    uncalibrated: PublishedModel,
+    typed: pd.DataFrame,
+    rows: pd.DataFrame,
+    schema: Schema,
+    people: Response,
+) -> dict[str, Any]:
+    """Measure accuracy under every response, and what the rule asks of people."""
+    from countermove.learning.measures import rule_metrics
+
+    return rule_metrics(blind, calibrated, uncalibrated, typed, rows, schema, people)
+
+
+def draw_moves(
+    blind: PublishedModel,
+    calibrated: PublishedModel,
+    rows: pd.DataFrame,
+    schema: Schema,
+    people: Response,
+    seed: int,
+) -> dict[str, Any]:
+    """Let people respond to both rules at lower and higher costs, and place some on a map."""
+    from countermove.learning.move_map import move_map
+
+    return move_map(blind, calibrated, rows, schema, people, seed)
+
+
+def report_transfer(
+    blind: PublishedModel,
+    calibrated: PublishedModel,
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    test: pd.DataFrame,
+    schema: Schema,
+    standardiser: Standardiser,
+    serm: SermParameters,
+    evaluation: EvaluationParameters,
+    seed: int,
+) -> dict[str, Any]:
+    """Report what deploying either rule does to its error, with every bound."""
+    from countermove.transfer.report import report_published
+
+    rules = {"blind": blind, "strategic": calibrated}
+    plausible, terms = evaluation.responses(serm, schema, standardiser), evaluation.build()
+    return report_published(rules, train, validation, test, schema, *plausible, terms, seed)
+
+
+def certify(
+    calibrated: PublishedModel,
+    rows: pd.DataFrame,
+    schema: Schema,
+    people: Response,
+    calibration: dict[str, Any],
+    evaluation: EvaluationParameters,
+) -> list[dict[str, Any]]:
+    """Collect every certificate of the run."""
+    from countermove.transfer.bounds.holdout import certify_error
+
+    bound = certify_error(calibrated.score, rows, schema, people, evaluation.failure_probability)
+    return [*calibration["certificates"], bound.to_json()]
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the evaluation pipeline."""
+    rules = ["blind_model", "recourse_model"]
+    return Pipeline(
+        [
+            Node(
+                evaluate,
+                [*rules, "strategic_model", "typed", "test_rows", "schema", "people"],
+                "metrics",
+                name="evaluate",
+            ),
+            Node(
+                draw_moves,
+                [*rules, "test_rows", "schema", "people", "params:seed"],
+                "move_map",
+                name="draw_moves",
+            ),
+            Node(
+                report_transfer,
+                [
+                    *rules, "train_rows", "validation_rows", "test_rows", "schema",
+                    "standardiser", "params:serm", "params:evaluation", "params:seed",
+                ],
+                "transfer_report",
+                name="report_transfer",
+            ),
+            Node(
+                certify,
+                [
+                    "recourse_model", "test_rows", "schema", "people", "recourse_calibration",
+                    "params:evaluation",
+                ],
+                "certificates",
+                name="certify",
+            ),
+        ],
+        namespace="evaluation",
+        prefix_datasets_with_namespace=False,
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""Ingest: raw table → typed table → splits → standardised splits."""
+
+from __future__ import annotations
+
+import pandas as pd
+from kedro.pipeline import Node, Pipeline
+
+from countermove.data.cleaning import clean
+from countermove.data.rows import fit_standardiser as fit
+from countermove.data.rows import standardised_table
+from countermove.data.schema import Schema
+from countermove.data.splits import split_table
+from countermove.data.standardise import Standardiser
+from countermove.params import IngestParameters
+
+SPLITS = ("train", "validation", "calibration", "test")
+
+
+def clean_table(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Type every column as the schema says and turn the label into +1 (favourable) and -1."""
+    return clean(raw, schema)
+
+
+def split(
+    typed: pd.DataFrame, schema: Schema, ingest: IngestParameters, seed: int
+) -> tuple[pd.DataFrame, ...]:
+    """Divide the rows, stratified by label; equal rows stay together."""
+    parts = split_table(
+        typed, schema, ingest.split.build(), seed, balance=ingest.balance, max_rows=ingest.max_rows
+    )
+    return tuple(parts[name] for name in SPLITS)
+
+
+def fit_standardiser(train: pd.DataFrame, schema: Schema, ingest: IngestParameters) -> Standardiser:
+    """Learn means and scales from the training rows only."""
+    return fit(train, schema, ingest.divide_by_root_d)
+
+
+def standardise(table: pd.DataFrame, schema: Schema, standardiser: Standardiser) -> pd.DataFrame:
+    """Express one split in standardised units, ids, labels and groups beside it."""
+    return standardised_table(table, schema, standardiser)
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the ingest pipeline."""
+    steps = [
+        Node(clean_table, ["raw", "schema"], "typed", name="clean_table"),
+        Node(
+            split,
+            ["typed", "schema", "params:ingest", "params:seed"],
+            [f"{part}_table" for part in SPLITS],
+            name="split",
+        ),
+        Node(
+            fit_standardiser,
+            ["train_table", "schema", "params:ingest"],
+            "standardiser",
+            name="fit_standardiser",
+        ),
+    ]
+    steps += [
+        Node(
+            standardise,
+            [f"{part}_table", "schema", "standardiser"],
+            f"{part}_rows",
+            name=f"standardise_{part}",
+        )
+        for part in SPLITS
+    ]
+    return Pipeline(steps, namespace="ingest", prefix_datasets_with_namespace=False)

@@ -1,0 +1,72 @@
+"""The people a rule is made for: one catalog entry, made once from the settings.
+
+`countermove.pipelines.people_dataset.PeopleDataset` stores them as those settings and loads them
+as the `Response` they describe.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from kedro.framework.hooks import hook_impl
+from kedro.io import DataCatalog
+
+from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
+from countermove.data.storage import canonical_digest
+from countermove.params import SermParameters
+
+if TYPE_CHECKING:
+    from countermove.production.registry import StoredVersion
+    from countermove.response import Response
+else:  # Kedro resolves annotations at start-up, and torch is slow to import.
+    Response = StoredVersion = Any
+
+logger = logging.getLogger(__name__)
+ENTRIES = ("people", "parts_people")
+SETTINGS, SETTINGS_DIGEST = "settings", "settings_sha256"
+UNITS_DIGEST, SCHEMA_DIGEST = "standardiser_sha256", "schema_sha256"
+
+
+def make_people(schema: Schema, standardiser: Standardiser, serm: SermParameters) -> dict[str, Any]:
+    """Write down who is assumed to respond: the settings that make these people."""
+    settings = people_settings(serm)
+    return {
+        SETTINGS: settings,
+        SETTINGS_DIGEST: canonical_digest(settings),
+        UNITS_DIGEST: canonical_digest(standardiser.to_json()),
+        SCHEMA_DIGEST: schema.digest(),
+    }
+
+
+def people_settings(serm: SermParameters) -> dict[str, Any]:
+    """Return what makes the people: cost, allowed actions and response, JSON-ready."""
+    return serm.model_dump(mode="json", include={"cost", "actions", "response"})
+
+
+def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters) -> Response:
+    """Return the people a stored version was made for.
+
+    A version stored by an earlier release does not name them: they are then the present settings'.
+    """
+    settings = stored.facts.get("people")
+    if settings is None:
+        logger.warning(
+            "version %s was stored without its people; those of the present settings are used",
+            stored.version,
+        )
+    made_by = serm if settings is None else SermParameters.model_validate(settings)
+    return made_by.build(schema, stored.model.standardiser)
+
+
+class PeopleHook:
+    """Give the people of the catalog the settings of the run, to be compared on load."""
+
+    @hook_impl
+    def after_catalog_created(self, catalog: DataCatalog, parameters: dict[str, Any]) -> None:
+        """Pass ``serm`` on."""
+        for name in ENTRIES:
+            people: Any = catalog.get(name)
+            if people is not None:
+                people.present = parameters.get("params:serm", {})

@@ -1,5 +1,0 @@
-"""The population pipeline."""
-
-from countermove.pipelines.population.pipeline import create_pipeline
-
-__all__ = ["create_pipeline"]
