@@ -127,7 +127,7 @@ def simulate(folder: Path) -> pd.DataFrame:
         champion = registry.champion()
         assert champion is not None
         name = f"{month:02d}"
-        rows = world.arrivals(month, champion.model.score).assign(**{BATCH: name})
+        rows = world.arrivals(month, champion.model.rule).assign(**{BATCH: name})
         batches.append(rows)
         facts = {known: fact | {"new": False} for known, fact in facts.items()}
         facts[name] = {"sha256": name, "new": True, "rule": champion.version}
@@ -136,7 +136,7 @@ def simulate(folder: Path) -> pd.DataFrame:
         blind = blind_rule(world, seen)
         present = registry.champion()
         assert present is not None
-        ours, theirs = world.accuracy(present.model.score), world.accuracy(blind)
+        ours, theirs = world.accuracy(present.model.rule), world.accuracy(blind)
         months.append((month + 1, decision["outcome"], ours, theirs))
     held = pd.DataFrame(months, columns=["month", "outcome", "countermove", "blind"])
     still = accuracy_after(blind_rule(world, []), world.X, world.y, NoResponse()).accuracy

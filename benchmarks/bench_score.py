@@ -88,7 +88,7 @@ def steps(schema: Schema, registry: Registry, raw: pd.DataFrame) -> None:
     task = ScoreTask(judge, schema)
     X = np.column_stack([admitted[name].to_numpy() for name in schema.feature_names])
     Z, spent["standardising"] = timed(lambda: judge.model.standardiser.transform(X))
-    _, spent["deciding"] = timed(lambda: judge.model.score.at_threshold(0.5)(tensor(Z)))
+    _, spent["deciding"] = timed(lambda: judge.model.rule(tensor(Z)))
     table, whole = timed(lambda: task(admitted, 0))
     advice, spent["advice by the linear programme"] = timed(lambda: recommended(judge, Z))
     _, spent["words"] = timed(lambda: sentence_array(advice, Z, schema, judge.model.standardiser))
@@ -165,7 +165,7 @@ def recommended(judge: Judge, X: Any) -> Any:
     """Return the advice of a part, without its table."""
     from countermove.recourse.recommend import recommend
 
-    threshold = judge.model.about["threshold"]
+    threshold = judge.model.threshold
     return recommend(
         judge.model, X, "linear_program", threshold, judge.response.actions, judge.response.cost
     )

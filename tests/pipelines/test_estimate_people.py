@@ -37,7 +37,7 @@ def deploy(project, scale: float = 2.0, people: int = 2000) -> None:
         immutable=[j for j, name in enumerate(names) if name not in MOVED],
     )
     answer = BestResponse(QuadraticCost(scale), actions)
-    seen = simulate_deployment(model.score, X, answer, Noise(non_movers=0.15))
+    seen = simulate_deployment(model.rule, X, answer, Noise(non_movers=0.15))
     after = raw.drop(columns="repaid")  # outcomes are not known yet
     for name in MOVED:
         column = model.standardiser.inverse(seen)[:, names.index(name)]

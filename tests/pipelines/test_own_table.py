@@ -133,7 +133,7 @@ def check_moves(project, schema) -> None:
         ScalarResponse(cost, actions, temperature=0.5),
         ScalarResponse(cost, actions, temperature=0.5, start="stay", normalised=False),
     ):
-        answer = response.respond(model.score, X)
+        answer = response.respond(model.rule, X)
         assert answer.moved.any()
         for group in actions.groups:
             np.testing.assert_array_equal(answer.x_new[:, group], X[:, group])

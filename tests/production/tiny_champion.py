@@ -45,7 +45,6 @@ def model(shift: float = 0.0) -> PublishedModel:
         score.bias.copy_(torch.tensor(TINY_BIAS - shift + weights @ units.mean))
     Z = units.transform(X)
     about = {
-        "threshold": 0.5,
         "response": people(units).describe(),
         "training_range": {"low": Z.min(axis=0).tolist(), "high": Z.max(axis=0).tolist()},
     }

@@ -48,4 +48,4 @@ def test_a_threshold_is_chosen_on_rows_drawn_from_their_parts(tmp_path):
     }
     rule = calibrate_parts(model_of(), splits, SCHEMA, RESPONSE, NARROW, seed=0)
     assert rule.facts["certificate"]["n"] == 400
-    assert rule.model.about["threshold"] == rule.facts["threshold"]
+    assert rule.model.threshold == rule.facts["threshold"]

@@ -60,7 +60,7 @@ def model_of(slope: float = 1.0) -> PublishedModel:
         score.weight.copy_(torch.tensor([1.0, 2.0], dtype=torch.float64))
         score.bias.fill_(-0.5)
     unit = Standardiser(np.zeros(2), np.ones(2), ("a", "b"))
-    about = {"threshold": 0.5, "probability_slope": slope}
+    about = {"probability_slope": slope}
     return PublishedModel(score, unit, SCHEMA.digest(), about)
 
 

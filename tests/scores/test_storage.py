@@ -1,6 +1,7 @@
 """A stored model is whole, unaltered and of the right schema, or it is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from countermove.scores import (
     RepresentationScore,
     storage,
 )
+from countermove.scores.base import score_of
 from countermove.scores.storage import DESCRIPTION, WEIGHTS, PublishedModel, load_model, save_model
 
 
@@ -31,7 +33,7 @@ def model(kind: str = "linear") -> PublishedModel:
         "representation": lambda: RepresentationScore(3, (5, 2), "elu", draws),
     }[kind]()
     unit = Standardiser(np.array([0.1, 1 / 3, 2.0]), np.array([1.0, 0.7, 3.0]), ("a", "b", "c"))
-    return PublishedModel(score, unit, "digest", {"threshold": 0.5})
+    return PublishedModel(score, unit, "digest", {"seed": 0}, 0.7)
 
 
 @pytest.fixture
@@ -50,6 +52,38 @@ def test_round_trip_is_exact(tmp_path, kind):
     assert torch.equal(loaded.score(X), saved.score(X))
     assert np.array_equal(loaded.standardiser.scale, saved.standardiser.scale)
     assert loaded.about == saved.about
+    assert loaded.threshold == 0.7
+
+
+def test_the_rule_asks_for_the_threshold_and_the_score_stays():
+    stored = replace(model(), about={"probability_slope": 2.0})
+    X = torch.randn(200, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    wanted = torch.sigmoid(2.0 * stored.score(X)) >= 0.7
+    assert torch.equal(stored.rule(X) >= 0, wanted)
+    assert 0 < wanted.sum() < len(X)
+    assert stored.rule is stored.rule
+    assert score_of(stored) is stored.rule
+    plain = stored.without_threshold()
+    assert plain.rule is stored.score
+
+
+def test_a_model_of_the_first_format_decides_as_it_did(tmp_path):
+    """Format 1 folded the threshold into the intercept; what it decided stays to the last bit."""
+    made = model()
+    folded = made.score.at_threshold(0.7)
+    description = storage._described(replace(made, score=folded), storage._weights(folded))
+    del description["threshold"]
+    description |= {"format_version": 1, "about": {"threshold": 0.7, "seed": 0}}
+    digest = storage.canonical_digest(description)
+    (tmp_path / DESCRIPTION).write_text(json.dumps(description | {"sha256": digest}))
+    (tmp_path / WEIGHTS).write_bytes(storage._weights(folded))
+    loaded = load_model(tmp_path, "digest")
+    assert torch.equal(loaded.rule.bias, folded.bias)
+    assert loaded.score.bias.item() == pytest.approx(made.score.bias.item(), abs=1e-15)
+    assert (loaded.threshold, loaded.about) == (0.7, {"seed": 0})
+    save_model(loaded, tmp_path / "again")
+    again = load_model(tmp_path / "again")
+    assert again.rule.bias.item() == pytest.approx(folded.bias.item(), abs=1e-15)
 
 
 def test_description_says_what_made_it(stored):
@@ -69,7 +103,7 @@ def test_truncated_weights_are_refused(stored):
 
 def test_tampered_description_is_refused(stored):
     path = stored / DESCRIPTION
-    path.write_text(path.read_text().replace('"threshold": 0.5', '"threshold": 0.1'))
+    path.write_text(path.read_text().replace('"threshold": 0.7', '"threshold": 0.1'))
     with pytest.raises(ModelFileError, match="was altered"):
         load_model(stored)
 
@@ -93,7 +127,7 @@ def test_model_of_another_schema_is_refused(stored):
 
 def test_other_format_is_refused_by_name(stored):
     path = stored / DESCRIPTION
-    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 99'))
+    path.write_text(path.read_text().replace('"format_version": 2', '"format_version": 99'))
     with pytest.raises(ModelFileError, match="format version 99"):
         load_model(stored)
 

@@ -41,7 +41,7 @@ def rule_metrics(
     Parameters
     ----------
     blind, strategic
-        The rules, each with its threshold folded in.
+        The rules; the strategic one is calibrated.
     uncalibrated
         The strategic rule before its threshold was calibrated: what the promise of
         recourse cost.
@@ -56,12 +56,12 @@ def rule_metrics(
         member is reported (the mean where the members' shares are known).
     """
     people = rows_of(test, schema)
-    scores = {"blind": blind.score, "strategic": strategic.score}
-    usual = usual_responses_to(strategic.score, response)
+    scores = {"blind": blind.rule, "strategic": strategic.rule}
+    usual = usual_responses_to(strategic.rule, response)
     found = sensitivity(scores, people.X, people.y, usual).accuracies()
     stated = {
         name: stated_accuracy(score, people.X, people.y, response)
-        for name, score in (scores | {"uncalibrated": uncalibrated.score}).items()
+        for name, score in (scores | {"uncalibrated": uncalibrated.rule}).items()
     }
     return {
         "dataset": schema.name,
@@ -73,13 +73,13 @@ def rule_metrics(
         },
         "not_evaluated": not_evaluated(usual),
         "social": _social(blind, strategic, uncalibrated, people, response),
-        "threshold": strategic.about["threshold"],
+        "threshold": strategic.threshold,
         "response": response.describe(),
         "rows": strategic.about["rows"] | {"test": len(people.y)},
         "seed": strategic.about["seed"],
         "versions": {name: version(name) for name in PACKAGES},
         "data_hash": table_hash(typed),
-    } | climbing_measures(strategic.score, people, response)
+    } | climbing_measures(strategic.rule, people, response)
 
 
 def _social(
@@ -90,7 +90,7 @@ def _social(
     response: Response,
 ) -> dict[str, Any]:
     """Return the measures of the published rule, then of every rule and every group."""
-    scores = {"blind": blind.score, "strategic": strategic.score, "calibrated": calibrated.score}
+    scores = {"blind": blind.rule, "strategic": strategic.rule, "calibrated": calibrated.rule}
     found = social_report(scores, people.X, people.y, people.groups, response)
     published = found["by_model"]["calibrated"]
     return {name: published[name] for name in ("utility", "burden", "recourse")} | found

@@ -79,7 +79,7 @@ def move_map(
     Parameters
     ----------
     blind, strategic
-        The rules, each with its threshold folded in.
+        The rules; the strategic one is calibrated.
     test, schema
         Standardised test rows, and what their columns mean.
     response
@@ -94,13 +94,13 @@ def move_map(
         the people drawn alone where an answer takes long (``rows.measured`` says of how many).
     """
     answer = members_of(response)[0]
-    rules = {"strategic": strategic.score, "blind": blind.score}
+    rules = {"strategic": strategic.rule, "blind": blind.rule}
     people = rows_of(test, schema)
     slow = answer.costly or any(score.slope() is None for score in rules.values())
     shown = _drawn(len(people.y), SHOWN_COSTLY if slow else SHOWN, seed)
     measured = shown if slow else np.arange(len(people.y))
     crowd = Crowd(people.X[measured], people.y[measured], np.flatnonzero(np.isin(measured, shown)))
-    drawing, answers = projection(strategic.score, blind.score, people.X), answer.of_rows(measured)
+    drawing, answers = projection(strategic.rule, blind.rule, people.X), answer.of_rows(measured)
     return {
         "dataset": schema.name,
         "response": answer.name,

@@ -85,7 +85,7 @@ def answer_parts(
         Who works.
     """
     run = respond_parts(
-        response, model.score, parts, folder, schema.feature_names, ("row_id", "label"), mapper
+        response, model.rule, parts, folder, schema.feature_names, ("row_id", "label"), mapper
     )
     return population_facts(run.result()).to_json() | {"run": run.to_json()}
 

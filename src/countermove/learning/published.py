@@ -97,7 +97,6 @@ def published_model(
         standardiser=standardiser,
         schema_digest=schema.digest(),
         about={
-            "threshold": 0.5,
             "probability_slope": classifier.probability_slope_,
             "response": classifier.response.describe(),
             "regulariser": described(classifier.regulariser),

@@ -81,7 +81,7 @@ def certify(
     """Collect every certificate of the run."""
     from countermove.transfer.bounds.holdout import certify_error
 
-    bound = certify_error(calibrated.score, rows, schema, people, evaluation.failure_probability)
+    bound = certify_error(calibrated.rule, rows, schema, people, evaluation.failure_probability)
     return [*calibration["certificates"], bound.to_json()]
 
 

@@ -261,7 +261,7 @@ def _told(started: Started, judge: Judge, rules: Rules, applicants: Partitions) 
         "certificate": judge.certificate,
         "certificates": promises,
         "method": judge.terms.method,
-        "threshold": judge.model.about["threshold"],
+        "threshold": judge.model.threshold,
         "package_version": version("countermove"),
         "started_at": started.started_at,
     }

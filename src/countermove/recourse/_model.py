@@ -45,8 +45,8 @@ def affine_slope(score: Score, movable: Mask) -> Floats | None:
 
 def probability_slope(model: Any) -> float:
     """Return the factor between a model's score and its log-odds; 1 unless it says otherwise."""
-    about = getattr(model, "about", {})
-    return float(getattr(model, "probability_slope_", about.get("probability_slope", 1.0)))
+    stored = getattr(model, "probability_slope", 1.0)
+    return float(getattr(model, "probability_slope_", stored))
 
 
 @dataclass(frozen=True)

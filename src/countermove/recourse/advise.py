@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,7 +12,6 @@ from countermove.data.schema import Schema
 from countermove.data.storage import settings_digest
 from countermove.execution import PartTask
 from countermove.people import ActionSet
-from countermove.recourse._model import probability_slope
 from countermove.recourse.advice import Advice
 from countermove.recourse.audit import audit, audited_groups
 from countermove.recourse.pare import PromiseTerms
@@ -61,7 +60,7 @@ def advise(
     Parameters
     ----------
     model
-        The rule with its threshold folded in.
+        The rule, its threshold beside it.
     table, real
         Standardised rows of the people judged, and of those the rule was learned from.
     schema
@@ -134,10 +133,8 @@ def decide_and_advise(
 
     Parameters are those of `advise`.
     """
-    score, threshold = model.score, float(model.about["threshold"])
-    allowed = response.actions.narrowed(terms.largest_action, score.n_features)
-    # Without its threshold again, so that probabilities are read against it.
-    bare = replace(model, score=score.at_threshold(1.0 - threshold, probability_slope(model)))
+    bare, threshold = model.without_threshold(), model.threshold
+    allowed = response.actions.narrowed(terms.largest_action, model.score.n_features)
     advice = recommend(
         bare,
         people.X,
@@ -158,7 +155,7 @@ class AdviceTask(PartTask):
     Parameters
     ----------
     model
-        The rule with its threshold folded in.
+        The rule, its threshold beside it.
     schema, response, terms, seed
         As in `advise`.
     """

@@ -15,7 +15,6 @@ from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.errors import UnknownNameError, nearest
 from countermove.randomness import generator
-from countermove.recourse._model import probability_slope
 from countermove.recourse.pare import (
     ChoiceRows,
     GroupCalibration,
@@ -55,12 +54,12 @@ def calibrate_model(
     response: Response,
     terms: PromiseTerms,
 ) -> CalibratedRule:
-    """Choose the threshold of a stored model and fold it into its rule.
+    """Choose the threshold of a stored model, which keeps it beside its score.
 
     Parameters
     ----------
     model
-        The strategic model, its threshold not yet chosen.
+        The strategic model; a threshold that it has is not read.
     calibration, selection
         Standardised splits: the first for promises alone, the second for choices.
     trained_on
@@ -72,6 +71,7 @@ def calibrate_model(
     terms
         What is promised, and what it may cost.
     """
+    model = model.without_threshold()
     held, chosen_on = rows_of(calibration, schema), rows_of(selection, schema)
     check_disjoint(held.ids, [*trained_on, *chosen_on.ids], len(held.ids))
     reach = reach_of(model, response.actions, terms.method, terms.largest_action)
@@ -93,9 +93,8 @@ def calibrate_model(
         "terms": asdict(terms),
         "rows": {"calibration": len(held.ids), "selection": len(chosen_on.ids)},
     }
-    about = model.about | {"threshold": joint.threshold}
-    score = model.score.at_threshold(joint.threshold, probability_slope(model))
-    return CalibratedRule(replace(model, score=score, about=about), facts, joint.frontier())
+    calibrated = replace(model, threshold=joint.threshold)
+    return CalibratedRule(calibrated, facts, joint.frontier())
 
 
 def _people(rows: Rows, column: str | None) -> ChoiceRows:

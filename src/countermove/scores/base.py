@@ -111,8 +111,9 @@ SLICE = 2_048
 
 
 def score_of(model: Any) -> Score:
-    """Return the score of a model: a score itself, a fitted classifier's or a stored model's."""
-    for candidate in (model, getattr(model, "score_", None), getattr(model, "score", None)):
+    """Return the score that decides: itself, a fitted classifier's, or a stored model's rule."""
+    held = (getattr(model, name, None) for name in ("score_", "rule", "score"))
+    for candidate in (model, *held):
         if isinstance(candidate, Score):
             return candidate
     raise ParameterError(

@@ -12,7 +12,8 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,9 @@ from countermove.scores.partly_linear import PartlyLinearScore
 from countermove.scores.recurrent import RecurrentScore
 from countermove.scores.representation import RepresentationScore
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""1 had no ``threshold``: it was folded into the intercept, and `about` named it."""
+READS = (1, 2)
 WEIGHTS = "score.safetensors"
 DESCRIPTION = "model.json"
 _KINDS: dict[str, type[Score]] = {
@@ -50,24 +53,43 @@ _KINDS: dict[str, type[Score]] = {
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """A score with everything needed to apply it to a raw table.
+    """A score and a threshold with everything needed to apply them to a raw table.
 
     Parameters
     ----------
     score
-        The score, in standardised units, its threshold folded into the intercept.
+        The score as it was trained, in standardised units.
     standardiser
         From original to standardised units.
     schema_digest
         SHA-256 of the schema the model was made for.
     about
-        JSON-ready facts: parameters, response trained for, threshold, seed.
+        JSON-ready facts: parameters, response trained for, seed.
+    threshold
+        The probability that is asked for.
     """
 
     score: Score
     standardiser: Standardiser
     schema_digest: str
     about: dict[str, Any] = field(default_factory=dict)
+    threshold: float = 0.5
+
+    @property
+    def probability_slope(self) -> float:
+        """Log-odds per unit of score: 1 unless training found another factor."""
+        return float(self.about.get("probability_slope", 1.0))
+
+    @cached_property
+    def rule(self) -> Score:
+        """The final rule, which people respond to: favourable where this score is at least 0."""
+        if self.threshold == 0.5:
+            return self.score
+        return self.score.at_threshold(self.threshold, self.probability_slope)
+
+    def without_threshold(self) -> PublishedModel:
+        """Return the model at a probability of one half: its score as it was trained."""
+        return replace(self, threshold=0.5)
 
 
 def model_digest(model: PublishedModel) -> str:
@@ -149,8 +171,23 @@ def unpack_model(
     except (SafetensorError, RuntimeError) as error:
         raise ModelFileError(f"{where}/{WEIGHTS} does not fit its description: {error}") from error
     standardiser = Standardiser.from_json(description["standardiser"])
-    about = description["about"]
-    return PublishedModel(score, standardiser, description["schema_digest"], about), digest
+    about, schema = description["about"], description["schema_digest"]
+    if description["format_version"] == 1:
+        return _unfolded(PublishedModel(score, standardiser, schema, about)), digest
+    return PublishedModel(score, standardiser, schema, about, description["threshold"]), digest
+
+
+def _unfolded(stored: PublishedModel) -> PublishedModel:
+    """Return a model of format 1, whose score is the final rule, with score and threshold apart."""
+    about = {key: value for key, value in stored.about.items() if key != "threshold"}
+    threshold = float(stored.about.get("threshold", 0.5))
+    if threshold == 0.5:
+        return replace(stored, about=about)
+    score = stored.score.at_threshold(1.0 - threshold, stored.probability_slope)
+    model = replace(stored, score=score, about=about, threshold=threshold)
+    # Folding the threshold in again could differ from the stored rule in the last digit.
+    vars(model)["rule"] = stored.score
+    return model
 
 
 def _weights(score: Score) -> bytes:
@@ -164,6 +201,7 @@ def _described(model: PublishedModel, weights: bytes) -> dict[str, Any]:
         "package_version": version("countermove"),
         "schema_digest": model.schema_digest,
         "score": {"kind": model.score.kind, "arguments": model.score.describe()},
+        "threshold": model.threshold,
         "standardiser": model.standardiser.to_json(),
         "about": model.about,
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
@@ -176,10 +214,10 @@ def _read_description(content: bytes, path: str) -> tuple[dict[str, Any], str]:
         recorded: str = description.pop("sha256")
     except (ValueError, KeyError, AttributeError) as error:
         raise ModelFileError(f"{path} is not a model description: {error!r}") from error
-    if description.get("format_version") != FORMAT_VERSION:
+    if description.get("format_version") not in READS:
         raise ModelFileError(
             f"{path} has format version {description.get('format_version')!r}, this release reads "
-            f"{FORMAT_VERSION}; load it with the release that wrote it "
+            f"{' and '.join(map(str, READS))}; load it with the release that wrote it "
             f"({description.get('package_version')})"
         )
     if canonical_digest(description) != recorded:

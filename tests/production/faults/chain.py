@@ -41,7 +41,7 @@ def retrain(registry: Registry, history: History, folder: Path) -> None:
         answered = rules_answered(registry, facts)
         parts = challenger_rows(BASE, rows, answered, SCHEMA, UNIT, PEOPLE, SHARES, 0)
         champion = registry.champion()
-        start = None if champion is None else champion.model.score
+        start = None if champion is None else champion.model.rule
         challenger = train_challenger(parts, SCHEMA, UNIT, PEOPLE, {"max_epochs": 1}, start, 0)
         gate = GateResult("improvement", True, 0.0, 0.05, "words")
         settle(registry, history, challenger, FACTS, [gate], {"batches": facts})

@@ -84,7 +84,7 @@ def model(weight: float = 1.0) -> PublishedModel:
     with torch.no_grad():
         score.weight.copy_(torch.tensor([weight, 2.0]))
     unit = Standardiser(np.zeros(2), np.ones(2), ("a", "b"))
-    return PublishedModel(score, unit, "schema", {"threshold": 0.5})
+    return PublishedModel(score, unit, "schema")
 
 
 def now() -> datetime:

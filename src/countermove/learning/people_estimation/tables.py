@@ -44,7 +44,7 @@ def estimate_from_tables(
         for table, moment in ((before, "before"), (after, "after"))
     ]
     return estimate_people(
-        model.score,
+        model.rule,
         *tables,
         key=ROW_ID if matched else None,
         actions=actions,

@@ -121,7 +121,7 @@ def train_challenger(
     from countermove.production.retraining.training import train_challenger as train_from
 
     champion, rows = registry.champion(), {"train": train, "validation": validation}
-    start = None if champion is None else champion.model.score
+    start = None if champion is None else champion.model.rule
     training, aim = serm.build_training(schema, standardiser, seed), serm.regulariser.build()
     return train_from(rows, schema, standardiser, people, training, start, seed, aim)
 

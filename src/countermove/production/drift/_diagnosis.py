@@ -198,7 +198,7 @@ def drift_case(
     seed: int,
 ) -> DriftCase:
     """Read two tables and make the three samples; see `drift_report`."""
-    score, names = model.score, model.standardiser.names
+    score, names = model.rule, model.standardiser.names
     before = read(reference, "reference", score, names)
     after = read(observed, "observed", score, names)
     samples = drift_samples(before, after, score, response, terms.max_rows, seed)
@@ -216,7 +216,7 @@ def drift_findings(case: DriftCase) -> DriftFindings:
         renewed = _new_estimate(case, alarm)
     untouched: tuple[ColumnTest, ...] = ()
     if alarm:
-        untouched = unaffected_tests(samples, case.model.score, case.names, case.terms, case.seed)
+        untouched = unaffected_tests(samples, case.model.rule, case.names, case.terms, case.seed)
     return DriftFindings(
         odd,
         against_reference,
@@ -256,7 +256,7 @@ def _new_estimate(case: DriftCase, alarm: bool) -> NewEstimate:
 
 def _estimated(case: DriftCase, alarm: bool, cost: str) -> NewEstimate:
     """Estimate the people and, after an alarm, compare the new table with where they would be."""
-    samples, score, level = case.samples, case.model.score, case.terms.level
+    samples, score, level = case.samples, case.model.rule, case.terms.level
     people = update_people(samples, case.before, case.after, score, case.response, level, cost)
     if not alarm:
         return NewEstimate(people)

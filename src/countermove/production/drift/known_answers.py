@@ -132,7 +132,7 @@ def known_case(name: str, n: int, m: int, seed: int) -> KnownCase:
     X, y = _people(n, 2 * seed, 0.0)
     Z, z = _people(m, 2 * seed + 1, cause.shift)
     Z = Z if cause.before is None else cause.before(Z)
-    seen = Z + cause.part * (cause.people.respond(model.score, Z).x_new - Z)
+    seen = Z + cause.part * (cause.people.respond(model.rule, Z).x_new - Z)
     seen = seen if cause.after is None else cause.after(seen)
     ours = best() if cause.ours is None else cause.ours
     return KnownCase(PeopleTable(X, y), PeopleTable(seen, z), model, ours, cause.answer)

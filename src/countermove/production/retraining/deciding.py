@@ -38,7 +38,7 @@ def settle(
     registry, history
         Where versions and decisions go.
     challenger
-        The rule with its threshold folded in.
+        The calibrated rule.
     version_facts
         What is kept with it: ``certificates``, ``metrics``, ``data_hash``, ``forecast`` ….
     gates

@@ -25,7 +25,7 @@ def difference(old: StoredVersion, new: StoredVersion) -> list[str]:
 
 
 def _threshold(old: StoredVersion, new: StoredVersion) -> list[str]:
-    before, after = (float(each.model.about["threshold"]) for each in (old, new))
+    before, after = (each.model.threshold for each in (old, new))
     if abs(before - after) < 5e-4:
         return [f"Both ask for a probability of {after:.3f}."]
     return [f"The probability asked for goes from {before:.3f} to {after:.3f}."]

@@ -128,6 +128,6 @@ def outcomes_of_batches(
     if champion is None or not len(observed):
         return []
     foretold = champion.facts["forecast"]
-    found = outcomes(champion.version, foretold, champion.model.score, observed, batches, schema)
+    found = outcomes(champion.version, foretold, champion.model.rule, observed, batches, schema)
     history.add_outcomes(found)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from countermove.production.gates.base import Case, Gate, Judged, check_gates
 from countermove.production.registry import Registry
 from countermove.production.retraining.deciding import judged_before
 from countermove.production.retraining.forecast import forecast, foretell
-from countermove.recourse import probability_slope
 from countermove.recourse.pare import PromiseTerms, missed_after_response, reach_of
 from countermove.response import NoResponse, Response
 from countermove.response.robust import members_of
@@ -57,14 +56,12 @@ def without_recourse(
     model: PublishedModel, X: Any, response: Response, terms: PromiseTerms
 ) -> tuple[int, int]:
     """Return how many people have no way under a model's promise, and how many were asked."""
-    threshold = float(model.about["threshold"])
-    slope = probability_slope(model)
-    bare = replace(model, score=model.score.at_threshold(1.0 - threshold, slope))
+    bare, slope = model.without_threshold(), model.probability_slope
     reach = reach_of(bare, response.actions, terms.method, terms.largest_action)
     answering = members_of(response) if terms.after_response else (NoResponse(),)
     missed = [
         missed_after_response(
-            bare.score, X, member, np.array([threshold]), reach=reach, slope=slope
+            bare.score, X, member, np.array([model.threshold]), reach=reach, slope=slope
         ).sum()
         for member in answering
     ]
@@ -103,8 +100,8 @@ def make_case(
     held = rows_of(holdout, schema)
     before = None
     if champion is not None:
-        before = put_to(champion.score, held.X, held.y, people.responses)
-    after = put_to(challenger.score, held.X, held.y, people.responses)
+        before = put_to(champion.rule, held.X, held.y, people.responses)
+    after = put_to(challenger.rule, held.X, held.y, people.responses)
     return Case(
         challenger=after,
         champion=before,

@@ -67,7 +67,7 @@ def rules_answered(
 ) -> dict[str, Deployed]:
     """Return by batch the rule its people had answered, loaded and verified."""
     versions = {batch[RULE] for batch in facts.values() if batch[RULE] is not None}
-    scores = {version: registry.load(version).model.score for version in versions}
+    scores = {version: registry.load(version).model.rule for version in versions}
     return {name: Deployed(scores.get(batch[RULE])) for name, batch in facts.items()}
 
 

@@ -1,0 +1,87 @@
+"""A champion stored by the release before format 2 (its threshold folded into the intercept).
+
+The fixture is a registry as that release wrote it, with a threshold of 0.6, and what it told
+eighty applicants.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from countermove.production.history import History
+from countermove.production.registry import Registry
+from countermove.production.retraining.deciding import roll_back, settle
+from countermove.production.retraining.difference import difference
+from countermove.scores.base import values
+
+from .tiny_champion import SCHEMA, Office
+
+FIXTURE = Path(__file__).parent / "fixtures" / "old_champion"
+VERSION = "000001-20261116T193845Z"
+
+
+@pytest.fixture
+def office(tmp_path):
+    made = Office(tmp_path)
+    shutil.copytree(FIXTURE, made.registry)
+    shutil.copy(FIXTURE / "applicants.csv", made.batches / "b1.csv")
+    return made
+
+
+@pytest.fixture
+def registry(office):
+    return Registry(str(office.registry), SCHEMA.digest())
+
+
+def test_it_loads_verified_with_score_and_threshold_apart(registry):
+    champion = registry.champion()
+    assert champion.version == VERSION
+    assert champion.model.threshold == 0.6
+    X = np.random.default_rng(0).normal(size=(50, champion.model.score.n_features))
+    shift = values(champion.model.score, X) - values(champion.model.rule, X)
+    np.testing.assert_allclose(shift, np.log(0.6 / 0.4), atol=1e-12)
+
+
+def test_it_tells_applicants_what_it_told_them(office):
+    told, recorded = office.score("b1").people().read(), pd.read_csv(FIXTURE / "told.csv")
+    same = ["row_id", "decision", "status"]
+    pd.testing.assert_frame_equal(told[same], recorded[same], check_dtype=False)
+    np.testing.assert_allclose(told["probability"], recorded["probability"], atol=1e-12)
+
+
+def test_it_is_superseded_compared_and_taken_back(registry, tmp_path):
+    history = History(f"sqlite:///{tmp_path}/h.db", "tiny")
+    history.add_decisions(registry.decisions())
+    old = registry.champion()
+    model = replace(old.model, threshold=0.7)
+    new = settle(registry, history, model, old.facts | {"threshold": 0.7}, [], {})
+    assert (new.champion_before, registry.pointer().version) == (VERSION, new.version)
+    assert registry.champion().model.threshold == 0.7
+    said = " ".join(difference(registry.load(VERSION), registry.champion()))
+    assert "The probability asked for goes from 0.600 to 0.700." in said
+    assert "turns by 0.0 degrees" in said
+    assert roll_back(registry, history).champion_after == VERSION
+    assert registry.champion().model.threshold == 0.6
+    assert history.decisions()["outcome"].tolist() == ["promoted", "promoted", "rolled_back"]
+
+
+@pytest.mark.slow
+def test_a_retraining_starts_from_it(project):
+    folder = project.path / "data" / "06_models" / "tiny"
+    shutil.copytree(FIXTURE, folder)
+    project.bring_batch("2026-08")
+    done = project.retrain("--params=recourse.threshold=0.6")
+    assert done.returncode in (0, 3), done.stderr
+    assert "stored without its people" in " ".join(done.stderr.split())
+    decision = json.loads((project.path / "data/08_reporting/tiny/decision.json").read_text())
+    assert decision["champion_before"] == VERSION
+    assert decision["outcome"] in ("promoted", "kept")
+    listed = project.kedro("countermove", "history", "--env=test")
+    assert VERSION in listed.stdout
