@@ -88,6 +88,7 @@ def test_a_champion_brings_its_own_people(caplog):
     assert "stored without its people" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_part_of_the_chain_refuses_people_of_other_settings(project):
     first = project.run(
         "--pipelines=ingest,training", "--env=test", "--params=serm.training.max_epochs=1"

@@ -98,4 +98,4 @@ def test_nodes_that_share_memory_are_one_task(project):
     after = description(ran.stdout)["after"]
     together = "train-challenger-retrain-calibrate-challenger-retrain-judge-retrain-decide"
     assert f"retrain-{together}" in after
-    assert len(after) == 12
+    assert len(after) == 13

@@ -162,10 +162,8 @@ def decide(
     from countermove.production.retraining.deciding import settle_challenger
 
     seen = {"batches": facts, "holdout": pinned, "outcomes": outcomes, "drift": drift}
-    people = people_settings(serm)
-    return settle_challenger(
-        registry, history, challenger, calibration, judged, seen, train, people
-    )
+    about = (challenger, calibration, judged)
+    return settle_challenger(registry, history, *about, seen, train, people_settings(serm))
 
 
 def write_page(decision: dict[str, Any], drift: dict[str, Any]) -> tuple[str, str]:
