@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.memory import high_water_mark
 from countermove.dynamics.collective.recourse import individual, together
-from countermove.dynamics.collective.recourse_problem import Reach, RecourseProblem
+from countermove.dynamics.collective.recourse_problem import CollectiveRecourseProblem, Reach
 from countermove.dynamics.collective.recourse_search import RecourseSearch
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
@@ -23,7 +23,7 @@ SIZES = ((2_500, 20), (5_000, 20), (10_000, 20), (20_000, 20))
 BUDGET = 0.3
 
 
-def problem_of(n: int, d: int) -> RecourseProblem:
+def problem_of(n: int, d: int) -> CollectiveRecourseProblem:
     """Return a refused person among noisy classes."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
@@ -32,7 +32,7 @@ def problem_of(n: int, d: int) -> RecourseProblem:
     crowd = Crowd(X, y)
     theta = learner.fit(crowd)
     scores = learner.scores(theta, X)
-    return RecourseProblem(crowd, X[scores.argsort()[n // 4]], 1.0, learner)
+    return CollectiveRecourseProblem(crowd, X[scores.argsort()[n // 4]], 1.0, learner)
 
 
 def measure(n: int, d: int) -> str:

@@ -12,8 +12,8 @@ from sklearn.datasets import load_iris
 from countermove.dynamics import collective_recourse, individual_recourse
 from countermove.dynamics.collective.recourse import individual, individual_sphere, together
 from countermove.dynamics.collective.recourse_problem import (
+    CollectiveRecourseProblem,
     Reach,
-    RecourseProblem,
     recourse_problem,
 )
 from countermove.dynamics.collective.recourse_search import RecourseSearch
@@ -116,7 +116,7 @@ def test_together_is_never_worse_than_alone_for_class_means(seed, budget, p, cla
     """A theorem: class means move with everybody, so all can make the query's opposite move."""
     rng = np.random.default_rng(seed)
     rows, y = rng.normal(size=(24, 3)), np.arange(24) % classes
-    problem = RecourseProblem(
+    problem = CollectiveRecourseProblem(
         Crowd(rows, y.astype(float)), rng.normal(size=3), 0.0, CentroidLearner(range(classes))
     )
     reach = Reach(budget, p)
@@ -133,7 +133,9 @@ def test_together_is_never_worse_than_alone_for_a_free_intercept(seed, budget, p
     y = (rows[:, 0] + rng.logistic(size=20) > 0).astype(float)
     if len(set(y)) < 2:
         return
-    problem = RecourseProblem(Crowd(rows, y), rng.normal(size=2), 1.0, LogisticLearner(penalty=0.3))
+    problem = CollectiveRecourseProblem(
+        Crowd(rows, y), rng.normal(size=2), 1.0, LogisticLearner(penalty=0.3)
+    )
     alone = individual(problem, Reach(budget, p), RecourseSearch(2, strict=False))
     helped = together(problem, Reach(budget, p), search=RecourseSearch(max_steps=60, strict=False))
     assert helped.loss <= alone.loss + 1e-9
@@ -152,7 +154,7 @@ def test_outside_its_conditions_the_theorem_fails(learner, settings):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(30, 2))
     y = (rows[:, 0] > 0).astype(float)
-    problem = RecourseProblem(Crowd(rows, y), np.array([-0.1, 0.0]), 1.0, learner)
+    problem = CollectiveRecourseProblem(Crowd(rows, y), np.array([-0.1, 0.0]), 1.0, learner)
     alone = individual(problem, Reach(1.0))
     helped = together(
         problem, Reach(1.0), search=RecourseSearch(starts=3, strict=False), **settings
@@ -332,7 +334,9 @@ def test_ten_thousand_participants_need_memory_of_the_size_of_the_table():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(10_000, 20))
     y = (rows[:, 0] + rng.logistic(size=10_000) > 0.0).astype(float)
-    problem = RecourseProblem(Crowd(rows, y), np.full(20, -0.3), 1.0, LogisticLearner(penalty=0.01))
+    problem = CollectiveRecourseProblem(
+        Crowd(rows, y), np.full(20, -0.3), 1.0, LogisticLearner(penalty=0.01)
+    )
     start = time.process_time()
     tracemalloc.start()
     found = together(problem, Reach(0.3), search=RecourseSearch(tolerance=1e-4))

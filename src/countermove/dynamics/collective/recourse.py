@@ -18,9 +18,9 @@ from countermove._types import Floats, Index
 from countermove.dynamics.collective.bilevel import Bilevel, FixedModel
 from countermove.dynamics.collective.moves import Moves, checked_participation, checked_rows
 from countermove.dynamics.collective.recourse_problem import (
+    CollectiveRecourseProblem,
     Reach,
     RecourseOutcome,
-    RecourseProblem,
     recourse_problem,
 )
 from countermove.dynamics.collective.recourse_search import (
@@ -48,7 +48,7 @@ class Stage:
     where each query stands among them, -1 for those who stay.
     """
 
-    problem: RecourseProblem
+    problem: CollectiveRecourseProblem
     reach: Reach
     rows: Index
     engine: Bilevel
@@ -56,7 +56,7 @@ class Stage:
 
     @classmethod
     def of(
-        cls, problem: RecourseProblem, reach: Reach, own: Reach, rows: Index, share: float
+        cls, problem: CollectiveRecourseProblem, reach: Reach, own: Reach, rows: Index, share: float
     ) -> Stage:
         """Set the stage; ``own`` is the queries' own reach, ``share`` the participation."""
         crowd = _with_stayers(problem.crowd, rows, share)
@@ -148,7 +148,7 @@ METHODS = ("auto", "closed_form", "means", "engine", "sphere")
 
 
 def individual(
-    problem: RecourseProblem, reach: Reach, search: RecourseSearch | None = None
+    problem: CollectiveRecourseProblem, reach: Reach, search: RecourseSearch | None = None
 ) -> RecourseOutcome:
     """Return what the queries can do alone, the model held fixed (problem (2)).
 
@@ -174,7 +174,7 @@ def individual(
     return RecourseOutcome(problem, still, found.eta, problem.theta, "engine", converged)
 
 
-def individual_sphere(problem: RecourseProblem, reach: Reach) -> RecourseOutcome:
+def individual_sphere(problem: CollectiveRecourseProblem, reach: Reach) -> RecourseOutcome:
     """Return the published shortcut: one gradient, stretched to the sphere (it may overshoot)."""
     _, slopes = problem.goals.slopes(problem.theta, problem.query, problem.goal)
     moves = on_sphere(-slopes, reach)
@@ -183,7 +183,7 @@ def individual_sphere(problem: RecourseProblem, reach: Reach) -> RecourseOutcome
 
 
 def together(
-    problem: RecourseProblem,
+    problem: CollectiveRecourseProblem,
     reach: Reach,
     participants: Any = None,
     participation: float = 1.0,
@@ -233,7 +233,7 @@ def together(
     return stage.solve(search, starts)
 
 
-def stage_of(problem: RecourseProblem, reach: Reach, participants: Any = None) -> Stage:
+def stage_of(problem: CollectiveRecourseProblem, reach: Reach, participants: Any = None) -> Stage:
     """Return the engine of some participants who help outside queries."""
     rows = checked_rows(participants, problem.crowd)
     return Stage.of(problem, reach, reach.at(0.0), rows, 1.0)
@@ -324,7 +324,7 @@ def individual_recourse(
     return individual(problem, reach, search)
 
 
-def _chosen(problem: RecourseProblem, reach: Reach, own: Reach, method: Method) -> str:
+def _chosen(problem: CollectiveRecourseProblem, reach: Reach, own: Reach, method: Method) -> str:
     """Return the method that applies, or refuse the one that was asked for."""
     centroid = isinstance(problem.learner, CentroidLearner)
     outside = bool((problem.places < 0).all()) and own.budget == 0.0
@@ -342,7 +342,7 @@ def _chosen(problem: RecourseProblem, reach: Reach, own: Reach, method: Method) 
 
 
 def _by_classes(
-    problem: RecourseProblem, reach: Reach, rows: Index, share: float
+    problem: CollectiveRecourseProblem, reach: Reach, rows: Index, share: float
 ) -> RecourseOutcome:
     mass = _taking_part(problem.crowd, rows, share)
     assert isinstance(problem.learner, CentroidLearner)
@@ -352,7 +352,11 @@ def _by_classes(
 
 
 def _by_means(
-    problem: RecourseProblem, reach: Reach, rows: Index, share: float, search: RecourseSearch
+    problem: CollectiveRecourseProblem,
+    reach: Reach,
+    rows: Index,
+    share: float,
+    search: RecourseSearch,
 ) -> RecourseOutcome:
     learner = problem.learner
     assert isinstance(learner, CentroidLearner)
@@ -368,7 +372,7 @@ def _by_means(
 
 
 def _same_in_class(
-    problem: RecourseProblem,
+    problem: CollectiveRecourseProblem,
     rows: Index,
     shares: Floats,
     by_class: Floats,
@@ -384,7 +388,9 @@ def _same_in_class(
     return RecourseOutcome(problem, moves, still, theta, method, converged)
 
 
-def _translated(problem: RecourseProblem, reach: Reach, n: int, search: RecourseSearch) -> Floats:
+def _translated(
+    problem: CollectiveRecourseProblem, reach: Reach, n: int, search: RecourseSearch
+) -> Floats:
     """Return everybody's opposite of the query's own best move."""
     alone = individual(problem, reach, RecourseSearch(2, seed=search.seed, strict=False))
     return np.tile(-problem.mass @ alone.query_moves, (n, 1))

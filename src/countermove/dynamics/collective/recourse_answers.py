@@ -12,7 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from countermove._types import Floats
 from countermove.dynamics.collective.moves import checked_participation, checked_rows
 from countermove.dynamics.collective.recourse import individual, stage_of, together
-from countermove.dynamics.collective.recourse_problem import Reach, RecourseOutcome, RecourseProblem
+from countermove.dynamics.collective.recourse_problem import (
+    CollectiveRecourseProblem,
+    Reach,
+    RecourseOutcome,
+)
 from countermove.dynamics.collective.recourse_search import RecourseSearch, shares_by_class
 from countermove.dynamics.learners.centroids import CentroidLearner
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
@@ -37,7 +41,7 @@ class LeastBudgets:
 
 
 def least_budgets(
-    problem: RecourseProblem,
+    problem: CollectiveRecourseProblem,
     reach: Reach,
     participants: Any = None,
     participation: float = 1.0,
@@ -80,12 +84,14 @@ def least_budgets(
     return LeastBudgets(alone_exactly, _least(helped, start, tolerance))
 
 
-def _plain_means(problem: RecourseProblem, reach: Reach) -> bool:
+def _plain_means(problem: CollectiveRecourseProblem, reach: Reach) -> bool:
     plain = reach.p == 2.0 and reach.prices is None and reach.actions is None
     return plain and isinstance(problem.learner, CentroidLearner)
 
 
-def _tie(problem: RecourseProblem, participants: Any, participation: float) -> float | None:
+def _tie(
+    problem: CollectiveRecourseProblem, participants: Any, participation: float
+) -> float | None:
     r"""Return the budget at which the goal's mean is as near as the nearest other.
 
     Means move straight to and from the query, each by its share of participants:
@@ -106,7 +112,7 @@ def _tie(problem: RecourseProblem, participants: Any, participation: float) -> f
     return float(max(0.0, (behind[moving] / speed[moving]).max(initial=0.0)))
 
 
-def _nearest_cell(problem: RecourseProblem) -> float:
+def _nearest_cell(problem: CollectiveRecourseProblem) -> float:
     r"""Return the distance to the goal's cell, :math:`|x - \mu_g| \le |x - \mu_c|`: half-spaces."""
     learner = problem.learner
     assert isinstance(learner, CentroidLearner)
@@ -138,7 +144,7 @@ def _least(holds: Callable[[float], bool], start: float, tolerance: float) -> fl
 
 
 def break_even(
-    problem: RecourseProblem,
+    problem: CollectiveRecourseProblem,
     reach: Reach,
     participants: Any = None,
     tolerance: float = 1e-3,
@@ -164,7 +170,9 @@ def break_even(
     return high
 
 
-def marginal_values(problem: RecourseProblem, reach: Reach, participants: Any = None) -> Floats:
+def marginal_values(
+    problem: CollectiveRecourseProblem, reach: Reach, participants: Any = None
+) -> Floats:
     r"""Return what each person's help is worth: the loss one of them takes off, to first order.
 
     .. math:: \max_{\delta \in S_i} \; -\delta \cdot \frac{\partial}{\partial x_i}
@@ -260,7 +268,7 @@ class Alternative:
 
 
 def alternatives(
-    problem: RecourseProblem,
+    problem: CollectiveRecourseProblem,
     reach: Reach,
     n: int = 3,
     features: Sequence[str] | None = None,

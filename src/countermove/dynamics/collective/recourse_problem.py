@@ -99,7 +99,7 @@ class Reach:
 
 
 @dataclass(frozen=True, eq=False)
-class RecourseProblem:
+class CollectiveRecourseProblem:
     """People who want a decision of a model that is fitted to others, or to them as well.
 
     Parameters
@@ -211,7 +211,7 @@ def recourse_problem(
     query_rows: ArrayLike | None = None,
     query_weight: ArrayLike | None = None,
     allow_reached: bool = False,
-) -> RecourseProblem:
+) -> CollectiveRecourseProblem:
     """Return the problem of people who want a decision, from arrays and any labels.
 
     Parameters
@@ -245,7 +245,7 @@ def recourse_problem(
     rows = None if query_rows is None else np.atleast_1d(np.asarray(query_rows, dtype=np.intp))
     query = _of_data_subjects(query, rows, people)
     mass = None if weight is None else np.asarray(weight, float) / np.sum(np.asarray(weight, float))
-    problem = RecourseProblem(
+    problem = CollectiveRecourseProblem(
         Crowd(people, codes.astype(np.float64), mass),
         np.asarray(query, dtype=np.float64),
         np.searchsorted(names, wanted).astype(np.float64),
@@ -324,7 +324,7 @@ class RecourseOutcome:
         Whether they are stationary, or no stretch of steps gains any more (closed forms are).
     """
 
-    problem: RecourseProblem
+    problem: CollectiveRecourseProblem
     moves: Floats
     query_moves: Floats
     theta: Floats

@@ -14,7 +14,7 @@ import numpy as np
 from countermove._types import Floats, Index
 from countermove.dynamics.collective._spaces import PartialMoves
 from countermove.dynamics.collective.bilevel import Bilevel, Solution
-from countermove.dynamics.collective.recourse_problem import Reach, RecourseProblem
+from countermove.dynamics.collective.recourse_problem import CollectiveRecourseProblem, Reach
 from countermove.dynamics.collective.utilities import CentroidGoals, QueryUtility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners.centroids import CentroidLearner
@@ -224,7 +224,7 @@ def reduce_to_means(learner: CentroidLearner, crowd: Crowd, mass: Floats) -> Red
     return Reduced(small, np.array(members, dtype=np.intp), np.array(kept, dtype=np.intp))
 
 
-def closed_form_applies(problem: RecourseProblem, reach: Reach) -> bool:
+def closed_form_applies(problem: CollectiveRecourseProblem, reach: Reach) -> bool:
     """Return whether one outside query meets moves with a known farthest point."""
     plain = reach.only_fixes and (reach.prices is None or reach.p != 2.0)
     boxed = reach.shared and reach.p == float("inf")
@@ -232,7 +232,7 @@ def closed_form_applies(problem: RecourseProblem, reach: Reach) -> bool:
     return isinstance(problem.learner, CentroidLearner) and outside and (plain or boxed)
 
 
-def closed_form(problem: RecourseProblem, reach: Reach, shares: Floats) -> Floats:
+def closed_form(problem: CollectiveRecourseProblem, reach: Reach, shares: Floats) -> Floats:
     """Return the best move of each class's participants, shape (k, d)."""
     learner = problem.learner
     assert isinstance(learner, CentroidLearner)

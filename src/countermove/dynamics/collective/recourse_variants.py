@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from countermove._types import Floats, Index
 from countermove.dynamics.collective.moves import checked_rows
 from countermove.dynamics.collective.recourse import together
-from countermove.dynamics.collective.recourse_problem import Reach, RecourseOutcome, RecourseProblem
+from countermove.dynamics.collective.recourse_problem import (
+    CollectiveRecourseProblem,
+    Reach,
+    RecourseOutcome,
+)
 from countermove.dynamics.collective.recourse_search import RecourseSearch
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
@@ -36,7 +40,7 @@ class Round:
 
 
 def recourse_rounds(
-    problem: RecourseProblem,
+    problem: CollectiveRecourseProblem,
     reach: Reach,
     rounds: int,
     memory: float = 0.0,
@@ -90,8 +94,8 @@ def _remembered(now: Crowd, old: Crowd, memory: float) -> Crowd:
     )
 
 
-def _again(problem: RecourseProblem, crowd: Crowd) -> RecourseProblem:
-    return RecourseProblem(
+def _again(problem: CollectiveRecourseProblem, crowd: Crowd) -> CollectiveRecourseProblem:
+    return CollectiveRecourseProblem(
         crowd,
         problem.query,
         problem.goal,
@@ -126,7 +130,9 @@ class LabelMoves:
     reached: NDArray[np.bool_]
 
 
-def label_moves(problem: RecourseProblem, most: int, participants: Any = None) -> LabelMoves:
+def label_moves(
+    problem: CollectiveRecourseProblem, most: int, participants: Any = None
+) -> LabelMoves:
     """Return whose labels to change, one after the other, for the greatest fall of the loss.
 
     Greedy: of all changes the most promising to first order are tried by refitting, and the
@@ -173,7 +179,7 @@ def label_moves(problem: RecourseProblem, most: int, participants: Any = None) -
 
 
 def _short_list(
-    problem: RecourseProblem, y: Floats, theta: Floats, rows: list[int]
+    problem: CollectiveRecourseProblem, y: Floats, theta: Floats, rows: list[int]
 ) -> list[tuple[int, float]]:
     r"""Return the changes with the lowest loss to first order.
 
@@ -221,7 +227,7 @@ class BlindHelp:
 
 
 def with_surrogate(
-    problem: RecourseProblem,
+    problem: CollectiveRecourseProblem,
     surrogate: Learner,
     reach: Reach,
     participants: Any = None,
@@ -249,7 +255,7 @@ def with_surrogate(
 
 
 def with_retrainings(
-    problem: RecourseProblem,
+    problem: CollectiveRecourseProblem,
     reach: Reach,
     retrainings: int = 400,
     participants: Any = None,
@@ -319,7 +325,7 @@ def with_retrainings(
 class _Watched:
     """A platform of which only the loss after a retraining is seen."""
 
-    problem: RecourseProblem
+    problem: CollectiveRecourseProblem
     reach: Reach
     rows: NDArray[np.intp]
     directions: Directions

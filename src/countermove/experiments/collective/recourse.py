@@ -21,9 +21,9 @@ from countermove.dynamics.collective.recourse_answers import (
     side_effects,
 )
 from countermove.dynamics.collective.recourse_problem import (
+    CollectiveRecourseProblem,
     Reach,
     RecourseOutcome,
-    RecourseProblem,
     recourse_problem,
 )
 from countermove.dynamics.collective.recourse_search import RecourseSearch
@@ -98,7 +98,7 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
     retrainings: int = 201
     false_alarm: float = 0.05
 
-    def problem(self, people: pd.DataFrame) -> RecourseProblem:
+    def problem(self, people: pd.DataFrame) -> CollectiveRecourseProblem:
         """Return who asks for what."""
         X, y = _arrays(people)
         known = {str(name) for name in y}
@@ -110,7 +110,7 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
         learner = self._learner(X.shape[1], len(known))
         return recourse_problem(X, y, query, self.goal, learner=learner)
 
-    def sizes(self, problem: RecourseProblem) -> list[float]:
+    def sizes(self, problem: CollectiveRecourseProblem) -> list[float]:
         """Return the budgets in the units of the features."""
         if self.absolute:
             return [float(budget) for budget in self.budgets]
@@ -228,7 +228,7 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
         }
 
     def _shares(
-        self, problem: RecourseProblem, reach: Reach, seed: int
+        self, problem: CollectiveRecourseProblem, reach: Reach, seed: int
     ) -> Iterator[dict[str, float | None]]:
         rng = generator(seed, "participants")
         for share in self.participation:
@@ -250,12 +250,14 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
                 "drawn_highest": float(np.max(drawn)),
             }
 
-    def _worth(self, problem: RecourseProblem, reach: Reach) -> dict[str, float]:
+    def _worth(self, problem: CollectiveRecourseProblem, reach: Reach) -> dict[str, float]:
         worth = marginal_values(problem, reach)
         names = np.array(problem.named(problem.crowd.y)).astype(str)
         return {name: float(worth[names == name].mean()) for name in dict.fromkeys(names.tolist())}
 
-    def _blind(self, problem: RecourseProblem, reach: Reach, seed: int) -> dict[str, float]:
+    def _blind(
+        self, problem: CollectiveRecourseProblem, reach: Reach, seed: int
+    ) -> dict[str, float]:
         free, towards = (
             with_retrainings(
                 problem,
@@ -276,7 +278,7 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
         }
 
     def _audit(
-        self, problem: RecourseProblem, helped: RecourseOutcome, seed: int
+        self, problem: CollectiveRecourseProblem, helped: RecourseOutcome, seed: int
     ) -> dict[str, Any]:
         """Audit the shift as a platform sees it: matched, among moves of everyday size."""
         X = problem.crowd.X
@@ -324,7 +326,7 @@ def _arrays(people: pd.DataFrame) -> tuple[Floats, NDArray[np.str_]]:
     return np.ascontiguousarray(X), people[CLASS].to_numpy(dtype=np.str_)
 
 
-def _plane(problem: RecourseProblem, goal: str, start: str) -> Any:
+def _plane(problem: CollectiveRecourseProblem, goal: str, start: str) -> Any:
     """Return a map to the plane: itself in two dimensions, else goal-start and widest beside."""
     X = problem.crowd.X
     if problem.crowd.d == 2:
