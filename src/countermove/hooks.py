@@ -14,7 +14,7 @@ from countermove.data.sources import check_dataset_name
 from countermove.params import GROUPS
 from countermove.params.checking import check_settings
 from countermove.reporting import terminal
-from countermove.reporting.tables import promise_line, summary_lines
+from countermove.reporting.words import promise_line, summary_lines
 
 logger = logging.getLogger(__name__)
 HEADLINE = ("metrics", "recourse_calibration", "report")

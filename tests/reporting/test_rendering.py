@@ -22,7 +22,7 @@ from countermove.reporting._rendering import (
     plotting_script,
     render,
 )
-from countermove.reporting.page import SECTIONS, figure_page
+from countermove.reporting.page import SECTIONS
 from countermove.reporting.people_estimate import people_page
 
 SOURCE = Path(countermove.__file__).parent
@@ -166,13 +166,6 @@ def test_a_missing_stage_names_its_command():
     sentence = macro("absent")("Nothing.", "kedro run --pipeline=x")
     assert sentence.startswith('<p class="absent">Nothing. Make it with <code>')
     assert macro("command")("a <b>").count("&lt;b&gt;") == 1
-
-
-def test_a_figure_alone_has_a_page_under_its_title():
-    figure = graph_objects.Figure([graph_objects.Bar(x=["a"], y=[0.5])], {"title": "A <b>"})
-    page = figure_page(figure)
-    assert "<h1>A &lt;b&gt;</h1>" in page
-    assert page.count('class="figure-data"') == 1
 
 
 def test_an_estimate_of_people_has_its_verdict_in_sentences():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from countermove.reporting._rendering import macro
-from countermove.reporting.numbers import number, share
+from countermove.reporting.words import number, share
 
 if TYPE_CHECKING:
     import pandas as pd

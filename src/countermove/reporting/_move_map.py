@@ -9,8 +9,7 @@ import numpy as np
 
 from countermove.reporting._citing import Cited, Row
 from countermove.reporting.accuracy import DASHES, MARKS, RULES
-from countermove.reporting.numbers import number, share
-from countermove.reporting.tables import called
+from countermove.reporting.words import called, number, share
 
 if TYPE_CHECKING:
     from countermove.reporting.page import Findings

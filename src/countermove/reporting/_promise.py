@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._citing import Cited, CitedTable, Row
-from countermove.reporting.numbers import share
-from countermove.reporting.tables import called, promise_line
+from countermove.reporting.words import called, promise_line, share
 
 if TYPE_CHECKING:
     import pandas as pd

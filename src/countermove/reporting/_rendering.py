@@ -68,7 +68,11 @@ def environment() -> Environment:
     )
     # Keys stay in their order, and no number of a page may be NaN.
     made.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    made.globals |= {"asset": asset, "countermove_version": __version__}
+    made.globals |= {
+        "asset": asset,
+        "countermove_version": __version__,
+        "plotting_script": plotting_script,
+    }
     made.filters["breakable"] = breakable
     return made
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._citing import Citation, Cited, Row, Text
-from countermove.reporting.numbers import number
-from countermove.reporting.tables import called
+from countermove.reporting.words import called, number
 
 if TYPE_CHECKING:
     from countermove.reporting.page import Findings

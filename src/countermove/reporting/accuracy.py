@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._citing import Cited, Row, Text
 from countermove.reporting._rendering import axis_label
-from countermove.reporting.numbers import MISSING, points, share
-from countermove.reporting.tables import accuracy_rows, called, left_out_lines
+from countermove.reporting.words import (
+    MISSING,
+    accuracy_rows,
+    called,
+    left_out_lines,
+    points,
+    share,
+)
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from countermove.reporting._citing import Row
 from countermove.reporting._rendering import figure_data, render
-from countermove.reporting.numbers import MISSING
+from countermove.reporting.words import MISSING
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

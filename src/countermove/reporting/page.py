@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +12,13 @@ from countermove.reporting._citing import Cited
 from countermove.reporting._move_map import move_map_facts
 from countermove.reporting._people import advice_facts, people_facts
 from countermove.reporting._promise import promise_facts, tradeoffs_facts
-from countermove.reporting._rendering import figure_data, macro, render
+from countermove.reporting._rendering import render
 from countermove.reporting._run import beyond_facts, run_facts
 from countermove.reporting.accuracy import headline_facts, history_facts
 from countermove.reporting.transfer import deployment_facts
 
 if TYPE_CHECKING:
     import pandas as pd
-    from plotly.graph_objects import Figure
 
 Facts = Mapping[str, Any]
 
@@ -131,28 +130,3 @@ def report_page(found: Findings) -> str:
         bodies={section.anchor: section.body(found) for section in SECTIONS},
         made_by=found.metrics["versions"]["countermove"],
     )
-
-
-def figure_page(figure: Figure) -> str:
-    """Return a page with one figure, under the title that it has."""
-    title = figure.layout.title.text or "Figure"
-    drawing = {"content": figure_data(figure), "description": title}
-    return render("experiment.html", title=title, lead="", figures=[drawing], tables=[], note="")
-
-
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-       color: #1f2933; }
-table { border-collapse: collapse; margin: 1rem 0; }
-caption { text-align: left; color: #52606d; padding-bottom: .35rem; }
-th, td { text-align: left; padding: .35rem .9rem; border-bottom: 1px solid #d9e2ec; }
-tbody th { font-weight: normal; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
-.scroll { overflow-x: auto; }
-.note { color: #52606d; }
-"""
-
-
-def html_table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = "") -> Markup:
-    """Return an HTML table: the first cell of a row is its heading, the others are numbers."""
-    return Markup(macro("table")(list(head), [list(row) for row in rows], caption))

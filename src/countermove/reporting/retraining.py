@@ -8,7 +8,7 @@ from typing import Any
 from countermove.reporting._citing import Row
 from countermove.reporting._rendering import render
 from countermove.reporting.drift import drift_section
-from countermove.reporting.tables import called
+from countermove.reporting.words import called
 
 
 def retraining_page(decision: Mapping[str, Any], drift: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from countermove.execution import watched
-from countermove.reporting.tables import accuracy_rows, promise_line
+from countermove.reporting.words import accuracy_rows, promise_line
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._citing import Citation, Cited, Row
 from countermove.reporting._rendering import axis_label
-from countermove.reporting.numbers import MISSING, number
-from countermove.reporting.tables import called
+from countermove.reporting.words import MISSING, called, number
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

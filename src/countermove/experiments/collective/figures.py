@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from countermove.experiments.protocol import experiment_page, page_table
-from countermove.reporting.numbers import number
+from countermove.reporting.words import number
 
 if TYPE_CHECKING:
     import pandas as pd

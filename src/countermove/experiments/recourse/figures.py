@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from countermove.experiments.protocol import PageTable, experiment_page, page_table
-from countermove.reporting.numbers import number
+from countermove.reporting.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from countermove.experiments.protocol import PageTable, experiment_page, page_table
-from countermove.reporting.tables import called
+from countermove.reporting.words import called
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,7 +3,7 @@
 import pytest
 
 from countermove.reporting.accuracy import accuracy_figure
-from countermove.reporting.tables import accuracy_rows, promise_line, summary_lines
+from countermove.reporting.words import accuracy_rows, promise_line, summary_lines
 
 METRICS = {
     "dataset": "tiny",
