@@ -60,7 +60,7 @@ class _Failure(click.ClickException):
         return self.code
 
 
-def said_plainly(command: Callable[..., Any]) -> Callable[..., Any]:
+def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     """Turn an error of ours, however deeply Kedro wrapped it, into one plain message."""
 
     @functools.wraps(command)
@@ -103,7 +103,7 @@ def cli() -> None:
 
 
 run = click.Command(
-    name="run", params=kedro_run.params, callback=said_plainly(_run), help=kedro_run.help
+    name="run", params=kedro_run.params, callback=plain_errors(_run), help=kedro_run.help
 )
 cli.add_command(run)
 
@@ -114,7 +114,7 @@ def countermove() -> None:
 
 
 @countermove.command()
-@said_plainly
+@plain_errors
 @for_a_dataset
 def history(context: Any) -> None:
     """List every decision about the champion, and how often forecasts held."""
@@ -123,7 +123,7 @@ def history(context: Any) -> None:
 
 @countermove.command()
 @click.argument("version", required=False)
-@said_plainly
+@plain_errors
 @for_a_dataset
 def rollback(context: Any, version: str | None) -> None:
     """Make an earlier VERSION the champion again; the one before the present by default."""
@@ -133,7 +133,7 @@ def rollback(context: Any, version: str | None) -> None:
 @countermove.command()
 @click.argument("old")
 @click.argument("new", required=False)
-@said_plainly
+@plain_errors
 @for_a_dataset
 def diff(context: Any, old: str, new: str | None) -> None:
     """Say in plain words what differs between version OLD and NEW (the champion)."""
@@ -148,7 +148,7 @@ def diff(context: Any, old: str, new: str | None) -> None:
 @click.option("--output", help="File to write, or - to print; conf/base/schemas/NAME.yml else.")
 @click.option("--force", is_flag=True, help="Replace a schema that is there already.")
 @click.pass_obj
-@said_plainly
+@plain_errors
 def schema(
     metadata: ProjectMetadata,
     file: Path,
@@ -178,7 +178,7 @@ def schema(
 @click.argument("dataset")
 @click.option("--env", help="Environment whose parameters a run would use.")
 @click.pass_context
-@said_plainly
+@plain_errors
 def check(context: click.Context, dataset: str, env: str | None) -> None:
     """Check the table of DATASET against its schema, as a run would."""
     from countermove.data.report import report_on
@@ -212,7 +212,7 @@ def _split_plan(project: Path, dataset: str, env: str | None) -> Any:
 
 
 @countermove.command(name="compile")
-@said_plainly
+@plain_errors
 def compile_all() -> None:
     """Compile the numerical kernels, so that no first run waits for them; set-up does this."""
     from countermove.learning.compilation import compile_kernels
@@ -223,7 +223,7 @@ def compile_all() -> None:
 @countermove.command()
 @click.argument("dataset", default="credit")
 @click.pass_obj
-@said_plainly
+@plain_errors
 def demo(metadata: ProjectMetadata, dataset: str) -> None:
     """Lay out example files of DATASET: a table in parts, applicants, two labelled months."""
     from countermove.data.demo import lay_out_demo
@@ -241,7 +241,7 @@ def demo(metadata: ProjectMetadata, dataset: str) -> None:
 @click.option("--env", help="Environment of the run.")
 @click.option("--params", default="", callback=_split_params, help="As for kedro run.")
 @click.pass_obj
-@said_plainly
+@plain_errors
 def explain(
     metadata: ProjectMetadata, pipeline: str, env: str | None, params: dict[str, Any]
 ) -> None:
@@ -262,7 +262,7 @@ def explain(
 @countermove.command("settings")
 @click.option("--write", is_flag=True, help="Write them into conf/base.")
 @click.pass_obj
-@said_plainly
+@plain_errors
 def settings_shown(metadata: ProjectMetadata, write: bool) -> None:
     """Print the files of conf/base that show every setting, from the classes."""
     from countermove.params import shown
@@ -277,7 +277,7 @@ def settings_shown(metadata: ProjectMetadata, write: bool) -> None:
 
 @countermove.command()
 @click.pass_obj
-@said_plainly
+@plain_errors
 def datasets(metadata: ProjectMetadata) -> None:
     """List the datasets: where each is, its rows, its favourable share, its terms."""
     from countermove.data.fetch import HEADINGS, list_datasets
@@ -301,7 +301,7 @@ def datasets(metadata: ProjectMetadata) -> None:
 
 
 @countermove.command()
-@said_plainly
+@plain_errors
 def pipelines() -> None:
     """List the pipelines, a sentence for each."""
     from countermove.pipeline_registry import pipeline_sentences
@@ -324,7 +324,7 @@ def pipelines() -> None:
 )
 @click.option("--force", is_flag=True, help="Replace a table of your own; fetch again.")
 @click.pass_obj
-@said_plainly
+@plain_errors
 def fetch(
     metadata: ProjectMetadata,
     names: tuple[str, ...],

@@ -60,11 +60,11 @@ def test_the_guide_to_a_gate_of_one_s_own(project):
 def test_the_table_of_gates_has_every_parameter_and_its_default():
     text = (GUIDES / "production.md").read_text()
     gates = RetrainParameters().gates
-    for name, field in type(gates).model_fields.items():
+    for name in type(gates).model_fields:
         assert f"| `{name}` |" in text, name
         if name == "custom":
             continue
-        on = field.default
+        on = getattr(gates, name)
         for key, value in on.model_dump().items():
             shown = "null" if value is None else value
             assert re.search(rf"\| `{key}` \| {re.escape(str(shown))} \|", text), (name, key)
