@@ -16,8 +16,8 @@ from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.experiments import Measured
 from countermove.experiments.recourse.figures import recourse_figure
 from countermove.experiments.recourse.grid import (
-    Case,
     RecourseExperiment,
+    TableCase,
     make_parts,
     paper_actions,
     run_recourse_experiment,
@@ -27,7 +27,7 @@ from countermove.experiments.recourse.thresholds import (
     HighestF1,
     NearestPrecision,
     Promise,
-    Seen,
+    ThresholdRows,
 )
 
 SMALL = {"hidden": (8,), "max_epochs": 2, "patience": 2, "batch_size": 32}
@@ -48,9 +48,9 @@ def tables(request, tmp_path_factory):
 PLAN = RecourseExperiment(cases={})
 
 
-def german(**changes) -> Case:
+def german(**changes) -> TableCase:
     said = {"train": 400, "selection": 200, "calibration": 200, "test": 150}
-    return Case(**said | changes, actions={"credit_amount": "both", "age_years": "up"})
+    return TableCase(**said | changes, actions={"credit_amount": "both", "age_years": "up"})
 
 
 @pytest.fixture(scope="module")
@@ -190,20 +190,20 @@ def test_parts_larger_than_the_table_are_refused(tables):
 
 
 def test_no_table_at_all_is_an_error(tables):
-    adult = Case(10, 10, 10, 10, actions={"age": "up"})
+    adult = TableCase(10, 10, 10, 10, actions={"age": "up"})
     experiment = RecourseExperiment(cases={"adult": adult}, skip_missing=True)
     with pytest.raises(ParameterError, match="none of the tables"):
         run_recourse_experiment(experiment, tables)
 
 
-def seen() -> Seen:
+def seen() -> ThresholdRows:
     draws = np.random.default_rng(0)
     favourable = draws.random(400) < 0.4
     scores = draws.normal(np.where(favourable, 1.0, -1.0), 1.0)
-    return Seen(scores, favourable, draws.normal(0.0, 1.0, 400))
+    return ThresholdRows(scores, favourable, draws.normal(0.0, 1.0, 400))
 
 
-def f1_at(cut: float, people: Seen) -> float:
+def f1_at(cut: float, people: ThresholdRows) -> float:
     approved = people.scores >= cut
     hits = (approved & people.favourable).sum()
     return 2.0 * hits / (approved.sum() + people.favourable.sum())

@@ -6,7 +6,12 @@ import pandas as pd
 import pytest
 
 from countermove.errors import ParameterError, UnknownNameError
-from countermove.experiments.serm.tradeoff import Curve, TradeOff, run_tradeoff, tradeoff_choices
+from countermove.experiments.serm.tradeoff import (
+    TradeOff,
+    TradeOffCurve,
+    run_tradeoff,
+    tradeoff_choices,
+)
 from countermove.experiments.serm.tradeoff_page import tradeoff_figure, tradeoff_page
 from countermove.learning import SocialBurden
 from countermove.params.paper import TradeoffParameters
@@ -21,7 +26,7 @@ def plan(**changes) -> TradeOff:
         "datasets": ["tiny"],
         "splits": 2,
         "regulariser": SocialBurden(),
-        "curves": [Curve("best", [0.1, 1.0], brief), Curve("smooth", [0.1], brief)],
+        "curves": [TradeOffCurve("best", [0.1, 1.0], brief), TradeOffCurve("smooth", [0.1], brief)],
         "cost": QuadraticCost(1.0),
         "shares": {"train": 0.5, "validation": 0.25, "test": 0.25},
     }

@@ -12,7 +12,7 @@ import pytest
 
 from countermove import StrategicClassifier
 from countermove.learning import bias_search
-from countermove.learning.comparison import compare, mean_comparison
+from countermove.learning.comparison import Comparison, compare
 from countermove.learning.evaluation import worst_accuracy
 from countermove.learning.populations import population
 from countermove.people import ActionSet, MixtureCost, QuadraticCost
@@ -35,6 +35,12 @@ TWO_ROWS = 0.009
 """Two of them, and a little."""
 ROUNDING = 1e-12
 """Means of the same decisions, summed in another order."""
+
+
+def mean_comparison(cells: list[Comparison]) -> Comparison:
+    """Return the mean of every accuracy over splits."""
+    rows = np.array([list(cell.to_json().values()) for cell in cells])
+    return Comparison(*rows.mean(axis=0).tolist())
 
 
 def mean_cell(name, response, cost, actions=None, seed=0):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -18,12 +17,12 @@ import torch
 from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
 from countermove.learning.intercept import best_cut, calibrate_intercept
-from countermove.people import Cost, LinearCost
+from countermove.people import LinearCost
 from countermove.response.base import GAIN, Response
 from countermove.scores import LinearScore, Score
 
 if TYPE_CHECKING:
-    from countermove.learning.classifier import StrategicClassifier
+    pass
 
 AnyScore = TypeVar("AnyScore", bound=Score)
 
@@ -99,31 +98,3 @@ def hardt_threshold(cost: LinearCost, X: Floats, y: Floats) -> LinearScore:
         score.weight.copy_(torch.from_numpy(direction))
         score.bias.fill_(cut.shift - GAIN)
     return score
-
-
-@dataclass(frozen=True)
-class CostBelief:
-    """The same learner under two beliefs about the price of a move.
-
-    Attributes
-    ----------
-    naive
-        Trained as if the assumed cost were the true one.
-    oracle
-        Trained with the true cost.
-    """
-
-    naive: StrategicClassifier
-    oracle: StrategicClassifier
-
-
-def naive_and_oracle(
-    classifier: StrategicClassifier, assumed: Cost, true: Cost, X: Floats, y: Floats
-) -> CostBelief:
-    """Train ``classifier``'s settings once with the assumed cost and once with the true one."""
-    from sklearn.base import clone
-
-    return CostBelief(
-        naive=clone(classifier).set_params(cost=assumed).fit(X, y),
-        oracle=clone(classifier).set_params(cost=true).fit(X, y),
-    )

@@ -123,9 +123,3 @@ def judging_population(
     trained_at = settings.get("temperature", 0.5)
     judged_at = settings.get("eval_temperature")
     return population(response, cost, actions, trained_at if judged_at is None else judged_at)
-
-
-def mean_comparison(cells: list[Comparison]) -> Comparison:
-    """Return the mean of every accuracy over splits."""
-    rows = np.array([list(cell.to_json().values()) for cell in cells])
-    return Comparison(*rows.mean(axis=0).tolist())

@@ -37,8 +37,8 @@ from countermove.params.serm import (
 
 if TYPE_CHECKING:
     from countermove.experiments import Experiment, Sources
-    from countermove.experiments.recourse import Case
-    from countermove.experiments.serm import Curve
+    from countermove.experiments.recourse import TableCase
+    from countermove.experiments.serm import TradeOffCurve
     from countermove.recourse.text import Encoder
 
 Method = Literal["linear_program", "gradient", "integer_program", "causal", "exhaustive"]
@@ -246,16 +246,18 @@ class CurveParameters(Parameters):
         None, "hard decisions settle the intercept; null: except for published"
     )
 
-    def build(self) -> Curve:
+    def build(self) -> TradeOffCurve:
         """Return the curve."""
-        from countermove.experiments.serm import Curve
+        from countermove.experiments.serm import TradeOffCurve
 
         given = self.strengths
         strengths = given.build() if isinstance(given, StrengthsParameters) else given
         settings: dict[str, Any] = self.training.model_dump()
         settings |= self.response.model_dump(exclude={"kind"}) | {"calibrate": self.settle}
         words = {None: "usual", True: "intercept settled", False: "intercept as trained"}
-        return Curve(self.response.kind, strengths, settings, self.epochs, words[self.settle])
+        return TradeOffCurve(
+            self.response.kind, strengths, settings, self.epochs, words[self.settle]
+        )
 
 
 class TradeoffParameters(SamplingParameters):
@@ -374,11 +376,11 @@ class CaseParameters(Parameters):
     reference: str | None = None
     causal: dict[str, CausesParameters] | None = None
 
-    def build(self) -> Case:
+    def build(self) -> TableCase:
         """Return the case."""
-        from countermove.experiments.recourse import Case
+        from countermove.experiments.recourse import TableCase
 
-        return Case(**self.model_dump(exclude={"training"}), settings=self.training.build())
+        return TableCase(**self.model_dump(exclude={"training"}), settings=self.training.build())
 
 
 GERMAN = CaseParameters(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from countermove._lazy import lazy
 
 if TYPE_CHECKING:
-    from countermove.experiments.recourse.grid import Case, RecourseExperiment
+    from countermove.experiments.recourse.grid import RecourseExperiment, TableCase
     from countermove.experiments.recourse.texts import TextExperiment
     from countermove.experiments.recourse.thresholds import (
         Fixed,
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Case",
     "Fixed",
     "HighestF1",
     "NearestPrecision",
     "Promise",
     "RecourseExperiment",
+    "TableCase",
     "TextExperiment",
 ]
 
 _HOMES = {
-    "Case": "grid",
+    "TableCase": "grid",
     "Fixed": "thresholds",
     "HighestF1": "thresholds",
     "NearestPrecision": "thresholds",

@@ -27,12 +27,12 @@ from countermove.experiments.recourse.figures import recourse_figure, recourse_p
 from countermove.experiments.recourse.measures import (
     COLUMNS,
     Part,
-    Parts,
+    RecourseParts,
     advised_by,
     examples_of,
     measures,
 )
-from countermove.experiments.recourse.thresholds import HighestF1, Rule, Seen
+from countermove.experiments.recourse.thresholds import HighestF1, ThresholdRows, ThresholdRule
 from countermove.experiments.tables import Sampling, Table, Tables, present
 from countermove.people import ActionSet
 from countermove.recourse.causal import CausalModel
@@ -56,7 +56,7 @@ HELD_OUT = 0.2
 
 
 @dataclass(frozen=True)
-class Case:
+class TableCase:
     """One table and how it is used.
 
     Parameters
@@ -117,11 +117,11 @@ class RecourseExperiment(Experiment[Sources]):
         What the figure is drawn against: ``recourse_weight``, ``largest_action`` or ``threshold``.
     """
 
-    cases: Mapping[str, Case]
+    cases: Mapping[str, TableCase]
     splits: Sequence[int] = (0, 21, 42)
     weights: Sequence[float] = (0.0, 0.8)
     largest_actions: Sequence[float] = (0.75,)
-    rules: Sequence[Rule] = (HighestF1(),)
+    rules: Sequence[ThresholdRule] = (HighestF1(),)
     methods: Sequence[str] = ("linear_program", "gradient", "exhaustive")
     promised_by: str = "linear_program"
     audited: str | None = None
@@ -204,13 +204,13 @@ def judge_model(
 
 def _judged(
     experiment: RecourseExperiment,
-    case: Case,
+    case: TableCase,
     model: RecourseClassifier,
-    parts: Parts,
+    parts: RecourseParts,
     seed: int,
 ) -> Iterator[tuple[str, Row, list[Row]]]:
     """Yield what one model is worth under every rule, and examples of its advice."""
-    seen = Seen(
+    seen = ThresholdRows(
         scores=scores_of(model.score_, parts.selection.X),
         favourable=parts.selection.y > 0,
         reach=reach_of(model, method=experiment.promised_by)(parts.calibration.X),
@@ -241,14 +241,14 @@ def _judged(
         yield rule.name, {"threshold": threshold} | figures, examples
 
 
-def _causal(case: Case, parts: Parts) -> CausalModel | None:
+def _causal(case: TableCase, parts: RecourseParts) -> CausalModel | None:
     if case.causal is None:
         return None
     model = CausalModel.from_mapping(case.causal, parts.names, parts.standardiser)
     return model.fitted(parts.train.X)
 
 
-def make_parts(case: Case, table: Table, seed: int) -> Parts:
+def make_parts(case: TableCase, table: Table, seed: int) -> RecourseParts:
     """Return the four parts of a table, standardised by the training rows.
 
     Test rows are drawn as the published experiments draw theirs (a fifth of the rows is
@@ -277,7 +277,7 @@ def make_parts(case: Case, table: Table, seed: int) -> Parts:
         groups = people.groups.iloc[rows].reset_index(drop=True)
         return Part(unit.transform(people.X[rows]), people.y[rows], groups)
 
-    return Parts(
+    return RecourseParts(
         train=part(train),
         selection=part(selection),
         calibration=part(calibration),

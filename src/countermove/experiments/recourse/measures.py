@@ -34,7 +34,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Parts:
+class RecourseParts:
     """Rows to learn from, to choose on, to calibrate with and to report on; disjoint."""
 
     train: Part
@@ -75,7 +75,7 @@ def advised_by(
 
 def measures(
     model: RecourseClassifier,
-    parts: Parts,
+    parts: RecourseParts,
     threshold: float,
     advised: Mapping[str, Advice],
     *,
@@ -154,7 +154,7 @@ def _disparities(
 
 
 def _audited(
-    model: RecourseClassifier, parts: Parts, advice: Advice, threshold: float, seed: int
+    model: RecourseClassifier, parts: RecourseParts, advice: Advice, threshold: float, seed: int
 ) -> dict[str, Any]:
     """Return how actions and decisions stand up to noise, and whether moved people look real."""
     test = parts.test
@@ -217,7 +217,7 @@ COLUMNS = (
 
 
 def examples_of(
-    advice: Advice, X: NDArray[np.float64], parts: Parts, count: int
+    advice: Advice, X: NDArray[np.float64], parts: RecourseParts, count: int
 ) -> list[dict[str, Any]]:
     """Return what ``count`` people are advised, one row per feature that changes.
 

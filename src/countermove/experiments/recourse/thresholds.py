@@ -17,7 +17,7 @@ from countermove.recourse.performance import best_f1
 
 
 @dataclass(frozen=True)
-class Seen:
+class ThresholdRows:
     """What a threshold may be chosen from.
 
     Parameters
@@ -33,7 +33,7 @@ class Seen:
     reach: Floats
 
 
-class Rule(Protocol):
+class ThresholdRule(Protocol):
     """A way to set the threshold."""
 
     @property
@@ -41,7 +41,7 @@ class Rule(Protocol):
         """What the cells of this rule are called."""
         ...
 
-    def threshold(self, seen: Seen) -> float:
+    def threshold(self, seen: ThresholdRows) -> float:
         """Return the probability from which people are approved."""
         ...
 
@@ -52,7 +52,7 @@ class HighestF1:
 
     name: str = "highest_f1"
 
-    def threshold(self, seen: Seen) -> float:
+    def threshold(self, seen: ThresholdRows) -> float:
         """Return the probability from which people are approved."""
         return float(expit(best_f1(seen.scores, seen.favourable)[0]))
 
@@ -73,7 +73,7 @@ class Promise:
         """What the cells of this rule are called."""
         return f"promise_{self.miss_rate:g}_{self.failure_probability:g}"
 
-    def threshold(self, seen: Seen) -> float:
+    def threshold(self, seen: ThresholdRows) -> float:
         """Return the probability from which people are approved."""
         bound = threshold_bound(seen.reach, self.miss_rate, self.failure_probability)
         # People beyond the bound are approved at every allowed threshold: one cut stands for them.
@@ -95,7 +95,7 @@ class NearestPrecision:
         """What the cells of this rule are called."""
         return f"precision_{self.wanted:g}"
 
-    def threshold(self, seen: Seen) -> float:
+    def threshold(self, seen: ThresholdRows) -> float:
         """Return the probability from which people are approved."""
         cuts = np.sort(seen.scores)
         order = np.argsort(seen.scores)
@@ -117,6 +117,6 @@ class Fixed:
         """What the cells of this rule are called."""
         return f"fixed_{self.at:g}"
 
-    def threshold(self, seen: Seen) -> float:
+    def threshold(self, seen: ThresholdRows) -> float:
         """Return the probability from which people are approved."""
         return self.at

