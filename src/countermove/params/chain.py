@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from countermove.params.axes import (
+    AscentParameters,
+    BestParameters,
+    NobodyMovesParameters,
+    RobustParameters,
+    SingleResponseParameters,
+    SmoothParameters,
+)
 from countermove.params.base import (
     Count,
     NotNegative,
@@ -23,15 +31,7 @@ from countermove.params.base import (
     part,
     setting,
 )
-from countermove.params.serm import (
-    AscentParameters,
-    BestParameters,
-    NobodyMovesParameters,
-    RobustParameters,
-    SermParameters,
-    SingleResponseParameters,
-    SmoothParameters,
-)
+from countermove.params.serm import SermParameters
 
 if TYPE_CHECKING:
     from countermove.data.partitions import Partitions

@@ -6,6 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from countermove.params.axes import (
+    CostParameters,
+    LinearScoreParameters,
+    NoRegulariserParameters,
+    QuadraticCostParameters,
+    RegulariserParameters,
+    ScoreParameters,
+)
 from countermove.params.base import (
     Count,
     NotNegative,
@@ -15,15 +23,7 @@ from countermove.params.base import (
     library,
     setting,
 )
-from countermove.params.serm import (
-    CostParameters,
-    LinearScoreParameters,
-    NoRegulariserParameters,
-    QuadraticCostParameters,
-    RegulariserParameters,
-    ScoreParameters,
-    TrainingParameters,
-)
+from countermove.params.serm import TrainingParameters
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from countermove.params import GROUPS
 from countermove.params.checking import check_group
 from countermove.params.loader import SettingsLoader, without_other_kinds
+from countermove.params.shown import flow
 
 RUN = "--params"
 DEFAULT = "default"
@@ -81,7 +82,7 @@ def explain(pipeline: Any, context: Any) -> Iterator[str]:
     groups = [group for group in ("dataset", "seed", *GROUPS) if group in used | {"dataset"}]
     found = effective(groups, params, layers(loader, root))
     yield "settings"
-    yield from _columns([(each.name, _shown(each.value), each.origin) for each in found])
+    yield from _columns([(each.name, flow(each.value), each.origin) for each in found])
     yield ""
     yield "nodes, in order"
     paths = _paths(pipeline, loader)
@@ -119,14 +120,8 @@ def _path(entry: Mapping[str, Any]) -> str:
     return "(in memory)"
 
 
-def _shown(value: Any) -> str:
-    return (
-        "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    )
-
-
 def _columns(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    widths = [min(max(len(row[column]) for row in rows), 48) for column in (0, 1)]
+    widths = [min(max(len(row[column]) for row in rows), 24) for column in (0, 1)]
     for name, value, origin in rows:
         yield f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {origin}"
 

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from countermove.params.axes import (
+    BurdenParameters,
+    CostParameters,
+    QuadraticCostParameters,
+    SocialParameters,
+)
 from countermove.params.base import (
     Count,
     NotNegative,
@@ -27,13 +33,7 @@ from countermove.params.experiments import (
     Strength,
 )
 from countermove.params.renamed import FOLDERS
-from countermove.params.serm import (
-    BurdenParameters,
-    CostParameters,
-    QuadraticCostParameters,
-    SocialParameters,
-    TrainingParameters,
-)
+from countermove.params.serm import TrainingParameters
 
 if TYPE_CHECKING:
     from countermove.experiments import Experiment, Sources

@@ -88,9 +88,9 @@ def _block(settings: Parameters) -> Iterator[str]:
         elif isinstance(value, tuple) and value and isinstance(value[0], Parameters):
             yield f"# {words}"
             yield f"{name}:"
-            yield from (f"  - {_flow(_changed(each))}" for each in value)
+            yield from (f"  - {flow(_changed(each))}" for each in value)
         else:
-            yield from _line(f"{name}: {_flow(value)}", words)
+            yield from _line(f"{name}: {flow(value)}", words)
             if len(fits) == 1:
                 yield f"# {name}:"
                 yield from (f"#   {line}" for line in _other(fits[0]))
@@ -107,7 +107,7 @@ def _other(model: type[Parameters], lead: str = "") -> Iterator[str]:
         else:
             value = field.get_default(call_default_factory=True, validated_data={})
             yield from _line(
-                f"  {name}: {_flow(value)}" if lead else f"{name}: {_flow(value)}", words
+                f"  {name}: {flow(value)}" if lead else f"{name}: {flow(value)}", words
             )
 
 
@@ -128,7 +128,8 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
+    """Return a value as YAML, in one line."""
     plain = list(value) if isinstance(value, tuple) else value
     text = yaml.safe_dump(plain, default_flow_style=True, width=10_000, sort_keys=False)
     return text.removesuffix("\n").removesuffix("\n...")

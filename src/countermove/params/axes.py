@@ -1,0 +1,361 @@
+"""The kinds of cost, score, regulariser and response, as settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from countermove.errors import ParameterError
+from countermove.params.base import (
+    Count,
+    NotNegative,
+    Parameters,
+    Positive,
+    library,
+    library_object,
+    needed,
+    part,
+    setting,
+)
+
+if TYPE_CHECKING:
+    from countermove.data.schema import Schema
+    from countermove.people import ActionSet, Cost
+    from countermove.response import Response
+    from countermove.scores import Score
+
+Widths = Annotated[tuple[Count, ...], Field(min_length=1)]
+WIDTHS = "neurons of each hidden layer"
+STRENGTH = "weight of the regulariser beside the loss"
+OWN_COST = "these people's own cost; null: serm.cost"
+TEMPERATURE = "how blurred the step is that people see, in units of distance"
+
+
+class CostModel(Parameters):
+    """What every kind of cost shares."""
+
+    def build(self) -> Cost:
+        """Return the cost."""
+        cost: Cost = self.make()
+        return cost
+
+
+class QuadraticCostParameters(CostModel):
+    """Scale times the squared length of the move, in standardised units."""
+
+    describes: ClassVar = "countermove.people:QuadraticCost"
+    kind: Literal["quadratic"] = "quadratic"
+    scale: Positive = library("price of a move of length one")
+
+
+class WeightedQuadraticCostParameters(CostModel):
+    """One price per feature."""
+
+    describes: ClassVar = "countermove.people:WeightedQuadraticCost"
+    kind: Literal["weighted_quadratic"]
+    weights: list[Positive] = needed("a price per model column, in the schema's order")
+
+
+class MahalanobisCostParameters(CostModel):
+    """A positive definite matrix of prices."""
+
+    describes: ClassVar = "countermove.people:MahalanobisCost"
+    kind: Literal["mahalanobis"]
+    matrix: list[list[float]] = needed("a row per model column")
+
+
+class LinearCostParameters(CostModel):
+    """max(0, direction · move); needs bounds on what can be moved."""
+
+    describes: ClassVar = "countermove.people:LinearCost"
+    kind: Literal["linear"]
+    direction: list[float] = needed("a price per unit of each model column")
+
+
+class MixtureCostParameters(CostModel):
+    """scale · ((1 − gamma) · linear + gamma · quadratic)."""
+
+    describes: ClassVar = "countermove.people:MixtureCost"
+    kind: Literal["mixture"]
+    direction: list[float] = needed("a price per unit of each model column")
+    gamma: Annotated[float, Field(gt=0, le=1)] = needed("weight of the quadratic part")
+    scale: Positive = library("price factor of the whole")
+
+
+class OwnCostParameters(CostModel):
+    """A cost that your function makes."""
+
+    kind: Literal["own"]
+    function: str = needed("your function, as package.module:name")
+    arguments: dict[str, float | list[float] | str | bool] = part(dict, "handed to it by name")
+
+    def build(self) -> Cost:
+        """Return the cost."""
+        from countermove.people.own import own_cost
+
+        return own_cost(self.function, self.arguments)
+
+
+CostParameters = Annotated[
+    QuadraticCostParameters
+    | WeightedQuadraticCostParameters
+    | MahalanobisCostParameters
+    | LinearCostParameters
+    | MixtureCostParameters
+    | OwnCostParameters,
+    Field(discriminator="kind"),
+]
+
+
+class LinearScoreParameters(Parameters):
+    """One weight per model column."""
+
+    kind: Literal["linear"] = "linear"
+
+    def build(self, schema: Schema, actions: ActionSet, seed: int) -> Score | None:
+        """Return None: training starts from the class means."""
+
+
+class PartlyLinearScoreParameters(Parameters):
+    """Linear in what people can change, a network of what they cannot."""
+
+    describes: ClassVar = "countermove.scores:PartlyLinearScore"
+    kind: Literal["partly_linear"]
+    hidden: Widths = library(WIDTHS)
+    activation: Literal["tanh", "elu", "softplus", "relu"] = library("of the hidden layers")
+
+    def build(self, schema: Schema, actions: ActionSet, seed: int) -> Score | None:
+        """Return the score; what can change is what the actions let move."""
+        import numpy as np
+
+        from countermove.randomness import torch_generator
+
+        d = len(schema.feature_names)
+        movable = np.flatnonzero(actions.for_response().movable_among(d)).tolist()
+        start = torch_generator(seed, "start")
+        score: Score = self.make(n_features=d, movable=movable, generator=start)
+        return score
+
+
+class RecurrentScoreParameters(Parameters):
+    """A recurrent network over the steps of a series; only the last step moves."""
+
+    describes: ClassVar = "countermove.scores:RecurrentScore"
+    kind: Literal["recurrent"]
+    width: Count = library("neurons of the recurrent layer")
+
+    def build(self, schema: Schema, actions: ActionSet, seed: int) -> Score | None:
+        """Return the score of the schema's series."""
+        from countermove.randomness import torch_generator
+
+        series = schema.series
+        if series is not None and series.steps < 2:
+            raise ParameterError(
+                f"the series of schema {schema.name!r} keeps the last step alone, so a recurrent "
+                "score has no history to read: ask for more in the schema, as in `series: {…, "
+                "steps: 4, shorter: repeat_first}` (shorter says what becomes of entities with "
+                "fewer steps)"
+            )
+        made = library_object(self.describes).of_schema
+        score: Score = made(schema, self.width, torch_generator(seed, "start"))
+        return score
+
+
+class MLPScoreParameters(Parameters):
+    """A network of everything; people climb it (response: {kind: ascent})."""
+
+    describes: ClassVar = "countermove.scores:MLPScore"
+    kind: Literal["mlp"]
+    hidden: Widths = library(WIDTHS)
+    activation: Literal["tanh", "elu", "softplus"] = library("of the hidden layers")
+    dropout: Annotated[float, Field(ge=0, lt=1)] = library("share of neurons left out in training")
+
+    def build(self, schema: Schema, actions: ActionSet, seed: int) -> Score | None:
+        """Return the score."""
+        from countermove.randomness import torch_generator
+
+        start = torch_generator(seed, "start")
+        score: Score = self.make(n_features=len(schema.feature_names), generator=start)
+        return score
+
+
+ScoreParameters = Annotated[
+    LinearScoreParameters
+    | PartlyLinearScoreParameters
+    | RecurrentScoreParameters
+    | MLPScoreParameters,
+    Field(discriminator="kind"),
+]
+
+
+class NoRegulariserParameters(Parameters):
+    """Accuracy is the only aim."""
+
+    kind: Literal["none"] = "none"
+
+    def build(self) -> None:
+        """Return None."""
+
+
+class RegulariserModel(Parameters):
+    """What every kind of regulariser shares."""
+
+    def build(self) -> Any:
+        """Return the regulariser."""
+        return self.make()
+
+
+class L2Parameters(RegulariserModel):
+    """Half the squared length of the slope."""
+
+    describes: ClassVar = "countermove.learning:L2"
+    kind: Literal["l2"]
+    strength: NotNegative = library(STRENGTH)
+
+
+class UtilityParameters(RegulariserModel):
+    """People's payoff: the decision as they see it, minus what the move cost."""
+
+    describes: ClassVar = "countermove.learning:ExpectedUtility"
+    kind: Literal["utility"]
+    strength: NotNegative = library(STRENGTH)
+
+
+class BurdenParameters(RegulariserModel):
+    """What the deserving must pay."""
+
+    describes: ClassVar = "countermove.learning:SocialBurden"
+    kind: Literal["burden"]
+    strength: NotNegative = library(STRENGTH)
+    unscaled: bool = library("count the squared distance, not the cost")
+
+
+class RecourseAimParameters(RegulariserModel):
+    """Who is refused and stays refused."""
+
+    describes: ClassVar = "countermove.learning:Recourse"
+    kind: Literal["recourse"]
+    strength: NotNegative = library(STRENGTH)
+    temperature: Positive = library("how blurred the decision is, in units of distance")
+
+
+SocialParameters = Annotated[
+    UtilityParameters | BurdenParameters | RecourseAimParameters, Field(discriminator="kind")
+]
+RegulariserParameters = Annotated[
+    NoRegulariserParameters
+    | L2Parameters
+    | UtilityParameters
+    | BurdenParameters
+    | RecourseAimParameters,
+    Field(discriminator="kind"),
+]
+
+
+class ResponseModel(Parameters):
+    """What every kind of response shares."""
+
+    def build(self, cost: Cost, actions: ActionSet) -> Response:
+        """Return the response; a cost of these people's own goes before the common one."""
+        own = getattr(self, "cost", None)
+        given: dict[str, Any] = {"cost": cost if own is None else own.build(), "actions": actions}
+        response: Response = self.make(**given)
+        return response
+
+
+class BestParameters(ResponseModel):
+    """Fully rational people who see the decision as it is."""
+
+    describes: ClassVar = "countermove.response:BestResponse"
+    kind: Literal["best"] = "best"
+    cost: CostParameters | None = setting(None, OWN_COST)
+
+
+class SmoothParameters(ResponseModel):
+    """People who climb a blurred step."""
+
+    describes: ClassVar = "countermove.response:ScalarResponse"
+    kind: Literal["smooth"]
+    temperature: Positive = library(TEMPERATURE)
+    start: Literal["global", "stay"] = library("the best point of all, or the one near home (stay)")
+    cost: CostParameters | None = setting(None, OWN_COST)
+
+
+class PublishedParameters(ResponseModel):
+    """The SERM paper's simulated people; for comparison only."""
+
+    describes: ClassVar = "countermove.response:named_response"
+    kind: Literal["published"]
+    temperature: Positive = library(TEMPERATURE)
+
+    def make(self, **given: Any) -> Any:
+        """Return the response by its name."""
+        return super().make(name="published", **given)
+
+
+class NobodyMovesParameters(ResponseModel):
+    """Nobody moves."""
+
+    describes: ClassVar = "countermove.response:NoResponse"
+    kind: Literal["none"]
+
+
+class AscentParameters(ResponseModel):
+    """People who climb the blurred step of a score without a slope: a local maximum."""
+
+    describes: ClassVar = "countermove.response:AscentResponse"
+    kind: Literal["ascent"]
+    temperature: Positive = library(TEMPERATURE)
+    random_starts: Annotated[int, Field(ge=0)] = library("random points to climb from, beside home")
+
+
+SingleResponseParameters = Annotated[
+    BestParameters
+    | SmoothParameters
+    | PublishedParameters
+    | NobodyMovesParameters
+    | AscentParameters,
+    Field(discriminator="kind"),
+]
+
+
+class RobustParameters(Parameters):
+    """Several responses at once; the worst of them is minimised."""
+
+    describes: ClassVar = "countermove.response:RobustResponse"
+    kind: Literal["robust"]
+    members: Annotated[list[SingleResponseParameters], Field(min_length=2)] = needed(
+        "the responses, as in [{kind: best}, {kind: smooth, temperature: 0.2}]"
+    )
+    weights: list[NotNegative] | None = library(
+        "shares of people who answer like each member; with them the mean is minimised"
+    )
+
+    @model_validator(mode="after")
+    def _shares(self) -> Self:
+        if self.weights is None:
+            return self
+        if len(self.weights) != len(self.members) or abs(sum(self.weights) - 1.0) > 1e-6:
+            raise ValueError(
+                f"{len(self.members)} members need as many weights that sum to 1, "
+                f"got {self.weights}"
+            )
+        return self
+
+    def build(self, cost: Cost, actions: ActionSet) -> Response:
+        """Return the response."""
+        built = [member.build(cost, actions) for member in self.members]
+        response: Response = self.make(members=built)
+        return response
+
+
+ResponseParameters = Annotated[
+    BestParameters
+    | SmoothParameters
+    | PublishedParameters
+    | NobodyMovesParameters
+    | AscentParameters
+    | RobustParameters,
+    Field(discriminator="kind"),
+]
