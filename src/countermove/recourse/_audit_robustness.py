@@ -135,10 +135,10 @@ def _to_boundary(rule: Score, at: Tensor, mask: Tensor) -> Tensor:
     return factor[:, None] * gradient
 
 
-Change = Callable[[Floats, np.random.Generator], Floats]
+ChangeGenerator = Callable[[Floats, np.random.Generator], Floats]
 
 
-def manifold_generator(real: Floats, seed: int) -> tuple[Change, int]:
+def manifold_generator(real: Floats, seed: int) -> tuple[ChangeGenerator, int]:
     r"""Return a generator of changes that look like people, and its number of Gaussians.
 
     A mixture of Gaussians is fitted on real rows; a person's change is

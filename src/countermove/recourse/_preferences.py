@@ -17,7 +17,7 @@ from countermove._types import Floats
 from countermove.recourse._feasible import FeatureBlock, absent
 from countermove.recourse._search import (
     Proposals,
-    RecourseProblem,
+    RecourseSearch,
     SearchMethod,
     Settings,
     unproven,
@@ -45,7 +45,7 @@ class Preference:
 
 
 def search_preferred(
-    problem: RecourseProblem, method: SearchMethod, settings: Settings, preference: Preference
+    problem: RecourseSearch, method: SearchMethod, settings: Settings, preference: Preference
 ) -> Proposals:
     """Return the cheapest recourse that the preference allows, with its margin where it can."""
     if not len(problem.X):  # nobody was refused
@@ -64,7 +64,7 @@ def search_preferred(
 
 
 def _few(
-    problem: RecourseProblem, method: SearchMethod, settings: Settings, preference: Preference
+    problem: RecourseSearch, method: SearchMethod, settings: Settings, preference: Preference
 ) -> Proposals:
     """Return the cheapest recourse of no more features than the preference allows."""
     if not preference.restricted:
@@ -88,7 +88,7 @@ def _few(
 
 
 def _of_size(
-    problem: RecourseProblem,
+    problem: RecourseSearch,
     method: SearchMethod,
     settings: Settings,
     blocks: tuple[FeatureBlock, ...],
@@ -113,7 +113,7 @@ def _of_size(
     return Proposals(action, proven)
 
 
-def _candidates(problem: RecourseProblem, blocks: tuple[FeatureBlock, ...], size: int) -> list[int]:
+def _candidates(problem: RecourseSearch, blocks: tuple[FeatureBlock, ...], size: int) -> list[int]:
     """Return the features whose sets are tried: all, or those that promise most on average."""
     if comb(len(blocks), size) <= MOST_SUBSETS:
         return list(range(len(blocks)))
@@ -127,7 +127,7 @@ def _candidates(problem: RecourseProblem, blocks: tuple[FeatureBlock, ...], size
 
 
 def other_options(
-    problem: RecourseProblem,
+    problem: RecourseSearch,
     method: SearchMethod,
     settings: Settings,
     preference: Preference,
@@ -152,7 +152,7 @@ def other_options(
 
 
 def _cost_alone(
-    problem: RecourseProblem, blocks: tuple[FeatureBlock, ...], action: Floats
+    problem: RecourseSearch, blocks: tuple[FeatureBlock, ...], action: Floats
 ) -> Floats:
     """Return what the action's part in each block would cost by itself, shape (n, blocks)."""
     price = np.zeros((len(action), len(blocks)))

@@ -34,7 +34,7 @@ Consequences = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class RecourseProblem:
+class RecourseSearch:
     r"""Find allowed actions with :math:`s(x \oplus \delta) \ge target`, the cheaper the better."""
 
     score: Score
@@ -47,15 +47,15 @@ class RecourseProblem:
     consequences: Consequences | None = None  # None: an action leads to itself alone
     seed: int = 0  # of the starts and samples
 
-    def rows(self, who: Index | Mask) -> RecourseProblem:
+    def rows(self, who: Index | Mask) -> RecourseSearch:
         """Return the problem of some of the people."""
         return replace(self, X=self.X[who], feasible=self.feasible.rows(who), home=self.home[who])
 
-    def repeated(self, times: int) -> RecourseProblem:
+    def repeated(self, times: int) -> RecourseSearch:
         """Return the problem with every person ``times`` over, each in a row."""
         return self.rows(np.repeat(np.arange(len(self.X)), times))
 
-    def inside(self, feasible: FeasibleActions) -> RecourseProblem:
+    def inside(self, feasible: FeasibleActions) -> RecourseSearch:
         """Return the problem of the same people with fewer allowed actions."""
         return replace(self, feasible=feasible, home=starting_actions(feasible))
 
@@ -107,7 +107,7 @@ class RecourseProblem:
         return mask
 
 
-def recourse_problem(
+def recourse_search(
     score: Score,
     X: Floats,
     actions: ActionSet,
@@ -117,7 +117,7 @@ def recourse_problem(
     consequences: Consequences | None = None,
     effect: Floats | None = None,
     seed: int = 0,
-) -> RecourseProblem:
+) -> RecourseSearch:
     r"""Return the search of these people."""
     movable = actions.movable_among(X.shape[1])
     reached = movable if effect is None else (np.abs(effect[:, movable]).sum(axis=1) > 0.0)
@@ -131,7 +131,7 @@ def recourse_problem(
         far = np.where(slope != 0.0, 1.01 * need / np.where(slope != 0.0, np.abs(slope), 1.0), 0.0)
         largest = np.clip(far, LARGEST_MOVE, 1e6)
     feasible = feasible_actions(actions, X, largest)
-    return RecourseProblem(
+    return RecourseSearch(
         score, X, feasible, starting_actions(feasible), cost, target, slope, consequences, seed
     )
 
@@ -185,13 +185,13 @@ class Proposals(NamedTuple):
     proven_none: Mask
 
 
-MethodReach = Callable[[RecourseProblem, Settings], tuple[Floats, Floats]]
+MethodReach = Callable[[RecourseSearch, Settings], tuple[Floats, Floats]]
 
 
 class SearchMethod(NamedTuple):
     """How a method finds recourse, and how it finds the best score whatever the threshold."""
 
-    search: Callable[[RecourseProblem, Settings], Proposals]
+    search: Callable[[RecourseSearch, Settings], Proposals]
     reach: MethodReach
 
 
@@ -209,7 +209,7 @@ def unproven(action: Floats) -> Proposals:
 
 
 def fall_back(
-    problem: RecourseProblem, action: Floats, reach: MethodReach, settings: Settings
+    problem: RecourseSearch, action: Floats, reach: MethodReach, settings: Settings
 ) -> Floats:
     """Fill in, where nothing was found, the action of the best score the method reaches.
 

@@ -22,7 +22,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, nearest, shown
 from countermove.recourse import gradient, linear
 from countermove.recourse._feasible import absent
-from countermove.recourse._search import Proposals, RecourseProblem, Settings
+from countermove.recourse._search import Proposals, RecourseSearch, Settings
 
 Function = Callable[..., Tensor]
 
@@ -179,7 +179,7 @@ class CausalModel:
         return torch.stack(causes, dim=1) @ slopes
 
 
-def search(problem: RecourseProblem, settings: Settings) -> Proposals:
+def search(problem: RecourseSearch, settings: Settings) -> Proposals:
     """Return recourse under the consequences: the cheaper of linear program and gradient."""
     first = linear.search(problem, settings).action
     second = gradient.search(problem, settings).action
@@ -191,7 +191,7 @@ def search(problem: RecourseProblem, settings: Settings) -> Proposals:
     return Proposals(action, np.zeros(len(action), bool))
 
 
-def reach(problem: RecourseProblem, settings: Settings) -> tuple[Floats, Floats]:
+def reach(problem: RecourseSearch, settings: Settings) -> tuple[Floats, Floats]:
     """Return the best score reached under the consequences."""
     return linear.reach(problem, settings)
 

@@ -21,10 +21,10 @@ from countermove.recourse._model import ApprovalThreshold, actions_of_model, pro
 from countermove.recourse._preferences import Preference, other_options, search_preferred
 from countermove.recourse._search import (
     Proposals,
-    RecourseProblem,
+    RecourseSearch,
     Settings,
     method_of,
-    recourse_problem,
+    recourse_search,
 )
 from countermove.recourse.advice import (
     FOUND,
@@ -117,7 +117,7 @@ def recommend(
     now = values(score, rows)
     causes = _causes(method, causal, rows.shape[1])
     target = cut.aim + cut.slack
-    problem = recourse_problem(score, rows, allowed, cost, target + beyond, seed=seed, **causes)
+    problem = recourse_search(score, rows, allowed, cost, target + beyond, seed=seed, **causes)
     problem = replace(problem, target=target)
     refused = np.flatnonzero(~cut.approved(now))
     found = search_preferred(problem.rows(refused), search, settings, preference)
@@ -155,7 +155,7 @@ def best_reachable(
     search = method_of(method)
     score, rows = _people(model, X)
     allowed = actions_of_model(model, actions)
-    problem = recourse_problem(
+    problem = recourse_search(
         score,
         rows,
         allowed,
@@ -173,7 +173,7 @@ def best_reachable(
 
 
 def _verified(
-    problem: RecourseProblem,
+    problem: RecourseSearch,
     actions: ActionSet,
     now: Floats,
     cut: ApprovalThreshold,

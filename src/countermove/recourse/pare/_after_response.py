@@ -22,7 +22,7 @@ from countermove.recourse.pare._calibration import check_enough
 from countermove.recourse.pare._checks import check_disjoint, check_level, checked_grid, group_codes
 from countermove.recourse.pare._groups import check_group_sizes
 from countermove.recourse.pare._reach import ReachFunction, checked_people, reach_of
-from countermove.recourse.pare._sequence import Counts, SequencePromise, sequence_promise
+from countermove.recourse.pare._sequence import CountArray, SequencePromise, sequence_promise
 from countermove.response import NoResponse, Response
 from countermove.response.robust import members_of
 from countermove.scores import Score
@@ -182,7 +182,7 @@ def _counts(
     thresholds: Floats,
     codes: NDArray[np.intp],
     reach: ReachFunction,
-) -> tuple[Counts, Counts]:
+) -> tuple[CountArray, CountArray]:
     """Return people missed and people counted, (thresholds, members of the response x groups)."""
     score, slope, n_groups = (
         score_of(model),
@@ -198,7 +198,7 @@ def _counts(
     return counts, np.broadcast_to(sizes, counts.shape).astype(np.int64)
 
 
-def by_group(missed: Mask, codes: NDArray[np.intp], n_groups: int) -> Counts:
+def by_group(missed: Mask, codes: NDArray[np.intp], n_groups: int) -> CountArray:
     """Return how many of each group are missed: from (…, n) to (…, groups)."""
     return np.stack(
         [np.count_nonzero(missed[..., codes == code], axis=-1) for code in range(n_groups)],

@@ -24,7 +24,7 @@ from countermove.recourse.pare._checks import check_disjoint, check_level, check
 from countermove.recourse.pare._reach import ReachFunction, checked_people, reach_of
 from countermove.recourse.pare._sequence import (
     BEFOREHAND,
-    Counts,
+    CountArray,
     SequencePromise,
     sequence_promise,
     upper_bounds,
@@ -36,7 +36,7 @@ CLAIM = "of those refused, at least {share} have recourse"
 
 def refused_counts(
     scores: Floats, best: Floats, thresholds: Floats, slope: float = 1.0
-) -> tuple[Counts, Counts]:
+) -> tuple[CountArray, CountArray]:
     """Return how many people are refused without recourse, and how many are refused."""
     cuts = logit(thresholds) / slope
     refused = [scores < cut for cut in cuts]
@@ -44,7 +44,7 @@ def refused_counts(
     return _counted(missed), _counted(refused)
 
 
-def _counted(masks: list[Mask]) -> Counts:
+def _counted(masks: list[Mask]) -> CountArray:
     return np.stack([np.count_nonzero(mask, axis=-1) for mask in masks], axis=-1).astype(np.int64)
 
 

@@ -20,7 +20,7 @@ from countermove.certificates.intervals import upper_share
 from countermove.errors import CalibrationError, shown
 from countermove.recourse.pare._calibration import INDEPENDENT, at_least, confidence
 
-Counts = NDArray[np.int64]
+CountArray = NDArray[np.int64]
 
 BEFOREHAND = Assumption(
     "the score, the actions, the grid and its order were fixed before these rows were seen"
@@ -29,7 +29,7 @@ REFERENCE = "fixed-sequence test of exact binomial tails"
 
 
 def fixed_sequence(
-    misses: Counts, n: Counts, miss_rate: float, failure_probability: float, parts: int = 1
+    misses: CountArray, n: CountArray, miss_rate: float, failure_probability: float, parts: int = 1
 ) -> tuple[Floats, Mask]:
     r"""Return the p-value of every threshold and whether it passes before the first failure.
 
@@ -44,7 +44,7 @@ def fixed_sequence(
     return p_values, passed
 
 
-def upper_bounds(misses: Counts, n: Counts, failure_probability: float) -> Floats:
+def upper_bounds(misses: CountArray, n: CountArray, failure_probability: float) -> Floats:
     """Return Clopper-Pearson upper bounds on the shares missed, 1 where nobody was counted."""
     return upper_share(misses, n, failure_probability)
 
@@ -78,7 +78,7 @@ class SequencePromise:
     miss_bound: Floats
     p_values: Floats
     passed: Mask
-    n: Counts
+    n: CountArray
     miss_rate: float
     failure_probability: float
     name: str
@@ -158,8 +158,8 @@ class SequencePromise:
 
 def sequence_promise(
     thresholds: Floats,
-    misses: Counts,
-    n: Counts,
+    misses: CountArray,
+    n: CountArray,
     *,
     miss_rate: float,
     failure_probability: float,

@@ -40,7 +40,7 @@ _PLURALS = (
 
 
 @dataclass(frozen=True)
-class Pointer:
+class WordNetPointer:
     """A relation to another synset; ``source`` and ``target`` number words from 1, 0 is all."""
 
     symbol: str
@@ -54,7 +54,7 @@ class Synset:
     """Words of one meaning and what the meaning is related to."""
 
     words: tuple[str, ...]
-    pointers: tuple[Pointer, ...]
+    pointers: tuple[WordNetPointer, ...]
 
     def named(self, number: int) -> tuple[str, ...]:
         """Return the word a pointer speaks of, all of them for 0."""
@@ -206,7 +206,9 @@ def _parsed(line: str, offset: int) -> Synset:
     pointers = []
     for at in range(after + 1, after + 1 + 4 * int(cells[after]), 4):
         symbol, target, _, numbers = cells[at : at + 4]
-        pointers.append(Pointer(symbol, int(target), int(numbers[:2], 16), int(numbers[2:], 16)))
+        pointers.append(
+            WordNetPointer(symbol, int(target), int(numbers[:2], 16), int(numbers[2:], 16))
+        )
     return Synset(words, tuple(pointers))
 
 
