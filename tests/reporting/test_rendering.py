@@ -175,3 +175,10 @@ def test_an_estimate_of_people_has_its_verdict_in_sentences():
     assert "<script>alert" not in page
     assert '"title":{"text":""}' in page
     assert figure.layout.title.text == "verdict"
+
+
+def test_a_long_command_may_break_after_a_comma_and_reads_as_it_is_typed():
+    line = "kedro run --params a=1,b=2"
+    written = macro("command")(line)
+    assert "a=1,<wbr>b=2" in written
+    assert re.sub(r"<[^>]*>", "", written) == line
