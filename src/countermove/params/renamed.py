@@ -37,7 +37,8 @@ def renamed_run(
     name = old[0]
     today = list(dict.fromkeys("paper" if one in OLD else one for one in pipelines))
     marked = {**params, "paper": {**params.get("paper", {}), FORMERLY: name}}
-    kind = KINDS.get(name, "…")
+    group = paper_group(name, params.get(name) or {})
+    kind = group["experiment"]["kind"]
     said = f"pipeline {name!r} is now 'paper' with paper.experiment.kind={kind}; running that"
     return today, marked, said
 
