@@ -79,6 +79,7 @@ def pipeline_sentences() -> dict[str, str]:
 
 def _sentence(name: str) -> str:
     """Return the first line of a pipeline's module, without its name."""
-    written = import_module(f"countermove.pipelines.{name}.pipeline").__doc__ or ""
-    line = written.splitlines()[0].partition(": ")[2] or written.splitlines()[0]
+    module = import_module(f"countermove.pipelines.{name}")
+    first = (module.__doc__ or "").splitlines()[0]
+    line = first.partition(": ")[2] or first
     return line[:1].upper() + line[1:]

@@ -1,4 +1,4 @@
-"""A population in parts responds to the rules trained for it: promise, responses, advice.
+"""Population in parts: how people respond to both rules, the promise and the advice.
 
 Rows stay in their parts, on disk; counts and timings go out.
 """

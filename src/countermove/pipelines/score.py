@@ -1,4 +1,4 @@
-"""Score: a batch of applicants, a decision for everybody and advice for the refused."""
+"""Score: a decision for every applicant of a batch, and advice for the refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training: a rule that ignores people's response, and one with the response inside its loss."""
+"""Training: a blind rule, and a strategic one with the response inside its loss."""
 
 from __future__ import annotations
 

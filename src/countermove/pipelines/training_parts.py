@@ -1,4 +1,4 @@
-"""Training on rows that stay in their parts: the same two rules as in the chain."""
+"""Training in parts: the blind and the strategic rule, on rows that stay in their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retraining: nothing is promoted because it is new, only because it has proved to be better."""
+"""The nodes of retrain, from the frozen hold-out to the page."""
 
 from __future__ import annotations
 

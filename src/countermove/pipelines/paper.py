@@ -1,4 +1,4 @@
-"""An experiment of a paper: cells and what stands beside them, means, a figure, a page."""
+"""Paper: a figure or table of a paper, from its configuration in conf/paper."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from kedro.pipeline import Node, Pipeline
 
 from countermove.params import ExecutionParameters, PaperParameters
 
@@ -54,3 +55,21 @@ def write_page(
     from countermove.experiments import Measured
 
     return paper.build().page(Measured(cells, beside), means, figure)
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the paper pipeline."""
+    settings = "params:paper"
+    given = ["tables", "texts", "sentence_vectors", settings, "params:execution", "params:seed"]
+    cells, beside, means = "paper_cells", "paper_beside", "paper_means"
+    found, figure = [cells, beside, means], "paper_figure"
+    return Pipeline(
+        [
+            Node(measure, given, [cells, beside], name="measure_paper"),
+            Node(average, [cells, settings], means, name="average_paper"),
+            Node(draw, [*found, settings], figure, name="draw_paper"),
+            Node(write_page, [*found, figure, settings], "paper_page", name="write_paper"),
+        ],
+        namespace="paper",
+        prefix_datasets_with_namespace=False,
+    )

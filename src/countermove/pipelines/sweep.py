@@ -1,4 +1,4 @@
-"""A grid of experiments, as a table and a figure."""
+"""Sweep: every rule on a grid of datasets, splits, costs and strengths (SERM, Figure 1)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from kedro.pipeline import Node, Pipeline
 
 from countermove.params import ExecutionParameters, SweepParameters
 
@@ -40,3 +41,26 @@ def write_page(cells: pd.DataFrame, figure: Figure, sweep: SweepParameters) -> s
     from countermove.experiments import Measured
 
     return sweep.build().page(Measured(cells), cells, figure)
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the sweep pipeline."""
+    return Pipeline(
+        [
+            Node(
+                run,
+                ["tables", "sweep_store", "params:sweep", "params:execution", "params:seed"],
+                "sweep_cells",
+                name="run",
+            ),
+            Node(draw, ["sweep_cells", "params:sweep"], "sweep_figure", name="draw"),
+            Node(
+                write_page,
+                ["sweep_cells", "sweep_figure", "params:sweep"],
+                "sweep_page",
+                name="write_sweep_page",
+            ),
+        ],
+        namespace="sweep",
+        prefix_datasets_with_namespace=False,
+    )

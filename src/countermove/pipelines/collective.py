@@ -1,10 +1,11 @@
-"""People who help each other through the retraining: curves, a picture, answers, a page."""
+"""Collective recourse: how people help somebody through a retraining, and what a platform sees."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from kedro.pipeline import Node, Pipeline
 
 from countermove.params import CollectiveParameters
 
@@ -62,3 +63,22 @@ def write_page(
     from countermove.experiments.collective import Answers
 
     return collective.build().page(Measured(curves, Answers(facts, picture)), curves, losses)
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the collective pipeline."""
+    settings, seed, people = "params:collective", "params:seed", "collective_people"
+    found = ["collective_curves", "collective_picture", "collective_facts"]
+    losses, centroids = "collective_losses", "collective_centroids"
+    shown, page = [*found, losses, settings], "collective_page"
+    return Pipeline(
+        [
+            Node(prepare, ["tables", settings, seed], people, name="prepare_collective"),
+            Node(measure, [people, settings, seed], found, name="measure_collective"),
+            Node(draw_losses, [*found, settings], losses, name="draw_collective_losses"),
+            Node(draw_centroids, found[1:], centroids, name="draw_centroids"),
+            Node(write_page, shown, page, name="write_collective_page"),
+        ],
+        namespace="collective",
+        prefix_datasets_with_namespace=False,
+    )

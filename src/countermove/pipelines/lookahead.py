@@ -1,10 +1,11 @@
-"""An experiment on people who look ahead, as cells, what they sum up to, a page and facts."""
+"""Look-ahead: people who foresee the next model, retrained on or acting as collectives."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from kedro.pipeline import Node, Pipeline
 
 from countermove.params import LookaheadParameters
 
@@ -57,3 +58,23 @@ def state(
     from countermove.experiments.lookahead import lookahead_facts
 
     return lookahead_facts(people, means, lookahead.model_dump(mode="json"), seed)
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the look-ahead pipeline."""
+    people, cells, means = "lookahead_people", "lookahead_cells", "lookahead_means"
+    settings, seed, figure = "params:lookahead", "params:seed", "lookahead_figure"
+    given, shown = ["tables", "raw_tables", settings], [cells, means, figure, settings]
+    stated = [people, means, settings, seed]
+    return Pipeline(
+        [
+            Node(prepare, given, people, name="prepare_lookahead"),
+            Node(measure, [people, settings, seed], cells, name="measure_lookahead"),
+            Node(average, [cells, settings], means, name="average_lookahead"),
+            Node(draw, [cells, means, settings], figure, name="draw_lookahead"),
+            Node(write_page, shown, "lookahead_page", name="write_lookahead_page"),
+            Node(state, stated, "lookahead_facts", name="state_lookahead"),
+        ],
+        namespace="lookahead",
+        prefix_datasets_with_namespace=False,
+    )

@@ -1,10 +1,11 @@
-"""How people answered the last deployment, as facts, as the next run's settings and as a figure."""
+"""Estimate people: cost and behaviour, from what people did after the last deployment."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from kedro.pipeline import Node, Pipeline
 
 from countermove.data.schema import Schema
 from countermove.params import EstimatePeopleParameters, SermParameters
@@ -46,3 +47,35 @@ def write_page(facts: dict[str, Any], figure: Figure) -> str:
     from countermove.reporting.people_estimate import people_page
 
     return people_page(facts, figure)
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the estimate-people pipeline."""
+    facts, figure = "people_estimate", "people_estimate_figure"
+    settings = ["people_estimate_settings", "people_estimate_robust_settings"]
+    return Pipeline(
+        [
+            Node(
+                estimate,
+                [
+                    "recourse_model",
+                    "people_before",
+                    "people_after",
+                    "schema",
+                    "params:serm",
+                    "params:estimate_people",
+                ],
+                [facts, *settings],
+                name="estimate_people",
+            ),
+            Node(draw, facts, figure, name="draw_people_estimate"),
+            Node(
+                write_page,
+                [facts, figure],
+                "people_estimate_page",
+                name="write_people_estimate_page",
+            ),
+        ],
+        namespace="estimate_people",
+        prefix_datasets_with_namespace=False,
+    )

@@ -1,10 +1,11 @@
-"""Two figures, a data sheet, one page."""
+"""Reporting: two figures, a data sheet and the report page."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from kedro.pipeline import Node, Pipeline
 
 from countermove.data.schema import Schema
 
@@ -51,3 +52,36 @@ def write_page(
         history, sheet, tradeoff, lookahead, collective, population,
     )  # fmt: skip
     return report_page(found)
+
+
+FOUND = [
+    "metrics",
+    "certificates",
+    "recourse_calibration",
+    "recourse_frontier",
+    "recourse_audit",
+    "advice",
+    "transfer_report",
+    "move_map",
+    "training_history",
+    "table_sheet",
+    "tradeoff_beside",
+    "lookahead_beside",
+    "collective_beside",
+    "population_beside",
+]
+"""What the page shows, in the order of `Findings`."""
+
+
+def create_pipeline(**_: object) -> Pipeline:
+    """Return the reporting pipeline."""
+    return Pipeline(
+        [
+            Node(draw_accuracy, "metrics", "accuracy_figure", name="draw_accuracy"),
+            Node(draw_transfer, "transfer_report", "transfer_figure", name="draw_transfer"),
+            Node(describe_table, ["typed", "schema"], "table_sheet", name="describe_table"),
+            Node(write_page, FOUND, "report", name="write_page"),
+        ],
+        namespace="reporting",
+        prefix_datasets_with_namespace=False,
+    )

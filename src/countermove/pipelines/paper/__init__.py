@@ -1,5 +1,0 @@
-"""The paper pipeline."""
-
-from countermove.pipelines.paper.pipeline import create_pipeline
-
-__all__ = ["create_pipeline"]
