@@ -19,7 +19,7 @@ import torch
 
 from countermove.people import QuadraticCost
 from countermove.response import BestResponse, ConicResponse, Response, ScalarResponse
-from countermove.response.conic_response import Problem, Rule, pull_at
+from countermove.response.conic import ConicProblem, ConicRule, pull_at
 from countermove.scores import LinearScore
 
 BATCH, TEMPERATURE, TOLERANCE, CAP = 64, 0.5, 1e-3, 100
@@ -79,9 +79,9 @@ def batched(score: LinearScore, X: torch.Tensor) -> float:
     response = ConicResponse(
         QuadraticCost(), None, TEMPERATURE, "stay", False, "last_proxy", solver="DIFFCP"
     )
-    problem = Problem(response, response.plan(X.shape[1]), X)
+    problem = ConicProblem(response, response.plan(X.shape[1]), X)
     now = score(X).detach()
-    fixed = Rule(now, score.weight.detach(), torch.tensor(1.0 / TEMPERATURE).double())
+    fixed = ConicRule(now, score.weight.detach(), torch.tensor(1.0 / TEMPERATURE).double())
     problem.proxy(fixed, pull_at(fixed.sharpness, now))
     start = time.perf_counter()
     at, action = now, torch.zeros_like(X)
@@ -92,7 +92,7 @@ def batched(score: LinearScore, X: torch.Tensor) -> float:
         action, at = ahead, now + ahead @ fixed.slope
         if moved <= TOLERANCE:
             break
-    graph = Rule(score(X), score.weight, fixed.sharpness)
+    graph = ConicRule(score(X), score.weight, fixed.sharpness)
     last = score(X + action)
     final, _ = problem.proxy(graph, pull_at(fixed.sharpness, last))
     score(X + final).sum().backward()

@@ -14,7 +14,7 @@ from countermove.data.partitions import Partitions
 from countermove.execution import Mapper, PartTask, map_parts
 from countermove.people import QuadraticCost
 from countermove.response import BestResponse, Response
-from countermove.response.population import RespondTask
+from countermove.response.partitions import RespondTask
 from countermove.scores import LinearScore
 
 FEATURES = tuple(f"x{j}" for j in range(15))

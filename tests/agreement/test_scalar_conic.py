@@ -24,7 +24,7 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.response import ConicResponse, ScalarResponse
-from countermove.response.smoothing import smoothed_step
+from countermove.response.step import smoothed_step
 from countermove.scores import LinearScore
 
 COSTS = ("quadratic", "weighted", "mahalanobis", "linear", "mixture")

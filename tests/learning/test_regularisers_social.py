@@ -28,9 +28,8 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.response import BestResponse, NoResponse, ScalarResponse
-from countermove.response.points import PointsResponse
+from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.response.rational import rational
-from countermove.response.tangent import TangentResponse
 from countermove.scores import LinearScore
 
 KINDS = (ExpectedUtility, SocialBurden, Recourse)

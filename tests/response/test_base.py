@@ -9,7 +9,7 @@ import torch
 from countermove.errors import DataError, ParameterError, UnknownNameError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse, NoResponse, RobustResponse, named_response
-from countermove.response.robust import members_of
+from countermove.response.response_set import members_of
 
 
 def test_nobody_moves_under_no_response(make_score):

@@ -7,7 +7,7 @@ import torch
 from countermove.errors import CostError, DataError, ParameterError, SolverError
 from countermove.people import ActionSet, ConicCost, MixtureCost, QuadraticCost
 from countermove.response import BestResponse, ConicResponse, ScalarResponse
-from countermove.response.conic import Batch, Shape, proxy_layer
+from countermove.response._conic_layers import ConicBatch, LayerShape, proxy_layer
 
 cp = pytest.importorskip("cvxpy")
 
@@ -108,10 +108,10 @@ def test_nan_never_reaches_a_solver(case):
     X[3, 0] = np.nan
     with pytest.raises(DataError, match="rows 3"):
         ConicResponse(QuadraticCost()).respond(case.score, X)
-    layer = proxy_layer(QuadraticCost(), ActionSet(), Shape(2, (0, 1), (), ()), "MOREAU")
+    layer = proxy_layer(QuadraticCost(), ActionSet(), LayerShape(2, (0, 1), (), ()), "MOREAU")
     broken = {"pull": torch.full((1, 2), torch.nan), "steep": torch.ones(1, 2)}
     wide = torch.full((1, 2), 1e3)
-    batch = Batch(
+    batch = ConicBatch(
         torch.zeros(1, 2), -wide, wide, torch.zeros(1, 0), broken | {"now": torch.ones(1)}
     )
     with pytest.raises(SolverError, match="NaN"):

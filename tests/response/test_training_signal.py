@@ -6,7 +6,7 @@ import torch
 
 from countermove.people import ActionSet, QuadraticCost, WeightedQuadraticCost
 from countermove.response import ScalarResponse
-from countermove.response.training_signal import AffineSignal, plain_signal
+from countermove.response._training_signal import AffineSignal, training_signal
 from countermove.scores import PartlyLinearScore, RecurrentScore
 
 ACTIONS = {
@@ -36,7 +36,7 @@ def test_one_call_gives_what_the_general_way_gives(kind, actions, published, cos
     X = X.clamp(max=1.0)
     settings = {"start": "stay", "normalised": False, "gradient": "last_proxy"} if published else {}
     response = ScalarResponse(cost, ACTIONS[actions], 0.4, **settings)
-    assert isinstance(plain_signal(response, score, X), AffineSignal)
+    assert isinstance(training_signal(response, score, X), AffineSignal)
     quick = response.scores_after(score, X)
     # Rows that want a gradient of their own take the general way.
     general = response.scores_after(score, X.clone().requires_grad_())
@@ -55,4 +55,4 @@ def test_bounds_on_the_history_take_the_general_way():
     score = scores()["recurrent"]
     X = torch.zeros(3, 4, dtype=torch.float64)
     bounded = ScalarResponse(actions=ActionSet(min_value=[-1.0, -1.0, -5.0, -5.0]))
-    assert plain_signal(bounded, score, X) is None
+    assert training_signal(bounded, score, X) is None

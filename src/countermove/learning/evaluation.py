@@ -16,7 +16,7 @@ from countermove._types import Floats
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.people import ActionSet, Cost
 from countermove.response.base import NoResponse, Response
-from countermove.response.robust import RobustResponse, members_of
+from countermove.response.response_set import RobustResponse, members_of
 from countermove.scores import Score
 
 if TYPE_CHECKING:

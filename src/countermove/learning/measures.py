@@ -18,7 +18,7 @@ from countermove.learning.evaluation import (
 )
 from countermove.learning.social import social_report
 from countermove.response import AscentResponse, Response
-from countermove.response.robust import members_of
+from countermove.response.response_set import members_of
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
 

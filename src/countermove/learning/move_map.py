@@ -20,7 +20,7 @@ from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.randomness import generator
 from countermove.response import Response
-from countermove.response.robust import members_of
+from countermove.response.response_set import members_of
 from countermove.scores import Score
 from countermove.scores.base import deciding
 from countermove.scores.storage import PublishedModel

@@ -17,7 +17,7 @@ from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.published import published_model
 from countermove.learning.regularisers import Regulariser
 from countermove.response import Response
-from countermove.response.population import (
+from countermove.response.partitions import (
     COST,
     FAVOURED,
     FAVOURED_BEFORE,

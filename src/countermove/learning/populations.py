@@ -16,7 +16,7 @@ from countermove.learning.objectives import check_weights
 from countermove.people import ActionSet, Cost
 from countermove.response.base import Response
 from countermove.response.named import NAMES, named_response
-from countermove.response.robust import RobustResponse
+from countermove.response.response_set import RobustResponse
 
 
 @dataclass(frozen=True)

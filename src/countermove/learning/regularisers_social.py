@@ -15,11 +15,11 @@ from torch import Tensor
 
 from countermove.errors import ParameterError
 from countermove.learning.regularisers import check_strength
+from countermove.response.action_plan import slope_of
 from countermove.response.base import NoResponse, Response
-from countermove.response.points import PointsResponse
+from countermove.response.manifold import PointsResponse
 from countermove.response.rational import rational
-from countermove.response.smoothing import smoothed_step
-from countermove.response.trade import slope_of
+from countermove.response.step import smoothed_step
 from countermove.scores import Score
 
 

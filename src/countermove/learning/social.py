@@ -18,7 +18,7 @@ import torch
 from countermove._types import Floats, Mask
 from countermove.response import Response
 from countermove.response.rational import rational, rational_people
-from countermove.response.robust import members_of
+from countermove.response.response_set import members_of
 from countermove.scores import Score
 
 

@@ -1,4 +1,4 @@
-"""How a person answers a published score."""
+"""How people respond to a published score."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from countermove._lazy import lazy
 
 if TYPE_CHECKING:
+    from countermove.response._optimality_gap import OptimalityGap
     from countermove.response.ascent import AscentResponse
     from countermove.response.base import NoResponse, Response, Responses
     from countermove.response.best import BestResponse
-    from countermove.response.conic_response import ConicResponse
-    from countermove.response.gain import GainResponse
-    from countermove.response.gap import OptimalityGap
+    from countermove.response.conic import ConicResponse
     from countermove.response.named import named_response
     from countermove.response.representation import RepresentationResponse
-    from countermove.response.robust import RobustResponse
-    from countermove.response.scalar import ScalarResponse
+    from countermove.response.response_set import RobustResponse
+    from countermove.response.score_seeking import GainResponse
+    from countermove.response.smooth import ScalarResponse
 
 __all__ = [
     "AscentResponse",
@@ -35,16 +35,16 @@ __all__ = [
 
 _HOMES = {
     "AscentResponse": "ascent",
-    "OptimalityGap": "gap",
-    "RepresentationResponse": "representation",
     "BestResponse": "best",
-    "ConicResponse": "conic_response",
-    "GainResponse": "gain",
+    "ConicResponse": "conic",
+    "GainResponse": "score_seeking",
     "NoResponse": "base",
+    "OptimalityGap": "_optimality_gap",
+    "RepresentationResponse": "representation",
     "Response": "base",
     "Responses": "base",
-    "RobustResponse": "robust",
-    "ScalarResponse": "scalar",
+    "RobustResponse": "response_set",
+    "ScalarResponse": "smooth",
     "named_response": "named",
 }
 

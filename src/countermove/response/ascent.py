@@ -18,17 +18,23 @@ from countermove._types import Floats
 from countermove.errors import CostError, ParameterError, UnboundedResponseError, shown
 from countermove.people import ActionSet, Cost
 from countermove.randomness import torch_generator
+from countermove.response._climbing import (
+    Climb,
+    FreeDirections,
+    Stop,
+    climb,
+    polish,
+    starting_points,
+)
+from countermove.response._solutions import raise_not_finite
+from countermove.response.action_plan import ActionPlan
 from countermove.response.base import OnFailure, Response, Responses, check_converged, people
-from countermove.response.climb import Climb, Stop, Tangent, climb, polish
-from countermove.response.failures import raise_not_finite
-from countermove.response.smoothed import check_positive
-from countermove.response.smoothing import smoothed_step
-from countermove.response.starts import starting_points
-from countermove.response.trade import Plan
+from countermove.response.smooth import check_positive
+from countermove.response.step import smoothed_step
 from countermove.scores import Score, deciding
 
 if TYPE_CHECKING:
-    from countermove.response.gap import OptimalityGap
+    from countermove.response._optimality_gap import OptimalityGap
 
 REFERENCE_ROWS = 64
 """People drawn to measure how fast a score rises: its mean is then known to about a tenth."""
@@ -226,7 +232,7 @@ class AscentResponse(Response):
 
     def optimality_gap(self, score: Score, X: Any, starts: int = 64) -> OptimalityGap:
         """Measure how far answers fall short of the best known ones (see `OptimalityGap`)."""
-        from countermove.response.gap import optimality_gap
+        from countermove.response._optimality_gap import optimality_gap
 
         return optimality_gap(self, score, people(X, score), starts)
 
@@ -245,7 +251,7 @@ class AscentResponse(Response):
             )
         return torch.from_numpy(self.reference)
 
-    def _typical_rise(self, score: Score, plan: Plan) -> Tensor:
+    def _typical_rise(self, score: Score, plan: ActionPlan) -> Tensor:
         graph = torch.is_grad_enabled()
         with torch.enable_grad():
             at = self._reference(score.n_features).requires_grad_()
@@ -262,7 +268,7 @@ class AscentResponse(Response):
         """
         problem = self.problem(score, X, self.sharpness(score))
         _, slope = solved.ascent(stop.action)
-        tangent = Tangent.at(solved, stop.action, slope, stop.multiplier)
+        tangent = FreeDirections.at(solved, stop.action, slope, stop.multiplier)
         keep = self._converged(stop) & tangent.concave
         action = _riding_bounds(self.plan(score.n_features), problem, tangent, stop.action)
         if not action.requires_grad:
@@ -285,7 +291,9 @@ class AscentResponse(Response):
         return torch.zeros_like(X).index_add(1, problem.columns, action + step)
 
 
-def _riding_bounds(plan: Plan, problem: Climb, tangent: Tangent, action: Tensor) -> Tensor:
+def _riding_bounds(
+    plan: ActionPlan, problem: Climb, tangent: FreeDirections, action: Tensor
+) -> Tensor:
     """Return the action, with the derivative of those stopped by a bound on where they end."""
     bounds = plan.bounds(len(action))
     columns = problem.columns.numpy()

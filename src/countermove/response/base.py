@@ -18,7 +18,8 @@ from torch import Tensor
 from countermove._types import Floats, Mask
 from countermove.errors import DataError, NotConvergedError, ParameterError, shown
 from countermove.people import ActionSet, Cost, QuadraticCost
-from countermove.response.trade import Plan, Reduction, reduce
+from countermove.response._reduction import Reduction, make_reduction
+from countermove.response.action_plan import ActionPlan
 from countermove.scores import Score
 
 OnFailure = Literal["raise", "mask"]
@@ -88,7 +89,7 @@ class Response(ABC):
     def __init__(self, cost: Cost | None = None, actions: ActionSet | None = None) -> None:
         self.cost: Cost = QuadraticCost() if cost is None else cost
         self.actions: ActionSet = ActionSet() if actions is None else actions
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, ActionPlan] = {}
 
     def __copy__(self) -> Self:
         """Return another response of the same settings that shares what was compiled."""
@@ -100,15 +101,15 @@ class Response(ABC):
         """Return what travels to another process: what was compiled is made again there."""
         return self.__dict__ | {"_plans": {}}
 
-    def plan(self, n_features: int) -> Plan:
+    def plan(self, n_features: int) -> ActionPlan:
         """Return what the actions say about so many features; made once."""
         if n_features not in self._plans:
-            self._plans = {n_features: Plan(self.actions, n_features)}
+            self._plans = {n_features: ActionPlan(self.actions, n_features)}
         return self._plans[n_features]
 
     def reduction(self, score: Score, n_rows: int) -> Reduction:
         """Return what the solvers read of this response's cost and actions and of a score."""
-        return reduce(score, self.cost, self.plan(score.n_features), n_rows)
+        return make_reduction(score, self.cost, self.plan(score.n_features), n_rows)
 
     @abstractmethod
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:

@@ -16,7 +16,10 @@ from torch import Tensor
 from countermove._types import Floats, Mask
 from countermove.people import Cost, QuadraticCost
 from countermove.people.actions import SLACK
-from countermove.response.answer import Answer
+from countermove.response._gradient import CrossingAction, ReachFunction
+from countermove.response._reduction import KINKED, Reduction, known_scores
+from countermove.response._solutions import STOPPED, RowSolutions, raise_failures, raise_not_finite
+from countermove.response.action_plan import slope_of
 from countermove.response.base import (
     GAIN,
     Crossing,
@@ -26,13 +29,10 @@ from countermove.response.base import (
     check_converged,
     people,
 )
-from countermove.response.failures import STOPPED, raise_failures, raise_not_finite
-from countermove.response.gradient import CrossingAction, Reach
-from countermove.response.trade import KINKED, Reduction, known_scores, slope_of
 from countermove.scores import Score
 
 if TYPE_CHECKING:
-    from countermove.response.conic_best import ConicBest
+    from countermove.response._conic_best import ConicBest
 
 
 class BestResponse(Response):
@@ -71,10 +71,10 @@ class BestResponse(Response):
         rows = people(X, score)
         reduction = self.reduction(score, len(rows))
         x_new = np.empty_like(rows)
-        answer = self._solve(score, rows, reduction, x_new, as_action=False)
-        converged = raise_failures(rows, answer.status, reduction.trade)
+        solution = self._solve(score, rows, reduction, x_new, as_action=False)
+        converged = raise_failures(rows, solution.status, reduction.arrays)
         check_converged(converged, on_failure)
-        return Responses(x_new, answer.cost, answer.moved, converged)
+        return Responses(x_new, solution.cost, solution.moved, converged)
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         r"""Return score plus reach, whose sign is the decision after everybody's move.
@@ -96,7 +96,7 @@ class BestResponse(Response):
             scale = self.cost.scale
             factor = (GAIN / scale).sqrt() if scale.requires_grad else (GAIN / scale.item()) ** 0.5
             return now + plan.unit(plan.movable(slope_of(score))) * factor
-        return now + Reach.of(self.reduction(score, len(X)), X, GAIN)
+        return now + ReachFunction.of(self.reduction(score, len(X)), X, GAIN)
 
     def decisions_after(self, score: Score, X: Any) -> Mask:
         """Return who is favoured after the response, without forming ``x_new``."""
@@ -104,9 +104,9 @@ class BestResponse(Response):
         if self._is_conic(score):
             return super().decisions_after(score, rows)
         reduction = self.reduction(score, len(rows))
-        answer = self._solve(score, rows, reduction, np.empty((0, rows.shape[1])), as_action=True)
-        check_converged(raise_failures(rows, answer.status, reduction.trade), "raise")
-        return answer.favoured
+        solution = self._solve(score, rows, reduction, np.empty((0, rows.shape[1])), as_action=True)
+        check_converged(raise_failures(rows, solution.status, reduction.arrays), "raise")
+        return solution.favoured
 
     def crossing_cost(self, score: Score, X: Any) -> Floats:
         """Return what the cheapest favourable decision costs each person, shape (n,).
@@ -119,8 +119,8 @@ class BestResponse(Response):
             with torch.no_grad():
                 found = self._conic().crossing(score, torch.from_numpy(rows))
             return np.where(found.possible.numpy(), found.cost.numpy(), np.inf)
-        answer = self._cheapest(score, rows, self.reduction(score, len(rows)))
-        return np.where(answer.favoured, answer.cost, np.inf)
+        solution = self._cheapest(score, rows, self.reduction(score, len(rows)))
+        return np.where(solution.favoured, solution.cost, np.inf)
 
     def crossing(self, score: Score, X: Tensor) -> Crossing:
         r"""Return the cheapest favourable decision with its gradient, whatever the gain.
@@ -133,10 +133,10 @@ class BestResponse(Response):
             return self._conic().crossing(score, X)
         rows = people(X, score)
         reduction = self.reduction(score, len(rows))
-        answer = self._cheapest(score, rows, reduction)
-        moves = CrossingAction.of(reduction, X, score(X), answer)
+        solution = self._cheapest(score, rows, reduction)
+        moves = CrossingAction.of(reduction, X, score(X), solution)
         cost = self.cost.price(torch.zeros_like(moves), moves)
-        possible = torch.from_numpy(answer.favoured)
+        possible = torch.from_numpy(solution.favoured)
         return Crossing(torch.where(possible, cost, torch.zeros_like(cost)), possible)
 
     def of_rows(self, rows: Any) -> Self:
@@ -153,14 +153,14 @@ class BestResponse(Response):
         return other
 
     def _is_conic(self, score: Score) -> bool:
-        """Return whether only a conic solver can answer: no closed form, or a kink with A."""
+        """Return whether only a conic solver can solution: no closed form, or a kink with A."""
         if isinstance(self.cost, QuadraticCost):
             return False
         shape = self.cost.canonical(score.n_features)
         return shape is None or (self.actions.A is not None and shape.kink is not None)
 
     def _conic(self) -> ConicBest:
-        from countermove.response.conic_best import ConicBest
+        from countermove.response._conic_best import ConicBest
 
         if self._solver is None:
             self._solver = ConicBest(self)
@@ -172,24 +172,24 @@ class BestResponse(Response):
         rows = people(X, score)
         reduction = self.reduction(score, len(rows))
         action = np.empty_like(rows)
-        answer = self._solve(score, rows, reduction, action, as_action=True)
-        converged = raise_failures(rows, answer.status, reduction.trade)
+        solution = self._solve(score, rows, reduction, action, as_action=True)
+        converged = raise_failures(rows, solution.status, reduction.arrays)
         check_converged(converged, on_failure)
-        moves = CrossingAction.of(reduction, X, score(X), answer)
+        moves = CrossingAction.of(reduction, X, score(X), solution)
         x_new = X + moves
         return Responses(
             x_new,
             self.cost.price(torch.zeros_like(moves), moves),
-            torch.from_numpy(answer.moved),
+            torch.from_numpy(solution.moved),
             torch.from_numpy(converged),
         )
 
-    def _cheapest(self, score: Score, rows: Floats, reduction: Reduction) -> Answer:
+    def _cheapest(self, score: Score, rows: Floats, reduction: Reduction) -> RowSolutions:
         """Solve for everybody's cheapest crossing as if it were worth any price."""
         action = np.empty_like(rows)
-        answer = self._solve(score, rows, reduction, action, as_action=True, gain=np.inf)
-        check_converged(raise_failures(rows, answer.status, reduction.trade), "raise")
-        return answer
+        solution = self._solve(score, rows, reduction, action, as_action=True, gain=np.inf)
+        check_converged(raise_failures(rows, solution.status, reduction.arrays), "raise")
+        return solution
 
     def _solve(
         self,
@@ -199,33 +199,33 @@ class BestResponse(Response):
         out: Floats,
         as_action: bool,
         gain: float = GAIN,
-    ) -> Answer:
-        from countermove.response.engine import solve_best
-        from countermove.response.free_path import free_path
-        from countermove.response.free_rows import best_rows
-        from countermove.response.plain_rows import safety_rows, score_rows
+    ) -> RowSolutions:
+        from countermove.response._polyline_solver import solve_best
+        from countermove.response._score_and_box import safety_rows, score_rows
+        from countermove.response._separable_rows import best_rows
+        from countermove.response._unbounded_path import unbounded_path
 
-        answer, trade, write = Answer.empty(len(rows), out), reduction.trade, len(out) > 0
+        solution, arrays, write = RowSolutions.empty(len(rows), out), reduction.arrays, len(out) > 0
         scores, weight, bias = known_scores(score, rows)
-        path = free_path(reduction)
+        path = unbounded_path(reduction)
         if path is None:
             who = np.arange(len(rows))
         else:
             best_rows(
-                rows, scores, weight, bias, trade.slope, trade.weights,
-                trade.kink if trade.kind == KINKED else np.empty(0), path, reduction.bounds,
-                SLACK, gain, as_action, write, out, answer.price, answer.cost,
-                answer.multiplier, answer.favoured, answer.crossed, answer.moved,
-                answer.status,
+                rows, scores, weight, bias, arrays.slope, arrays.weights,
+                arrays.kink if arrays.kind == KINKED else np.empty(0), path, reduction.bounds,
+                SLACK, gain, as_action, write, out, solution.price, solution.cost,
+                solution.multiplier, solution.favoured, solution.crossed, solution.moved,
+                solution.status,
             )  # fmt: skip
-            who = np.flatnonzero(answer.status == STOPPED)
+            who = np.flatnonzero(solution.status == STOPPED)
         if not len(who):
-            return answer
+            return solution
         known = len(scores) > 0
         scores = scores if known else score_rows(rows, weight, bias)
         if path is None:
             raise_not_finite(rows, scores)
         margin = np.empty(len(rows))
         safety_rows(rows, weight, bias, scores, known, margin)
-        solve_best(trade, rows, scores, margin, gain, as_action, write, who, answer)
-        return answer
+        solve_best(arrays, rows, scores, margin, gain, as_action, write, who, solution)
+        return solution

@@ -1,394 +1,280 @@
-"""The convex sub-problems of people with any convex cost, as differentiable layers.
+"""The smoothed response under any convex cost, by the convex-concave procedure.
 
-One parametrised problem per shape of cost and actions, DPP-compliant, so that
-nothing is compiled twice. The only file of the responses that meets CVXPY.
+Each step is one batched convex problem. Slower than `ScalarResponse` by orders
+of magnitude and limited by a solver's tolerance, but it asks nothing of the cost
+beyond convexity; where both apply it is the referee.
 """
 
 from __future__ import annotations
 
-import inspect
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from countermove.errors import CostError, SolverError, UnboundedResponseError
-from countermove.people import ActionSet, ConicCost, Cost, QuadraticCost
+from countermove._types import Floats
+from countermove.people import ActionSet, Cost
+from countermove.response._conic_layers import ConicBatch, Layer, LayerShape, Solver, proxy_layer
+from countermove.response._solutions import raise_not_finite
+from countermove.response.action_plan import ActionPlan, slope_of
+from countermove.response.base import OnFailure, Responses, check_converged, people
+from countermove.response.smooth import Gradient, SmoothedResponse, Start
+from countermove.response.step import smoothed_step
+from countermove.scores import Score
 
-Solver = Literal["MOREAU", "DIFFCP"]
-
-TIGHT = 1e-11
-"""Interior-point tolerance: actions are then good to about 1e-7."""
-CHECKED, AGREE = 3, 1e-4
-"""People on whom two solvers are compared, and how closely they have to agree."""
-TINY = 1e-6
-"""Weight of the squared action beside the score that is missing, per unit of slope."""
-FEASIBLE = 1e-6
-"""A solver whose answer breaks the constraints by more than this is not believed."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a layer is compiled for: movable features, and which of them have bounds."""
-
-    n_features: int
-    columns: tuple[int, ...]
-    below: tuple[int, ...]
-    above: tuple[int, ...]
-
-
-@dataclass
-class People:
-    """Variables, parameters and constraints every sub-problem shares.
-
-    ``values`` maps each CVXPY parameter to the tensor that fills it, given the batch.
-    """
-
-    action: Any
-    x: Any
-    spent: Any
-    columns: Any
-    constraints: list[Any]
-    price: Any = None
-    parameters: list[Any] = field(default_factory=list)
-    values: list[Callable[[Batch], Tensor]] = field(default_factory=list)
-
-    def with_epigraph(self) -> Any:
-        """Return the cost as a variable that a layer can give back."""
-        self.constraints.append(self.price <= self.spent)
-        return self.spent
-
-    def keep(self, used: list[Any]) -> None:
-        """Forget the parameters a problem does not use (a cost may ignore x)."""
-        known = {parameter.id for parameter in used}
-        pairs = zip(self.parameters, self.values, strict=True)
-        kept = [(parameter, value) for parameter, value in pairs if parameter.id in known]
-        self.parameters = [parameter for parameter, _ in kept]
-        self.values = [value for _, value in kept]
-
-    def add(self, parameter: Any, value: Callable[[Batch], Tensor]) -> Any:
-        """Register a parameter with the function that fills it."""
-        self.parameters.append(parameter)
-        self.values.append(value)
-        return parameter
+STARTS = (-3.0, -1.0, 0.0, 1.0, 3.0, 10.0)
+"""Scores, in step units, at which ``start="global"`` linearises besides the person's own."""
+WIDE = 1e3
+"""Stands for a bound one person lacks and another has, relative to the largest finite one."""
+NEWTON_STEPS = 4
+"""Newton steps on the fixed point once the procedure has found its basin."""
 
 
 @dataclass(frozen=True)
-class Batch:
-    """People with their constraints, and the tensors of the sub-problem at hand by name."""
+class ConicRule:
+    """The published rule as tensors with their graphs: scores, slope, sharpness."""
 
-    X: Tensor
-    lo: Tensor
-    hi: Tensor
-    offsets: Tensor
-    more: dict[str, Tensor]
+    now: Tensor
+    slope: Tensor
+    sharpness: Tensor
 
 
-def describe_people(cost: Cost, actions: ActionSet, shape: Shape) -> People:
-    """Write the shared part: the epigraph of the cost and the allowed actions."""
-    import cvxpy as cp
-
-    columns = np.array(shape.columns, dtype=np.int64)
-    action, spent = cp.Variable(len(columns)), cp.Variable()
-    people = People(action, cp.Parameter(shape.n_features), spent, columns, [])
-    people.price = _cost_expression(cost, people, shape.n_features)
-    for kept, sign, name in ((shape.below, 1.0, "lo"), (shape.above, -1.0, "hi")):
-        if kept:
-            where = np.array(kept)
-            bound = people.add(cp.Parameter(len(kept)), _picker(name, columns[where]))
-            people.constraints.append(sign * action[where] >= sign * bound)
-    if actions.A is not None:
-        offset = people.add(cp.Parameter(len(actions.A)), lambda batch: batch.offsets)
-        people.constraints.append(actions.A[:, columns] @ action + offset >= 0)
-    return people
-
-
-def proxy_layer(cost: Cost, actions: ActionSet, shape: Shape, solver: Solver | None) -> Layer:
-    r"""Return the concave proxy, with ``pull`` the slope of its straight part.
-
-    .. math:: \max_\delta\; pull\cdot\delta - \tfrac12\sqrt{(a (s + w\cdot\delta) - 1)^2 + 1}
-              - c(\delta)
-    """
-    import cvxpy as cp
-
-    people = describe_people(cost, actions, shape)
-    m = len(shape.columns)
-    pull = people.add(cp.Parameter(m), lambda batch: batch.more["pull"])
-    steep = people.add(cp.Parameter(m), lambda batch: batch.more["steep"])
-    now = people.add(cp.Parameter(), lambda batch: batch.more["now"])
-    root = cp.norm(cp.hstack([now + steep @ people.action - 1.0, 1.0]), 2)
-    price = people.with_epigraph() if isinstance(cost, ConicCost) else people.price
-    objective = cp.Minimize(price + 0.5 * root - pull @ people.action)
-    return Layer(people, objective, cost, solver)
-
-
-def reach_layer(
-    cost: Cost, actions: ActionSet, shape: Shape, solver: Solver | None, gain: float
-) -> Layer:
-    r"""Return the reach, :math:`\max\{w\cdot\delta : c(\delta) \le gain\}`."""
-    import cvxpy as cp
-
-    people = describe_people(cost, actions, shape)
-    slope = people.add(cp.Parameter(len(shape.columns)), lambda batch: batch.more["slope"])
-    people.constraints.append(people.with_epigraph() <= gain)
-    return Layer(people, cp.Maximize(slope @ people.action), cost, solver)
-
-
-def crossing_layer(cost: Cost, actions: ActionSet, shape: Shape, solver: Solver | None) -> Layer:
-    r"""Return the cheapest crossing, :math:`\min\{c(\delta) : w\cdot\delta \ge need\}`."""
-    import cvxpy as cp
-
-    people = describe_people(cost, actions, shape)
-    slope = people.add(cp.Parameter(len(shape.columns)), lambda batch: batch.more["slope"])
-    need = people.add(cp.Parameter(), lambda batch: batch.more["need"])
-    people.constraints.append(slope @ people.action >= need)
-    price = people.with_epigraph() if isinstance(cost, ConicCost) else people.price
-    return Layer(people, cp.Minimize(price), cost, solver)
-
-
-def shortfall_layer(actions: ActionSet, shape: Shape, solver: Solver | None) -> Layer:
-    r"""Return the action that leaves least missing, :math:`\min\,(need - w\cdot\delta)_+`.
-
-    No cost plays a part: it says who can cross at all. The square of the action, small enough
-    not to be traded for score, keeps the answer unique.
-    """
-    import cvxpy as cp
-
-    people = describe_people(QuadraticCost(), actions, shape)
-    slope = people.add(cp.Parameter(len(shape.columns)), lambda batch: batch.more["slope"])
-    need = people.add(cp.Parameter(), lambda batch: batch.more["need"])
-    zero = people.add(cp.Parameter(), lambda batch: batch.X.new_zeros(len(batch.X)))
-    missing = cp.Variable()
-    people.constraints += [missing >= zero, missing >= need - slope @ people.action]
-    return Layer(people, cp.Minimize(missing + TINY * people.price), QuadraticCost(), solver)
-
-
-def _picker(name: str, columns: Any) -> Callable[[Batch], Tensor]:
-    return lambda batch: getattr(batch, name)[:, columns]
-
-
-def _cost_expression(cost: Cost, people: People, d: int) -> Any:
-    import cvxpy as cp
-
-    columns = people.columns
-    if isinstance(cost, ConicCost):
-        return _user_expression(cost, people, d)
-    shape = cost.canonical(d)
-    if shape is None:
-        raise CostError(f"{type(cost).__name__} has neither a closed form nor a CVXPY expression")
-    total: Any = 0.0
-    m = len(columns)
-
-    def part(name: str) -> Tensor:
-        now = cost.canonical(d)
-        value: Tensor = getattr(now, name)
-        return value[columns][:, columns] if name == "matrix" else value[columns]
-
-    if shape.weights is not None:
-        root = people.add(cp.Parameter(m), lambda _: part("weights").sqrt())
-        total = total + cp.sum_squares(cp.multiply(root, people.action))
-    if shape.matrix is not None:
-        factor = people.add(
-            cp.Parameter((m, m)), lambda _: torch.linalg.cholesky(part("matrix")).T.contiguous()
-        )
-        total = total + cp.sum_squares(factor @ people.action)
-    if shape.kink is not None:
-        # A parameter holds the zero: a constant bound on a variable is one MOREAU never sees.
-        kink = people.add(cp.Parameter(m), lambda _: part("kink"))
-        zero = people.add(cp.Parameter(), lambda batch: batch.X.new_zeros(len(batch.X)))
-        above = cp.Variable()
-        people.constraints += [above >= zero, above >= kink @ people.action]
-        total = total + above
-    return total
-
-
-def _user_expression(cost: ConicCost, people: People, d: int) -> Any:
-    import cvxpy as cp
-
-    people.add(people.x, lambda batch: batch.X)
-    place = np.eye(d)[:, people.columns]
-    factor = np.ones(d) if cost.factor is None else cost.factor
-    arguments = {}
-    for name, value in cost.parameters.items():
-        sign = {cost.signs[name]: True} if name in cost.signs else {}
-        parameter = cp.Parameter(tuple(value.shape), **sign)
-        arguments[name] = people.add(parameter, _constant(cost, name))
-    here = cp.multiply(factor, people.x) if cost.factor is not None else people.x
-    action = (factor[:, None] * place) @ people.action
-    if "action" in inspect.signature(cost.build).parameters:
-        arguments["action"] = action
-    expression = cost.build(here, here + action, **arguments)
-    if not isinstance(expression, cp.Expression) or expression.size != 1:
-        raise CostError(
-            "build(x, x_new) of a conic cost must return one scalar CVXPY expression, "
-            f"got {type(expression).__name__}"
-        )
-    if not expression.is_convex():
-        raise CostError(
-            f"the cost {expression} is not convex by CVXPY's rules (curvature "
-            f"{expression.curvature}); people's problem would have no single answer"
-        )
-    if not expression.is_dpp():
-        raise CostError(
-            f"the cost {expression} is convex but not parametrisable (DPP): every solve would "
-            "recompile. Let x enter affinely; take the move from the argument `action` where it is "
-            "multiplied by a parameter; write sum_squares(L.T @ action), not a parametric quad_form"
-        )
-    return cp.sum(expression)
-
-
-def _constant(cost: ConicCost, name: str) -> Callable[[Batch], Tensor]:
-    return lambda _: cost.parameters[name]
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the layers' own warnings to themselves: batch sizes are ours to choose."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Batch size has changed")
-        warnings.simplefilter("ignore", DeprecationWarning)
-        yield
-
-
-class _Quiet(torch.autograd.Function):
-    """A layer whose forward and backward passes warn nobody."""
-
-    @staticmethod
-    def forward(ctx: Any, layer: Any, *values: Tensor) -> tuple[Tensor, ...]:
-        wanted = any(ctx.needs_input_grad)
-        leaves = [value.detach().requires_grad_(wanted) for value in values]
-        with torch.set_grad_enabled(wanted), _quiet():
-            outputs: tuple[Tensor, ...] = tuple(layer(*leaves))
-        ctx.leaves, ctx.outputs = leaves, outputs
-        return tuple(output.detach() for output in outputs)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        with torch.enable_grad(), _quiet():
-            found = torch.autograd.grad(
-                ctx.outputs, ctx.leaves, grads, allow_unused=True, retain_graph=True
-            )
-        return None, *found
-
-
-class Layer:
-    """A sub-problem that can be solved for a batch and differentiated.
+class ConicResponse(SmoothedResponse):
+    r"""The response to a smoothed decision for any convex cost and polyhedral actions.
 
     Parameters
     ----------
-    people
-        The shared part.
-    objective
-        A CVXPY objective.
-    cost
-        Prices the answers; a `ConicCost` is priced by the problem's own epigraph.
+    cost, actions, temperature, start, normalised, gradient, unit
+        As in `ScalarResponse`. ``start="global"`` runs the procedure from several
+        points and keeps the best; it is not a proof of globality.
+    tolerance, max_iterations
+        Change of the score, in step units, at which a row stops; cap of steps.
     solver
-        ``"MOREAU"`` or ``"DIFFCP"``. With None, MOREAU is taken where it passes a check
-        against DIFFCP on the first people it meets, DIFFCP elsewhere and on failure.
+        ``"MOREAU"`` or ``"DIFFCP"``; None takes the first that solves.
     """
 
-    def __init__(self, people: People, objective: Any, cost: Cost, solver: Solver | None) -> None:
-        import cvxpy as cp
+    name = "conic"
 
-        self.people, self.cost = people, cost
-        self.problem = cp.Problem(objective, people.constraints)
-        if not self.problem.is_dcp(dpp=True):
-            raise CostError("the cost does not give a DPP-compliant problem; see ConicCost")
-        people.keep(self.problem.parameters())
-        self.order: tuple[Solver, ...] = ("MOREAU", "DIFFCP") if solver is None else (solver,)
-        self._layers: dict[str, Any] = {}
-        self._checked = solver is not None
+    def __init__(
+        self,
+        cost: Cost | None = None,
+        actions: ActionSet | None = None,
+        temperature: float = 0.5,
+        start: Start = "global",
+        normalised: bool = True,
+        gradient: Gradient = "fixed_point",
+        *,
+        tolerance: float = 1e-6,
+        max_iterations: int = 200,
+        solver: Solver | None = None,
+        unit: float | None = None,
+    ) -> None:
+        super().__init__(
+            cost, actions, temperature, start, normalised, gradient, tolerance, max_iterations, unit
+        )
+        self.solver = solver
+        self._layers: dict[LayerShape, Layer] = {}
 
-    def solve(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return actions of the movable features, (n, m), and what they cost, (n,)."""
-        values = self._values(batch)
-        if not self._checked:
-            self._check([value[:CHECKED] for value in values])
-        failure: Exception | None = None
-        for name in self.order:
-            try:
-                action, *spent = self._call(name, values)
-            except _solver_failures() as error:
-                failure = error
-                continue
-            if self._believable(action, batch):
-                return action, spent[0] if spent else self._price(action, batch)
-            failure = SolverError(f"{name} returned an answer outside the constraints")
-        if any(word in str(failure).lower() for word in ("unbounded", "dual infeasible")):
-            raise UnboundedResponseError(
-                "people can move without end at no cost, so no response exists; bound the actions "
-                "or let the cost grow with distance"
-            ) from failure
-        raise SolverError(f"no solver could solve people's problem: {failure}") from failure
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the layers behind: they do not pickle."""
+        return super().__getstate__() | {"_layers": {}}
 
-    def _values(self, batch: Batch) -> list[Tensor]:
-        values = []
-        for parameter, value in zip(self.people.parameters, self.people.values, strict=True):
-            tensor = value(batch).to(torch.float64)
-            if not bool(torch.isfinite(tensor.detach()).all()):
-                raise SolverError("a conic sub-problem was handed NaN or infinity")
-            shape = tuple(parameter.shape)
-            single = tensor.dim() == len(shape)
-            values.append(tensor.expand(len(batch.X), *shape) if single else tensor)
-        return values
+    def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Return where people move to; tensors carry the gradient chosen at construction."""
+        tensor = isinstance(X, Tensor)
+        rows = people(X, score)
+        given = X if tensor else torch.from_numpy(rows)
+        with torch.set_grad_enabled(tensor and torch.is_grad_enabled()):
+            action, cost, converged = self._solve(score, given)
+            x_new = given + action
+        check_converged(converged, on_failure)
+        moved = (action.detach().abs() > 1e-7).any(dim=1)
+        if tensor:
+            return Responses(x_new, cost, moved, torch.from_numpy(converged))
+        return Responses(x_new.numpy(), cost.numpy(), moved.numpy(), converged)
 
-    def _check(self, values: list[Tensor]) -> None:
-        """Drop MOREAU unless it agrees with DIFFCP: it is known to lose some constant bounds."""
-        self._checked = True
-        try:
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        """Return the score at the smoothed response."""
+        action, _, converged = self._solve(score, X)
+        check_converged(converged, "raise")
+        now: Tensor = score(X)
+        return now + action @ slope_of(score)
+
+    def _solve(self, score: Score, X: Tensor) -> tuple[Tensor, Tensor, NDArrayBool]:
+        plan = self.plan(score.n_features)
+        slope = plan.movable(slope_of(score))
+        now: Tensor = score(X)
+        raise_not_finite(X.detach().numpy(), now.detach().numpy())
+        unit = torch.tensor(1.0 if self.unit is None else self.unit, dtype=torch.float64)
+        if self.unit is None and self.normalised:
+            reach = plan.unit(slope)
+            unit = reach if float(reach.detach()) > 0.0 else unit
+        rule = ConicRule(now, slope, 1.0 / (self.temperature * unit))
+        problem = ConicProblem(self, plan, X)
+        with torch.no_grad():
+            fixed = ConicRule(now.detach(), slope.detach(), rule.sharpness.detach())
+        pull, converged = problem.find(fixed)
+        if torch.is_grad_enabled():
+            pull = self._with_gradient(problem, rule, pull, score)
+        action, cost = problem.proxy(rule, pull)
+        return action, cost, converged
+
+    def _with_gradient(
+        self, problem: ConicProblem, rule: ConicRule, pull: Tensor, score: Score
+    ) -> Tensor:
+        """Attach to ``pull`` the derivative of the equation that fixed it."""
+        a = rule.sharpness
+        if self.gradient == "last_proxy":
             with torch.no_grad():
-                fast, exact = (self._call(name, values)[0] for name in ("MOREAU", "DIFFCP"))
-            agree = bool(((fast - exact).abs() <= AGREE * (1.0 + exact.abs())).all())
-        except _solver_failures():
-            agree = False
-        if not agree:
-            self.order = ("DIFFCP",)
+                action, _ = problem.proxy(rule, pull)
+            last: Tensor = score(problem.X.detach() + action)
+            return pull_at(a, last)
+        leaf = pull.clone().requires_grad_()
+        action, _ = problem.proxy(rule, leaf)
+        after = rule.now + action @ rule.slope
+        (rate,) = torch.autograd.grad(after.sum(), leaf, retain_graph=True)
+        wanted = pull_at(a, after)
+        share = 1.0 - pull_slope(a, after.detach()) * rate
+        return pull + (wanted - wanted.detach()) / share.detach()
 
-    def _call(self, name: Solver, values: list[Tensor]) -> tuple[Tensor, ...]:
-        result: tuple[Tensor, ...] = _Quiet.apply(self._layer(name), *values)  # type: ignore[no-untyped-call]
-        return result
+    def with_cost(self, cost: Cost) -> Self:
+        """Return the same behaviour at another cost; its proxies are compiled anew."""
+        other = super().with_cost(cost)
+        other._layers = {}
+        return other
 
-    def _layer(self, name: Solver) -> Any:
-        if name not in self._layers:
-            from cvxpylayers.torch import CvxpyLayer
-
-            tight = {"tol_gap_abs": TIGHT, "tol_gap_rel": TIGHT, "tol_feas": TIGHT}
-            arguments: dict[str, Any] = {"solve_method": "Clarabel", **tight, "n_jobs_forward": 1}
-            if name == "MOREAU":
-                smooth = {"diff_smoothing_mu": 1e-10}
-                arguments = {"solver": "ipm", "ipm_settings": tight | smooth, "device": "cpu"}
-            wanted = [self.people.action]
-            if isinstance(self.cost, ConicCost):
-                wanted.append(self.people.spent)
-            self._layers[name] = CvxpyLayer(
-                self.problem,
-                parameters=self.people.parameters,
-                variables=wanted,
-                solver=name,
-                solver_args=arguments,
+    def layer(self, shape: LayerShape) -> Layer:
+        """Return the compiled proxy for a shape; made once."""
+        if shape not in self._layers:
+            self._layers[shape] = proxy_layer(
+                self.cost, self.actions.for_response(), shape, self.solver
             )
-        return self._layers[name]
-
-    def _price(self, action: Tensor, batch: Batch) -> Tensor:
-        columns = torch.from_numpy(self.people.columns)
-        full = action.new_zeros(batch.X.shape).index_copy(1, columns, action)
-        return self.cost.price(torch.zeros_like(full), full)
-
-    def _believable(self, action: Tensor, batch: Batch) -> bool:
-        moves, columns = action.detach(), self.people.columns
-        lo, hi = batch.lo.detach()[:, columns], batch.hi.detach()[:, columns]
-        inside = (moves >= lo - FEASIBLE) & (moves <= hi + FEASIBLE)
-        return bool((torch.isfinite(moves) & inside).all())
+        return self._layers[shape]
 
 
-def _solver_failures() -> tuple[type[Exception], ...]:
-    import cvxpy as cp
-    import diffcp
+class ConicProblem:
+    """One batch of people: bounds as tensors, the proxy solve, the search for a fixed point."""
 
-    return (cp.error.SolverError, diffcp.SolverError, RuntimeError, ArithmeticError, ValueError)
+    def __init__(self, response: ConicResponse, plan: ActionPlan, X: Tensor) -> None:
+        self.response, self.X = response, X
+        self.shape, self.batch = conic_batch(plan, X)
+        self.columns = torch.tensor(self.shape.columns, dtype=torch.long)
+
+    def proxy(self, rule: ConicRule, pull: Tensor) -> tuple[Tensor, Tensor]:
+        """Solve the proxy; return full actions and their costs."""
+        if not len(self.columns):
+            zero = torch.zeros_like(self.X)
+            return zero, zero.sum(dim=1)
+        inner = rule.slope[self.columns]
+        more = {
+            "pull": pull[:, None] * inner,
+            "steep": rule.sharpness * inner,
+            "now": rule.sharpness * rule.now,
+        }
+        part, cost = self.response.layer(self.shape).solve(with_more(self.batch, more))
+        return spread(part, self.columns, self.X.shape[1]), cost
+
+    def find(self, rule: ConicRule) -> tuple[Tensor, NDArrayBool]:
+        """Return the pull at everybody's fixed point, and who converged."""
+        a, n = rule.sharpness, len(self.X)
+        starts = [rule.now]
+        if self.response.start == "global":
+            starts += [torch.full((n,), y, dtype=torch.float64) / a for y in STARTS]
+        best_value = torch.full((n,), -torch.inf, dtype=torch.float64)
+        best_pull, best_ok = pull_at(a, rule.now), torch.zeros(n, dtype=torch.bool)
+        for start in starts:
+            pull, ok = self._iterate(rule, start)
+            with torch.no_grad():
+                action, cost = self.proxy(rule, pull)
+                value = smoothed_step(a * (rule.now + action @ rule.slope)) - cost
+            better = value > best_value + 1e-12
+            best_value = torch.where(better, value, best_value)
+            best_pull = torch.where(better, pull, best_pull)
+            best_ok = torch.where(better, ok, best_ok)
+        return best_pull, best_ok.numpy()
+
+    def _iterate(self, rule: ConicRule, at: Tensor) -> tuple[Tensor, Tensor]:
+        a = rule.sharpness
+        live = torch.ones(len(at), dtype=torch.bool)
+        for _ in range(self.response.max_iterations):
+            with torch.no_grad():
+                action, _ = self.proxy(rule, pull_at(a, at))
+            ahead = rule.now + action @ rule.slope
+            live = (ahead - at).abs() * a > self.response.tolerance
+            at = ahead
+            if not live.any():
+                break
+        pull = pull_at(a, at)
+        for _ in range(NEWTON_STEPS):
+            leaf = pull.clone().requires_grad_()
+            with torch.enable_grad():
+                action, _ = self.proxy(rule, leaf)
+                after = rule.now + action @ rule.slope
+                (rate,) = torch.autograd.grad(after.sum(), leaf)
+            miss = pull_at(a, after.detach()) - pull
+            share = 1.0 - pull_slope(a, after.detach()) * rate
+            step = torch.where(share > 1e-3, miss / share.clamp(min=1e-3), miss)
+            pull = pull + step
+            if float(step.abs().max()) <= 1e-12 * float(a):
+                break
+        return pull, ~live
+
+
+def conic_batch(plan: ActionPlan, X: Tensor) -> tuple[LayerShape, ConicBatch]:
+    """Return the shape a layer is compiled for and the people's constraints as tensors."""
+    rows: Floats = X.detach().numpy()
+    n, d = rows.shape
+    lower, upper = plan.actions.box(rows)
+    bounds = plan.bounds(n)
+    columns = np.flatnonzero(plan.moving)
+    below = np.flatnonzero(np.isfinite(lower[:, columns]).any(axis=0))
+    above = np.flatnonzero(np.isfinite(upper[:, columns]).any(axis=0))
+    by_value = [torch.from_numpy(part) - X for part in (bounds.min_value, bounds.max_value)]
+    lo = torch.maximum(torch.from_numpy(bounds.lower), by_value[0])
+    hi = torch.minimum(torch.from_numpy(bounds.upper), by_value[1])
+    finite = np.abs(np.concatenate([lower[np.isfinite(lower)], upper[np.isfinite(upper)], [1.0]]))
+    wide = WIDE * float(finite.max())
+    offsets = np.zeros((n, 0)) if plan.actions.b is None else plan.actions.b
+    shape = LayerShape(d, tuple(columns.tolist()), tuple(below.tolist()), tuple(above.tolist()))
+    batch = ConicBatch(
+        X,
+        lo.clamp(min=-wide),
+        hi.clamp(max=wide),
+        torch.from_numpy(np.broadcast_to(offsets, (n, offsets.shape[-1])).copy()),
+        {},
+    )
+    return shape, batch
+
+
+def pick(batch: ConicBatch, who: Tensor) -> ConicBatch:
+    """Return the rows ``who`` of a batch."""
+    return ConicBatch(batch.X[who], batch.lo[who], batch.hi[who], batch.offsets[who], {})
+
+
+def with_more(batch: ConicBatch, more: dict[str, Tensor]) -> ConicBatch:
+    """Return the batch with the sub-problem's own tensors."""
+    return ConicBatch(batch.X, batch.lo, batch.hi, batch.offsets, more)
+
+
+def spread(part: Tensor, columns: Tensor, n_features: int) -> Tensor:
+    """Return full actions from those of the movable features."""
+    if len(columns) == n_features:
+        return part
+    return part.new_zeros(len(part), n_features).index_copy(1, columns, part)
+
+
+NDArrayBool = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def pull_at(a: Tensor, scores: Tensor) -> Tensor:
+    """Return the slope of the convex half of the step, in score units."""
+    up = a * scores + 1.0
+    return 0.5 * a * up / torch.sqrt(1.0 + up * up)
+
+
+def pull_slope(a: Tensor, scores: Tensor) -> Tensor:
+    """Return its derivative."""
+    up = a * scores + 1.0
+    return 0.5 * a * a * (1.0 + up * up) ** -1.5

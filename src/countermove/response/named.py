@@ -7,7 +7,7 @@ from countermove.people import ActionSet, Cost
 from countermove.response.ascent import AscentResponse
 from countermove.response.base import NoResponse, Response
 from countermove.response.best import BestResponse
-from countermove.response.scalar import ScalarResponse
+from countermove.response.smooth import ScalarResponse
 
 NAMES = ("best", "smooth", "published", "none", "ascent")
 

@@ -11,10 +11,9 @@ from countermove._types import Floats
 from countermove.people import QuadraticCost
 from countermove.response.base import Response
 from countermove.response.best import BestResponse
-from countermove.response.points import PointsResponse
+from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.response.representation import RepresentationResponse, represented
-from countermove.response.robust import members_of
-from countermove.response.tangent import TangentResponse
+from countermove.response.response_set import members_of
 from countermove.scores import Score
 
 _RATIONAL: WeakKeyDictionary[Response, dict[bool, BestResponse]] = WeakKeyDictionary()

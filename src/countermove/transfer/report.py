@@ -18,7 +18,7 @@ from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.errors import NotEnoughRowsError, ParameterError, UnknownNameError, nearest
 from countermove.response import Response
-from countermove.response.robust import members_of
+from countermove.response.response_set import members_of
 from countermove.transfer._estimates import share_range
 from countermove.transfer.bounds import all_bounds
 from countermove.transfer.bounds.general import theorem_3_1, theorem_3_2, theorem_3_3

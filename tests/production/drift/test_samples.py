@@ -8,7 +8,7 @@ from countermove.people import QuadraticCost
 from countermove.production.drift._samples import PeopleTable, answers, drift_samples, read
 from countermove.production.drift.known_answers import NAMES, deployed, known_case
 from countermove.response import BestResponse, NoResponse
-from countermove.response.robust import RobustResponse
+from countermove.response.response_set import RobustResponse
 
 SCORE = deployed().score
 

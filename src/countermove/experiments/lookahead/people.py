@@ -26,7 +26,7 @@ from countermove.errors import NotEnoughRowsError, ParameterError, nearest
 from countermove.experiments.lookahead.published_fits import PublishedQuasiNewton
 from countermove.experiments.tables import Tables
 from countermove.people import ActionSet, QuadraticCost
-from countermove.response.gain import GainResponse
+from countermove.response.score_seeking import GainResponse
 
 Preparation = Literal["paper", "chain"]
 

@@ -29,8 +29,7 @@ from countermove.people.cost_boxes import CostBox
 from countermove.people.manifold import ContractiveAutoencoder
 from countermove.randomness import torch_generator
 from countermove.response import Response, named_response
-from countermove.response.points import PointsResponse
-from countermove.response.tangent import TangentResponse
+from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.scores import LinearScore
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from countermove._types import Floats
 from countermove.learning.people_estimation.observed import Observation
 from countermove.people import ActionSet, Cost, QuadraticCost, WeightedQuadraticCost
+from countermove.response.action_plan import ActionPlan
 from countermove.response.base import GAIN
 from countermove.response.best import BestResponse
-from countermove.response.scalar import ScalarResponse
-from countermove.response.trade import Plan
+from countermove.response.smooth import ScalarResponse
 from countermove.scores import LinearScore, Score
 
 NODES = 400
@@ -129,7 +129,7 @@ class Movement:
         return float(0.5 * (gaps[j] + gaps[j + 1])), float(nearer[j]), float(nearer[j + 1])
 
     def _without_bounds(self) -> bool:
-        plan = Plan(self.actions, self.X.shape[1])
+        plan = ActionPlan(self.actions, self.X.shape[1])
         return plan.actions.A is None and plan.facts(len(self.X))[0]
 
     @staticmethod

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from countermove._types import Floats, Mask
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
-from countermove.response.trade import Plan, slope_of
+from countermove.response.action_plan import ActionPlan, slope_of
 from countermove.scores import Score
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ class Observation:
     @property
     def movable(self) -> Mask:
         """Which features a response moves."""
-        return Plan(self.actions, self.X.shape[1]).moving
+        return ActionPlan(self.actions, self.X.shape[1]).moving
 
     @property
     def usable(self) -> Mask:
         """Which features a response moves in answer to this rule."""
-        used: Mask = Plan(self.actions, self.X.shape[1]).usable(self.slope) != 0.0
+        used: Mask = ActionPlan(self.actions, self.X.shape[1]).usable(self.slope) != 0.0
         return used
 
     def changed_fixed(self) -> tuple[NDArray[np.intp], tuple[str, ...]]:
@@ -121,7 +121,7 @@ def observe(score: Score, people: People, actions: ActionSet | None = None) -> O
         )
     allowed = ActionSet() if actions is None else actions
     allowed.check_people(len(X), "the people before")
-    plan = Plan(allowed, X.shape[1])
+    plan = ActionPlan(allowed, X.shape[1])
     weight = slope_of(score).detach().numpy()
     unit = float(np.linalg.norm(plan.usable(weight)))
     if not unit > 0.0:

@@ -15,7 +15,7 @@ from countermove.learning.people_estimation.noise import Noise
 from countermove.people import ActionSet, Cost, cost_from_description
 from countermove.response.base import NoResponse, Response
 from countermove.response.named import named_response
-from countermove.response.robust import RobustResponse
+from countermove.response.response_set import RobustResponse
 
 NOBODY = 0.005
 """Share of non-movers below which a training run need not know of them."""

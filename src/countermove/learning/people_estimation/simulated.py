@@ -7,8 +7,8 @@ import torch
 
 from countermove._types import Floats
 from countermove.learning.people_estimation.noise import Noise
+from countermove.response.action_plan import ActionPlan, slope_of
 from countermove.response.base import Response
-from countermove.response.trade import Plan, slope_of
 from countermove.scores import Score
 
 
@@ -42,7 +42,7 @@ def simulate_deployment(
     errors = noise.optimisation_error * rng.standard_normal((n, 1))
     action = action * (1.0 + errors)
     action[rng.random(n) < noise.non_movers] = 0.0
-    plan = Plan(response.actions, d)
+    plan = ActionPlan(response.actions, d)
     weight = slope_of(rule).detach().numpy()
     along = plan.usable(weight) / np.linalg.norm(plan.usable(weight))
     with torch.no_grad():

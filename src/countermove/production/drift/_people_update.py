@@ -27,7 +27,7 @@ from countermove.production.drift._samples import (
 )
 from countermove.randomness import seed_of
 from countermove.response import Response, named_response
-from countermove.response.trade import Plan, slope_of
+from countermove.response.action_plan import ActionPlan, slope_of
 from countermove.scores import Score
 
 UNSEEN = 0.01
@@ -126,7 +126,7 @@ def configured_scale(score: Score, response: Response) -> float | None:
     shape = None if response.name == "none" else response.cost.canonical(d)
     if shape is None or shape.kink is not None:
         return None
-    usable = Plan(response.actions, d).usable(slope_of(score).detach().numpy())
+    usable = ActionPlan(response.actions, d).usable(slope_of(score).detach().numpy())
     unit = usable / (float(np.linalg.norm(usable)) or 1.0)
     if shape.matrix is not None:
         solved = np.linalg.solve(shape.matrix.detach().numpy(), unit)

@@ -16,7 +16,7 @@ from countermove._types import Floats, Index
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.randomness import generator
 from countermove.response import Response
-from countermove.response.robust import RobustResponse
+from countermove.response.response_set import RobustResponse
 from countermove.scores import Score
 from countermove.scores.base import values
 

@@ -14,7 +14,7 @@ from countermove.production.drift import DriftTerms, drift_of_tables
 from countermove.production.registry import Registry, StoredVersion
 from countermove.production.retraining.stock import RULE, new_rows
 from countermove.response import NoResponse, Response
-from countermove.response.robust import members_of
+from countermove.response.response_set import members_of
 
 INVESTIGATE = "investigate"
 

@@ -17,7 +17,7 @@ from countermove.production.retraining.deciding import judged_before
 from countermove.production.retraining.forecast import forecast, foretell
 from countermove.recourse.pare import PromiseTerms, missed_after_response, reach_of
 from countermove.response import NoResponse, Response
-from countermove.response.robust import members_of
+from countermove.response.response_set import members_of
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
 

@@ -24,7 +24,7 @@ from countermove.recourse.pare._groups import check_group_sizes
 from countermove.recourse.pare._reach import ReachFunction, checked_people, reach_of
 from countermove.recourse.pare._sequence import CountArray, SequencePromise, sequence_promise
 from countermove.response import NoResponse, Response
-from countermove.response.robust import members_of
+from countermove.response.response_set import members_of
 from countermove.scores import Score
 from countermove.scores.base import score_of
 

@@ -27,7 +27,7 @@ from countermove.recourse.pare._checks import check_disjoint, check_level, check
 from countermove.recourse.pare._reach import checked_people
 from countermove.recourse.pare._sequence import SequencePromise
 from countermove.response import Response
-from countermove.response.robust import members_of
+from countermove.response.response_set import members_of
 from countermove.scores.base import probability, score_of, values
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.errors import NotEnoughRowsError
 from countermove.response import Response
-from countermove.response.robust import members_of
+from countermove.response.response_set import members_of
 from countermove.scores import Score
 from countermove.transfer.bounds.setting import Setting, Theorem, both_forms
 

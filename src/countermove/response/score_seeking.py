@@ -1,0 +1,137 @@
+r"""People who want a higher score, whatever is decided: the response of performative prediction.
+
+.. math:: \Delta(x) = \arg\max_{x'} s(x') - c(x, x')
+
+Where the score is affine in what moves and the cost quadratic, everybody moves by
+:math:`\frac12 Q^{-1} w`, cut off at the bounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from countermove._types import Floats
+from countermove.errors import CostError, ParameterError
+from countermove.response._solutions import raise_not_finite
+from countermove.response.action_plan import slope_of
+from countermove.response.base import OnFailure, Response, Responses, people
+from countermove.scores import Score
+
+
+class GainResponse(Response):
+    r"""The exact answer of people to whom each point of score is worth one unit of cost.
+
+    .. math:: x'_j = x_j + \mathrm{clip}\bigl(w_j / (2 q_j),\, lo_j(x),\, hi_j(x)\bigr)
+
+    Parameters
+    ----------
+    cost
+        Quadratic, weighted quadratic, or (where nothing bounds what moves) Mahalanobis.
+        ``QuadraticCost(t)`` is the response strength :math:`\epsilon = 1/(2t)` of the
+        performative-prediction papers: :math:`x' = x + \epsilon w`.
+    actions
+        Which moves are allowed; all by default. Bounds, but no constraints ``A``.
+
+    Notes
+    -----
+    Unlike every other response this one reads the *scale* of the score: twice the score moves
+    people twice as far. That is the model of Perdomo et al. (2020) and of look-ahead reasoning;
+    for people who want the decision, use `BestResponse`.
+    """
+
+    name = "gain"
+    exact_reach = True
+
+    def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Return where people move to; tensors carry gradients to score, ``X`` and cost."""
+        if not isinstance(X, Tensor):
+            with torch.no_grad():
+                return self._respond_plainly(score, people(X, score))
+        moves = self._moves(score, X)
+        cost = self.cost.price(torch.zeros_like(moves), moves)
+        moved = (moves.detach() != 0.0).any(dim=1)
+        return Responses(X + moves, cost, moved, torch.ones_like(moved))
+
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        """Return the score where people end up, with its whole gradient."""
+        after: Tensor = score(X + self._moves(score, X))
+        return after
+
+    def worth(self, score: Score, after: Tensor) -> Tensor:
+        """Return the score itself, unbounded: that is what these people want."""
+        return after
+
+    def _respond_plainly(self, score: Score, rows: Floats) -> Responses[Floats]:
+        """Return the answer of rows without gradients; one move serves where nothing bounds it."""
+        wanted, bounded = self._wish(score, rows)
+        moves = self._within_bounds(wanted, torch.from_numpy(rows)) if bounded else wanted[None]
+        cost = self.cost.price(torch.zeros_like(moves), moves).numpy()
+        action, n = moves.numpy(), len(rows)
+        x_new = rows.copy()
+        for j in np.flatnonzero(action.any(axis=0)):
+            x_new[:, j] += action[:, j]
+        return Responses(
+            x_new,
+            np.broadcast_to(cost, n).copy(),
+            np.broadcast_to(action.any(axis=1), n).copy(),
+            np.ones(n, dtype=bool),
+        )
+
+    def _moves(self, score: Score, X: Tensor) -> Tensor:
+        """Return everybody's move, shape (n, d)."""
+        wanted, bounded = self._wish(score, people(X, score))
+        return self._within_bounds(wanted, X) if bounded else wanted.expand(len(X), -1)
+
+    def _wish(self, score: Score, rows: Floats) -> tuple[Tensor, bool]:
+        """Return the move of people whom nothing bounds, shape (d,), and whether bounds matter."""
+        refuse_infinite(rows)
+        plan = self.plan(score.n_features)
+        if plan.actions.A is not None:
+            raise ParameterError(
+                "GainResponse reads bounds, not constraints A δ + b ≥ 0; drop A and b"
+            )
+        slope = plan.movable(slope_of(score))
+        if not bool(torch.isfinite(slope.detach()).all()):
+            raise ParameterError("the score's weights hold NaN or infinity")
+        unbounded, _ = plan.facts(len(rows))
+        return self._wanted(slope, torch.from_numpy(plan.moving), unbounded), not unbounded
+
+    def _within_bounds(self, wanted: Tensor, X: Tensor) -> Tensor:
+        plan, n = self.plan(len(wanted)), len(X)
+        plan.actions.box(X.detach().numpy())  # Refuses people without any allowed action, by row.
+        parts = plan.bounds(n)
+        lower, upper, low, high = map(
+            torch.from_numpy, (parts.lower, parts.upper, parts.min_value, parts.max_value)
+        )
+        raised = torch.maximum(wanted, torch.maximum(lower, low - X))
+        moves = torch.minimum(raised, torch.minimum(upper, high - X))
+        # Who stands beyond a bound by rounding does not step back where nothing may change.
+        return moves * torch.from_numpy(plan.ones)
+
+    def _wanted(self, slope: Tensor, moving: Tensor, unbounded: bool) -> Tensor:
+        """Return the move of people whom nothing bounds, shape (d,)."""
+        shape = self.cost.canonical(len(slope))
+        if shape is not None and shape.kink is None and shape.weights is not None:
+            return slope / (2.0 * shape.weights)
+        if shape is not None and shape.matrix is not None and unbounded:
+            moves = torch.zeros_like(slope)
+            block = shape.matrix[moving][:, moving]
+            moves[moving] = torch.linalg.solve(2.0 * block, slope[moving])
+            return moves
+        raise CostError(
+            f"people who want a higher score move exactly for quadratic and weighted quadratic "
+            f"costs, and for Mahalanobis costs where nothing bounds what moves; got {self.cost!r}"
+            f"{'' if unbounded else ' with bounds'}"
+        )
+
+
+def refuse_infinite(rows: Floats) -> None:
+    """Raise with the people whose features are not finite; one sum tells whether there are any."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum()):
+            return
+        raise_not_finite(rows, np.where(np.isfinite(rows).all(axis=1), 0.0, np.nan))

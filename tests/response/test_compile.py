@@ -1,0 +1,15 @@
+"""Compiled kernels are never older than their sources."""
+
+from countermove.response._compile import forget_stale_kernels
+
+
+def test_an_edit_anywhere_forgets_every_compiled_kernel(tmp_path):
+    (tmp_path / "a.py").write_text("one")
+    forget_stale_kernels(tmp_path)
+    compiled = tmp_path / "__pycache__" / "a.kernel-1.py311.nbi"
+    compiled.write_text("machine code")
+    forget_stale_kernels(tmp_path)
+    assert compiled.exists()
+    (tmp_path / "b.py").write_text("two")
+    forget_stale_kernels(tmp_path)
+    assert not compiled.exists()
