@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pandas as pd
 import pytest
 
-from countermove.recourse.text.encoder import PACKAGE
+from countermove.recourse.text._encoder import PACKAGE
 
 from ..recourse.text.conftest import film_sentences
 from ..recourse.text.small_wordnet import write_wordnet

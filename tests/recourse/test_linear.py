@@ -10,9 +10,9 @@ from scipy.special import logit
 from countermove.errors import InfeasibleActionsError, UnboundedResponseError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import recommend
-from countermove.recourse._projection import project
-from countermove.recourse._search import recourse_search
-from countermove.recourse.linear import linear_step
+from countermove.recourse._linear import linear_step
+from countermove.recourse._polytope import project
+from countermove.recourse._search import search_problem
 
 from .conftest import trained_tanh
 
@@ -81,7 +81,7 @@ def test_the_single_step_misses_what_the_search_finds():
     actions = ActionSet(lower=[-1.5, -1.5, 0.0], upper=[1.5, 1.5, 0.0])
     advice = recommend(score, X[:200], "linear_program", 0.45, actions)
     found = advice.status == "FOUND"
-    problem = recourse_search(score, X[:200], actions, QuadraticCost(), logit(0.45))
+    problem = search_problem(score, X[:200], actions, QuadraticCost(), logit(0.45))
     _, gradient = problem.slopes(problem.home)
     single = problem.reaches(linear_step(gradient, problem.feasible.low, problem.feasible.high))
     assert found.sum() > 1.2 * (single & (advice.status != "NOT_NEEDED")).sum()

@@ -7,7 +7,7 @@ import pytest
 
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
-from countermove.recourse.advice import FOUND, STATUSES, Advice
+from countermove.recourse.recommend import FOUND, STATUSES, Advice
 from countermove.recourse.words import NOTHING, PLAIN, advice_table, sentence_array, sentences
 
 SCHEMA = Schema.from_mapping(

@@ -25,8 +25,7 @@ from countermove.recourse import (
     choose_jointly,
 )
 from countermove.recourse.pare import missed_after_response, reach_of, refused_certificate
-from countermove.recourse.pare._refused import refused_counts
-from countermove.recourse.pare._sequence import fixed_sequence, upper_bounds
+from countermove.recourse.pare._sequence import fixed_sequence, refused_counts, upper_bounds
 from countermove.response import BestResponse, Response, Responses
 from countermove.scores import LinearScore
 from countermove.scores.base import values

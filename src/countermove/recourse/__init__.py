@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from countermove._lazy import lazy
-from countermove.recourse._model import probability_slope
-from countermove.recourse._search import Settings
-from countermove.recourse.advice import Advice, Reached
+from countermove.recourse._search import Settings, probability_slope
 from countermove.recourse.causal import CausalModel
 from countermove.recourse.pare import (
     ChoiceRows,
@@ -28,7 +26,7 @@ from countermove.recourse.pare import (
     smallest_calibration_size,
     smallest_group_size,
 )
-from countermove.recourse.recommend import best_reachable, recommend
+from countermove.recourse.recommend import Advice, Reached, best_reachable, recommend
 from countermove.recourse.words import advice_table, sentences
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.recourse._feasible import FeasibleActions, absent
-from countermove.recourse._search import RecourseSearch
+from countermove.recourse._search import SearchProblem
 
 PLANES = 2
 HALVINGS = 5
@@ -21,7 +21,7 @@ BEYOND = 1e-10
 """Planes are met with this relative margin, above the rounding of a score."""
 
 
-def cheaper(problem: RecourseSearch, action: Floats) -> Floats:
+def cheaper(problem: SearchProblem, action: Floats) -> Floats:
     """Return actions that still reach the target and cost no more; NaN rows stay NaN."""
     who = np.flatnonzero(~absent(action))
     if not who.size:
@@ -37,7 +37,7 @@ def cheaper(problem: RecourseSearch, action: Floats) -> Floats:
     return result
 
 
-def _accept(problem: RecourseSearch, action: Floats, trial: Floats) -> Floats:
+def _accept(problem: SearchProblem, action: Floats, trial: Floats) -> Floats:
     """Take the trial where it reaches the target at a lower cost."""
     wins = problem.price(trial) < problem.price(action) * CHEAPER
     if wins.any():
@@ -48,7 +48,7 @@ def _accept(problem: RecourseSearch, action: Floats, trial: Floats) -> Floats:
     return action
 
 
-def _walk_back(problem: RecourseSearch, action: Floats) -> Floats:
+def _walk_back(problem: SearchProblem, action: Floats) -> Floats:
     """Return the point nearest to home on the line from it that reaches the target."""
     near, far = np.zeros(len(action)), np.ones(len(action))
     best = action
@@ -63,7 +63,7 @@ def _walk_back(problem: RecourseSearch, action: Floats) -> Floats:
     return best
 
 
-def _touch(problem: RecourseSearch, action: Floats) -> Floats:
+def _touch(problem: SearchProblem, action: Floats) -> Floats:
     r"""Move to the cheapest point of the plane :math:`s + g\cdot(\delta' - \delta) = target`."""
     weights = _weights(problem, action.shape[1])
     if weights is None:
@@ -91,7 +91,7 @@ def _outwards(feasible: FeasibleActions, action: Floats, gradient: Floats) -> Fl
     return feasible.snap(np.where(feasible.step > 0.0, up, action))
 
 
-def _undo(problem: RecourseSearch, action: Floats) -> Floats:
+def _undo(problem: SearchProblem, action: Floats) -> Floats:
     """Take back one feature after the other where the target is still reached without it."""
     for block in problem.feasible.blocks:
         columns = list(block.columns)
@@ -101,7 +101,7 @@ def _undo(problem: RecourseSearch, action: Floats) -> Floats:
     return action
 
 
-def _weights(problem: RecourseSearch, n_features: int) -> Floats | None:
+def _weights(problem: SearchProblem, n_features: int) -> Floats | None:
     """Return the price of each feature's square, None when the cost has no quadratic part."""
     shape = problem.cost.canonical(n_features)
     if shape is None:

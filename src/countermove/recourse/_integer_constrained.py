@@ -25,8 +25,8 @@ from countermove.recourse._integer_separable import (
     cheapest_separable,
     options_within,
 )
-from countermove.recourse._linear_step import linear_step
-from countermove.recourse.linear import with_groups
+from countermove.recourse._linear import with_groups
+from countermove.recourse._polytope import linear_step
 
 ROUNDS, DOUBLINGS, HALVINGS = 3, 24, 30
 """Of the prices: passes over the constraints, and steps to bracket and to narrow each."""

@@ -17,8 +17,8 @@ from countermove._types import Floats
 from countermove.recourse._feasible import FeatureBlock, absent
 from countermove.recourse._search import (
     Proposals,
-    RecourseSearch,
     SearchMethod,
+    SearchProblem,
     Settings,
     unproven,
 )
@@ -45,7 +45,7 @@ class Preference:
 
 
 def search_preferred(
-    problem: RecourseSearch, method: SearchMethod, settings: Settings, preference: Preference
+    problem: SearchProblem, method: SearchMethod, settings: Settings, preference: Preference
 ) -> Proposals:
     """Return the cheapest recourse that the preference allows, with its margin where it can."""
     if not len(problem.X):  # nobody was refused
@@ -64,7 +64,7 @@ def search_preferred(
 
 
 def _few(
-    problem: RecourseSearch, method: SearchMethod, settings: Settings, preference: Preference
+    problem: SearchProblem, method: SearchMethod, settings: Settings, preference: Preference
 ) -> Proposals:
     """Return the cheapest recourse of no more features than the preference allows."""
     if not preference.restricted:
@@ -88,7 +88,7 @@ def _few(
 
 
 def _of_size(
-    problem: RecourseSearch,
+    problem: SearchProblem,
     method: SearchMethod,
     settings: Settings,
     blocks: tuple[FeatureBlock, ...],
@@ -113,7 +113,7 @@ def _of_size(
     return Proposals(action, proven)
 
 
-def _candidates(problem: RecourseSearch, blocks: tuple[FeatureBlock, ...], size: int) -> list[int]:
+def _candidates(problem: SearchProblem, blocks: tuple[FeatureBlock, ...], size: int) -> list[int]:
     """Return the features whose sets are tried: all, or those that promise most on average."""
     if comb(len(blocks), size) <= MOST_SUBSETS:
         return list(range(len(blocks)))
@@ -127,7 +127,7 @@ def _candidates(problem: RecourseSearch, blocks: tuple[FeatureBlock, ...], size:
 
 
 def other_options(
-    problem: RecourseSearch,
+    problem: SearchProblem,
     method: SearchMethod,
     settings: Settings,
     preference: Preference,
@@ -151,9 +151,7 @@ def other_options(
     return ways
 
 
-def _cost_alone(
-    problem: RecourseSearch, blocks: tuple[FeatureBlock, ...], action: Floats
-) -> Floats:
+def _cost_alone(problem: SearchProblem, blocks: tuple[FeatureBlock, ...], action: Floats) -> Floats:
     """Return what the action's part in each block would cost by itself, shape (n, blocks)."""
     price = np.zeros((len(action), len(blocks)))
     for k, block in enumerate(blocks):

@@ -1,6 +1,6 @@
-"""One recourse search: people, what they may do, what it costs, the score to reach, the methods.
+"""One recourse search: the model's score and actions, the people, the score to reach, the methods.
 
-Every method reads a problem and proposes actions; what a proposal is worth is
+Every method reads a `SearchProblem` and proposes actions; what a proposal is worth is
 decided here, on the true model, and nowhere else.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,16 +25,84 @@ from countermove.recourse._feasible import (
     feasible_actions,
     starting_actions,
 )
-from countermove.recourse._model import MARGIN, affine_slope
 from countermove.scores import Score, deciding
-from countermove.scores.base import SLICE, values
+from countermove.scores.base import SLICE, probability, values
+
+MARGIN = 1e-9
+"""Searches aim this share beyond the threshold, so that rounding cannot take it back."""
+
+
+def actions_of_model(model: Any, actions: ActionSet | None) -> ActionSet:
+    """Return the actions given, else those the model was made with."""
+    for candidate in (
+        actions,
+        getattr(model, "actions_", None),
+        getattr(model, "actions", None),
+    ):
+        if isinstance(candidate, ActionSet):
+            return candidate
+    raise ParameterError(
+        f"what may people change? {type(model).__name__} knows no actions; pass "
+        "actions=ActionSet(...) or ActionSet.from_schema(schema, standardiser)"
+    )
+
+
+def affine_slope(score: Score, movable: Mask) -> Floats | None:
+    """Return the slope where the score is affine in everything that can move, else None."""
+    slope = score.slope()
+    if slope is None:
+        return None
+    if movable[list(score.fixed)].any():
+        return None
+    weights: Floats = slope.detach().numpy().astype(np.float64)
+    return weights
+
+
+def probability_slope(model: Any) -> float:
+    """Return the factor between a model's score and its log-odds; 1 unless it says otherwise."""
+    stored = getattr(model, "probability_slope", 1.0)
+    return float(getattr(model, "probability_slope_", stored))
+
+
+@dataclass(frozen=True)
+class ApprovalThreshold:
+    r"""Who is approved: :math:`\sigma(a\,s(x)) \ge p`."""
+
+    threshold: float
+    slope: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.threshold < 1.0:
+            raise ParameterError(
+                f"a probability threshold lies strictly between 0 and 1, got {self.threshold!r}"
+            )
+
+    @property
+    def aim(self) -> float:
+        """The score the threshold asks for."""
+        return float(np.log(self.threshold) - np.log1p(-self.threshold)) / self.slope
+
+    @property
+    def slack(self) -> float:
+        """How far beyond the aim a search goes, and short of it a proof stays."""
+        return MARGIN * (1.0 + abs(self.aim))
+
+    def probability(self, scores: Floats) -> Floats:
+        """Return the probabilities of scores."""
+        return probability(scores, self.slope)
+
+    def approved(self, scores: Floats) -> Mask:
+        """Return who reaches the threshold, on the score's scale or (to the last digit) on p's."""
+        mask: Mask = (scores >= self.aim) | (self.probability(scores) >= self.threshold)
+        return mask
+
 
 Consequences = Callable[[Tensor, Tensor], Tensor]
 """``consequences(X, action)`` returns the people after an action, shape (n, d)."""
 
 
 @dataclass(frozen=True)
-class RecourseSearch:
+class SearchProblem:
     r"""Find allowed actions with :math:`s(x \oplus \delta) \ge target`, the cheaper the better."""
 
     score: Score
@@ -47,15 +115,15 @@ class RecourseSearch:
     consequences: Consequences | None = None  # None: an action leads to itself alone
     seed: int = 0  # of the starts and samples
 
-    def rows(self, who: Index | Mask) -> RecourseSearch:
+    def rows(self, who: Index | Mask) -> SearchProblem:
         """Return the problem of some of the people."""
         return replace(self, X=self.X[who], feasible=self.feasible.rows(who), home=self.home[who])
 
-    def repeated(self, times: int) -> RecourseSearch:
+    def repeated(self, times: int) -> SearchProblem:
         """Return the problem with every person ``times`` over, each in a row."""
         return self.rows(np.repeat(np.arange(len(self.X)), times))
 
-    def inside(self, feasible: FeasibleActions) -> RecourseSearch:
+    def inside(self, feasible: FeasibleActions) -> SearchProblem:
         """Return the problem of the same people with fewer allowed actions."""
         return replace(self, feasible=feasible, home=starting_actions(feasible))
 
@@ -107,7 +175,7 @@ class RecourseSearch:
         return mask
 
 
-def recourse_search(
+def search_problem(
     score: Score,
     X: Floats,
     actions: ActionSet,
@@ -117,7 +185,7 @@ def recourse_search(
     consequences: Consequences | None = None,
     effect: Floats | None = None,
     seed: int = 0,
-) -> RecourseSearch:
+) -> SearchProblem:
     r"""Return the search of these people."""
     movable = actions.movable_among(X.shape[1])
     reached = movable if effect is None else (np.abs(effect[:, movable]).sum(axis=1) > 0.0)
@@ -131,17 +199,17 @@ def recourse_search(
         far = np.where(slope != 0.0, 1.01 * need / np.where(slope != 0.0, np.abs(slope), 1.0), 0.0)
         largest = np.clip(far, LARGEST_MOVE, 1e6)
     feasible = feasible_actions(actions, X, largest)
-    return RecourseSearch(
+    return SearchProblem(
         score, X, feasible, starting_actions(feasible), cost, target, slope, consequences, seed
     )
 
 
 METHODS = {
-    "linear_program": "linear",
-    "gradient": "gradient",
-    "integer_program": "integer",
+    "linear_program": "_linear",
+    "gradient": "_gradient",
+    "integer_program": "_integer",
     "causal": "causal",
-    "exhaustive": "exhaustive",
+    "exhaustive": "_exhaustive",
 }
 """The module of each method, by the name users give."""
 LOCAL_MODELS = ("taylor", "sampled", "both")
@@ -185,13 +253,13 @@ class Proposals(NamedTuple):
     proven_none: Mask
 
 
-MethodReach = Callable[[RecourseSearch, Settings], tuple[Floats, Floats]]
+MethodReach = Callable[[SearchProblem, Settings], tuple[Floats, Floats]]
 
 
 class SearchMethod(NamedTuple):
     """How a method finds recourse, and how it finds the best score whatever the threshold."""
 
-    search: Callable[[RecourseSearch, Settings], Proposals]
+    search: Callable[[SearchProblem, Settings], Proposals]
     reach: MethodReach
 
 
@@ -209,7 +277,7 @@ def unproven(action: Floats) -> Proposals:
 
 
 def fall_back(
-    problem: RecourseSearch, action: Floats, reach: MethodReach, settings: Settings
+    problem: SearchProblem, action: Floats, reach: MethodReach, settings: Settings
 ) -> Floats:
     """Fill in, where nothing was found, the action of the best score the method reaches.
 

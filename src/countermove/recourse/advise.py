@@ -12,10 +12,9 @@ from countermove.data.schema import Schema
 from countermove.data.storage import settings_digest
 from countermove.execution import PartTask
 from countermove.people import ActionSet
-from countermove.recourse.advice import Advice
 from countermove.recourse.audit import audit, audited_groups
 from countermove.recourse.pare import PromiseTerms
-from countermove.recourse.recommend import recommend
+from countermove.recourse.recommend import Advice, recommend
 from countermove.recourse.words import advice_table
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel, model_digest

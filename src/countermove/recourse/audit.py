@@ -29,7 +29,7 @@ from countermove.recourse._audit_robustness import (
     brittleness,
     in_distribution,
 )
-from countermove.recourse._model import probability_slope
+from countermove.recourse._search import probability_slope
 from countermove.recourse.performance import Performance, approves, performance, scores_of
 from countermove.scores import Score
 from countermove.scores.base import score_of

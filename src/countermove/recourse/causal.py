@@ -20,9 +20,9 @@ from countermove._types import Floats
 from countermove.data.configuration import function_at, read_yaml
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, nearest, shown
-from countermove.recourse import gradient, linear
+from countermove.recourse import _gradient, _linear
 from countermove.recourse._feasible import absent
-from countermove.recourse._search import Proposals, RecourseSearch, Settings
+from countermove.recourse._search import Proposals, SearchProblem, Settings
 
 Function = Callable[..., Tensor]
 
@@ -179,10 +179,10 @@ class CausalModel:
         return torch.stack(causes, dim=1) @ slopes
 
 
-def search(problem: RecourseSearch, settings: Settings) -> Proposals:
+def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return recourse under the consequences: the cheaper of linear program and gradient."""
-    first = linear.search(problem, settings).action
-    second = gradient.search(problem, settings).action
+    first = _linear.search(problem, settings).action
+    second = _gradient.search(problem, settings).action
     price = [
         np.where(absent(action), np.inf, problem.price(np.nan_to_num(action)))
         for action in (first, second)
@@ -191,9 +191,9 @@ def search(problem: RecourseSearch, settings: Settings) -> Proposals:
     return Proposals(action, np.zeros(len(action), bool))
 
 
-def reach(problem: RecourseSearch, settings: Settings) -> tuple[Floats, Floats]:
+def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the best score reached under the consequences."""
-    return linear.reach(problem, settings)
+    return _linear.reach(problem, settings)
 
 
 def _slopes(equation: CausalEquation, model: CausalModel) -> Floats:

@@ -1,13 +1,13 @@
 """Recourse for everyone refused: one call, five methods, every answer verified.
 
-A method only proposes. What is handed back as FOUND was evaluated on the true
-model and checked against the action set; what is handed back as PROVEN_NONE
-exceeds no bound on the score that any allowed action can reach.
+A method only proposes. An action reported as FOUND was evaluated on the true model and
+checked against the action set; PROVEN_NONE means that an upper bound on the score of
+every allowed action lies below the threshold.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,28 +17,96 @@ from countermove._types import Floats
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.recourse._feasible import absent
-from countermove.recourse._model import ApprovalThreshold, actions_of_model, probability_slope
 from countermove.recourse._preferences import Preference, other_options, search_preferred
 from countermove.recourse._search import (
+    ApprovalThreshold,
     Proposals,
-    RecourseSearch,
+    SearchProblem,
     Settings,
+    actions_of_model,
     method_of,
-    recourse_search,
-)
-from countermove.recourse.advice import (
-    FOUND,
-    NOT_FOUND,
-    NOT_NEEDED,
-    PROVEN_NONE,
-    Advice,
-    Reached,
+    probability_slope,
+    search_problem,
 )
 from countermove.response.base import people
 from countermove.scores.base import score_of, values
 
 if TYPE_CHECKING:
     from countermove.recourse.causal import CausalModel
+
+FOUND = "FOUND"
+PROVEN_NONE = "PROVEN_NONE"
+NOT_FOUND = "NOT_FOUND"
+NOT_NEEDED = "NOT_NEEDED"
+STATUSES = (FOUND, PROVEN_NONE, NOT_FOUND, NOT_NEEDED)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What each person can do to be approved.
+
+    Parameters
+    ----------
+    action
+        What to change, shape (n, d), standardised units. Zeros where nothing is
+        needed; NaN where no action is known, which is not the same.
+    status
+        ``FOUND`` (verified on the model), ``PROVEN_NONE`` (no allowed action
+        reaches the threshold), ``NOT_FOUND`` (the search failed, without proof)
+        or ``NOT_NEEDED`` (approved as they are), shape (n,).
+    probability_before, probability_after
+        The model's probability now and after the action, shape (n,); NaN after
+        where no action is known.
+    cost
+        What the action costs, shape (n,); NaN where no action is known.
+    n_changed
+        How many features the action touches (a one-hot group counts once).
+    effect
+        What changes in all, shape (n, d), when actions have consequences (a
+        causal model); None when the action is all that changes.
+    alternatives
+        Further, different ways (``options`` of `recommend`), in the order found.
+    """
+
+    action: Floats
+    status: NDArray[np.str_]
+    probability_before: Floats
+    probability_after: Floats
+    cost: Floats
+    n_changed: NDArray[np.int64]
+    effect: Floats | None = None
+    alternatives: tuple[Advice, ...] = ()
+
+    def with_alternatives(self, others: tuple[Advice, ...]) -> Advice:
+        """Return this advice with further ways beside it."""
+        return replace(self, alternatives=others)
+
+    def x_new(self, X: Floats) -> Floats:
+        """Return the people after the action and its consequences; NaN where none is known."""
+        X = np.asarray(X, np.float64)
+        if X.shape != self.action.shape:
+            raise DataError(
+                f"this advice is for people of shape {self.action.shape}, got {X.shape}"
+            )
+        moved: Floats = X + (self.action if self.effect is None else self.effect)
+        return moved
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The best score a search reaches for each person, whatever the threshold.
+
+    Parameters
+    ----------
+    action
+        The allowed action that reaches it, shape (n, d), standardised units.
+    score
+        The score after the action, never below the present one where staying is
+        allowed, shape (n,).
+    """
+
+    action: Floats
+    score: Floats
 
 
 OBJECTIVES = ("cheapest", "sparsest")
@@ -117,7 +185,7 @@ def recommend(
     now = values(score, rows)
     causes = _causes(method, causal, rows.shape[1])
     target = cut.aim + cut.slack
-    problem = recourse_search(score, rows, allowed, cost, target + beyond, seed=seed, **causes)
+    problem = search_problem(score, rows, allowed, cost, target + beyond, seed=seed, **causes)
     problem = replace(problem, target=target)
     refused = np.flatnonzero(~cut.approved(now))
     found = search_preferred(problem.rows(refused), search, settings, preference)
@@ -155,7 +223,7 @@ def best_reachable(
     search = method_of(method)
     score, rows = _people(model, X)
     allowed = actions_of_model(model, actions)
-    problem = recourse_search(
+    problem = search_problem(
         score,
         rows,
         allowed,
@@ -173,7 +241,7 @@ def best_reachable(
 
 
 def _verified(
-    problem: RecourseSearch,
+    problem: SearchProblem,
     actions: ActionSet,
     now: Floats,
     cut: ApprovalThreshold,
@@ -182,7 +250,7 @@ def _verified(
     preference: Preference,
 ) -> Advice:
     """Return the advice: the truth about each proposal."""
-    from countermove.recourse.linear import ceiling
+    from countermove.recourse._linear import ceiling
 
     X = problem.X
     proposed = np.zeros_like(X)

@@ -17,7 +17,14 @@ from countermove._types import Floats, Mask
 from countermove.data.schema import ROW_ID, Feature, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
-from countermove.recourse.advice import FOUND, NOT_FOUND, NOT_NEEDED, PROVEN_NONE, STATUSES, Advice
+from countermove.recourse.recommend import (
+    FOUND,
+    NOT_FOUND,
+    NOT_NEEDED,
+    PROVEN_NONE,
+    STATUSES,
+    Advice,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

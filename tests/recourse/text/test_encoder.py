@@ -9,7 +9,7 @@ import pytest
 
 from countermove.errors import MissingPartError, ParameterError
 from countermove.recourse.text import HashedWords, MiniLM, find_weights
-from countermove.recourse.text.encoder import PACKAGE, words_of
+from countermove.recourse.text._encoder import PACKAGE, words_of
 
 
 def test_counts_of_words_ignore_order_and_case() -> None:

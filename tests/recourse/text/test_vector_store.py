@@ -9,7 +9,7 @@ import pytest
 
 from countermove.errors import DataError
 from countermove.recourse.text import HashedWords, VectorStore
-from countermove.recourse.text import encoder as encoders
+from countermove.recourse.text import _encoder as encoders
 
 SENTENCES = ["a dull film", "a lively film", "a film"]
 

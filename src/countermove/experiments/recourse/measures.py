@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from countermove._types import Floats
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
-from countermove.recourse.advice import FOUND, NOT_NEEDED, Advice
 from countermove.recourse.audit import audit, in_distribution, robust_actions
 from countermove.recourse.causal import CausalModel
 from countermove.recourse.classifier import RecourseClassifier
 from countermove.recourse.performance import performance, scores_of
-from countermove.recourse.recommend import best_reachable, recommend
+from countermove.recourse.recommend import FOUND, NOT_NEEDED, Advice, best_reachable, recommend
 from countermove.recourse.words import NOTHING, sentences
 
 REFEREE = "exhaustive"

@@ -22,8 +22,8 @@ from countermove.execution import Mapper
 from countermove.experiments.protocol import Experiment, Measured, Sources, over_splits
 from countermove.experiments.recourse.figures import text_figure
 from countermove.randomness import generator
-from countermove.recourse.advice import NOT_NEEDED, PROVEN_NONE
 from countermove.recourse.performance import best_f1
+from countermove.recourse.recommend import NOT_NEEDED, PROVEN_NONE
 from countermove.recourse.text import (
     Antonyms,
     Encoder,

@@ -7,31 +7,28 @@ from countermove.recourse.pare._after_response import (
     missed_after_response,
 )
 from countermove.recourse.pare._calibration import (
+    GroupCalibration,
     PareCalibration,
     calibrate_pare,
+    calibrate_pare_by_group,
     calibrate_threshold,
     smallest_calibration_size,
+    smallest_group_size,
     threshold_bound,
 )
-from countermove.recourse.pare._checks import check_disjoint
 from countermove.recourse.pare._choice import (
     choose_threshold,
     default_grid,
     measure_after_response,
 )
-from countermove.recourse.pare._groups import (
-    GroupCalibration,
-    calibrate_pare_by_group,
-    smallest_group_size,
-)
+from countermove.recourse.pare._inputs import ReachFunction, check_disjoint, reach_of
 from countermove.recourse.pare._joint import ChoiceRows, JointChoice, PromiseTerms, choose_jointly
-from countermove.recourse.pare._reach import ReachFunction, reach_of
-from countermove.recourse.pare._refused import (
+from countermove.recourse.pare._sequence import (
+    SequencePromise,
     certify_refused,
     refused_certificate,
     refused_grid,
 )
-from countermove.recourse.pare._sequence import SequencePromise
 
 __all__ = [
     "ChoiceRows",

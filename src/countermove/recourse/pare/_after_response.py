@@ -17,11 +17,17 @@ from scipy.special import logit
 from countermove._types import Floats, Mask
 from countermove.certificates import Assumption
 from countermove.people import ActionSet
-from countermove.recourse._model import probability_slope
-from countermove.recourse.pare._calibration import check_enough
-from countermove.recourse.pare._checks import check_disjoint, check_level, checked_grid, group_codes
-from countermove.recourse.pare._groups import check_group_sizes
-from countermove.recourse.pare._reach import ReachFunction, checked_people, reach_of
+from countermove.recourse._search import probability_slope
+from countermove.recourse.pare._calibration import check_enough, check_group_sizes
+from countermove.recourse.pare._inputs import (
+    ReachFunction,
+    check_disjoint,
+    check_level,
+    checked_grid,
+    checked_people,
+    group_codes,
+    reach_of,
+)
 from countermove.recourse.pare._sequence import CountArray, SequencePromise, sequence_promise
 from countermove.response import NoResponse, Response
 from countermove.response.response_set import members_of

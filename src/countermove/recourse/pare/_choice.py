@@ -22,9 +22,13 @@ from countermove.errors import (
     UnknownNameError,
     nearest,
 )
-from countermove.recourse._model import probability_slope
-from countermove.recourse.pare._checks import check_disjoint, check_level, checked_grid
-from countermove.recourse.pare._reach import checked_people
+from countermove.recourse._search import probability_slope
+from countermove.recourse.pare._inputs import (
+    check_disjoint,
+    check_level,
+    checked_grid,
+    checked_people,
+)
 from countermove.recourse.pare._sequence import SequencePromise
 from countermove.response import Response
 from countermove.response.response_set import members_of

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from countermove._types import Floats
 from countermove.certificates import Certificate
 from countermove.recourse.pare._after_response import calibrate_after_response, miss_shares
-from countermove.recourse.pare._checks import check_disjoint, check_level, checked_grid
 from countermove.recourse.pare._choice import (
     ThresholdMeasures,
     best_among,
@@ -23,7 +22,12 @@ from countermove.recourse.pare._choice import (
     frontier,
     measure_after_response,
 )
-from countermove.recourse.pare._reach import ReachFunction
+from countermove.recourse.pare._inputs import (
+    ReachFunction,
+    check_disjoint,
+    check_level,
+    checked_grid,
+)
 from countermove.recourse.pare._sequence import SequencePromise
 from countermove.response import NoResponse, Response
 

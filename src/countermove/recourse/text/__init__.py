@@ -8,20 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from countermove._lazy import lazy
-from countermove.recourse.text.antonyms import Antonyms, Replacement
-from countermove.recourse.text.wordnet import WordNet, find_wordnet
+from countermove.recourse.text._encoder import (
+    Encoder,
+    HashedWords,
+    MiniLM,
+    VectorStore,
+    find_weights,
+)
+from countermove.recourse.text._replacements import Antonyms, Options, Replacement, options_of
+from countermove.recourse.text._wordnet import WordNet, find_wordnet
 
 if TYPE_CHECKING:
-    from countermove.recourse.text.advice import TextAdvice, TextAudit, advise, audit_text
-    from countermove.recourse.text.encoder import (
-        Encoder,
-        HashedWords,
-        MiniLM,
-        VectorStore,
-        find_weights,
-    )
-    from countermove.recourse.text.objective import ReplacementRisk, train_text_score
-    from countermove.recourse.text.options import Options, options_of
+    from countermove.recourse.text._advice import TextAdvice, TextAudit, advise, audit_text
+    from countermove.recourse.text._objective import ReplacementRisk, train_text_score
 
 __all__ = [
     "Antonyms",
@@ -44,19 +43,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Encoder": "encoder",
-    "HashedWords": "encoder",
-    "MiniLM": "encoder",
-    "Options": "options",
-    "ReplacementRisk": "objective",
-    "TextAdvice": "advice",
-    "TextAudit": "advice",
-    "VectorStore": "encoder",
-    "advise": "advice",
-    "audit_text": "advice",
-    "find_weights": "encoder",
-    "options_of": "options",
-    "train_text_score": "objective",
+    "ReplacementRisk": "_objective",
+    "TextAdvice": "_advice",
+    "TextAudit": "_advice",
+    "advise": "_advice",
+    "audit_text": "_advice",
+    "train_text_score": "_objective",
 }
 
 __getattr__ = lazy(__name__, _HOMES)

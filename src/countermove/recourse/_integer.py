@@ -12,13 +12,13 @@ import numpy as np
 from countermove._types import Floats
 from countermove.people import Cost
 from countermove.randomness import generator
-from countermove.recourse import linear
+from countermove.recourse import _linear
 from countermove.recourse._cheaper import cheaper
 from countermove.recourse._feasible import FeasibleActions, absent
 from countermove.recourse._integer_constrained import cheapest_constrained
 from countermove.recourse._integer_highs import SLACK, cheapest_action
 from countermove.recourse._integer_separable import cheapest_separable
-from countermove.recourse._search import Proposals, RecourseSearch, Settings, fall_back, unproven
+from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
 
 ROUNDS = 6
 """How often a local model is made again where its answer led."""
@@ -29,7 +29,7 @@ WIDTH = 0.75
 RIDGE = 1e-6
 
 
-def search(problem: RecourseSearch, settings: Settings) -> Proposals:
+def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return the cheapest action, proven so on affine scores; NaN where none was found."""
     if problem.slope is not None:
         need = problem.target - problem.values(problem.home) + problem.home @ problem.slope
@@ -50,12 +50,12 @@ def search(problem: RecourseSearch, settings: Settings) -> Proposals:
     return unproven(cheaper(problem, fall_back(problem, best, reach, settings)))
 
 
-def reach(problem: RecourseSearch, settings: Settings) -> tuple[Floats, Floats]:
+def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the best score reached: maximising a linear model is the linear program's climb."""
-    return linear.reach(problem, settings)
+    return _linear.reach(problem, settings)
 
 
-def cheapest(problem: RecourseSearch, slope: Floats, need: Floats) -> Proposals:
+def cheapest(problem: SearchProblem, slope: Floats, need: Floats) -> Proposals:
     r"""Return the cheapest actions with :math:`w\cdot\delta \ge need`, with proofs."""
     weights = _separable_weights(problem)
     n = len(problem.X)
@@ -88,7 +88,7 @@ def _by_highs(
     return found, False
 
 
-def _separable_weights(problem: RecourseSearch) -> Floats | None:
+def _separable_weights(problem: SearchProblem) -> Floats | None:
     """Return the price of each feature's square where the cost is nothing else."""
     shape = problem.cost.canonical(problem.X.shape[1])
     if shape is None or shape.weights is None or shape.kink is not None:
@@ -96,7 +96,7 @@ def _separable_weights(problem: RecourseSearch) -> Floats | None:
     return np.asarray(shape.weights.detach().numpy(), np.float64)
 
 
-def _by_local_models(problem: RecourseSearch, kind: str) -> Floats:
+def _by_local_models(problem: SearchProblem, kind: str) -> Floats:
     """Solve a local linear model, look where it leads, and make the model again there."""
     best = np.full_like(problem.X, np.nan)
     price = np.full(len(best), np.inf)
@@ -109,7 +109,7 @@ def _by_local_models(problem: RecourseSearch, kind: str) -> Floats:
         solved = cheapest(part, slope, need)
         # Where the model sees no recourse, look from its highest point instead.
         blind = absent(solved.action)
-        action = np.where(blind[:, None], linear.uphill(part.feasible, slope), solved.action)
+        action = np.where(blind[:, None], _linear.uphill(part.feasible, slope), solved.action)
         good, cost = part.reaches(action), part.price(action)
         wins = good & (cost < price[left] * (1.0 - 1e-9))
         best[left[wins]], price[left[wins]] = action[wins], cost[wins]
@@ -122,7 +122,7 @@ def _by_local_models(problem: RecourseSearch, kind: str) -> Floats:
 
 
 def _local_model(
-    problem: RecourseSearch, centre: Floats, kind: str, round_: int
+    problem: SearchProblem, centre: Floats, kind: str, round_: int
 ) -> tuple[Floats, Floats]:
     """Return the local model's value at the centre and its slope, shapes (n,) and (n, d)."""
     if kind == "taylor":
@@ -130,7 +130,7 @@ def _local_model(
     return _sampled(problem, centre, round_)
 
 
-def _sampled(problem: RecourseSearch, centre: Floats, round_: int) -> tuple[Floats, Floats]:
+def _sampled(problem: SearchProblem, centre: Floats, round_: int) -> tuple[Floats, Floats]:
     """Fit a plane through the centre to the score at actions drawn around it."""
     feasible = problem.feasible
     columns = np.flatnonzero((feasible.low < feasible.high).any(axis=0))

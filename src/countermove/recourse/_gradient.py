@@ -15,9 +15,9 @@ import torch
 from countermove._types import Floats, Index
 from countermove.recourse._cheaper import cheaper
 from countermove.recourse._feasible import absent
-from countermove.recourse._projection import project
-from countermove.recourse._search import Proposals, RecourseSearch, Settings, fall_back, unproven
-from countermove.recourse.linear import climb, one_at_a_time, starts_of, uphill
+from countermove.recourse._linear import climb, one_at_a_time, starts_of, uphill
+from countermove.recourse._polytope import project
+from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
 
 RATE = 0.08
 """First Adam step as a share of the width of each feature's range; falls linearly."""
@@ -28,7 +28,7 @@ WATCH, STILL = 20, 0.01
 MOMENTUM, SPREAD, TINY = 0.9, 0.999, 1e-12
 
 
-def search(problem: RecourseSearch, settings: Settings) -> Proposals:
+def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return the cheapest approved action over all starts and steps, NaN where none was met."""
     runs, start = _runs(problem, settings.starts)
     descent = ProjectedAdam(runs, start, settings.steps)
@@ -38,7 +38,7 @@ def search(problem: RecourseSearch, settings: Settings) -> Proposals:
     return unproven(cheaper(problem, fall_back(problem, action, reach, settings)))
 
 
-def reach(problem: RecourseSearch, settings: Settings) -> tuple[Floats, Floats]:
+def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the action of the highest score over all starts and steps, and that score."""
     endless = replace(problem, target=np.inf)
     runs, start = _runs(endless, settings.starts)
@@ -53,7 +53,7 @@ def reach(problem: RecourseSearch, settings: Settings) -> tuple[Floats, Floats]:
     return one_at_a_time(endless, *climb(endless, ways[rows, top]))
 
 
-def _runs(problem: RecourseSearch, starts: int) -> tuple[RecourseSearch, Floats]:
+def _runs(problem: SearchProblem, starts: int) -> tuple[SearchProblem, Floats]:
     """Return one problem per start and person, and where they start."""
     parts = [problem.home]
     if starts > 1:
@@ -70,7 +70,7 @@ def _runs(problem: RecourseSearch, starts: int) -> tuple[RecourseSearch, Floats]
     return runs, _projected(runs, start.reshape(-1, start.shape[2]))
 
 
-def _projected(problem: RecourseSearch, action: Floats) -> Floats:
+def _projected(problem: SearchProblem, action: Floats) -> Floats:
     feasible = problem.feasible
     return project(action, feasible.low, feasible.high, feasible.A, feasible.b)
 
@@ -79,7 +79,7 @@ def _projected(problem: RecourseSearch, action: Floats) -> Floats:
 class ProjectedAdam:
     """Projected Adam with a price schedule, over every row of a problem."""
 
-    problem: RecourseSearch
+    problem: SearchProblem
     action: Floats
     steps: int
 
@@ -103,7 +103,7 @@ class ProjectedAdam:
 class AdamRuns:
     """The runs still under way, with Adam's memory of each."""
 
-    def __init__(self, who: Index, problem: RecourseSearch, action: Floats) -> None:
+    def __init__(self, who: Index, problem: SearchProblem, action: Floats) -> None:
         self.who, self.problem, self.action = who, problem, action
         self.seen = action
         self.first, self.second = np.zeros_like(action), np.zeros_like(action)
@@ -152,7 +152,7 @@ class AdamRuns:
         return cost.detach().numpy(), slope.numpy()
 
 
-def _rounded(problem: RecourseSearch, action: Floats) -> Floats:
+def _rounded(problem: SearchProblem, action: Floats) -> Floats:
     """Bring the iterates to the lattice: to the nearest point, or to the one of higher score."""
     if not problem.feasible.discrete:
         return action
@@ -171,7 +171,7 @@ def _rounded(problem: RecourseSearch, action: Floats) -> Floats:
     return result
 
 
-def _cheapest(problem: RecourseSearch, action: Floats, starts: int) -> Floats:
+def _cheapest(problem: SearchProblem, action: Floats, starts: int) -> Floats:
     """Return each person's cheapest action, over the runs, that reaches the target."""
     n, d = problem.X.shape
     each = action.reshape(n, -1, d)

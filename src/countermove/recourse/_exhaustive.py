@@ -15,8 +15,7 @@ import numpy as np
 from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.recourse._feasible import FeasibleActions, FeatureBlock, absent
-from countermove.recourse._model import MARGIN
-from countermove.recourse._search import Proposals, RecourseSearch, Settings
+from countermove.recourse._search import MARGIN, Proposals, SearchProblem, Settings
 
 MOST_COMBINATIONS = 300_000
 """Combinations per person beyond which trying everything is refused."""
@@ -24,7 +23,7 @@ AT_ONCE = 100_000
 """Actions evaluated at once."""
 
 
-def search(problem: RecourseSearch, settings: Settings) -> Proposals:
+def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return the cheapest action that reaches the target; without continuous features, a proof."""
     # A proof must hold at the threshold itself, not at the hair beyond it that is aimed at.
     problem = replace(problem, target=problem.target - MARGIN * (1.0 + abs(problem.target)))
@@ -43,7 +42,7 @@ def search(problem: RecourseSearch, settings: Settings) -> Proposals:
     return Proposals(best, absent(best) & complete & ~endless)
 
 
-def reach(problem: RecourseSearch, settings: Settings) -> tuple[Floats, Floats]:
+def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the action of the highest score on the grid, and that score."""
     best, scores = problem.home.copy(), problem.values(problem.home)
     rows = np.arange(len(best))

@@ -1,8 +1,8 @@
-r"""The exact step of the linearised problem, :math:`\max_{\delta\in\Delta} g\cdot\delta`, batched.
+r"""A box cut by linear constraints: its best corner and its nearest point, for many people at once.
 
-A box has its answer in a corner, by the signs of the gradient. A small polytope
-is solved over its vertices, which people with equal limits share; a large one by
-HiGHS, many people in one block-diagonal program.
+The linear step :math:`\max g\cdot\delta` is a corner of a box, by the signs of the gradient;
+over a small polytope it is found among the vertices, which people with equal limits share,
+over a large one by HiGHS, many people in one block-diagonal program.
 """
 
 from __future__ import annotations
@@ -200,3 +200,74 @@ def _failure(answer: object, row: int) -> Exception:
         f"{getattr(answer, 'message', '')}",
         rows=[row],
     )
+
+
+# The nearest point, by its dual: one multiplier per constraint, each solved exactly in turn
+# (a piecewise linear equation) until all agree. Those who take too long are solved alone.
+SWEEPS = 40
+AGREED = 1e-10
+
+
+def project(y: Floats, low: Floats, high: Floats, A: Floats | None, b: Floats | None) -> Floats:
+    r"""Return :math:`\arg\min \|\delta - y\|` over the box and :math:`A\delta + b \ge 0`."""
+    point: Floats = np.clip(y, low, high)
+    if A is None or b is None:
+        return point
+    who = np.flatnonzero((point @ A.T + b < 0.0).any(axis=1))
+    if not who.size:
+        return point
+    multipliers = np.zeros((len(who), len(A)))
+    left = np.arange(len(who))
+    for _ in range(SWEEPS):
+        rows = who[left]
+        before = multipliers[left].copy()
+        for k in range(len(A)):
+            pull = multipliers[left]
+            pull[:, k] = 0.0
+            multipliers[left, k] = _one_multiplier(
+                y[rows] + pull @ A, low[rows], high[rows], A[k], b[rows, k]
+            )
+        move = np.abs(multipliers[left] - before).max(axis=1)
+        left = left[~(move <= AGREED * (1.0 + np.abs(before).max(axis=1)))]
+        if not left.size:
+            break
+    point[who] = np.clip(y[who] + np.nan_to_num(multipliers) @ A, low[who], high[who])
+    for i in who[left].tolist():
+        point[i] = _alone(y[i], low[i], high[i], A, b[i], i)
+    return point
+
+
+def _one_multiplier(y: Floats, low: Floats, high: Floats, a: Floats, b: Floats) -> Floats:
+    r"""Return the least :math:`t\ge0` with :math:`a\cdot clip(y + t a) + b\ge0`, NaN if none."""
+    used = np.flatnonzero(a)
+    y, low, high, a = y[:, used], low[:, used], high[:, used], a[used]
+    # The reach is piecewise linear in t and bends where a feature meets its bound.
+    bends = np.maximum(np.concatenate([(low - y) / a, (high - y) / a], axis=1), 0.0)
+    ends = np.sort(np.concatenate([np.zeros((len(y), 1)), bends], axis=1), axis=1)
+    spots = np.clip(y[:, None] + ends[:, :, None] * a, low[:, None], high[:, None])
+    reach = spots @ a + b[:, None]
+    done = reach >= 0.0
+    first = done.argmax(axis=1)
+    rows = np.arange(len(y))
+    here, before = first, np.maximum(first - 1, 0)
+    rise = reach[rows, here] - reach[rows, before]
+    share = np.where(rise > 0.0, -reach[rows, before] / np.where(rise > 0.0, rise, 1.0), 1.0)
+    root = ends[rows, before] + share * (ends[rows, here] - ends[rows, before])
+    answer: Floats = np.where(first == 0, 0.0, root)
+    answer[~done.any(axis=1)] = np.nan
+    return answer
+
+
+def _alone(y: Floats, low: Floats, high: Floats, A: Floats, b: Floats, row: int) -> Floats:
+    """Solve one person by least-distance programming (Lawson and Hanson, chapter 23)."""
+    from countermove.people import ActionSet
+
+    one = ActionSet(lower=low, upper=high, A=A, b=b)
+    try:
+        nearest: Floats = one.project(np.zeros((1, len(y))), y[None])[0]
+    except InfeasibleActionsError as error:
+        raise InfeasibleActionsError(
+            f"the bounds and A δ + b ≥ 0 leave no action to the person in row {shown([row])}",
+            rows=[row],
+        ) from error
+    return nearest

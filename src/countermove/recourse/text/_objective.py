@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from countermove.errors import ParameterError
 from countermove.randomness import torch_generator
 from countermove.recourse.performance import best_f1
-from countermove.recourse.text.options import Options
+from countermove.recourse.text._replacements import Options
 from countermove.scores import LinearScore, MLPScore, Score, deciding
 from countermove.training import History, Loss, Sample, Trainer, Verdict
 

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.recourse._audit_groups import ShareInterval, share_of
-from countermove.recourse._model import ApprovalThreshold
-from countermove.recourse.advice import FOUND, NOT_FOUND, NOT_NEEDED, PROVEN_NONE
+from countermove.recourse._search import ApprovalThreshold
 from countermove.recourse.performance import Performance, performance
-from countermove.recourse.text.antonyms import Replacement
-from countermove.recourse.text.encoder import Encoder
-from countermove.recourse.text.options import Options
+from countermove.recourse.recommend import FOUND, NOT_FOUND, NOT_NEEDED, PROVEN_NONE
+from countermove.recourse.text._encoder import Encoder
+from countermove.recourse.text._replacements import Options, Replacement
 from countermove.scores import Score
 from countermove.scores.base import values
 

@@ -13,9 +13,8 @@ from countermove._types import Floats
 from countermove.randomness import generator
 from countermove.recourse._cheaper import cheaper
 from countermove.recourse._feasible import FeasibleActions, FeatureBlock
-from countermove.recourse._linear_step import linear_step
-from countermove.recourse._projection import project
-from countermove.recourse._search import Proposals, RecourseSearch, Settings, fall_back, unproven
+from countermove.recourse._polytope import linear_step, project
+from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
 
 FRACTIONS = np.array([1.0, 0.4, 0.1])
 """Shares of the way to the corner that are tried; the last refines a flat top."""
@@ -32,7 +31,7 @@ WORTH = 1e-7
 """A gain of the score below this share is no progress."""
 
 
-def search(problem: RecourseSearch, settings: Settings) -> Proposals:
+def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return an action per person that reaches the target, NaN where none was found."""
     action = np.full_like(problem.X, np.nan)
     _, gradient = problem.slopes(problem.home)
@@ -42,7 +41,7 @@ def search(problem: RecourseSearch, settings: Settings) -> Proposals:
     return unproven(cheaper(problem, fall_back(problem, action, reach, settings)))
 
 
-def reach(problem: RecourseSearch, settings: Settings) -> tuple[Floats, Floats]:
+def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the action of the highest score found, and that score; the target plays no part."""
     exact = problem.feasible.A is None or not problem.feasible.discrete
     if problem.slope is not None and exact:
@@ -58,7 +57,7 @@ def reach(problem: RecourseSearch, settings: Settings) -> tuple[Floats, Floats]:
     return one_at_a_time(problem, action, scores, ends=bool(columns > CORNERS))
 
 
-def _best_start(problem: RecourseSearch) -> Floats:
+def _best_start(problem: SearchProblem) -> Floats:
     """Return the start of the highest score; doing nothing is one of them."""
     points = starts_of(problem)
     if (points[:, -1] != problem.home).any():  # In a symmetric box the centre is doing nothing.
@@ -102,7 +101,7 @@ def with_groups(feasible: FeasibleActions, A: Floats, b: Floats) -> tuple[Floats
 
 
 def climb(
-    problem: RecourseSearch, start: Floats, shares: Floats = FRACTIONS
+    problem: SearchProblem, start: Floats, shares: Floats = FRACTIONS
 ) -> tuple[Floats, Floats]:
     """Repeat the linearised step from ``start``, by a share of it, while the score rises."""
     action = start.copy()
@@ -126,7 +125,7 @@ def climb(
 
 
 def _along(
-    problem: RecourseSearch, action: Floats, corner: Floats, shares: Floats
+    problem: SearchProblem, action: Floats, corner: Floats, shares: Floats
 ) -> tuple[Floats, Floats]:
     """Return the best of the points on the way to a corner, and its score."""
     trials = action[:, None] + shares[:, None] * (corner - action)[:, None]
@@ -143,7 +142,7 @@ def _along(
     return flat.reshape(n, k, d)[rows, best], worth[rows, best]
 
 
-def starts_of(problem: RecourseSearch, count: int = STARTS) -> Floats:
+def starts_of(problem: SearchProblem, count: int = STARTS) -> Floats:
     """Return starts per person, (n, k, d): the same shares of everybody's box."""
     columns = np.flatnonzero(problem.feasible.movable)
     if len(columns) <= CORNERS:
@@ -165,7 +164,7 @@ def starts_of(problem: RecourseSearch, count: int = STARTS) -> Floats:
 
 
 def one_at_a_time(
-    problem: RecourseSearch, action: Floats, scores: Floats, ends: bool = True
+    problem: SearchProblem, action: Floats, scores: Floats, ends: bool = True
 ) -> tuple[Floats, Floats]:
     """Improve each feature in turn over a few of its values; climb again where that helped.
 
@@ -214,7 +213,7 @@ def levels_of(feasible: FeasibleActions, block: FeatureBlock, action: Floats, en
     return trials
 
 
-def block_gains(problem: RecourseSearch, slope: Floats) -> Floats:
+def block_gains(problem: SearchProblem, slope: Floats) -> Floats:
     r"""Return the largest :math:`w\cdot\delta` of each block alone, shape (n, blocks)."""
     feasible = problem.feasible
     gains = np.empty((len(problem.X), len(feasible.blocks)))
@@ -234,7 +233,7 @@ def block_gains(problem: RecourseSearch, slope: Floats) -> Floats:
     return gains
 
 
-def ceiling(problem: RecourseSearch, max_features: int | None = None) -> Floats:
+def ceiling(problem: SearchProblem, max_features: int | None = None) -> Floats:
     """Return an upper bound of the score any allowed action reaches, shape (n,).
 
     Infinite for scores that are not affine in the action. Without A δ + b ≥ 0 and
