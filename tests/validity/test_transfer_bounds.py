@@ -24,16 +24,16 @@ from countermove.response import BestResponse
 from countermove.scores import LinearScore
 from countermove.transfer import formulas, induce
 from countermove.transfer._estimates import threshold_divergence_upper
-from countermove.transfer.bounds.covariate import proposition_4_7, theorem_4_2, theorem_4_6
-from countermove.transfer.bounds.general import (
+from countermove.transfer.bounds._any_shift import (
     corollary_3_4,
     theorem_3_1,
     theorem_3_2,
     theorem_3_3,
 )
+from countermove.transfer.bounds._covariate_shift import proposition_4_7, theorem_4_2, theorem_4_6
+from countermove.transfer.bounds._setting import Chosen, Setting, StrategicSetup
+from countermove.transfer.bounds._target_shift import proposition_5_3, theorem_5_1, theorem_5_2
 from countermove.transfer.bounds.holdout import direct_bounds
-from countermove.transfer.bounds.setting import Chosen, Setting, StrategicSetup
-from countermove.transfer.bounds.target import proposition_5_3, theorem_5_1, theorem_5_2
 from countermove.transfer.sample import Pair, Sample
 from countermove.transfer.weights import variance_upper
 

@@ -21,9 +21,9 @@ from countermove.response import Response
 from countermove.response.response_set import members_of
 from countermove.transfer._estimates import share_range
 from countermove.transfer.bounds import all_bounds
-from countermove.transfer.bounds.general import theorem_3_1, theorem_3_2, theorem_3_3
+from countermove.transfer.bounds._any_shift import theorem_3_1, theorem_3_2, theorem_3_3
+from countermove.transfer.bounds._setting import ANSWERS, Setting, choose
 from countermove.transfer.bounds.holdout import direct_bounds
-from countermove.transfer.bounds.setting import ANSWERS, Setting, choose
 from countermove.transfer.induced import Chances, Deployments, calibration, fit_chances, support
 from countermove.transfer.optimal import best_deployed, difference
 from countermove.transfer.sample import Labels

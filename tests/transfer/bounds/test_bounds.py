@@ -10,7 +10,7 @@ import pytest
 from countermove.certificates import Assumption
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.bounds import all_bounds
-from countermove.transfer.bounds.setting import QUANTITIES, Setting, StrategicSetup, choose
+from countermove.transfer.bounds._setting import QUANTITIES, Setting, StrategicSetup, choose
 from countermove.transfer.optimal import best_deployed, threshold_errors
 from countermove.transfer.sample import Pair, Sample
 from countermove.transfer.shifts import Replicator, UniformResponse, shifted_pair

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from countermove.certificates import Certificate
-from countermove.transfer.bounds.covariate import proposition_4_7, theorem_4_2, theorem_4_6
-from countermove.transfer.bounds.general import (
+from countermove.transfer.bounds._any_shift import (
     corollary_3_4,
     theorem_3_1,
     theorem_3_1_linear,
     theorem_3_2,
     theorem_3_3,
 )
-from countermove.transfer.bounds.setting import Setting
-from countermove.transfer.bounds.target import proposition_5_3, theorem_5_1, theorem_5_2
+from countermove.transfer.bounds._covariate_shift import proposition_4_7, theorem_4_2, theorem_4_6
+from countermove.transfer.bounds._setting import Setting
+from countermove.transfer.bounds._target_shift import proposition_5_3, theorem_5_1, theorem_5_2
 
 __all__ = ["BOUNDS", "all_bounds"]
 

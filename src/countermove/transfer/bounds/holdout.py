@@ -16,7 +16,7 @@ from countermove.errors import NotEnoughRowsError
 from countermove.response import Response
 from countermove.response.response_set import members_of
 from countermove.scores import Score
-from countermove.transfer.bounds.setting import Setting, Theorem, both_forms
+from countermove.transfer.bounds._setting import Setting, Theorem, both_forms
 
 REFERENCE = "Clopper and Pearson (1934)"
 

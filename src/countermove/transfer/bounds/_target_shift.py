@@ -13,8 +13,14 @@ from countermove.transfer._estimates import (
     rate_range,
     share_range,
 )
-from countermove.transfer.bounds.covariate import source_optimal
-from countermove.transfer.bounds.setting import Setting, Theorem, both_forms, broken, not_applicable
+from countermove.transfer.bounds._covariate_shift import source_optimal
+from countermove.transfer.bounds._setting import (
+    Setting,
+    Theorem,
+    both_forms,
+    broken,
+    not_applicable,
+)
 from countermove.transfer.sample import Pair
 
 PRINTED = Theorem("theorem_5_1", "Theorem 5.1, as printed", "upper", "excess")

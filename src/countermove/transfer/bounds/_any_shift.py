@@ -14,7 +14,7 @@ from countermove.transfer._estimates import (
     threshold_divergence,
     threshold_divergence_upper,
 )
-from countermove.transfer.bounds.setting import (
+from countermove.transfer.bounds._setting import (
     Setting,
     Theorem,
     both_forms,

@@ -14,8 +14,14 @@ from countermove.certificates import Assumption, Certificate
 from countermove.certificates.intervals import distribution_function_radius
 from countermove.transfer import formulas
 from countermove.transfer._estimates import Range, contrast_range, share_range
-from countermove.transfer.bounds.general import ONE_SIDE, changes, four_shares
-from countermove.transfer.bounds.setting import Setting, Theorem, both_forms, broken, not_applicable
+from countermove.transfer.bounds._any_shift import ONE_SIDE, changes, four_shares
+from countermove.transfer.bounds._setting import (
+    Setting,
+    Theorem,
+    both_forms,
+    broken,
+    not_applicable,
+)
 from countermove.transfer.induced import support
 from countermove.transfer.optimal import difference
 from countermove.transfer.weights import cell_weights, variance_upper
