@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from countermove.errors import ParameterError
-from countermove.transfer.bandit import (
-    Baseline,
-    MeanEstimation,
-    bandit_descent,
-)
+from countermove.experiments.transfer.known_answers import MeanEstimation
+from countermove.transfer.bandit import Baseline, bandit_descent
 
 START = np.zeros(2)
 

@@ -41,10 +41,8 @@ class Range:
 
 
 def share_range(sample: Sample, among: Mask, failure_probability: float) -> Range:
-    """Return the share of the rows for which something holds (Clopper and Pearson).
-
-    Of weighted rows the ends are approximate; they serve to doubt assumptions, not to certify.
-    """
+    """Return the share of the rows for which something holds (Clopper and Pearson)."""
+    # Of weighted rows the ends are approximate; they serve to doubt assumptions, not to certify.
     share = sample.share(among)
     low, high = share_interval(*_count(sample, share), failure_probability)
     return Range(share, float(low), float(high))
@@ -59,12 +57,9 @@ def rate_range(sample: Sample, among: Mask, label: int, failure_probability: flo
 
 
 def change_range(pair: Pair, before: Mask, after: Mask, failure_probability: float) -> Range:
-    """Return the share after minus the share before.
-
-    Of paired people only those who change count: two shares, each with half of the
-    probability. Else the two samples' shares do.
-    """
+    """Return the share after minus the share before; each of two shares may fail by half."""
     half = 0.5 * failure_probability
+    # Of paired people only those who change count.
     if pair.paired and not pair.weighted:
         gained, lost = (
             share_range(pair.source, mask, half) for mask in (after & ~before, before & ~after)
@@ -93,15 +88,8 @@ def _count(sample: Sample, share: float) -> tuple[int, int]:
 
 
 def threshold_divergence(one: Sample, other: Sample) -> float:
-    r"""Return the H∆H-divergence for thresholds on the score, exactly, by one sort.
-
-    Two thresholds disagree on an interval of scores, so
-
-    .. math:: d = 2 \sup_{t \le u} |P(t \le s < u) - Q(t \le s < u)|
-        = 2\,\bigl(\sup (F - G) - \inf (F - G)\bigr),
-
-    twice Kuiper's statistic of the two score distributions.
-    """
+    """Return the H∆H-divergence for thresholds on the score: twice Kuiper's statistic."""
+    # Two thresholds disagree on an interval of scores, so d = 2 (sup (F - G) - inf (F - G)).
     gap = _gaps(one, other)
     return float(2.0 * (gap.max() - gap.min()))
 
@@ -112,34 +100,29 @@ def kolmogorov_distance(one: Sample, other: Sample) -> float:
 
 
 def threshold_divergence_upper(one: Sample, other: Sample, failure_probability: float) -> float:
-    """Return a bound the true divergence exceeds with at most the failure probability.
-
-    Both distribution functions stay within a band (Dvoretzky, Kiefer, Wolfowitz), each with
-    half of the probability; the supremum and the infimum move by both bands.
-    """
+    """Return a bound the true divergence exceeds with at most the failure probability."""
+    # Both distribution functions stay within a band (Dvoretzky, Kiefer, Wolfowitz), each with half
+    # of the probability; the supremum and the infimum move by both bands.
     half = 0.5 * failure_probability
     bands = sum(distribution_function_radius(sample.n, half) for sample in (one, other))
     return min(2.0, threshold_divergence(one, other) + 4.0 * bands)
 
 
 def linear_divergence_estimate(one: Floats, other: Floats, paired: bool, seed: int = 0) -> float:
-    r"""Return a *lower estimate* of the H∆H-divergence for linear rules.
-
-    A logistic regression learns on one half to tell the populations apart and errs by
-    :math:`\epsilon` (mean over both) on the other; the estimate is
-    :math:`2 (1 - 2\epsilon)`, at least 0. The true divergence takes a supremum over pairs of
-    rules and may be larger; no finite-sample bound follows. A person of paired samples stays
-    in one half.
-    """
+    """Return a *lower estimate* of the H∆H-divergence for linear rules, 2 (1 - 2 error)."""
+    # The error is that of a classifier which learns on one half to separate the populations and is
+    # judged on the other; the supremum over pairs of rules may be larger, so no bound follows from
+    # it.
     from sklearn.linear_model import LogisticRegression
 
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
         raise DataError(f"expected features of the same columns, got {one.shape}, {other.shape}")
     if min(len(one), len(other)) < 4:
         raise NotEnoughRowsError(
-            f"telling two populations apart needs 4 rows each, got {len(one)} and {len(other)}"
+            f"separating two populations needs 4 rows each, got {len(one)} and {len(other)}"
         )
     rng = np.random.default_rng(seed)
+    # A person of paired samples stays in one half.
     first = rng.permutation(len(one)) < len(one) // 2
     second = first if paired else rng.permutation(len(other)) < len(other) // 2
     X = np.concatenate([one[first], other[second]])
@@ -155,11 +138,7 @@ def linear_divergence_estimate(one: Floats, other: Floats, paired: bool, seed: i
 def binned_total_variation(
     one: Sample, other: Sample, edges: Floats, threshold: float = 0.0
 ) -> float:
-    r"""Return :math:`\tfrac12 \sum_k |p_k - q_k|` over bins of the score.
-
-    It is below the total variation of the features; a bound on a rule may use it only if
-    the rule is constant on every bin, so ``threshold`` must be one of the ``edges``.
-    """
+    r"""Return :math:`\tfrac12 \sum_k |p_k - q_k|` over bins of the score that refine the rule."""
     if threshold not in edges:
         raise ParameterError(
             f"the bins must refine the rule: its threshold {threshold:g} is none of the edges"

@@ -53,12 +53,7 @@ def chances_at(chances: Chances, X: Floats) -> Floats:
 
 
 def calibration(chances: Chances, X: Floats, y: Floats, level: float = 0.01) -> Assumption:
-    r"""Test whether the model's chances are those of the rows (Hosmer and Lemeshow).
-
-    Ten groups by rising chance; with observed and expected numbers of label +1,
-
-    .. math:: \sum_g (O_g - E_g)^2 / \sum_{i \in g} p_i (1 - p_i) \sim \chi^2_{10} .
-    """
+    """Test whether the model's chances are those of the rows (Hosmer and Lemeshow, ten groups)."""
     from scipy.stats import chi2
 
     p = chances_at(chances, X)
@@ -75,13 +70,10 @@ def calibration(chances: Chances, X: Floats, y: Floats, level: float = 0.01) -> 
 
 
 def followed_labels(before: Floats, after: Floats, y: Floats, seed: int) -> Floats:
-    r"""Draw the labels of people whose chances have changed, with common random numbers.
-
-    Everybody has a luck :math:`u`, uniform given the features and consistent with the label
-    they have: below :math:`P(+1 \mid x)` iff it is +1. The new label is +1 iff :math:`u` is
-    below the new chance. Whoever does not move keeps the label; a better chance never
-    costs it; and all rules meet the same luck.
-    """
+    """Draw the labels of people whose chances have changed, with common random numbers."""
+    # Everybody has a luck u consistent with their label: below P(+1 | x) iff it is +1. The new
+    # label is +1 iff u is below the new chance: who stays keeps the label, a better chance never
+    # costs it.
     luck = generator(seed, "labels that follow").random(len(y))
     u = np.where(y > 0.0, luck * before, before + luck * (1.0 - before))
     moved = np.where(u < after, 1.0, -1.0)
@@ -157,13 +149,11 @@ def induce(
 def answered(
     score: Score, X: Floats, response: Response, threshold: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """Return where people move to once the rule at a threshold is deployed, and their scores.
-
-    Whom the deployed rule accepts has a score of at least the threshold, rounding aside.
-    """
+    """Return where people move to once the rule at a threshold is deployed, and their scores."""
     deployed = at(score, threshold)
     x_new: Floats = response.respond(deployed, X).x_new
     scores = values(score, x_new)
+    # Whom the deployed rule accepts has a score of at least the threshold, rounding aside.
     below = np.minimum(scores, np.nextafter(threshold, -np.inf))
     accepted = values(deployed, x_new) >= 0.0
     return x_new, np.where(accepted, np.maximum(scores, threshold), below)
@@ -195,14 +185,10 @@ def at(score: Score, threshold: float) -> Score:
 
 @dataclass(frozen=True)
 class Support:
-    """Shares of the induced people who stand where no source people stood.
+    """Shares of the induced people who stand where no source people stood."""
 
-    ``score``: beyond the range of the source's scores. ``features``: beyond the range of at
-    least one feature; None without features.
-    """
-
-    score: float
-    features: float | None
+    score: float  # beyond the range of the source's scores
+    features: float | None  # beyond the range of at least one feature; None without features
 
     @property
     def largest(self) -> float:

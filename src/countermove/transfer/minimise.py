@@ -1,4 +1,4 @@
-r"""The threshold with the smallest error on the people it induces (App. E.1 and F).
+r"""The threshold with the smallest error on the people it induces (App. E.1).
 
 One feature, normal in each class, and a threshold :math:`\theta`; the share of label +1
 answers by replicator dynamics. The risk is smooth but not convex, and may be smallest
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -29,18 +28,10 @@ TINY = 1e-12
 
 @dataclass(frozen=True)
 class GaussianClasses:
-    """One feature, normal with the same spread in both classes.
+    """One feature, normal with the same spread in both classes."""
 
-    Parameters
-    ----------
-    means
-        Of label −1 and of label +1, the second larger.
-    spread
-        Standard deviation.
-    """
-
-    means: tuple[float, float] = (0.0, 1.5)
-    spread: float = 1.0
+    means: tuple[float, float] = (0.0, 1.5)  # of label -1 and of label +1, the second larger
+    spread: float = 1.0  # standard deviation
 
     def __post_init__(self) -> None:
         if not (self.spread > 0.0 and self.means[0] < self.means[1]):
@@ -63,11 +54,7 @@ class GaussianClasses:
         return scale * np.exp(-0.5 * good**2), scale * np.exp(-0.5 * bad**2)
 
     def best_threshold(self, favourable: float) -> float:
-        r"""Return the optimal threshold when nobody answers.
-
-        .. math:: \theta_S = \frac{\mu_- + \mu_+}{2}
-            + \frac{\sigma^2}{\mu_+ - \mu_-} \log\frac{1 - p}{p}
-        """
+        """Return the optimal threshold when nobody answers."""
         check_share(favourable)
         bad, good = self.means
         odds = math.log((1.0 - favourable) / favourable)
@@ -76,20 +63,10 @@ class GaussianClasses:
 
 @dataclass(frozen=True)
 class ThresholdProblem:
-    """Which threshold to publish when the classes grow and shrink in answer to it.
+    """Which threshold to publish when the classes grow and shrink in answer to it."""
 
-    Parameters
-    ----------
-    favourable
-        Share of label +1 before.
-    replicator
-        How the shares answer.
-    classes
-        The feature in each class.
-    """
-
-    favourable: float
-    replicator: Replicator
+    favourable: float  # share of label +1 before
+    replicator: Replicator  # how the shares answer
     classes: GaussianClasses = GaussianClasses()
 
     def share(self, threshold: float | Floats) -> Floats:
@@ -98,11 +75,7 @@ class ThresholdProblem:
         return np.asarray(self.replicator.share(self.favourable, *rates))
 
     def risk(self, threshold: float | Floats) -> Floats:
-        r"""Return the error on the people induced.
-
-        .. math:: R(\theta) = p(\theta)\,\mathrm{FNR}(\theta)
-            + (1 - p(\theta))\,\mathrm{FPR}(\theta)
-        """
+        """Return the error on the people induced, p(t) FNR(t) + (1 - p(t)) FPR(t)."""
         true_positive, false_positive = self.classes.rates(np.asarray(threshold, np.float64))
         share = self.share(threshold)
         return share * (1.0 - true_positive) + (1.0 - share) * false_positive
@@ -146,26 +119,13 @@ class ThresholdDescent:
 
 @dataclass(frozen=True)
 class InducedMinimum:
-    """The best threshold found.
-
-    Parameters
-    ----------
-    threshold, risk
-        Of the best descent.
-    at_bound
-        Whether it lies on a bound: the risk still falls there, often because a class is
-        being driven out.
-    descents
-        One per start.
-    exact
-        (threshold, risk) of the smallest risk on a fine grid, polished; the closed form the
-        descents are checked against.
-    """
+    """The best threshold found."""
 
     threshold: float
     risk: float
-    at_bound: bool
-    descents: tuple[ThresholdDescent, ...]
+    at_bound: bool  # the risk still falls there, often because a class is driven out
+    descents: tuple[ThresholdDescent, ...]  # one per start
+    # threshold and risk on a fine grid, polished: what descents are checked against
     exact: tuple[float, float]
 
 
@@ -214,11 +174,9 @@ def descend(
     max_steps: int = 500,
     tolerance: float = 1e-9,
 ) -> ThresholdDescent:
-    """Follow the negative slope, projected on the bounds, with Armijo's rule for its length.
-
-    No step is longer than ``longest``, so that a descent stays in its valley; on flat
-    stretches the factor of the slope doubles from step to step.
-    """
+    """Follow the negative slope, projected on the bounds, with Armijo's rule for its length."""
+    # No step is longer than `longest`, so that a descent stays in its valley; on flat stretches the
+    # factor of the slope doubles from step to step.
     low, high = bounds
     theta, step = start, 1.0
     risk, slope = risk_and_slope(theta)
@@ -255,67 +213,3 @@ def smallest_on_interval(
     if found.fun < values[best]:
         return float(found.x), float(found.fun)
     return float(grid[best]), float(values[best])
-
-
-Sign = Literal["corrected", "published"]
-
-
-@dataclass(frozen=True)
-class Regularised:
-    """The minimiser of a regularised source risk: threshold, and its error once deployed."""
-
-    threshold: float
-    induced_risk: float
-    at_bound: bool
-
-
-def best_strength(favourable: float, favourable_best: float) -> float:
-    r"""Return :math:`\alpha^* = 2\,(p(h_T) - p)`.
-
-    The regularised source risk then weighs the classes by :math:`p(h_T)`. Its minimiser is
-    the best rule for the people :math:`h_T` meets, not :math:`h_T` itself, which also
-    counts how :math:`p(h)` moves.
-    """
-    for name, share in (("p", favourable), ("p(hT)", favourable_best)):
-        if not 0.0 <= share <= 1.0:
-            raise ParameterError(f"{name} must lie in [0, 1], got {share!r}")
-    return 2.0 * (favourable_best - favourable)
-
-
-def regularised_risk(
-    problem: ThresholdProblem, threshold: float | Floats, strength: float, sign: Sign = "corrected"
-) -> Floats:
-    r"""Return the source risk with a bonus for accepting that stands in for people's answer.
-
-    Under target shift the error after deployment weighs the classes by :math:`p(h)` instead of
-    :math:`p`; the bonus shifts the weights by :math:`\alpha/2`:
-
-    .. math:: p\,\mathrm{FNR} + (1 - p)\,\mathrm{FPR}
-        \mp \alpha\,\tfrac12(\mathrm{TPR} + \mathrm{FPR})
-
-    with minus if corrected and plus (a penalty) as published.
-    """
-    if sign not in ("corrected", "published"):
-        raise ParameterError(f"sign is 'corrected' or 'published', got {sign!r}")
-    true_positive, false_positive = problem.classes.rates(np.asarray(threshold, np.float64))
-    p = problem.favourable
-    accepted = 0.5 * (true_positive + false_positive)
-    source = p * (1.0 - true_positive) + (1.0 - p) * false_positive
-    return np.asarray(source - (strength if sign == "corrected" else -strength) * accepted)
-
-
-def minimise_regularised(
-    problem: ThresholdProblem,
-    strength: float,
-    sign: Sign = "corrected",
-    bounds: tuple[float, float] = (-5.0, 5.0),
-) -> Regularised:
-    """Return the threshold that training with the regulariser gives."""
-    threshold, _ = smallest_on_interval(
-        lambda theta: regularised_risk(problem, theta, strength, sign), bounds
-    )
-    return Regularised(
-        threshold=threshold,
-        induced_risk=float(problem.risk(threshold)),
-        at_bound=threshold in bounds,
-    )

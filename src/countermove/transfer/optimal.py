@@ -23,12 +23,9 @@ Deploy = Callable[[float], Pair]
 
 @dataclass(frozen=True, eq=False)
 class ThresholdErrors:
-    """Errors of the rules "score at least t", for every t that decides differently.
+    """Errors of the rules "score at least t", for every t that decides differently."""
 
-    ``thresholds`` rise; the first accepts everybody, the last (infinity) nobody.
-    """
-
-    thresholds: Floats
+    thresholds: Floats  # rising; the first accepts everybody, the last (infinity) nobody
     errors: Floats
 
     def best(self, near: float = 0.0) -> tuple[float, float]:
@@ -41,10 +38,7 @@ class ThresholdErrors:
 
 
 def threshold_errors(sample: Sample) -> ThresholdErrors:
-    r"""Evaluate all thresholds by one sort.
-
-    .. math:: \mathrm{Err}(t) = P(s < t,\ y = +1) + P(s \ge t,\ y = -1)
-    """
+    """Evaluate all thresholds by one sort."""
     order = np.argsort(sample.score, kind="stable")
     score = sample.score[order]
     mass = np.full(sample.n, 1.0) if sample.weight is None else sample.weight[order]
@@ -70,13 +64,10 @@ def joint_sample(one: Sample, other: Sample) -> Sample:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of two rules' errors, judged on the same people.
-
-    ``low`` and ``high`` cover the true difference with probability ``level``.
-    """
+    """A difference of two rules' errors, judged on the same people."""
 
     value: float
-    low: float
+    low: float  # low and high cover the true difference with probability level
     high: float
     level: float
     n: int
@@ -95,23 +86,13 @@ class Difference:
 
 
 def difference(own: Floats | Mask, other: Floats | Mask, failure_probability: float) -> Difference:
-    """Compare what two rules get wrong on the same people.
-
-    Parameters
-    ----------
-    own, other
-        For every person whether, or with what probability, each rule is wrong; in [0, 1],
-        shape (n,). Zeros and ones give exact intervals (Clopper and Pearson, on the people
-        whom one rule judges rightly and the other wrongly), other values empirical
-        Bernstein ones.
-    failure_probability
-        Chance that the interval misses the true difference.
-    """
+    """Compare what two rules get wrong on the same people: 0 or 1 each, or a probability."""
     a, b = np.asarray(own, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
         raise DataError(f"two rules are compared on the same people, got {a.shape} and {b.shape}")
     value, n = float(np.mean(a - b)), len(a)
     if np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all():
+        # Clopper and Pearson, on the people whom exactly one of the rules judges wrongly.
         counts = np.array([np.sum(a > b), np.sum(b > a)])
         low, high = share_interval(counts, n, 0.5 * failure_probability)
         ends = float(low[0] - high[1]), float(high[0] - low[1])
@@ -122,23 +103,16 @@ def difference(own: Floats | Mask, other: Floats | Mask, failure_probability: fl
 
 @dataclass(frozen=True)
 class Suboptimality:
-    """What the source-optimal rule loses against the best one after deployment.
+    """What the source-optimal rule loses against the best one after deployment."""
 
-    ``source_threshold`` and ``induced_threshold`` were chosen on other people than those
-    who judge ``loss``.
-    """
-
-    source_threshold: float
+    source_threshold: float  # both were chosen on other people than those who judge the loss
     induced_threshold: float
     loss: Difference
 
 
 def best_deployed(deploy: Deploy, thresholds: Sequence[float]) -> tuple[float, Pair]:
-    """Return the threshold whose rule errs least on the people it induces, and those people.
-
-    Ties go to the earlier threshold. Errors of many deployments are compared, so the least
-    one is too low: judge the rule on other people.
-    """
+    """Return the threshold whose rule errs least on the people it induces, and those people."""
+    # The least error of many is too low: judge the rule on other people.
     if not len(thresholds):
         raise ParameterError("no thresholds to choose from; expected at least one")
     pairs = [deploy(float(t)) for t in thresholds]

@@ -190,11 +190,8 @@ class _Judge:
         return {"predicted": predicted, "best_threshold": best, "worst_response": worst}
 
     def _worst_case(self, labels: Labels) -> list[Certificate]:
-        """Return the bounds that hold whichever of the responses is the true one.
-
-        Each response gets an equal part of the failure probability; the largest upper and
-        the smallest lower bound hold for all of them at once.
-        """
+        """Return the bounds that hold whichever of the responses is the true one."""
+        # Each response gets an equal part of the failure probability.
         part = self.terms.failure_probability / len(self.responses)
         claims: dict[tuple[str, str], list[Certificate]] = {}
         for name in self.responses:
@@ -242,11 +239,9 @@ def report_published(
     terms: TransferTerms,
     seed: int,
 ) -> dict[str, Any]:
-    """Return the transfer report of a run, JSON-ready.
-
-    P(Y | X) is fitted on the training rows, thresholds and bins are chosen on the
-    validation rows, and everything reported is measured on the test rows.
-    """
+    """Return the transfer report of a run, JSON-ready."""
+    # P(Y | X) is fitted on the training rows, thresholds and bins are chosen on the validation
+    # rows, and everything reported is measured on the test rows.
     made, chosen, judged = (rows_of(frame, schema) for frame in (train, validation, test))
     chances = fit_chances(made.X, made.y) if "follow" in terms.labels else None
     report = transfer_report(

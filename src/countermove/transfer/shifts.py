@@ -87,14 +87,9 @@ class Replicator:
 
 @dataclass(frozen=True)
 class Transition:
-    r"""Chances to have label +1 next, by label and decision (App. C).
+    """Chances to have label +1 next, by label and decision (App. C), in [0, 1]."""
 
-    Parameters
-    ----------
-    chances
-        ``chances[y][decision]``, rows label (−1, +1), columns decision (−1, +1), in [0, 1].
-    """
-
+    # rows label -1, +1; columns decision -1, +1
     chances: tuple[tuple[float, float], tuple[float, float]]
 
     def __post_init__(self) -> None:

@@ -55,21 +55,9 @@ class CellWeights:
 
 
 def score_edges(sample: Sample, bins: int = 6, threshold: float = 0.0) -> Floats:
-    """Return bin edges with the threshold among them.
-
-    Quantiles of the scores on either side of the threshold, as many as leave every cell
-    at least 30 rows, at most ``bins`` bins in all and at least one on either side.
-
-    Parameters
-    ----------
-    sample
-        Other people than those the weights are computed for: a bound that holds from n
-        rows needs bins fixed beforehand.
-    bins
-        At least 2.
-    threshold
-        Of the rule; some people must lie on either side.
-    """
+    """Return bin edges with the threshold among them: quantiles on either side of it."""
+    # As many as leave every cell at least LEAST rows. The sample is of other people than those the
+    # weights are computed for: a bound that holds from n rows needs bins fixed beforehand.
     if bins < 2:
         raise ParameterError(f"bins must be at least 2, one on either side, got {bins}")
     above = sample.accepted(threshold)
@@ -96,14 +84,9 @@ def cell_shares(sample: Sample, edges: Floats) -> Floats:
 
 
 def variance_upper(pair: Pair, edges: Floats, failure_probability: float) -> float:
-    r"""Return a bound on the variance of the weights from n draws; infinite if a cell is empty.
-
-    .. math:: \mathrm{Var}_S\,w = \sum_c (q_c - p_c)^2 / p_c
-        \le \sum_c \overline{|q_c - p_c|}^{\,2} / \underline{p}_c
-
-    Every term gets Clopper-Pearson intervals, the failure probability divided among all.
-    Of paired people only those who change their cell count towards :math:`q_c - p_c`.
-    """
+    """Return a bound on the variance of the weights from n draws; infinite if a cell is empty."""
+    # Var w = sum (q_c - p_c)^2 / p_c; every term gets Clopper-Pearson intervals, the failure
+    # probability divided among all. Of paired people only those who change their cell count.
     before, after = _cells(pair.source, edges), _cells(pair.induced, edges)
     cells = 2 * len(edges) + 2
     each = failure_probability / (3 * cells)
@@ -142,27 +125,13 @@ def _inner_edges(side: Sample, bins: int) -> Floats:
 
 @dataclass(frozen=True)
 class ReweightedMinimum:
-    r"""The candidate with the smallest reweighted loss.
+    """The candidate with the smallest reweighted loss."""
 
-    Parameters
-    ----------
-    index
-        Which candidate.
-    risk
-        Its reweighted loss.
-    risks
-        Of all candidates, shape (m,).
-    mean_weights
-        Of all candidates, shape (m,); 1 in expectation if the source covers the induced people.
-    effective_rows
-        :math:`(\sum w)^2 / \sum w^2` per candidate, shape (m,): how many rows really count.
-    """
-
-    index: int
-    risk: float
-    risks: Floats
-    mean_weights: Floats
-    effective_rows: Floats
+    index: int  # of the candidate
+    risk: float  # its reweighted loss
+    risks: Floats  # of all candidates, shape (m,)
+    mean_weights: Floats  # 1 in expectation if the source covers the induced people
+    effective_rows: Floats  # (sum w)^2 / sum w^2: how many rows really count, shape (m,)
 
 
 def reweighted_erm(weights: Floats, losses: Floats) -> ReweightedMinimum:

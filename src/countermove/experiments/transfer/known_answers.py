@@ -15,6 +15,7 @@ import numpy as np
 from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
 from countermove.transfer import formulas
+from countermove.transfer.bandit import BanditRun
 from countermove.transfer.minimise import GaussianClasses
 from countermove.transfer.shifts import Replicator, UniformResponse
 
@@ -184,3 +185,34 @@ def random_law(rng: np.random.Generator) -> Floats:
         return np.asarray(np.where(x >= rng.random(), high, low), np.float64)
     knots = np.linspace(0.0, 1.0, int(rng.integers(3, 8)))
     return np.asarray(np.interp(x, knots, rng.random(len(knots))))
+
+
+@dataclass(frozen=True)
+class MeanEstimation:
+    """A population with a known answer: guess a mean that moves along with the guess."""
+
+    # People are z ~ N(mu + strength * guess, I), the loss is half the squared distance to the
+    # guess; the induced risk is convex with its minimiser at mu / (1 - strength).
+
+    optimum: tuple[float, ...] = (2.0, -1.0)
+    response_strength: float = 0.5
+    rows: int = 50  # people met per deployment
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.response_strength < 1.0 or self.rows < 1:
+            raise ParameterError(
+                "expected a response_strength in [0, 1) and at least one row, got "
+                f"{self.response_strength} and {self.rows}"
+            )
+
+    def watch(self, rule: Floats, rng: np.random.Generator) -> float:
+        """Return the average loss of the people a rule meets."""
+        # The sum of squared distances is noncentral chi-squared, so nobody needs to be drawn.
+        away = (1.0 - self.response_strength) * (np.asarray(self.optimum) - rule)
+        noncentrality = self.rows * float(away @ away)
+        total = rng.noncentral_chisquare(self.rows * len(rule), noncentrality)
+        return float(total) / (2.0 * self.rows)
+
+    def distance(self, run: BanditRun) -> float:
+        """Return how far a run ended from the optimum."""
+        return float(np.linalg.norm(run.rule - np.asarray(self.optimum)))

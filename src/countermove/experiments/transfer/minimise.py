@@ -12,14 +12,14 @@ import pandas as pd
 
 from countermove.experiments.transfer.experiment import TransferExperiment
 from countermove.experiments.transfer.figures import bandit_figure, replicator_figure
+from countermove.experiments.transfer.known_answers import MeanEstimation
+from countermove.experiments.transfer.regulariser import best_strength, minimise_regularised
 from countermove.randomness import generator
-from countermove.transfer.bandit import MeanEstimation, Method, bandit_descent
+from countermove.transfer.bandit import Method, bandit_descent
 from countermove.transfer.minimise import (
     GaussianClasses,
     ThresholdProblem,
-    best_strength,
     minimise_induced_risk,
-    minimise_regularised,
 )
 from countermove.transfer.shifts import Replicator
 

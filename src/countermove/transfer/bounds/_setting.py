@@ -18,69 +18,37 @@ from countermove.transfer.weights import score_edges
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """What was fixed on other people than those who judge; no bound may choose it again.
+    """What was fixed on other people than those who judge; no bound may choose it again."""
 
-    Parameters
-    ----------
-    best
-        Threshold of the best rule after deployment, h_T, on the same score.
-    source
-        Threshold with the least error on the source.
-    with_source, with_best
-        Thresholds with the least joint error on S and D(h), and on D(h) and D(h_T).
-    edges, best_edges
-        Score bins with 0, and with the threshold of h_T, on an edge; None where everybody
-        is on one side of it.
-    """
-
-    best: float
-    source: float
-    with_source: float
-    with_best: float
-    edges: Floats | None
-    best_edges: Floats | None
+    best: float  # threshold of h_T, the best rule after deployment
+    source: float  # threshold with the least error on the source
+    with_source: float  # least joint error on S and D(h)
+    with_best: float  # least joint error on D(h) and D(h_T)
+    edges: Floats | None  # score bins with 0 on an edge; None where everybody is on one side
+    best_edges: Floats | None  # the same for the threshold of h_T
 
 
 @dataclass(frozen=True)
 class StrategicSetup:
-    """The paper's strategic people (Setups 1 to 4): features uniform on [0, 1], a budget.
-
-    Their score is feature minus ``tau``, the threshold of the rule.
-    """
+    """The paper's strategic people (Setups 1 to 4): features uniform on [0, 1], a budget."""
 
     budget: float
-    tau: float
+    tau: float  # threshold of the rule; the score is the feature minus it
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A rule's people before and after, and those of the best rule, scored alike.
+    """A rule's people before and after, and those of the best rule, scored alike."""
 
-    Parameters
-    ----------
-    own
-        Source and the people the rule (score at least 0) induces.
-    best
-        Source and the people h_T (score at least ``chosen.best``) induces.
-    chosen
-        Fixed on other rows.
-    failure_probability
-        Chance that a finite-sample form is wrong, each on its own.
-    label_model
-        What is known of the model of P(Y | X) that labels follow.
-    tolerated_outside
-        Share of induced people beyond the source's support up to which weights are used.
-    setup
-        Given for the paper's strategic people only.
-    """
-
-    own: Pair
-    best: Pair
+    own: Pair  # source and the people the rule (score at least 0) induces
+    best: Pair  # source and the people h_T (score at least chosen.best) induces
     chosen: Chosen
-    failure_probability: float = 0.05
+    failure_probability: float = 0.05  # of each certificate on its own
+    # what is known of the model of P(Y | X) that labels follow
     label_model: Assumption | None = None
+    # share beyond the source's support up to which weights are used
     tolerated_outside: float = 0.01
-    setup: StrategicSetup | None = None
+    setup: StrategicSetup | None = None  # given for the paper's strategic people only
 
     def __post_init__(self) -> None:
         if not 0.0 < self.failure_probability < 1.0:
@@ -112,17 +80,7 @@ class Setting:
 
 
 def choose(own: Pair, best: Pair, threshold: float, bins: int = 6) -> Chosen:
-    """Fix on some people what the bounds of others need.
-
-    Parameters
-    ----------
-    own, best
-        As in `Setting`, of the people to choose on.
-    threshold
-        Of h_T, as `best_deployed` found it on these people.
-    bins
-        At most so many score bins.
-    """
+    """Fix on some people what the bounds of others need; the threshold is that of h_T on them."""
     return Chosen(
         best=threshold,
         source=threshold_errors(own.source).best()[0],
@@ -173,10 +131,7 @@ def both_forms(
     certified: Callable[[], float],
     assumptions: Sequence[Assumption] = (),
 ) -> list[Certificate]:
-    """Return the plug-in form and the form that holds from n rows.
-
-    The second is withheld where rows are no draws, and where its value is not finite.
-    """
+    """Return the plug-in form and the form that holds from n rows, withheld where there is none."""
     found = [_claim(theorem, setting, "estimate", estimate(), assumptions)]
     if setting.weighted:
         return [*found, withheld(theorem, setting, "certificate", WEIGHTED, assumptions)]

@@ -111,11 +111,9 @@ def proposition_5_3(setting: Setting) -> list[Certificate]:
 
 
 def target_shift(pair: Pair, failure_probability: float) -> Assumption:
-    """Test whether the scores within either class keep their distribution.
-
-    Refuted where they lie further apart (Kolmogorov and Smirnov's distance) than both samples'
-    bands allow; a right assumption is refuted with at most the failure probability.
-    """
+    """Test whether the scores within either class keep their distribution."""
+    # Refuted where they lie further apart (Kolmogorov and Smirnov's distance) than both samples'
+    # bands allow: a right assumption is refuted with at most the failure probability.
     statement = "deployment keeps P(X | Y) and moves only how frequent the labels are"
     worst, allowed = 0.0, 0.0
     for label in (1.0, -1.0):

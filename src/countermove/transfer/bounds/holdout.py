@@ -22,11 +22,7 @@ REFERENCE = "Clopper and Pearson (1934)"
 
 
 def direct_bounds(setting: Setting) -> list[Certificate]:
-    """Bound the error after deployment from above and below by counting mistakes.
-
-    It needs what the theorems need least of all, a sample of the induced people, and is
-    the yardstick they are read against.
-    """
+    """Bound the error after deployment from above and below by counting mistakes."""
     induced = setting.own.induced
     wrong, alpha = int(np.sum(induced.wrong())), setting.failure_probability
     return [
@@ -48,12 +44,10 @@ def direct_bounds(setting: Setting) -> list[Certificate]:
 def certify_error(
     score: Score, test: pd.DataFrame, schema: Schema, response: Response, failure_probability: float
 ) -> Certificate:
-    """Bound the error of a rule on standardised test rows whose people answer it.
-
-    For a robust response every member gets an equal part of the failure
-    probability, and the largest bound holds for whichever of them is true.
-    """
+    """Bound the error of a rule on standardised test rows whose people answer it."""
     people = rows_of(test, schema)
+    # Every member of a robust response gets an equal part of the failure probability, so the
+    # largest bound holds for whichever of them is true.
     members = members_of(response)
     bounds = [
         error_after_response_bound(
