@@ -17,7 +17,7 @@ from countermove.data.sources import read_raw
 from countermove.errors import NotEnoughRowsError, ParameterError, UnknownNameError
 from countermove.experiments import Measured
 from countermove.experiments.collective import Answers, centroids_figure
-from countermove.experiments.collective.people import CLASS, Preparation
+from countermove.experiments.collective.people import CLASS, Preparation, random_participants
 from countermove.params import CollectiveParameters
 
 ROOT = Path(__file__).parents[2]
@@ -186,3 +186,12 @@ def test_the_pipeline_runs_as_a_user_runs_it(project):
     assert elsewhere.returncode == 0, elsewhere.stderr
     told = project.path / "data" / "08_reporting" / "collective_figure_1" / "collective.json"
     assert json.loads(told.read_text())["people"] == 20
+
+
+def test_participants_by_chance_and_class():
+    labels, rng = np.repeat([0, 1, 2], 50), np.random.default_rng(0)
+    rows = random_participants(labels, 0.3, rng)
+    assert len(set(rows.tolist())) == len(rows) == 45
+    assert set(labels[random_participants(labels, 0.5, rng, classes=[1])]) == {1}
+    with pytest.raises(NotEnoughRowsError, match="nobody"):
+        random_participants(labels, 0.001, rng)

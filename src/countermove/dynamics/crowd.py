@@ -119,7 +119,7 @@ def checked_shares(shares: Sequence[float], n: int | None = None) -> Floats:
 
 def _refuse_infinite(values: Floats, what: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # One sum tells whether all are finite.
+        if np.isfinite(values.sum()):  # One sum shows whether all are finite.
             return
     finite = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
     if not finite.all():

@@ -398,7 +398,7 @@ def test_members_who_become_indifferent_stop_where_their_strides_take_them():
 
 def test_a_selfish_play_cut_short_says_so():
     sized = Collective(crowd_of(), LossUtility(), LogisticLearner(), columns=(0,), actions=box(5.0))
-    with pytest.raises(NotConvergedError, match="still wish to move"):
+    with pytest.raises(NotConvergedError, match="would still move"):
         sized.selfish_strategy(max_steps=1, stride=0.01)
     assert not sized.selfish_strategy(max_steps=1, stride=0.01, strict=False).converged
 

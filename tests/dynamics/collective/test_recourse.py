@@ -287,7 +287,7 @@ def test_bad_input_is_named():
         collective_recourse(X, Y[:10], query, 0, budget=1.0)
     with pytest.raises(NotEnoughRowsError, match="same label"):
         collective_recourse(X, np.zeros(150), query, 0, budget=1.0)
-    with pytest.raises(ParameterError, match="tells two classes apart, the labels have 3"):
+    with pytest.raises(ParameterError, match="distinguishes two classes, the labels have 3"):
         collective_recourse(X, Y, query, 0, budget=1.0, learner=LogisticLearner(penalty=0.1))
     with pytest.raises(ParameterError, match="the labels have 3 classes, the learner 2"):
         collective_recourse(X, Y, query, 0, budget=1.0, learner=CentroidLearner())

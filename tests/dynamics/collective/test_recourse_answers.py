@@ -1,4 +1,4 @@
-"""How much, how many, who, at whose expense: answers that can be checked by hand."""
+"""How much, how many, who, at whose expense: results that can be checked by hand."""
 
 import numpy as np
 import pytest
@@ -10,12 +10,11 @@ from countermove.dynamics.collective.recourse_answers import (
     break_even,
     least_budgets,
     marginal_values,
-    random_participants,
     side_effects,
 )
 from countermove.dynamics.collective.recourse_problem import Reach, recourse_problem
 from countermove.dynamics.learners import LogisticLearner
-from countermove.errors import DataError, NotEnoughRowsError, ParameterError
+from countermove.errors import DataError, ParameterError
 from countermove.people import ActionSet
 
 X, Y = load_iris(return_X_y=True)
@@ -129,12 +128,3 @@ def test_alternatives_differ_and_the_best_comes_first():
     assert moves[0] @ moves[1] < 0.9
     with pytest.raises(ParameterError, match="at least one"):
         alternatives(iris(1, 2), Reach(0.5), n=0)
-
-
-def test_participants_by_chance_and_class():
-    rng = np.random.default_rng(0)
-    rows = random_participants(Y, 0.3, rng)
-    assert len(set(rows.tolist())) == len(rows) == 45
-    assert set(Y[random_participants(Y, 0.5, rng, classes=[1])]) == {1}
-    with pytest.raises(NotEnoughRowsError, match="nobody"):
-        random_participants(Y, 0.001, rng)

@@ -20,7 +20,7 @@ from countermove.dynamics.collective.utilities import PenalisedLossUtility, Targ
 from countermove.dynamics.crowd import Crowd, mixture
 from countermove.dynamics.learners import LogisticLearner, RidgeLearner
 from countermove.dynamics.learners._newton import solve_by_products
-from countermove.dynamics.learners.network import TorchLearner, squared_loss
+from countermove.dynamics.learners.network import TorchLearner
 from countermove.errors import DataError, ParameterError, SolverError
 from countermove.learning.classifier import StrategicClassifier
 from countermove.scores import LinearScore, MLPScore
@@ -37,7 +37,7 @@ def crowd_of(n=60, d=3, seed=0):
 PAIRS = [
     (TorchLearner(LinearScore(3), penalty=0.1), LogisticLearner(0.1, penalise_intercept=True)),
     (
-        TorchLearner(LinearScore(3), squared_loss, penalty=0.1),
+        TorchLearner(LinearScore(3), lambda s, y: (s - y) ** 2, penalty=0.1),
         RidgeLearner(0.1, penalise_intercept=True),
     ),
 ]

@@ -216,7 +216,7 @@ def test_levels_nobody_can_have_are_refused(people, gaining):
     assert caught.value.rows == (3, 5)
     with pytest.raises(DataError, match=r"shape \(300,\)"):
         LevelKPopulation(people, gaining(1.0), {1: 1.0}, levels=levels[:5])
-    with pytest.raises(DataError, match="who answers"):
+    with pytest.raises(DataError, match="who responds"):
         LevelKPopulation(people, gaining(1.0), {1: 1.0}, who=levels[:5] > 0)
     with pytest.raises(DataError, match="positions below 300"):
         LevelKPopulation(people, gaining(1.0), {2: 1.0}, believed_rows=[0, 300])

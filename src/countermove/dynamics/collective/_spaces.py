@@ -63,10 +63,8 @@ class Space(ABC):
     def steering(
         self, eta: Floats, theta: Floats, whole: Crowd, v: Floats, learner: Learner
     ) -> Floats:
-        r"""Return :math:`\partial\,(v \cdot \nabla_\theta \mathrm{risk})/\partial\eta`.
-
-        ``whole`` is the crowd the model was fitted to; its first rows are ``crowd_at(eta)``.
-        """
+        r"""Return :math:`\partial\,(v \cdot \nabla_\theta \mathrm{risk})/\partial\eta`."""
+        # `whole` is the crowd the model was fitted to; its first rows are `crowd_at(eta)`.
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,89 +35,10 @@ STRIDE = 10.0
 """A step moves no entry farther than this many times one more than the largest entry."""
 
 
-class State(Protocol):
-    """A point of the search."""
-
-    @property
-    def eta(self) -> Floats:
-        """The variable."""
-
-    @property
-    def value(self) -> float:
-        """What is maximised."""
-
-
-S = TypeVar("S", bound=State)
-
-
-@dataclass(frozen=True, eq=False)
-class Ascent(Generic[S]):
-    """How a search went: its best state with its residual, values and residuals after each step."""
-
-    state: S
-    residual: float
-    converged: bool
-    values: tuple[float, ...]
-    residuals: tuple[float, ...]
-
-
-def ascend(
-    at: Callable[[Floats, S | None], S],
-    gradient: Callable[[S], Floats],
-    project: Callable[[Floats], Floats],
-    metric: Floats,
-    start: Floats,
-    tolerance: float,
-    max_steps: int,
-) -> Ascent[S]:
-    r"""Maximise a smooth function over a convex set, its gradient taken in the diagonal metric M.
-
-    It ends where :math:`\max|P(\eta + M^{-1}\nabla U) - \eta|`, zero exactly at stationary
-    points, is within the tolerance.
-    """
-    state = at(start, None)
-    slope = gradient(state)
-    length = 1.0 / max(float(np.abs(slope).max()), 1e-3)
-    values, residuals = [state.value], [_residual(state, slope, project)]
-    recent, best = deque([state.value], REMEMBERED), (state, residuals[0])
-    while residuals[-1] > tolerance and len(values) <= max_steps:
-        direction = project(state.eta + within_reach(length, state.eta, slope) * slope) - state.eta
-        promised = float(np.sum(metric * slope * direction))
-        there = _search(at, state, direction, promised, min(recent))
-        if there is None:
-            break
-        there_slope = gradient(there)
-        length = spectral_length(there.eta - state.eta, there_slope - slope, metric)
-        state, slope = there, there_slope
-        values.append(state.value)
-        residuals.append(_residual(state, slope, project))
-        recent.append(state.value)
-        best = max(best, (state, residuals[-1]), key=lambda pair: pair[0].value)
-    # The last state is the stationary one; an earlier one may lie a rounding above it.
-    rounding = ROUNDING * (1.0 + abs(best[0].value))
-    if residuals[-1] <= tolerance and state.value >= best[0].value - rounding:
-        best = (state, residuals[-1])
-    return Ascent(*best, best[1] <= tolerance, tuple(values), tuple(residuals))
-
-
 def within_reach(length: float, eta: Floats, slope: Floats, reach: float | None = None) -> float:
     """Return a length that moves no entry farther than ``reach``; None: a few times its size."""
     farthest = STRIDE * (1.0 + float(np.abs(eta).max())) if reach is None else reach
     return min(length, farthest / max(float(np.abs(slope).max()), np.finfo(np.float64).tiny))
-
-
-def _search(
-    at: Callable[[Floats, S | None], S], state: S, direction: Floats, promised: float, floor: float
-) -> S | None:
-    """Return the longest of the halved steps that climbs enough; None where rounding stops it."""
-    rounding = 4.0 * np.finfo(np.float64).eps * max(1.0, abs(floor))
-    share = 1.0
-    for _ in range(HALVINGS):
-        there = at(state.eta + share * direction, state)
-        if there.value >= floor + ENOUGH * share * promised - rounding:
-            return there
-        share /= 2.0
-    return None
 
 
 def spectral_length(step: Floats, change: Floats, metric: Floats) -> float:
@@ -129,8 +48,9 @@ def spectral_length(step: Floats, change: Floats, metric: Floats) -> float:
     return LONGEST if bend <= square / LONGEST else max(square / bend, SHORTEST)
 
 
-def _residual(state: State, slope: Floats, project: Callable[[Floats], Floats]) -> float:
-    return float(np.abs(project(state.eta + slope) - state.eta).max())
+def projected_slope(space: Space, eta: Floats, slope: Floats) -> float:
+    """Return how far a unit step along the slope moves any entry within the space."""
+    return float(np.abs(space.project(eta + slope) - eta).max())
 
 
 class Platform(ABC):
@@ -184,52 +104,24 @@ class FixedModel(Platform):
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A strategy and what it leads to.
+    """A strategy and what it leads to."""
 
-    Parameters
-    ----------
-    eta
-        The strategy, in the units of its space.
-    theta
-        The model it leads to.
-    value
-        The members' utility less the strategy's cost.
-    whole
-        Everybody the model was fitted to.
-    """
-
-    eta: Floats
-    theta: Floats
-    value: float
-    whole: Crowd
+    eta: Floats  # the strategy, in the units of its space
+    theta: Floats  # the model it leads to
+    value: float  # the members' utility less the strategy's cost
+    whole: Crowd  # everybody the model was fitted to
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A best strategy found.
-
-    Parameters
-    ----------
-    point
-        The strategy, its model and its utility.
-    converged
-        Whether the projected gradient fell below the tolerance.
-    residual
-        The largest entry of the projected gradient, per member, in units of utility per unit moved.
-    values
-        The utility after each step, of the start that led here.
-    residuals
-        The projected gradient after each step.
-    start_values
-        The utility each start ended at: strategies that are only local maxima show here.
-    """
+    """A best strategy found."""
 
     point: Point
-    converged: bool
-    residual: float
-    values: tuple[float, ...]
-    residuals: tuple[float, ...]
-    start_values: tuple[float, ...]
+    converged: bool  # whether the projected gradient fell below the tolerance
+    residual: float  # largest entry of the projected gradient per member
+    values: tuple[float, ...]  # utility after each step, of the start that led here
+    residuals: tuple[float, ...]  # projected gradient after each step
+    start_values: tuple[float, ...]  # utility each start ended at: local maxima show here
 
     @property
     def eta(self) -> Floats:
@@ -355,25 +247,53 @@ class Bilevel:
         first = self.space.stay() if start is None else self.space.project(start)
         begun = [first] + [self.space.drawn(rng) for _ in range(starts - 1)]
         ascents = [self._ascend(eta, tolerance, max_steps) for eta in begun]
-        best = max(ascents, key=lambda ascent: ascent.state.value)
+        best = max(ascents, key=lambda ascent: ascent.value)
         if strict and not best.converged:
             raise NotConvergedError(
                 f"the best strategy's projected gradient is still {best.residual:.2g} after "
                 f"{len(best.values) - 1} steps (tolerance {tolerance:.2g}); allow more steps or a "
                 "larger tolerance, or take what was found with strict=False"
             )
-        ends = tuple(ascent.state.value for ascent in ascents)
-        return Solution(
-            best.state, best.converged, best.residual, best.values, best.residuals, ends
-        )
+        return replace(best, start_values=tuple(ascent.value for ascent in ascents))
 
-    def _ascend(self, eta: Floats, tolerance: float, max_steps: int) -> Ascent[Point]:
-        return ascend(
-            at=lambda there, near: self.at(there, None if near is None else near.theta),
-            gradient=lambda point: self.gradient(point) / self.space.metric,
-            project=self.space.project,
-            metric=self.space.metric,
-            start=eta,
-            tolerance=tolerance,
-            max_steps=max_steps,
-        )
+    def _ascend(self, eta: Floats, tolerance: float, max_steps: int) -> Solution:
+        # Spectral projected gradients in the diagonal metric M of the space. The residual,
+        # max |P(eta + M^-1 grad U) - eta|, is zero exactly at stationary points.
+        space, metric = self.space, self.space.metric
+        point = self.at(eta)
+        slope = self.gradient(point) / metric
+        length = 1.0 / max(float(np.abs(slope).max()), 1e-3)
+        values, residuals = [point.value], [projected_slope(space, point.eta, slope)]
+        recent, best = deque([point.value], REMEMBERED), (point, residuals[0])
+        while residuals[-1] > tolerance and len(values) <= max_steps:
+            step = within_reach(length, point.eta, slope) * slope
+            direction = space.project(point.eta + step) - point.eta
+            promised = float(np.sum(metric * slope * direction))
+            there = self._search(point, direction, promised, min(recent))
+            if there is None:
+                break
+            there_slope = self.gradient(there) / metric
+            length = spectral_length(there.eta - point.eta, there_slope - slope, metric)
+            point, slope = there, there_slope
+            values.append(point.value)
+            residuals.append(projected_slope(space, point.eta, slope))
+            recent.append(point.value)
+            best = max(best, (point, residuals[-1]), key=lambda pair: pair[0].value)
+        # The last point is the stationary one; an earlier one may lie a rounding above it.
+        rounding = ROUNDING * (1.0 + abs(best[0].value))
+        if residuals[-1] <= tolerance and point.value >= best[0].value - rounding:
+            best = (point, residuals[-1])
+        return Solution(best[0], best[1] <= tolerance, best[1], tuple(values), tuple(residuals), ())
+
+    def _search(
+        self, point: Point, direction: Floats, promised: float, floor: float
+    ) -> Point | None:
+        """Return the longest of the halved steps that climbs enough; None where none does."""
+        rounding = 4.0 * np.finfo(np.float64).eps * max(1.0, abs(floor))
+        share = 1.0
+        for _ in range(HALVINGS):
+            there = self.at(point.eta + share * direction, point.theta)
+            if there.value >= floor + ENOUGH * share * promised - rounding:
+                return there
+            share /= 2.0
+        return None

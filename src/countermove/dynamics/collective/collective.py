@@ -1,7 +1,7 @@
 """People who act together: who takes part, what they want, what they may change.
 
-The front of the bilevel engine. Everything it answers is about one retraining (or
-one stable point, beside a selfish rest) of a platform that the members foresee.
+The front of the bilevel engine. Everything is about one retraining (or one stable point,
+beside a selfish rest) of a platform that the members foresee.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Collective(AllowedMoves):
         this share as a member and by the remainder as itself. For a drawn subset give its rows
         as ``participants``.
     rest
-        A population of everybody who does *not* take part, answering the model selfishly; None:
+        A population of everybody who does *not* take part, responding selfishly; None:
         they stay as they are.
     """
 
@@ -108,11 +108,19 @@ class Collective(AllowedMoves):
         return self.problem.maximise(**options)
 
     def selfish_strategy(self, **options: Any) -> SelfishPoint:
-        r"""Return :math:`h^*`, where members rest who do not coordinate (see `selfish_point`)."""
+        r"""Return :math:`h^*`, where members rest who do not coordinate.
+
+        Parameters
+        ----------
+        **options
+            ``start``, ``tolerance``, ``max_steps`` (rounds of moving and refitting) and ``strict``
+            as in `Bilevel.maximise`; ``stride``: how far a member moves at most before the learner
+            refits, where many points are stable.
+        """
         return selfish_point(self.problem, **options)
 
     def coordination(self, **options: Any) -> Coordination:
-        """Return the benefit of coordination, the alignment and the bounds on it."""
+        """Return the benefit of coordination, the alignment and bounds (see `Bilevel.maximise`)."""
         return coordination(self.problem, **options)
 
     def scaling(self, eta: Floats | None = None) -> Scaling:
@@ -135,7 +143,7 @@ class Collective(AllowedMoves):
         Parameters
         ----------
         learner
-            The learner they reckon with; None: the true one.
+            The learner they expect; None: the true one.
         sample
             How many people they know: of those who stay outside, and, where all members make one
             move, of the members too. None: all.
@@ -173,7 +181,7 @@ class Collective(AllowedMoves):
         return Moves(crowd, np.arange(members), **self.allowed())
 
     def _crowd(self) -> tuple[Crowd, int]:
-        """Return everybody who answers no model, members first, and the number of members."""
+        """Return everybody who responds to no model, members first, and the number of members."""
         rows, share, mass = self.participants, float(self.participation), self.base.mass
         if self.rest is not None:
             return self.eligible, len(rows)

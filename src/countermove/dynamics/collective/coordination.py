@@ -35,60 +35,27 @@ CHECKED = 21
 
 @dataclass(frozen=True)
 class AlignmentBound:
-    """A bound on the benefit of coordination, or the number that would be one.
-
-    Parameters
-    ----------
-    name
-        The theorem.
-    value
-        The number; infinite where the utility was found not to be strongly concave.
-    kind
-        ``"bound"`` where what the theorem needs was checked, else ``"proxy"``: the number then
-        ranks situations and promises nothing.
-    why
-        What was checked, or what is missing.
-    """
+    """A bound on the benefit of coordination, or the number that would be one."""
 
     name: str
-    value: float
-    kind: Kind
-    why: str
+    value: float  # infinite where the utility is not strongly concave
+    kind: Kind  # a proxy ranks situations and promises nothing
+    why: str  # what was checked, or what is missing
 
 
 @dataclass(frozen=True, eq=False)
 class Coordination:
-    r"""The benefit of coordination and what bounds it.
+    """The benefit of coordination and what bounds it."""
 
-    Parameters
-    ----------
-    best
-        The best joint strategy found, :math:`h^\sharp`.
-    selfish
-        The selfish stable point, :math:`(h^*, \theta^*)`.
-    benefit
-        B, in units of utility.
-    alignment
-        :math:`\Phi = \langle E_{D^*}[\nabla u], E_{D^\sharp}[\nabla\ell]\rangle_{H^{*-1}}`, the
-        second average including the learner's penalty and the people who do not take part.
-        It is not above 0 where B > 0 and U is concave.
-    steering
-        The squared length of Theorem 12's vector, in the metric of the strategies (per member).
-    distance
-        :math:`|\eta^\sharp - \eta^*|` in the same metric.
-    curvature
-        The least :math:`-\partial^2 U` between the two strategies, per squared distance:
-        the :math:`\gamma` of both theorems along this line.
-    theorem_6, theorem_12
-        The two bounds.
-    """
-
-    best: Solution
-    selfish: SelfishPoint
-    benefit: float
+    best: Solution  # the best joint strategy found
+    selfish: SelfishPoint  # the selfish stable point
+    benefit: float  # in units of utility
+    # <E_D*[grad u], E_D#[grad loss]> in the metric of the inverse Hessian, with the learner's
+    # penalty and the people who do not take part; not above 0 where the benefit is and U is concave
     alignment: float
-    steering: float
-    distance: float
+    steering: float  # squared length of Theorem 12's vector, per member
+    distance: float  # between the two strategies, in the same metric
+    # least -U'' between the two strategies, per squared distance: gamma of both theorems
     curvature: float
     theorem_6: AlignmentBound
     theorem_12: AlignmentBound
@@ -101,16 +68,9 @@ def coordination(
     max_steps: int = 500,
     strict: bool = True,
 ) -> Coordination:
-    """Find both strategies and compare them.
-
-    Parameters
-    ----------
-    problem
-        Members, what they want, and the platform.
-    starts, tolerance, max_steps, strict
-        Of the searches: see `Bilevel.maximise`. The best joint strategy is also searched from
-        the selfish one, so that the benefit found is never negative beyond rounding.
-    """
+    """Find both strategies and compare them (see `Bilevel.maximise` for the search)."""
+    # The joint strategy is also searched from the selfish one, so that the benefit is never
+    # negative but for rounding.
     selfish = selfish_point(problem, tolerance=tolerance, max_steps=max_steps, strict=strict)
     found = [
         problem.maximise(None, starts, tolerance, max_steps, strict=False),
@@ -123,10 +83,7 @@ def coordination(
 def compare(
     problem: Bilevel, best: Solution, selfish: SelfishPoint, checked: int = CHECKED
 ) -> Coordination:
-    """Return the benefit and its bounds for two strategies already found.
-
-    ``checked`` points between the two show how concave the utility is.
-    """
+    """Return the benefit and its bounds for two strategies already found."""
     here, there = selfish.point, best.point
     metric = problem.space.metric
     step = there.eta - here.eta
@@ -193,28 +150,14 @@ _CHECKED = "strongly concave at the points checked between the two strategies"
 
 @dataclass(frozen=True)
 class Scaling:
-    r"""How a strategy's utility changes with its participation.
+    """How a strategy's utility changes with its participation."""
 
-    Parameters
-    ----------
-    participation
-        :math:`\alpha`, the share of the eligible people.
-    utility
-        What members get.
-    slope
-        :math:`dU/d\alpha`, exact; at a best strategy for this size it is also the slope of the
-        best utility (Proposition 8, the envelope theorem).
-    psi
-        :math:`\Psi = -(1 - \alpha)\,dU/d\alpha`: growing pays exactly where it is below 0.
-    psi_published
-        The paper's :math:`\langle E_{D_h}[\nabla u], E_{D_h}[\nabla\ell]\rangle_{H^{-1}}`; it has
-        the sign of `psi` for certain only where everybody is eligible and the rest is idle.
-    """
-
-    participation: float
-    utility: float
+    participation: float  # share of the eligible people
+    utility: float  # what members get
+    # dU/d participation, exact; at a best strategy also that of the best utility (Proposition 8)
     slope: float
-    psi: float
+    psi: float  # -(1 - participation) times the slope: growing pays exactly where it is below 0
+    # the paper's; has the sign of psi for certain only if all are eligible and the rest idle
     psi_published: float
 
     @property
@@ -247,24 +190,12 @@ def scaling(collective: Collective, point: Point) -> Scaling:
 
 @dataclass(frozen=True, eq=False)
 class Misjudgement:
-    """A strategy made for a believed platform, played on the true one.
+    """A strategy made for a believed platform, played on the true one."""
 
-    Parameters
-    ----------
-    believed
-        The strategy, with the model and utility members expect.
-    best
-        The best strategy on the true platform.
-    realised
-        What the believed strategy is worth there.
-    staying
-        What it is worth there to do nothing.
-    """
-
-    believed: Solution
-    best: Solution
-    realised: float
-    staying: float
+    believed: Solution  # with the model and utility members expect
+    best: Solution  # on the true platform
+    realised: float  # what the believed strategy is worth there
+    staying: float  # what it is worth there to do nothing
 
     @property
     def promised(self) -> float:
@@ -296,11 +227,9 @@ def misjudged(truth: Bilevel, belief: Bilevel, **options: Any) -> Misjudgement:
 
 
 def known_from_sample(space: Moves, size: int, seed: int) -> Moves:
-    """Return the members' moves among the people they know.
-
-    Members know themselves and a sample of the others; a uniform move can be planned from a
-    sample of members and others alike. Both groups keep their share of everybody.
-    """
+    """Return the members' moves among the people they know."""
+    # Members know themselves and a sample of the others; a uniform move can be planned from a
+    # sample of members and others alike. Both groups keep their share of everybody.
     if size < 1:
         raise ParameterError(f"a sample holds at least one person, got {size}")
     rng, inside = generator(seed, "believed people"), space.rows

@@ -321,10 +321,8 @@ SWEEPS = 5_000
 def project_to_both(
     point: Floats, first: Callable[[Floats], Floats], second: Callable[[Floats], Floats]
 ) -> Floats:
-    """Return the point of both sets nearest to ``point`` (Dykstra, 1983); the second holds exactly.
-
-    SciPy has no such projection, and its general solvers take one person at a time.
-    """
+    """Return the point of both sets nearest to a point (Dykstra); the second holds exactly."""
+    # SciPy has no such projection, and its general solvers take one person at a time.
     at = np.asarray(point, dtype=np.float64)
     left_first, left_second = np.zeros_like(at), np.zeros_like(at)
     for _ in range(SWEEPS):

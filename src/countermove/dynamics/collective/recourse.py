@@ -41,24 +41,21 @@ from countermove.people import ActionSet
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """The engine, and who is who in it.
-
-    Its crowd holds the data subjects, copies of those who stay, and queries that move themselves
-    but count nothing to the learner. Participants (``rows``) are its first members; ``place`` is
-    where each query stands among them, -1 for those who stay.
-    """
+    """The engine, and who is who in it."""
 
     problem: CollectiveRecourseProblem
     reach: Reach
-    rows: Index
+    rows: Index  # participants, the first members of the engine's space
     engine: Bilevel
-    place: Index
+    place: Index  # where each query stands among the members, -1 for those who stay
 
     @classmethod
     def of(
         cls, problem: CollectiveRecourseProblem, reach: Reach, own: Reach, rows: Index, share: float
     ) -> Stage:
         """Set the stage; ``own`` is the queries' own reach, ``share`` the participation."""
+        # Everybody: data subjects, copies of those who stay, and queries that move themselves but
+        # count nothing to the learner.
         crowd = _with_stayers(problem.crowd, rows, share)
         place = _places(problem.places, rows)
         radii = np.full(len(rows), reach.budget)
@@ -150,11 +147,7 @@ METHODS = ("auto", "closed_form", "means", "engine", "sphere")
 def individual(
     problem: CollectiveRecourseProblem, reach: Reach, search: RecourseSearch | None = None
 ) -> RecourseOutcome:
-    """Return what the queries can do alone, the model held fixed (problem (2)).
-
-    The loss is not convex in the features of most models: besides ``search.starts`` (4 by
-    default) starts in all, a query of a nearest-centroid model starts from its goal's centroid.
-    """
+    """Return what the queries can do alone, the model held fixed (problem (2))."""
     search = RecourseSearch(starts=4) if search is None else search
     people = Crowd(problem.query, problem.goal, problem.mass)
     allowed = continuous(reach.actions)
@@ -167,6 +160,7 @@ def individual(
     engine = Bilevel(space, utility, FixedModel(problem.learner, problem.theta))
     starts: list[Floats] = []
     if isinstance(problem.learner, CentroidLearner):
+        # The loss is not convex in the features: start from the goal's centroid, too.
         means = problem.learner.centroids(problem.theta)
         starts.append(means[problem.learner.codes(problem.goal)] - problem.query)
     found, converged = best_found(engine, starts, search)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from countermove._types import Floats
 from countermove.dynamics.collective.moves import checked_participation, checked_rows
@@ -19,7 +19,7 @@ from countermove.dynamics.collective.recourse_problem import (
 )
 from countermove.dynamics.collective.recourse_search import RecourseSearch, shares_by_class
 from countermove.dynamics.learners.centroids import CentroidLearner
-from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
+from countermove.errors import DataError, ParameterError, shown
 from countermove.people import ActionSet
 
 DOUBLINGS = 24
@@ -30,12 +30,10 @@ FAR = 1e6
 
 @dataclass(frozen=True)
 class LeastBudgets:
-    """Least budgets at which every query gets its goal; None where no budget looked at does.
+    """Least budgets at which every query gets its goal; None where no budget looked at does."""
 
-    Class means with p = 2: exact, at a tie of the two nearest means. Otherwise a budget at which
-    the goal *was* reached; how much lower it could be depends on the search.
-    """
-
+    # class means with p = 2: exact, at a tie of the two nearest means; otherwise a budget at which
+    # the goal *was* reached (a lower one depends on the search)
     individual: float | None
     collective: float | None
 
@@ -92,11 +90,9 @@ def _plain_means(problem: CollectiveRecourseProblem, reach: Reach) -> bool:
 def _tie(
     problem: CollectiveRecourseProblem, participants: Any, participation: float
 ) -> float | None:
-    r"""Return the budget at which the goal's mean is as near as the nearest other.
-
-    Means move straight to and from the query, each by its share of participants:
-    :math:`\max_c (r_g - r_c) / (\rho_g + \rho_c)`.
-    """
+    """Return the budget at which the goal's mean is as near as the nearest other."""
+    # Means move straight to and from the query, each by its share of participants: the budget is
+    # max_c (r_g - r_c) / (rho_g + rho_c).
     learner, crowd = problem.learner, problem.crowd
     assert isinstance(learner, CentroidLearner)
     rows, mass = checked_rows(participants, crowd), np.zeros(crowd.n)
@@ -192,30 +188,14 @@ def marginal_values(
 
 @dataclass(frozen=True)
 class SideEffects:
-    """What the new model does to the data subjects.
+    """What the new model does to the data subjects."""
 
-    Parameters
-    ----------
-    accuracy_before
-        Share of them decided as labelled, before.
-    accuracy
-        The same once the model is refitted, for people as they were.
-    accuracy_moved
-        The same for people where they have moved to.
-    changed
-        Share whose decision changed, for people as they were.
-    mean_move
-        Mean Euclidean length of a participant's move.
-    by_group
-        For each group: people, accuracy before and after, share changed.
-    """
-
-    accuracy_before: float
-    accuracy: float
-    accuracy_moved: float
-    changed: float
-    mean_move: float
-    by_group: Mapping[str, Mapping[str, float]]
+    accuracy_before: float  # share of them decided as labelled, before
+    accuracy: float  # once the model is refitted, people as they were
+    accuracy_moved: float  # people where they have moved to
+    changed: float  # share whose decision changed, people as they were
+    mean_move: float  # mean Euclidean length of a participant's move
+    by_group: Mapping[str, Mapping[str, float]]  # people, accuracy before and after, share changed
 
 
 def side_effects(recourse: RecourseOutcome, groups: ArrayLike | None = None) -> SideEffects:
@@ -333,17 +313,3 @@ def _angle(one: Alternative, other: Alternative) -> float:
     a, b = one.recourse.moves.ravel(), other.recourse.moves.ravel()
     size = float(np.linalg.norm(a) * np.linalg.norm(b))
     return 1.0 - float(a @ b) / size if size > 0.0 else 1.0
-
-
-def random_participants(
-    y: ArrayLike, share: float, rng: np.random.Generator, classes: ArrayLike | None = None
-) -> NDArray[np.intp]:
-    """Return rows drawn without replacement: a share of everybody, or of some classes alone."""
-    labels = np.asarray(y)
-    pool = np.arange(len(labels)) if classes is None else np.flatnonzero(np.isin(labels, classes))
-    count = round(share * len(pool))
-    if not 0.0 <= share <= 1.0 or count < 1:
-        raise NotEnoughRowsError(
-            f"a share of {share} of {len(pool)} people is nobody; give a share in (0, 1]"
-        )
-    return np.sort(rng.choice(pool, count, replace=False)).astype(np.intp)

@@ -100,33 +100,15 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class CollectiveRecourseProblem:
-    """People who want a decision of a model that is fitted to others, or to them as well.
+    """People who want a decision of a model that is fitted to others, or to them as well."""
 
-    Parameters
-    ----------
-    crowd
-        The data subjects; labels as the learner reads them.
-    query
-        Features of the people who ask, shape (m, d).
-    goal
-        The class each wants, shape (m,).
-    learner
-        Fits the model.
-    rows
-        Which data subject each query is, -1 for those who are none; None: nobody is.
-    weight
-        How much each query counts, shape (m,); None: all alike.
-    labels
-        The names of the classes, in the order of their codes, where they have others.
-    """
-
-    crowd: Crowd
-    query: Floats
-    goal: Floats
+    crowd: Crowd  # the data subjects; labels as the learner reads them
+    query: Floats  # features of the people who ask, shape (m, d)
+    goal: Floats  # the class each wants, shape (m,)
     learner: Learner
-    rows: Index | None = None
-    weight: Floats | None = None
-    labels: tuple[Any, ...] | None = None
+    rows: Index | None = None  # which data subject each query is, -1 for none; None: nobody is
+    weight: Floats | None = None  # how much each query counts, shape (m,)
+    labels: tuple[Any, ...] | None = None  # names of the classes, in the order of their codes
     goals: Goals = field(init=False)
     theta: Floats = field(init=False)
 
@@ -260,7 +242,7 @@ def recourse_problem(
 
 
 def _learner(learner: Learner | None, k: int) -> Learner:
-    """Return the learner, or the one of class means, if it can tell ``k`` classes apart."""
+    """Return the learner, or the one of class means, if it distinguishes ``k`` classes."""
     if k < 2:
         raise NotEnoughRowsError("everybody has the same label; a model needs at least two classes")
     if learner is None:
@@ -272,7 +254,7 @@ def _learner(learner: Learner | None, k: int) -> Learner:
         )
     if not isinstance(learner, CentroidLearner) and k != 2:
         raise ParameterError(
-            f"a {learner.name} learner tells two classes apart, the labels have {k}; ask for one "
+            f"a {learner.name} learner distinguishes two classes, the labels have {k}; ask for one "
             "class against the others (y == goal), or take class means"
         )
     return learner
@@ -306,30 +288,14 @@ def _of_data_subjects(query: ArrayLike | None, rows: Index | None, people: Float
 
 @dataclass(frozen=True, eq=False)
 class RecourseOutcome:
-    """What people do for a query, and what the query gets.
-
-    Parameters
-    ----------
-    problem
-        Who asked for what.
-    moves
-        Moves of the data subjects, shape (n, d); zero for those who do not take part.
-    query_moves
-        Moves of the queries, shape (m, d).
-    theta
-        The model that results.
-    method
-        How the moves were found.
-    converged
-        Whether they are stationary, or no stretch of steps gains any more (closed forms are).
-    """
+    """What people do for a query, and what the query gets."""
 
     problem: CollectiveRecourseProblem
-    moves: Floats
-    query_moves: Floats
-    theta: Floats
-    method: str
-    converged: bool
+    moves: Floats  # of the data subjects, shape (n, d); zero for those who do not take part
+    query_moves: Floats  # of the queries, shape (m, d)
+    theta: Floats  # the model that results
+    method: str  # how the moves were found
+    converged: bool  # stationary, or no stretch of steps gains any more
 
     @property
     def query(self) -> Floats:

@@ -57,10 +57,7 @@ class RecourseSearch:
 def best_found(
     engine: Bilevel, starts: list[Floats], search: RecourseSearch
 ) -> tuple[Solution, bool]:
-    """Climb from staying, from random starts, and from each given start that is not lower.
-
-    The second result is whether the search ended.
-    """
+    """Climb from staying, random and given starts; return the best and whether the search ended."""
     if search.starts < 1:
         raise ParameterError(f"a search needs starts >= 1, got {search.starts}")
     rng = generator(search.seed, "recourse starts")
@@ -108,11 +105,9 @@ def _climb(engine: Bilevel, eta: Floats, search: RecourseSearch) -> tuple[Soluti
 def _over_kinks(
     engine: Bilevel, begun: list[Floats], starts: list[Floats], search: RecourseSearch
 ) -> tuple[Solution, bool]:
-    """Climb with softened distances first, then with the distances themselves.
-
-    A query on its goal's centroid sits on a kink of its loss, where no slope vanishes and every
-    step is short: there the search goes on class by class (`_by_class`).
-    """
+    """Climb with softened distances first, then with the distances themselves."""
+    # A query on its goal's centroid sits on a kink of its loss, where no slope vanishes and every
+    # step is short: there the search goes on class by class.
     scale = max(_distance(engine, begun[0]), 1e-3)
     soft = _softened(engine, LADDER[0] * scale)
     begun = begun + [engine.space.project(start) for start in starts]
@@ -130,10 +125,8 @@ def _over_kinks(
 
 
 def _by_class(engine: Bilevel, best: Solution, scale: float, search: RecourseSearch) -> Solution:
-    """Let one class move at a time, its distances softened ever less, until a cycle gains nothing.
-
-    The stiff kink of the goal's class then no longer shortens the steps of the others.
-    """
+    """Let one class move at a time, ever less softened, until a cycle gains nothing."""
+    # The stiff kink of the goal's class then no longer shortens the steps of the others.
     members = engine.space.members_at(best.eta)
     kinds = np.column_stack([members.y, members.mass > 0.0])
     blocks = [np.flatnonzero((kinds == kind).all(axis=1)) for kind in np.unique(kinds, axis=0)]
@@ -194,10 +187,7 @@ class Reduced:
 
 
 def shares_by_class(learner: CentroidLearner, crowd: Crowd, mass: Floats) -> Floats:
-    """Return the share of each class that takes part, shape (k,).
-
-    ``mass`` is what each row counts as a participant, zero for the others.
-    """
+    """Return the share of each class that takes part, shape (k,); ``mass`` as participants."""
     inside = np.bincount(learner.codes(crowd.y), mass, len(learner.classes)).astype(np.float64)
     return inside / learner.masses(crowd)
 

@@ -1,6 +1,7 @@
 """Help over several retrainings, by labels instead of features, or without seeing the learner.
 
-Help without sight is judged by its regret: the loss it leaves above what full sight would leave.
+Help without seeing the learner is judged by its regret: the loss it leaves above that of the moves
+found with the learner in sight.
 """
 
 from __future__ import annotations
@@ -107,27 +108,13 @@ def _again(problem: CollectiveRecourseProblem, crowd: Crowd) -> CollectiveRecour
 
 @dataclass(frozen=True, eq=False)
 class LabelMoves:
-    """Labels that participants report instead of their own.
+    """Labels that participants report instead of their own."""
 
-    Parameters
-    ----------
-    rows
-        Who reports another label, in the order of the choice.
-    labels
-        What they report, as codes.
-    losses
-        The loss of the goals at first and after each of them.
-    theta
-        The model that results.
-    reached
-        Which queries get the decision they want.
-    """
-
-    rows: Index
-    labels: Floats
-    losses: tuple[float, ...]
-    theta: Floats
-    reached: NDArray[np.bool_]
+    rows: Index  # who reports another label, in the order of the choice
+    labels: Floats  # what they report, as codes
+    losses: tuple[float, ...]  # of the goals at first and after each change
+    theta: Floats  # the model that results
+    reached: NDArray[np.bool_]  # which queries get the decision they want
 
 
 def label_moves(
@@ -181,11 +168,8 @@ def label_moves(
 def _short_list(
     problem: CollectiveRecourseProblem, y: Floats, theta: Floats, rows: list[int]
 ) -> list[tuple[int, float]]:
-    r"""Return the changes with the lowest loss to first order.
-
-    Moving a row's weight from label a to b moves the model by
-    :math:`-H^{-1} m (\nabla\ell(x, b) - \nabla\ell(x, a))`.
-    """
+    """Return the changes with the lowest loss to first order."""
+    # Moving a weight m from label a to b moves the model by -H^-1 m (grad l(x, b) - grad l(x, a)).
     crowd = problem.crowd.moved(y=y)
     slope = problem.mass @ problem.goals.slopes(theta, problem.query, problem.goal)[0]
     v = problem.learner.solve(theta, crowd, slope)
@@ -209,21 +193,11 @@ Directions = Literal["any", "query"]
 
 @dataclass(frozen=True, eq=False)
 class BlindHelp:
-    """What was done without seeing the learner.
+    """What was done without seeing the learner."""
 
-    Parameters
-    ----------
-    recourse
-        The moves, and what the true learner made of them.
-    retrainings
-        How many retrainings had to be watched.
-    regret
-        Its loss less that of the moves full sight finds; below zero where those are only local.
-    """
-
-    recourse: RecourseOutcome
-    retrainings: int
-    regret: float
+    recourse: RecourseOutcome  # the moves, and what the true learner made of them
+    retrainings: int  # how many had to be watched
+    regret: float  # loss above that of the moves found with the learner in sight
 
 
 def with_surrogate(
@@ -292,7 +266,7 @@ def with_retrainings(
     seed
         Of the directions.
     search
-        For the moves of full sight, which the regret compares with.
+        For the moves found with the learner in sight, which the regret compares with.
     """
     if retrainings < 3 or not 0.0 < probe < 1.0:
         raise ParameterError(

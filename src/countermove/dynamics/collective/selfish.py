@@ -1,7 +1,7 @@
-r"""People who do not coordinate: members on their own, and a rest that answers the model.
+r"""People who do not coordinate: members on their own, and a rest that responds to the model.
 
 Selfish members each climb their own utility at the model in force, as far as pays before the
-refit: full answers of people whom a cost does not hold would jump from end to end.
+refit: full responses of people whom no cost holds back would jump from end to end.
 Beside a selfish rest the model is the stable point of the paper's mixture (4),
 :math:`\theta = A(\alpha D_h + (1 - \alpha) D(\theta))`, and that point is differentiated.
 """
@@ -19,6 +19,7 @@ from countermove.dynamics.collective.bilevel import (
     Bilevel,
     Platform,
     Point,
+    projected_slope,
     spectral_length,
     within_reach,
 )
@@ -30,29 +31,17 @@ from countermove.dynamics.retraining.stability import Linearisation, linearise
 from countermove.errors import NotConvergedError, ParameterError, SolverError
 
 HALVINGS = 12
-"""Shorter steps tried before one that raises the members' wish to move is taken all the same."""
+"""Shorter steps tried before one that raises the residual is taken all the same."""
 
 
 @dataclass(frozen=True, eq=False)
 class SelfishPoint:
-    """A selfish stable point.
-
-    Parameters
-    ----------
-    point
-        Strategy, model and utility.
-    converged
-        Whether no member wishes to move by more than the tolerance.
-    residual
-        The largest such move: the projected slope of a member's own utility, the model held fixed.
-    residuals
-        The same after each round.
-    """
+    """A selfish stable point."""
 
     point: Point
-    converged: bool
-    residual: float
-    residuals: tuple[float, ...]
+    converged: bool  # whether no member would move by more than the tolerance
+    residual: float  # the largest such move: a member's own projected slope, the model held fixed
+    residuals: tuple[float, ...]  # the same after each round
 
 
 def selfish_point(
@@ -63,48 +52,28 @@ def selfish_point(
     strict: bool = True,
     stride: float | None = None,
 ) -> SelfishPoint:
-    """Return where members and learner rest when nobody coordinates.
-
-    Parameters
-    ----------
-    problem
-        Members, what they want, and the platform.
-    start
-        Where members start; None: nobody has moved.
-    tolerance
-        On a member's projected own slope.
-    max_steps
-        Rounds of moving and refitting.
-    strict
-        Raise where the play has not come to rest; else the point says so.
-    stride
-        How far a member moves at most before the learner refits. Where many points are stable
-        (members who become indifferent stop anywhere), short strides lead to the one that
-        members reach who are never surprised by the refit.
-
-    Notes
-    -----
-    The point is stationary for every member; where a member's own utility is concave in its
-    move, it is that member's best answer.
-    """
+    """Return where members and learner rest when nobody coordinates; see `Bilevel.maximise`."""
+    # The point is stationary for every member: its best response where its own utility is concave.
+    # Where many points are stable (members who become indifferent stop anywhere), a short stride
+    # per round leads to the one that members reach whom the refit never surprises.
     space = problem.space
     point = problem.at(space.stay() if start is None else space.project(start))
     slope = problem.own(point) / space.metric
     length = 1.0 / max(float(np.abs(slope).max()), 1e-3)
-    residuals = [_residual(problem, point, slope)]
+    residuals = [projected_slope(space, point.eta, slope)]
     recent, best = deque([residuals[0]], REMEMBERED), (residuals[0], point)
     while best[0] > tolerance and len(residuals) <= max_steps:
         after, slope_after = _round(problem, point, slope, length, max(recent), stride)
         length = spectral_length(after.eta - point.eta, slope_after - slope, space.metric)
         point, slope = after, slope_after
-        residuals.append(_residual(problem, point, slope))
+        residuals.append(projected_slope(space, point.eta, slope))
         recent.append(residuals[-1])
         best = min(best, (residuals[-1], point), key=lambda pair: pair[0])
     if strict and best[0] > tolerance:
         raise NotConvergedError(
-            f"selfish members still wish to move by {best[0]:.2g} after {max_steps} rounds "
-            f"(tolerance {tolerance:.2g}): there may be no stable point without lotteries; bound "
-            "the moves more tightly, make them cost something, or take strict=False"
+            f"selfish members would still move by {best[0]:.2g} after {max_steps} rounds "
+            f"(tolerance {tolerance:.2g}): there may be no stable point in pure strategies; "
+            "bound the moves more tightly, make them cost something, or take strict=False"
         )
     return SelfishPoint(best[1], best[0] <= tolerance, best[0], tuple(residuals))
 
@@ -124,13 +93,9 @@ def _round(
     for halving in range(HALVINGS):
         after = problem.at(point.eta + 0.5**halving * direction, point.theta)
         slope_after = problem.own(after) / space.metric
-        if _residual(problem, after, slope_after) <= ceiling:
+        if projected_slope(space, after.eta, slope_after) <= ceiling:
             break
     return after, slope_after
-
-
-def _residual(problem: Bilevel, point: Point, slope: Floats) -> float:
-    return float(np.abs(problem.space.project(point.eta + slope) - point.eta).max())
 
 
 UNDETERMINED = 1e12
@@ -139,7 +104,7 @@ UNDETERMINED = 1e12
 
 @dataclass(frozen=True, eq=False)
 class JoinedPopulation(PerformativePopulation):
-    r"""Members who keep to a strategy, and a rest that answers the model: the mixture (4)."""
+    r"""Members who keep to a strategy, and a rest that responds to the model: the mixture (4)."""
 
     members: Crowd
     rest: PerformativePopulation
@@ -151,7 +116,7 @@ class JoinedPopulation(PerformativePopulation):
         return self._joined(self.rest.base)
 
     def answer(self, theta: Floats, learner: Learner) -> Crowd:
-        """Return the members, first, and the rest's answer."""
+        """Return the members, first, and the rest's response."""
         return self._joined(self.rest.answer(theta, learner))
 
     @property
@@ -169,33 +134,12 @@ class JoinedPopulation(PerformativePopulation):
 
 @dataclass(frozen=True, eq=False)
 class SelfishRest(Platform):
-    r"""The learner retrains on members and rest until neither changes.
-
-    Parameters
-    ----------
-    learner
-        Who retrains.
-    rest
-        Everybody who does not take part, and how they answer a model.
-    participation
-        The members' share :math:`\alpha` of everybody, in (0, 1).
-    tolerance
-        Retraining has settled when no parameter changes by more.
-    max_rounds
-        Rounds of retraining before it is given up.
-
-    Notes
-    -----
-    With :math:`M = -H^{-1} (1-\alpha)\, \partial_\phi E_{D(\phi)}[\nabla\ell(\theta)]`, the
-    linearised retraining, :math:`J = H (I - M)`. The entries of M are central differences of the
-    rest's answers, which must therefore change smoothly with the model (a rest that jumps at a
-    decision boundary has no such derivative).
-    """
+    """The learner retrains on members and rest until neither changes."""
 
     learner: Learner
-    rest: PerformativePopulation
-    participation: float
-    tolerance: float = 1e-10
+    rest: PerformativePopulation  # everybody who does not take part
+    participation: float  # the members' share of everybody, in (0, 1)
+    tolerance: float = 1e-10  # retraining has settled when no parameter changes by more
     max_rounds: int = 200
 
     def __post_init__(self) -> None:
@@ -219,12 +163,12 @@ class SelfishRest(Platform):
         if not run.stable:
             raise NotConvergedError(
                 f"retraining beside a selfish rest is {run.words}; a larger collective, a rest "
-                "that answers less or a larger penalty steadies it"
+                "that responds less or a larger penalty steadies it"
             )
         return run.theta, joined.answer(run.theta, self.learner)
 
     def meet(self, crowd: Crowd, theta: Floats) -> Crowd:
-        """Return the members and the rest's answer to ``theta``."""
+        """Return the members and the rest's response to ``theta``."""
         return self.joined(crowd).answer(theta, self.learner)
 
     def joined(self, crowd: Crowd) -> JoinedPopulation:
@@ -232,12 +176,14 @@ class SelfishRest(Platform):
         return JoinedPopulation(crowd, self.rest, self.participation)
 
     def adjoint(self, theta: Floats, whole: Crowd, v: Floats) -> Floats:
-        r"""Return :math:`H^{-1} (I - M^\top)^{-1} v`."""
+        r"""Return :math:`H^{-1} (I - M^\top)^{-1} v`, M the linearised retraining."""
+        # M holds central differences of the rest's responses, which must change smoothly with the
+        # model; a rest that jumps at a decision boundary has no such derivative.
         system = np.eye(len(theta)) - self.linearised(theta, whole).matrix.T
         if np.linalg.cond(system) > UNDETERMINED:
             raise SolverError(
                 "retraining beside the selfish rest neither settles nor departs along some "
-                "direction, so that its answer to data is not determined; change the "
+                "direction, so that its response to data is not determined; change the "
                 "participation or the learner's penalty"
             )
         settled: Floats = np.linalg.solve(system, v).astype(np.float64)

@@ -25,32 +25,14 @@ Null = Literal["no_shift", "same_for_all"]
 
 @dataclass(frozen=True, eq=False)
 class ShiftAudit:
-    """Whether people moved together, and how far.
+    """Whether people moved together, and how far."""
 
-    Parameters
-    ----------
-    alarm
-        Whether the p-value is at most the false-alarm probability.
-    p_value
-        Valid at every level: below it with at most that probability where nobody coordinates.
-    statistic
-        The sum over classes of people times the squared mean shift, features in units of spread.
-    shift
-        Mean shift of each class, in the units of the features, shape (k, d).
-    classes
-        The classes, in that order.
-    mean_move
-        Mean Euclidean length of matched moves: what the action cost people; None if not matched.
-    certificate
-        The claim with its assumptions.
-    """
-
-    alarm: bool
-    p_value: float
-    statistic: float
-    shift: Floats
-    classes: tuple[Any, ...]
-    mean_move: float | None
+    alarm: bool  # whether the p-value is at most the false-alarm probability
+    p_value: float  # valid at every level
+    statistic: float  # sum over classes of people times the squared mean shift, in units of spread
+    shift: Floats  # mean shift of each class, in the units of the features, shape (k, d)
+    classes: tuple[Any, ...]  # in that order
+    mean_move: float | None  # mean Euclidean length of matched moves; None if not matched
     certificate: Certificate
 
 

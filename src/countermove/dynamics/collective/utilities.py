@@ -194,23 +194,11 @@ class Goals(ABC):
 
 @dataclass(frozen=True)
 class CentroidGoals(Goals):
-    r"""Goals at a nearest-centroid model, :math:`p(c \mid x) \propto e^{-\beta|x - \mu_c|}`.
-
-    Parameters
-    ----------
-    learner
-        Names the classes.
-    sharpness
-        :math:`\beta`: 1 as published; the larger, the more the loss counts the nearest rival alone.
-        The loss is divided by it.
-    softening
-        :math:`\eta`: distances are :math:`\sqrt{|x - \mu|^2 + \eta^2}`, which rounds off their kink
-        at a centroid and changes the loss by at most :math:`\eta`.
-    """
+    r"""Goals at a nearest-centroid model, :math:`p(c \mid x) \propto e^{-\beta|x - \mu_c|}`."""
 
     learner: CentroidLearner
-    sharpness: float = 1.0
-    softening: float = 0.0
+    sharpness: float = 1.0  # beta, 1 as published; the loss is divided by it
+    softening: float = 0.0  # distances are sqrt(|x - mu|^2 + this^2), which rounds off their kink
 
     @property
     def known(self) -> tuple[float, ...]:
@@ -227,10 +215,8 @@ class CentroidGoals(Goals):
         return cast(Floats, own + rest)
 
     def slopes(self, theta: Floats, X: Floats, goal: Floats) -> tuple[Floats, Floats]:
-        r"""Return slopes through the distances, :math:`[c = g] - p(c \mid x)` per class.
-
-        At a centroid, where the distance has none, its slope is taken as zero.
-        """
+        r"""Return slopes through the distances, :math:`[c = g] - p(c \mid x)` per class."""
+        # At a centroid, where the distance has none, its slope is taken as zero.
         from scipy.special import softmax
 
         away, apart = self._distances(theta, X)
@@ -286,27 +272,13 @@ def goals_of(learner: Learner) -> Goals:
 
 @dataclass(frozen=True, eq=False)
 class QueryUtility(Utility):
-    """What some people lose at the decisions they want, negative, averaged.
-
-    Parameters
-    ----------
-    goals
-        Judges a goal under a model.
-    X
-        Features of the queries, shape (m, d).
-    goal
-        The class each wants, shape (m,).
-    weight
-        How much each counts, adding up to 1, shape (m,).
-    place
-        Where each stands among the members, -1 for those who are not members and stay; the
-        features of members are read where they have moved to. None: nobody is.
-    """
+    """What some people lose at the decisions they want, negative, averaged."""
 
     goals: Goals
-    X: Floats
-    goal: Floats
-    weight: Floats
+    X: Floats  # features of the queries, shape (m, d)
+    goal: Floats  # the class each wants, shape (m,)
+    weight: Floats  # how much each counts, adding up to 1, shape (m,)
+    # where each stands among the members, -1 for those who stay; None: nobody is a member
     place: Index | None = None
     name: ClassVar[str] = "query"
 

@@ -1,4 +1,4 @@
-"""The platform: learners that fit exactly, and say how their model answers data."""
+"""The platform: learners that fit exactly, and say how their model responds to data."""
 
 from __future__ import annotations
 

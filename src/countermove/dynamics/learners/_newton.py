@@ -37,11 +37,9 @@ class Local:
 def newton(
     at: Callable[[Floats], Local], start: Floats, *, tolerance: float, max_steps: int, name: str
 ) -> Floats:
-    """Return the minimiser, each step halved until the risk falls.
-
-    It ends where the gradient is within the tolerance or down to rounding, and the next step is
-    small; it raises where none is found, as where classes are separable.
-    """
+    """Return the minimiser, each step halved until the risk falls; raise where none is found."""
+    # It ends where the gradient is within the tolerance or down to rounding, and the next step is
+    # small.
     theta = np.array(start, dtype=np.float64)
     here, risk, hessian, last, before = at(theta), None, None, np.inf, np.inf
     for _ in range(max_steps):
@@ -74,7 +72,7 @@ def solve_definite(matrix: Floats, v: Floats) -> Floats:
         flat = int(np.argmax(np.abs(vectors[:, 0])))
         raise SolverError(
             f"the learner's Hessian is singular (eigenvalues from {values[0]:.2g} to "
-            f"{values[-1]:.2g}; the flat direction is mostly parameter {flat}), so its answer to "
+            f"{values[-1]:.2g}; the flat direction is mostly parameter {flat}), so its response to "
             "data is not determined; give the learner a penalty > 0, on the intercept too if the "
             "flat direction is the intercept's, or drop columns that repeat each other"
         )
@@ -122,8 +120,8 @@ def solve_by_products(product: Callable[[Floats], Floats], v: Floats) -> Floats:
         if not curvature > FLAT * steepest:
             raise SolverError(
                 f"the learner's Hessian is singular or not positive definite (curvature "
-                f"{curvature:.2g} beside {steepest:.2g}), so its answer to data is not determined; "
-                "give the learner a larger penalty"
+                f"{curvature:.2g} beside {steepest:.2g}), so its response to data is not "
+                "determined; give the learner a larger penalty"
             )
         return bent
 

@@ -1,4 +1,4 @@
-r"""The platform: a learner fits its model exactly, and says how the model answers data.
+r"""The platform: a learner fits its model exactly, and says how the model responds to data.
 
 .. math:: A(D) = \arg\min_\theta \; E_{z \sim D}[\ell(z, \theta)] + \frac\lambda2 |\theta|^2
 
@@ -75,7 +75,7 @@ class Learner(ABC):
 
     @abstractmethod
     def score(self, theta: Floats) -> Score:
-        """Return the model as a published score, which people can answer."""
+        """Return the model as a published score, to which people can respond."""
 
     @property
     @abstractmethod

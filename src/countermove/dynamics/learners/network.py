@@ -37,11 +37,6 @@ def logistic_loss(s: Tensor, y: Tensor) -> Tensor:
     return torch.nn.functional.softplus(s) - y * s
 
 
-def squared_loss(s: Tensor, y: Tensor) -> Tensor:
-    r"""Return :math:`(s - y)^2` of each score."""
-    return (s - y) ** 2
-
-
 @dataclass(frozen=True, eq=False)
 class TorchLearner(Learner):
     r"""Minimises :math:`E[\ell(s_\theta(x), y)] + \frac\lambda2 |\theta|^2` of a torch module.
@@ -54,7 +49,7 @@ class TorchLearner(Learner):
     loss
         :math:`\ell` of scores and labels, row by row, twice differentiable in both.
     penalty
-        :math:`\lambda \ge 0` on every parameter. A learner's answer to data is determined only
+        :math:`\lambda \ge 0` on every parameter. A learner's response to data is determined only
         where its Hessian is positive definite; the penalty makes it so.
     tolerance
         A fit ends when no entry of the gradient is larger.
@@ -63,7 +58,7 @@ class TorchLearner(Learner):
 
     Notes
     -----
-    Where the module is not convex in its parameters a fit is a local minimum: the answer to a
+    Where the module is not convex in its parameters a fit is a local minimum: the response to a
     small change of data is that of this minimum, and `strong_convexity` promises nothing.
     """
 
@@ -169,11 +164,11 @@ class TorchLearner(Learner):
         """Return the model as a published score, where the module is one."""
         if not isinstance(self.module, Score):
             raise ParameterError(
-                f"people answer a published score, and {type(self.module).__name__} is none; "
+                f"people respond to a published score, and {type(self.module).__name__} is none; "
                 "build the learner on a countermove Score (LinearScore, MLPScore, ...)"
             )
         found = copy.deepcopy(self.module)
-        torch.nn.utils.vector_to_parameters(torch.from_numpy(theta), found.parameters())
+        vector_to_parameters(torch.from_numpy(theta), found.parameters())
         return found
 
     def _approach(self, theta: Floats, crowd: Crowd) -> Floats:
@@ -221,7 +216,7 @@ class TorchLearner(Learner):
         return parts
 
     def _now(self) -> Floats:
-        flat = torch.nn.utils.parameters_to_vector(self.module.parameters())
+        flat = parameters_to_vector(self.module.parameters())
         return cast(Floats, flat.detach().numpy().copy())
 
     @staticmethod

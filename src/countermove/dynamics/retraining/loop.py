@@ -40,7 +40,7 @@ class Retraining:
     gaps
         :math:`|\theta_{t+1} - \theta_t|_2`, shape (T,).
     risks
-        Risk of every model on the people who answered it, shape (T + 1,); NaN where a model was
+        Risk of every model on the people who responded to it, shape (T + 1,); NaN where a model was
         not deployed any more.
     status
         ``stable``: the last gap is within the tolerance. ``moving``: the rounds were used up.
@@ -135,7 +135,7 @@ def retrain_until_stable(
     on_divergence: OnDivergence = "raise",
     theory: bool = True,
 ) -> Retraining:
-    r"""Deploy, let people answer, train; until the model no longer moves.
+    r"""Deploy, let people respond, retrain; until the model no longer moves.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def retrain_until_stable(
         ``"raise"`` a `DivergedError` whose ``trajectory`` is the result so far, or ``"report"``
         it by the status. Rounds that merely run out are always reported.
     theory
-        Whether to estimate the theory's constants (a few dozen answers of the population).
+        Whether to estimate the theory's constants (a few dozen responses of the population).
 
     Returns
     -------
@@ -170,19 +170,19 @@ def retrain_until_stable(
     _check(rounds, tolerance, runaway, on_divergence)
     update = named_update(method) if isinstance(method, str) else method
     first = learner.fit(population.base) if start is None else np.array(start, dtype=np.float64)
-    walk = _walk(learner, population, first, update, rounds, tolerance, runaway)
-    thetas = np.array(walk.thetas)
-    settled = walk.status in ("stable", "moving")
+    run = _retrain(learner, population, first, update, rounds, tolerance, runaway)
+    thetas = np.array(run.thetas)
+    settled = run.status in ("stable", "moving")
     result = Retraining(
         method=update.name,
         thetas=thetas,
         gaps=np.linalg.norm(np.diff(thetas, axis=0), axis=1),
-        risks=np.array(walk.risks),
-        status=walk.status,
+        risks=np.array(run.risks),
+        status=run.status,
         measured=measured(thetas),
         promise=promise(learner, population, thetas) if theory and settled else None,
         refit_gap=_refit_gap(learner, population, thetas, update) if theory and settled else None,
-        reason=walk.reason,
+        reason=run.reason,
     )
     if not settled and on_divergence == "raise":
         raise DivergedError(
@@ -195,7 +195,7 @@ def retrain_until_stable(
 
 
 @dataclass
-class _Walk:
+class _Trajectory:
     """Models and risks so far, and how it ended."""
 
     thetas: list[Floats]
@@ -204,7 +204,7 @@ class _Walk:
     reason: str = ""
 
 
-def _walk(
+def _retrain(
     learner: Learner,
     population: PerformativePopulation,
     start: Floats,
@@ -212,33 +212,33 @@ def _walk(
     rounds: int,
     tolerance: float,
     runaway: float,
-) -> _Walk:
-    """Walk until stable, diverged, failed or out of rounds; nothing seen is lost."""
-    walk = _Walk([start], [])
+) -> _Trajectory:
+    """Retrain until stable, diverged, failed or out of rounds; nothing seen is lost."""
+    run = _Trajectory([start], [])
     limit = runaway * (1.0 + float(np.linalg.norm(start)))
     for number in range(rounds + 1):
-        theta = walk.thetas[-1]
+        theta = run.thetas[-1]
         try:
             crowd = population.answer(theta, learner)
-            walk.risks.append(learner.risk(theta, crowd))
-            if walk.status == "stable" or number == rounds:
-                return walk
+            run.risks.append(learner.risk(theta, crowd))
+            if run.status == "stable" or number == rounds:
+                return run
             following = update.next(DeployedModel(learner, population, theta, crowd, number))
         except (NotConvergedError, SolverError) as error:
-            walk.status, walk.reason = "failed", str(error)
+            run.status, run.reason = "failed", str(error)
             break
         gap = float(np.linalg.norm(following - theta))
         if not np.isfinite(gap) or float(np.linalg.norm(following - start)) > limit:
-            walk.status = "diverged"
-            walk.reason = f"the next model is further than {limit:.3g} from the first"
+            run.status = "diverged"
+            run.reason = f"the next model is further than {limit:.3g} from the first"
             if np.isfinite(gap):
-                walk.thetas.append(following)
+                run.thetas.append(following)
             break
-        walk.thetas.append(following)
+        run.thetas.append(following)
         if gap <= tolerance:
-            walk.status = "stable"
-    walk.risks += [float("nan")] * (len(walk.thetas) - len(walk.risks))
-    return walk
+            run.status = "stable"
+    run.risks += [float("nan")] * (len(run.thetas) - len(run.risks))
+    return run
 
 
 def _refit_gap(
@@ -251,7 +251,7 @@ def _refit_gap(
     try:
         fitted = learner.fit(population.answer(theta, learner), start=theta)
     except (NotConvergedError, SolverError):
-        # The learner has no answer to these people, so nothing is known about the distance.
+        # The learner has no model of these people, so nothing is known about the distance.
         return None
     return float(np.linalg.norm(fitted - theta))
 

@@ -1,10 +1,10 @@
 r"""Populations: the crowd that a deployed model meets, :math:`D(\theta)`.
 
-People answer the deployed model, or think ahead: level k answers the model that a population
-of level k - 1 would bring.
+People respond to the deployed model, or think ahead: level k responds to the model that a
+population of level k - 1 would bring.
 
 .. math:: \theta^{(0)} = \theta, \quad \theta^{(k)} = A(D_k(\theta)), \quad
-          D_k(\theta) = \text{everybody's answer to } \theta^{(k-1)}, \quad
+          D_k(\theta) = \text{everybody's response to } \theta^{(k-1)}, \quad
           D(\theta) = \sum_k \alpha_k D_k(\theta)
 """
 
@@ -27,14 +27,14 @@ from countermove.scores import Score
 
 
 class PerformativePopulation(ABC):
-    """People who may answer the model a learner deploys."""
+    """People who may respond to the model a learner deploys."""
 
     base: Crowd
     """Who they are while no model is deployed."""
 
     @abstractmethod
     def answer(self, theta: Floats, learner: Learner) -> Crowd:
-        """Return the crowd once everybody has answered the learner's model ``theta``."""
+        """Return the crowd once everybody has responded to the learner's model ``theta``."""
 
     @property
     def first_level(self) -> PerformativePopulation:
@@ -48,16 +48,16 @@ class PerformativePopulation(ABC):
 
 @dataclass(frozen=True, eq=False)
 class RespondingPopulation(PerformativePopulation):
-    """Everybody, or some of them, answers the deployed model with one response; labels are kept.
+    """Everybody, or some of them, responds to the deployed model in one way; labels are kept.
 
     Parameters
     ----------
     base
         Who they are while no model is deployed.
     response
-        How a person answers a score.
+        How a person responds to a score.
     who
-        Who answers at all, shape (n,); None means everybody.
+        Who responds at all, shape (n,); None means everybody.
     """
 
     base: Crowd
@@ -67,7 +67,7 @@ class RespondingPopulation(PerformativePopulation):
     def __post_init__(self) -> None:
         if self.who is not None and np.shape(self.who) != (self.base.n,):
             raise DataError(
-                f"who answers is one truth value per person, shape ({self.base.n},); "
+                f"who responds is one truth value per person, shape ({self.base.n},); "
                 f"got {np.shape(self.who)}"
             )
 
@@ -91,7 +91,7 @@ REMEMBERED = 4
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """The models that levels 1 … K answer, and everybody's place at levels 1 … K - 1."""
+    """The models that levels 1 … K respond to, and everybody's place at levels 1 … K - 1."""
 
     scores: list[Score]
     places: list[Floats]
@@ -101,20 +101,20 @@ class _Chain:
 class LevelKPopulation(PerformativePopulation):
     r"""A mixture of people who think k = 0 … K steps ahead (Section 3 of the look-ahead paper).
 
-    Level 0 does not move. Level 1 answers the deployed model. Level k answers the model that the
-    learner would fit if everybody else were of level k - 1.
+    Level 0 does not move. Level 1 responds to the deployed model. Level k responds to the model
+    that the learner would fit if everybody else were of level k - 1.
 
     Parameters
     ----------
     base
         Who they are while no model is deployed.
     response
-        How a person answers a score, at every level from 1 on.
+        How a person responds to a score, at every level from 1 on.
     shares
         :math:`\alpha_k`, adding up to 1: by level (``{1: 0.9, 2: 0.1}``), or a sequence that
         starts with level 0.
     who
-        Who answers at all, shape (n,); the others stay whatever they think. None: everybody.
+        Who responds at all, shape (n,); the others stay whatever they think. None: everybody.
     levels
         Everybody's own level, shape (n,): the paper's random disjoint groups (see `drawn`).
         None: everybody counts at every level with its share, exactly and without a draw.
@@ -197,7 +197,7 @@ class LevelKPopulation(PerformativePopulation):
         return self.base.moved(X)
 
     def foreseen(self, theta: Floats, learner: Learner) -> list[Score]:
-        """Return the models that levels 1 … K answer: the deployed one, then hypothetical ones.
+        """Return the models that levels 1 … K respond to: the deployed one, then hypothetical ones.
 
         Each hypothetical model is fitted once per deployed model, and kept for the next ask.
         """
@@ -244,7 +244,7 @@ class LevelKPopulation(PerformativePopulation):
         return self._places(chain.scores[k - 1], rows)
 
     def _places(self, score: Score, rows: NDArray[np.intp] | None = None) -> Floats:
-        """Return where everybody, or some, end up in answer to a score."""
+        """Return where everybody, or some, end up in response to a score."""
         response, who = self.response, self.who
         people = self.base.X if rows is None else self.base.X[rows]
         if who is None:
@@ -259,18 +259,9 @@ class LevelKPopulation(PerformativePopulation):
 
 
 def level_k_rate(shares: Shares, first: float) -> float:
-    r"""Return :math:`\sum_{k \ge 1} \alpha_k c^k`, Theorem 3's rate.
-
-    Parameters
-    ----------
-    shares
-        By level, or a sequence that starts with level 0. Level 0 does not answer the model at all
-        and contributes nothing.
-    first
-        :math:`c`, the rate of a population all of level 1. With its sign (negative where
-        retraining overshoots and alternates) the absolute value of the sum is the *local* rate
-        of the dynamics.
-    """
+    r"""Return :math:`\sum_{k \ge 1} \alpha_k c^k`, Theorem 3's rate; level 0 adds nothing."""
+    # With the sign of c (negative where retraining alternates) its absolute value is the local
+    # rate.
     alpha = _by_level(shares)
     if not np.isfinite(first):
         return float("inf") if alpha[1:].any() else 0.0

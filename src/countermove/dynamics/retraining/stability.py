@@ -19,26 +19,17 @@ from countermove.dynamics.retraining.populations import PerformativePopulation
 from countermove.errors import NotConvergedError, ParameterError
 
 DIFFERENCE = 1e-5
-"""How far a model is moved to see how people's answer changes."""
+"""How far a model is moved to see how people's response changes."""
 NOISE = 1e-10
 """Gaps below this share of the model are rounding, and say nothing about a rate."""
 
 
 @dataclass(frozen=True)
 class MeasuredRate:
-    """The rate at which models approached each other in the end.
+    """The rate at which models approached each other in the end."""
 
-    Parameters
-    ----------
-    rate
-        The last ratio of two gaps in a row that are more than rounding; None where there are
-        no two.
-    turn
-        Cosine between the two moves: near 1 they go on, near -1 they alternate around the stable
-        model. None as ``rate``.
-    """
-
-    rate: float | None
+    rate: float | None  # last ratio of two gaps that are more than rounding; None if there is none
+    # cosine between the two moves: near -1 they alternate around the stable model
     turn: float | None
 
     @property
@@ -51,51 +42,25 @@ class MeasuredRate:
 
 @dataclass(frozen=True, eq=False)
 class Linearisation:
-    r"""Retraining near a stable model, where it multiplies the distance to it by a matrix M.
+    """Retraining near a stable model, where it multiplies the distance to it by a matrix M."""
 
-    Parameters
-    ----------
-    matrix
-        :math:`M = -H^{-1}\,\partial_\varphi \nabla_\theta\mathrm{risk}(\theta^*; D(\varphi))`.
-    radius
-        Its spectral radius: the asymptotic rate; retraining is locally stable iff it is below 1.
-    norm
-        Its spectral norm: the largest factor a single round can have.
-    """
-
-    matrix: Floats
-    radius: float
-    norm: float
+    matrix: Floats  # -H^-1 times the derivative of the gradient in the model people respond to
+    radius: float  # the asymptotic rate; retraining is locally stable iff it is below 1
+    norm: float  # the largest factor a single round can have
 
 
 @dataclass(frozen=True)
 class PromisedRate:
-    r"""What Theorem 3 says, with the constants as estimated.
+    """What Theorem 3 says, with the constants as estimated."""
 
-    Parameters
-    ----------
-    sensitivity
-        :math:`\epsilon`: how far people of the first level move on average per unit of the
-        model, the largest seen (a lower estimate of the theorem's supremum). Labels count as one
-        more column.
-    smoothness
-        :math:`\beta`: the largest change of a person's gradient per unit of move, over the
-        columns that people move and the models seen (again a lower estimate).
-    strong_convexity
-        :math:`\gamma`, as the learner's penalty guarantees it for every crowd.
-    curvature
-        Smallest eigenvalue of the learner's Hessian on the last crowd; it is what :math:`\gamma`
-        is there, no guarantee elsewhere. None for a learner without a Hessian.
-    rate
-        The promised contraction a round; infinite without strong convexity, None where the
-        constants are not to be had.
-    """
-
+    # how far people of level 1 move per unit of the model, the largest seen
     sensitivity: float | None
+    # largest change of a person's gradient per unit of move; like the first a lower estimate
     smoothness: float | None
-    strong_convexity: float
+    strong_convexity: float  # as the learner's penalty guarantees it for every crowd
+    # smallest eigenvalue of the Hessian on the last crowd; None without one
     curvature: float | None
-    rate: float | None
+    rate: float | None  # infinite without strong convexity, None where the constants are unknown
 
     @property
     def holds(self) -> bool:
@@ -146,7 +111,7 @@ def linearise(
     theta: Floats,
     difference: float = DIFFERENCE,
 ) -> Linearisation:
-    """Return how retraining acts near a stable model; takes 2 p answers and no fit.
+    """Return how retraining acts near a stable model; takes 2 p responses and no fit.
 
     Parameters
     ----------
@@ -235,11 +200,9 @@ def promise(learner: Learner, population: PerformativePopulation, thetas: Floats
 def _sensitivity(
     learner: Learner, population: PerformativePopulation, thetas: Floats
 ) -> tuple[float, NDArray[np.intp]]:
-    r"""Return the largest :math:`E|x_i(\theta) - x_i(\theta')| / |\theta - \theta'|` and who moves.
-
-    People answer alike row by row, so the mean distance between their places bounds the
-    Wasserstein distance. Near the last model the bound is the mean norm of everybody's Jacobian.
-    """
+    r"""Return the largest :math:`E|x_i(\theta) - x_i(\theta')| / |\theta - \theta'|`; who moves."""
+    # People respond alike row by row, so the mean distance between their places bounds the
+    # Wasserstein distance. Near the last model the bound is the mean norm of everybody's Jacobian.
     theta = thetas[-1]
 
     def places(model: Floats) -> Floats:

@@ -25,7 +25,7 @@ from countermove.transfer.bandit import bandit_descent
 
 @dataclass(frozen=True)
 class DeployedModel:
-    """A model as deployed, and the people who answered it."""
+    """A model as deployed, and the people who responded to it."""
 
     learner: Learner
     population: PerformativePopulation
@@ -49,7 +49,7 @@ class Update(ABC):
 
 @dataclass(frozen=True)
 class RiskMinimisation(Update):
-    r""":math:`\theta_{t+1} = A(D(\theta_t))`: train again on everybody who answered."""
+    r""":math:`\theta_{t+1} = A(D(\theta_t))`: train again on everybody, moved."""
 
     name: ClassVar[str] = "risk_minimisation"
 
@@ -126,21 +126,16 @@ class ProximalRiskMinimisation(Update):
 
 
 def performative_risk(theta: Floats, learner: Learner, population: PerformativePopulation) -> float:
-    """Return the risk of a model on the people who have answered it."""
+    """Return the risk of a model on the people who have responded to it."""
     return learner.risk(theta, population.answer(theta, learner))
 
 
 def performative_gradient(
     theta: Floats, learner: Learner, population: PerformativePopulation, difference: float = 1e-5
 ) -> Floats:
-    r"""Return :math:`\nabla PR(\theta)`: the model's own part exactly, the people's by differences.
-
-    .. math:: \nabla_\theta \mathrm{risk}(\theta; D(\theta))
-              + \nabla_\varphi \mathrm{risk}(\theta; D(\varphi))\big|_{\varphi = \theta}
-
-    The second part takes 2 p answers of the population, so any population will do; where people
-    jump (a hard decision), it is the slope of the risk smoothed over ``difference``.
-    """
+    r"""Return :math:`\nabla PR(\theta)`: its own part exactly, the people's by differences."""
+    # The second part takes 2 p responses of the population; where people jump (a hard decision), it
+    # is the slope of the risk smoothed over `difference`.
     own = learner.gradient(theta, population.answer(theta, learner))
     through = [
         learner.risk(theta, population.answer(theta + e, learner))
@@ -159,8 +154,8 @@ class PerformativeDescent(Update):
     step
         :math:`\eta > 0`.
     difference
-        How far the model is moved to see how people would answer; each round needs
-        2 p such answers, so people must be at hand to ask (a simulation).
+        How far the model is moved to see how people would respond; each round needs
+        2 p such responses, so this is for simulations.
     """
 
     step: float = 0.1
@@ -180,24 +175,12 @@ class PerformativeDescent(Update):
 
 @dataclass(frozen=True)
 class DerivativeFree(Update):
-    r"""Descent that only sees the risks of deployed models (two-point estimates).
-
-    Parameters
-    ----------
-    step, probe
-        Step size, and how far models are moved to try them, in (0, 1).
-    directions
-        Random directions a round; each deploys two models.
-    radius
-        Models stay in a ball of this radius around 0.
-    seed
-        Of the directions.
-    """
+    """Descent that only sees the risks of deployed models (two-point estimates)."""
 
     step: float = 0.1
-    probe: float = 0.05
-    directions: int = 10
-    radius: float = 100.0
+    probe: float = 0.05  # how far models are moved to try them, in (0, 1)
+    directions: int = 10  # random directions a round; each deploys two models
+    radius: float = 100.0  # models stay in a ball of this radius around 0
     seed: int = 0
     name: ClassVar[str] = "derivative_free"
     seeks_stability: ClassVar[bool] = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from countermove.data.rows import feature_matrix
 from countermove.data.schema import LABEL
@@ -91,3 +92,17 @@ class Preparation:
         turn = shuffled.groupby(CLASS).cumcount()
         chosen = turn.sort_values(kind="stable").index[:n]
         return people.loc[sorted(chosen)].reset_index(drop=True)
+
+
+def random_participants(
+    y: ArrayLike, share: float, rng: np.random.Generator, classes: ArrayLike | None = None
+) -> NDArray[np.intp]:
+    """Return rows drawn without replacement: a share of everybody, or of some classes alone."""
+    labels = np.asarray(y)
+    pool = np.arange(len(labels)) if classes is None else np.flatnonzero(np.isin(labels, classes))
+    count = round(share * len(pool))
+    if not 0.0 <= share <= 1.0 or count < 1:
+        raise NotEnoughRowsError(
+            f"a share of {share} of {len(pool)} people is nobody; give a share in (0, 1]"
+        )
+    return np.sort(rng.choice(pool, count, replace=False)).astype(np.intp)

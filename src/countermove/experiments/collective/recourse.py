@@ -17,7 +17,6 @@ from countermove.dynamics.collective.recourse_answers import (
     break_even,
     least_budgets,
     marginal_values,
-    random_participants,
     side_effects,
 )
 from countermove.dynamics.collective.recourse_problem import (
@@ -38,7 +37,7 @@ from countermove.experiments.collective.figures import (
     collective_page,
     losses_figure,
 )
-from countermove.experiments.collective.people import CLASS
+from countermove.experiments.collective.people import CLASS, random_participants
 from countermove.experiments.protocol import Experiment, Measured
 from countermove.randomness import generator
 
