@@ -1,4 +1,4 @@
-"""A small town whose people answer a logistic model."""
+"""A small town whose people respond to a logistic model."""
 
 from __future__ import annotations
 

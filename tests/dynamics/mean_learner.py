@@ -61,4 +61,4 @@ class MeanLearner(Learner):
 
     def score(self, theta: Floats) -> Score:
         """Refuse: a mean decides about nobody."""
-        raise ParameterError("a mean is no score that people could answer; use another learner")
+        raise ParameterError("a mean is no score that people could respond to; use another learner")

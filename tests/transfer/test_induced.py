@@ -48,8 +48,8 @@ def true_chance(X):
 )
 def test_kept_labels_give_the_accuracy_the_chain_reports(people, score, response):
     pair = induce(score, *people, response)
-    told = accuracy_after(score, *people, response)
-    assert pair.induced.error() == pytest.approx(1 - told.accuracy)
+    found = accuracy_after(score, *people, response)
+    assert pair.induced.error() == pytest.approx(1 - found.accuracy)
     assert np.array_equal(pair.source.label, pair.induced.label)
     assert pair.paired
 
@@ -117,10 +117,10 @@ def test_people_beyond_the_source_are_counted(people, score):
     pair = induce(score, *people, NoResponse())
     assert support(pair).largest == 0.0
     shifted = induce(score, people[0] + 3.0, people[1], NoResponse()).induced
-    told = support(type(pair)(pair.source, shifted, "kept", True))
-    assert 0.2 < told.score <= 1.0
-    assert 0.2 < told.features <= 1.0
-    assert "beyond a feature" in told.words
+    found = support(type(pair)(pair.source, shifted, "kept", True))
+    assert 0.2 < found.score <= 1.0
+    assert 0.2 < found.features <= 1.0
+    assert "beyond a feature" in found.words
 
 
 def test_what_cannot_be_induced_says_why(people, score):

@@ -47,9 +47,9 @@ def test_joint_error_is_twice_the_error_of_both_as_one(rng):
 
 def test_a_difference_that_chance_explains_is_called_none(rng):
     first, second = rng.random(400) < 0.3, rng.random(400) < 0.3
-    told = difference(first, second, 0.05)
-    assert not told.detectable
-    assert "no detectable difference" in told.words
+    found = difference(first, second, 0.05)
+    assert not found.detectable
+    assert "no detectable difference" in found.words
     clear = difference(np.ones(50), np.zeros(50), 0.05)
     assert clear.detectable
     assert clear.words.startswith("1.000")
@@ -59,9 +59,9 @@ def test_a_difference_that_chance_explains_is_called_none(rng):
 
 def test_expected_mistakes_are_compared_by_their_variance(rng):
     chance = rng.random(2000)
-    told = difference(chance, np.clip(chance - 0.1, 0, 1), 0.05)
-    assert told.low < np.mean(chance - np.clip(chance - 0.1, 0, 1)) < told.high
-    assert told.detectable
+    found = difference(chance, np.clip(chance - 0.1, 0, 1), 0.05)
+    assert found.low < np.mean(chance - np.clip(chance - 0.1, 0, 1)) < found.high
+    assert found.detectable
 
 
 def fair_scores(rng, n):
@@ -80,10 +80,10 @@ def fair_scores(rng, n):
 def test_the_true_difference_zero_is_reported_as_none(rng):
     """The published FICO gap of .011 is the least of 100 errors on the rows it was chosen on."""
     grid = np.linspace(0.3, 0.7, 41)
-    told = suboptimality(fair_scores(rng, 3000), fair_scores(rng, 3000), grid)
-    assert not told.loss.detectable
-    assert abs(told.loss.value) < 0.02
-    assert "no detectable difference" in told.loss.words
+    found = suboptimality(fair_scores(rng, 3000), fair_scores(rng, 3000), grid)
+    assert not found.loss.detectable
+    assert abs(found.loss.value) < 0.02
+    assert "no detectable difference" in found.loss.words
 
 
 @pytest.mark.validity
@@ -95,9 +95,9 @@ def test_judging_on_other_rows_removes_the_winners_curse(rng):
         choose, judge = fair_scores(rng, 300), fair_scores(rng, 300)
         best, pair = best_deployed(choose, grid)
         cursed.append(choose(0.5).induced.error(0.5) - pair.induced.error(best))
-        told = suboptimality(choose, judge, grid, 0.1)
-        judged.append(told.loss.value)
-        false += told.loss.low > 0
+        found = suboptimality(choose, judge, grid, 0.1)
+        judged.append(found.loss.value)
+        false += found.loss.low > 0
     assert np.mean(cursed) > 0.01
     assert np.mean(judged) < 0.25 * np.mean(cursed)
     assert false <= 150 * 0.1
@@ -116,6 +116,6 @@ def test_intervals_of_a_difference_cover_it(rng, chances):
     first, second = chances
     draws, level, missed = 1000, 0.1, 0
     for kind in rng.random((draws, 150)):
-        told = difference(kind < first, kind > 1 - second, level)
-        missed += not told.low <= first - second <= told.high
+        found = difference(kind < first, kind > 1 - second, level)
+        missed += not found.low <= first - second <= found.high
     assert missed <= draws * level + 3 * np.sqrt(draws * level * (1 - level))

@@ -40,15 +40,15 @@ def people():
 
 
 @pytest.fixture(scope="module")
-def told(rules, people):
+def report(rules, people):
     chosen, judged, made = people
     return transfer_report(
         rules, chosen, judged, RESPONSES, chances=fit_chances(*made), terms=TERMS
     )
 
 
-def test_report_is_json_with_the_promised_keys(told):
-    written = json.loads(json.dumps(told.to_json(), allow_nan=False))
+def test_report_is_json_with_the_promised_keys(report):
+    written = json.loads(json.dumps(report.to_json(), allow_nan=False))
     keys = {"name", "value", "kind", "applicable", "level", "n", "assumptions", "reference"}
     assert all(keys <= set(entry) for entry in written["bounds"])
     assert {entry["model"] for entry in written["bounds"]} == {"blind", "strategic"}
@@ -57,12 +57,12 @@ def test_report_is_json_with_the_promised_keys(told):
     assert written["label_model"]["supported"] is True
 
 
-def test_predicted_errors_are_those_of_the_population(told):
+def test_predicted_errors_are_those_of_the_population(report):
     """Best responders of cost 2 reach 1: the rule faces its bias plus the weights' norm."""
     weights, bias = POPULATION.best_rule()
     reach = np.linalg.norm(weights) * (2.0 / 2.0) ** 0.5
     for rule, raised in (("blind", 0.0), ("strategic", 2.0)):
-        facts = told.models[rule]
+        facts = report.models[rule]
         before = 1 - POPULATION.accuracy(weights, bias - raised)
         after = 1 - POPULATION.accuracy(weights, bias - raised + reach)
         assert facts["source"]["low"] < before < facts["source"]["high"]
@@ -70,35 +70,35 @@ def test_predicted_errors_are_those_of_the_population(told):
         assert found["low"] < after < found["high"]
 
 
-def test_worst_case_holds_for_every_plausible_response(told):
+def test_worst_case_holds_for_every_plausible_response(report):
     for rule in ("blind", "strategic"):
         for labels in ("kept", "follow"):
             bounds = {
                 e["name"]: e["value"]
-                for e in told.bounds
+                for e in report.bounds
                 if (e["model"], e["labels"], e["response"], e["kind"])
                 == (rule, labels, "worst case", "certificate")
             }
-            errors = [p["value"] for p in told.models[rule][labels]["predicted"].values()]
+            errors = [p["value"] for p in report.models[rule][labels]["predicted"].values()]
             assert bounds["worst_case_direct_upper"] > max(errors)
             assert bounds["worst_case_direct_lower"] < min(errors)
             assert bounds["worst_case_theorem_3_1"] > max(errors)
             assert bounds["worst_case_theorem_3_3"] >= 0.0
 
 
-def test_same_seed_same_report(rules, people, told):
+def test_same_seed_same_report(rules, people, report):
     chosen, judged, made = people
     again = transfer_report(
         rules, chosen, judged, RESPONSES, chances=fit_chances(*made), terms=TERMS
     )
-    assert again.to_json() == told.to_json()
+    assert again.to_json() == report.to_json()
 
 
 def test_members_of_a_robust_response_are_judged_each(rules, people):
     robust = {"people": RobustResponse([RESPONSES["best"], RESPONSES["smooth_0.5"]])}
     kept = TransferTerms(thresholds=2, labels=("kept",))
-    told = transfer_report(rules, *people[:2], robust, terms=kept)
-    assert told.about["responses"] == ["people_1_best", "people_2_smooth"]
+    report = transfer_report(rules, *people[:2], robust, terms=kept)
+    assert report.about["responses"] == ["people_1_best", "people_2_smooth"]
 
 
 def test_bad_requests_say_what_is_missing(rules, people):

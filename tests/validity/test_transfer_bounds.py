@@ -84,7 +84,7 @@ SOURCE_LAW = Law(np.column_stack([SOURCE * (1 - CHANCE), SOURCE * CHANCE]))
 
 
 def kernel(cell: int) -> np.ndarray:
-    """People up to two cells below the bar cross it with some luck, and spread beyond."""
+    """People up to two cells below the threshold cross it with some luck, and spread beyond."""
     move = np.eye(CELLS)
     for below, luck in ((1, 0.6), (2, 0.3)):
         if cell - below >= 0:
@@ -128,8 +128,8 @@ def paired_setting(rng: np.random.Generator, n: int, best: int, labels: str) -> 
     luck, u = rng.random(n), rng.random(n)
     source = Sample(SCORES[cell], y)
     pairs = []
-    for bar in (OWN, best):
-        new = (np.cumsum(kernel(bar), axis=1)[cell] < luck[:, None]).sum(axis=1)
+    for threshold in (OWN, best):
+        new = (np.cumsum(kernel(threshold), axis=1)[cell] < luck[:, None]).sum(axis=1)
         label = y if labels == "kept" else np.where(u < CHANCE[new], 1.0, -1.0)
         pairs.append(Pair(source, Sample(SCORES[new], label), labels, paired=True))
     return Setting(pairs[0], pairs[1], chosen(best), ALPHA)
@@ -272,7 +272,7 @@ def test_divergence(draws):
 
 @DRAWS
 def test_theorem_4_6(draws):
-    """People move far beyond the bar without anybody crossing it: labels rise alone."""
+    """People move far beyond the threshold without anybody crossing it: labels rise alone."""
     n, move = 1500, np.eye(CELLS)
     move[4], move[5] = np.eye(CELLS)[6], np.eye(CELLS)[7]
     q = move.T @ SOURCE

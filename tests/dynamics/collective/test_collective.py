@@ -94,17 +94,17 @@ class TestBenefit:
         """Example 5: B = E(E[y|x] - g)^2. Each x has two labels, so that the fit is E[y|x]."""
         rng = np.random.default_rng(0)
         X, noise = rng.normal(size=(40, 2)), rng.normal(size=40)
-        truth, wish = 1.0 + X @ [0.5, -1.0], 2.0 - X @ [0.3, 0.4]
+        truth, wanted = 1.0 + X @ [0.5, -1.0], 2.0 - X @ [0.3, 0.4]
         crowd = Crowd(np.vstack([X, X]), np.concatenate([truth + noise, truth - noise]))
         found = Collective(
             crowd,
-            TargetPredictionUtility(np.tile(wish, 2)),
+            TargetPredictionUtility(np.tile(wanted, 2)),
             RidgeLearner(),
             columns=(),
             labels=True,
             label_range=(-20.0, 20.0),
         ).coordination(tolerance=1e-8)
-        assert found.benefit == pytest.approx(np.mean((truth - wish) ** 2), rel=1e-9)
+        assert found.benefit == pytest.approx(np.mean((truth - wanted) ** 2), rel=1e-9)
         assert not found.selfish.point.eta.any()
 
     def test_is_never_negative_and_below_its_bound(self):

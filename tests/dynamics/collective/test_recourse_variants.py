@@ -98,12 +98,12 @@ def test_a_surrogate_helps_where_the_learners_agree():
     rows, y = X[Y > 0], Y[Y > 0] - 1
     query = 0.25 * MEANS[1] + 0.75 * MEANS[2]
     problem = recourse_problem(rows, y, query, 0)
-    told = with_surrogate(
+    found = with_surrogate(
         problem, LogisticLearner(penalty=0.1), Reach(0.5), search=RecourseSearch(strict=False)
     )
-    assert told.retrainings == 0
-    assert told.regret > 0.0
-    assert told.recourse.loss < told.recourse.loss_before
+    assert found.retrainings == 0
+    assert found.regret > 0.0
+    assert found.recourse.loss < found.recourse.loss_before
 
 
 def test_unknown_directions_are_refused():

@@ -153,8 +153,8 @@ def test_rounds_that_run_out_are_reported(people, gaining):
 
 def test_the_trajectory_is_a_table_and_a_file(people, gaining, tmp_path):
     run = retrain_until_stable(LEARNER, RespondingPopulation(people, gaining(1.0)))
-    run.save(tmp_path / "walk" / "models.csv", names=["a", "b", "c", "bias"])
-    read = pd.read_csv(tmp_path / "walk" / "models.csv")
+    run.save(tmp_path / "run" / "models.csv", names=["a", "b", "c", "bias"])
+    read = pd.read_csv(tmp_path / "run" / "models.csv")
     assert list(read) == ["round", "gap", "risk", "a", "b", "c", "bias"]
     assert np.allclose(read[["a", "b", "c", "bias"]], run.thetas)
     assert np.allclose(read["gap"][:-1], run.gaps)

@@ -1,4 +1,4 @@
-"""Populations answer with their response, or think k steps ahead as the paper says."""
+"""Populations respond to the model, or think k steps ahead as the paper says."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def population(people, gaining):
     return RespondingPopulation(people, gaining(1.0), people.X[:, 1] < 0.0)
 
 
-def walk(population, method, rounds=400, tolerance=1e-9):
+def retrained(population, method, rounds=400, tolerance=1e-9):
     return retrain_until_stable(
         LEARNER, population, method=method, rounds=rounds, tolerance=tolerance
     )
@@ -36,8 +36,8 @@ def walk(population, method, rounds=400, tolerance=1e-9):
     "method", [GradientDescent(1.0), ProximalRiskMinimisation(0.1)], ids=["descent", "proximal"]
 )
 def test_stability_seekers_find_the_same_stable_model(population, method):
-    expected = walk(population, "risk_minimisation", tolerance=1e-12)
-    found = walk(population, method)
+    expected = retrained(population, "risk_minimisation", tolerance=1e-12)
+    found = retrained(population, method)
     assert found.stable
     assert found.refit_gap < 1e-6
     assert np.allclose(found.theta, expected.theta, atol=1e-6)
@@ -77,8 +77,8 @@ def test_the_gradient_after_response_is_that_of_the_risk_after_response(populati
 
 
 def test_counting_on_the_answer_beats_the_stable_model(population):
-    stable = walk(population, "risk_minimisation", tolerance=1e-12)
-    best = walk(population, PerformativeDescent(1.0), rounds=300, tolerance=1e-7)
+    stable = retrained(population, "risk_minimisation", tolerance=1e-12)
+    best = retrained(population, PerformativeDescent(1.0), rounds=300, tolerance=1e-7)
     assert best.stable
     assert best.risks[-1] < stable.risks[-1] - 1e-5
     slope = performative_gradient(best.theta, LEARNER, population)
@@ -87,13 +87,13 @@ def test_counting_on_the_answer_beats_the_stable_model(population):
 
 
 def test_derivative_free_descent_lowers_the_risk_after_response(population):
-    start = walk(population, "risk_minimisation", rounds=1)
+    start = retrained(population, "risk_minimisation", rounds=1)
     method = DerivativeFree(step=0.3, probe=0.05, directions=10, seed=1)
-    tried = walk(population, method, rounds=40, tolerance=0.0)
-    best = walk(population, PerformativeDescent(1.0), rounds=100, tolerance=1e-5)
+    tried = retrained(population, method, rounds=40, tolerance=0.0)
+    best = retrained(population, PerformativeDescent(1.0), rounds=100, tolerance=1e-5)
     lowered, possible = start.risks[0] - tried.risks[-1], start.risks[0] - best.risks[-1]
     assert lowered > 0.9 * possible > 0.0
-    again = walk(population, method, rounds=2, tolerance=0.0)
+    again = retrained(population, method, rounds=2, tolerance=0.0)
     assert np.array_equal(again.thetas, tried.thetas[:3])
 
 

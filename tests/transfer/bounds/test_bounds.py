@@ -22,11 +22,11 @@ NAMES = {
 }  # fmt: skip
 
 
-def draw(rng, n, labels, bar=0.0):
-    """People with P(Y | x) logistic; those up to 0.6 below a bar move just above it."""
+def draw(rng, n, labels, threshold=0.0):
+    """People with P(Y | x) logistic; those up to 0.6 below a threshold move just above it."""
     x = rng.normal(size=n)
     luck = rng.random(n)
-    new = np.where((x < bar) & (x > bar - 0.6), bar + 0.3 * rng.random(n), x)
+    new = np.where((x < threshold) & (x > threshold - 0.6), threshold + 0.3 * rng.random(n), x)
     y = np.where(luck < 1 / (1 + np.exp(-2 * x)), 1.0, -1.0)
     after = y if labels == "kept" else np.where(luck < 1 / (1 + np.exp(-2 * new)), 1.0, -1.0)
     return Pair(Sample(x, y, x[:, None]), Sample(new, after, new[:, None]), labels, paired=True)

@@ -16,7 +16,7 @@ import numpy as np
 from countermove._types import Floats, Index
 from countermove.dynamics.collective.balls import project_to_simplex
 from countermove.dynamics.collective.utilities import Utility
-from countermove.dynamics.crowd import Crowd
+from countermove.dynamics.crowd import Crowd, mixture
 from countermove.dynamics.learners import Learner
 from countermove.errors import ParameterError
 
@@ -125,12 +125,7 @@ class Mixing(Space):
         members = self.members_at(eta)
         if self.rest is None:
             return members
-        shares = (self.participation * members.mass, (1.0 - self.participation) * self.rest.mass)
-        return Crowd(
-            np.concatenate([members.X, self.rest.X]),
-            np.concatenate([members.y, self.rest.y]),
-            np.concatenate(shares),
-        )
+        return mixture([members, self.rest], [self.participation, 1.0 - self.participation])
 
     def cost(self, eta: Floats) -> float:
         """Return 0: an answer costs what its utility says."""

@@ -338,7 +338,7 @@ def _chosen(problem: CollectiveRecourseProblem, reach: Reach, own: Reach, method
 def _by_classes(
     problem: CollectiveRecourseProblem, reach: Reach, rows: Index, share: float
 ) -> RecourseOutcome:
-    mass = _taking_part(problem.crowd, rows, share)
+    mass = taking_part(problem.crowd, rows, share)
     assert isinstance(problem.learner, CentroidLearner)
     shares = shares_by_class(problem.learner, problem.crowd, mass)
     by_class = closed_form(problem, reach, shares)
@@ -354,7 +354,7 @@ def _by_means(
 ) -> RecourseOutcome:
     learner = problem.learner
     assert isinstance(learner, CentroidLearner)
-    mass = _taking_part(problem.crowd, rows, share)
+    mass = taking_part(problem.crowd, rows, share)
     small = reduce_to_means(learner, problem.crowd, mass)
     space = Moves(small.crowd, small.members, ball=reach.ball(), actions=continuous(reach.actions))
     utility = QueryUtility(problem.goals, problem.query, problem.goal, problem.mass)
@@ -390,7 +390,7 @@ def _translated(
     return np.tile(-problem.mass @ alone.query_moves, (n, 1))
 
 
-def _taking_part(crowd: Crowd, rows: Index, share: float) -> Floats:
+def taking_part(crowd: Crowd, rows: Index, share: float) -> Floats:
     """Return what each row counts as a participant, shape (n,)."""
     mass = np.zeros(crowd.n)
     mass[rows] = share * crowd.mass[rows]

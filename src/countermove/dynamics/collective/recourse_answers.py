@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from countermove._types import Floats
 from countermove.dynamics.collective.moves import checked_participation, checked_rows
-from countermove.dynamics.collective.recourse import individual, stage_of, together
+from countermove.dynamics.collective.recourse import individual, stage_of, taking_part, together
 from countermove.dynamics.collective.recourse_problem import (
     CollectiveRecourseProblem,
     Reach,
@@ -95,9 +95,8 @@ def _tie(
     # max_c (r_g - r_c) / (rho_g + rho_c).
     learner, crowd = problem.learner, problem.crowd
     assert isinstance(learner, CentroidLearner)
-    rows, mass = checked_rows(participants, crowd), np.zeros(crowd.n)
-    mass[rows] = checked_participation(participation) * crowd.mass[rows]
-    shares = shares_by_class(learner, crowd, mass)
+    rows, share = checked_rows(participants, crowd), checked_participation(participation)
+    shares = shares_by_class(learner, crowd, taking_part(crowd, rows, share))
     away = np.linalg.norm(problem.query[0] - learner.centroids(problem.theta), axis=1)
     goal = int(learner.codes(problem.goal)[0])
     behind = away[goal] - np.delete(away, goal)

@@ -21,7 +21,7 @@ from countermove.dynamics.collective.recourse_problem import (
     RecourseOutcome,
 )
 from countermove.dynamics.collective.recourse_search import RecourseSearch
-from countermove.dynamics.crowd import Crowd
+from countermove.dynamics.crowd import Crowd, mixture
 from countermove.dynamics.learners import Learner
 from countermove.errors import NotEnoughRowsError, ParameterError, shown
 from countermove.randomness import generator
@@ -78,32 +78,16 @@ def recourse_rounds(
     rows, start = checked_rows(participants, problem.crowd), problem.crowd
     planned, X, old = [], start.X.copy(), start
     for _ in range(rounds):
-        now = start.moved(X)
-        seen = now if memory == 0.0 else _remembered(now, old, memory)
+        seen = mixture([start.moved(X), old], [1.0 - memory, memory])
         found = together(_again(problem, seen), reach, rows, search=search)
         X = X + found.moves[: start.n]
-        old = start.moved(X) if memory == 0.0 else _remembered(start.moved(X), old, memory)
+        old = mixture([start.moved(X), old], [1.0 - memory, memory])
         planned.append(Round(X - start.X, found.theta, found.loss, found.reached))
     return planned
 
 
-def _remembered(now: Crowd, old: Crowd, memory: float) -> Crowd:
-    return Crowd(
-        np.concatenate([now.X, old.X]),
-        np.concatenate([now.y, old.y]),
-        np.concatenate([(1.0 - memory) * now.mass, memory * old.mass]),
-    )
-
-
 def _again(problem: CollectiveRecourseProblem, crowd: Crowd) -> CollectiveRecourseProblem:
-    return CollectiveRecourseProblem(
-        crowd,
-        problem.query,
-        problem.goal,
-        problem.learner,
-        weight=problem.mass,
-        labels=problem.labels,
-    )
+    return replace(problem, crowd=crowd, rows=None)
 
 
 @dataclass(frozen=True, eq=False)

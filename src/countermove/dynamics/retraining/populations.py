@@ -73,13 +73,21 @@ class RespondingPopulation(PerformativePopulation):
 
     def answer(self, theta: Floats, learner: Learner) -> Crowd:
         """Return everybody where the response takes them."""
-        score = learner.score(theta)
+        return self.base.moved(self.places(learner.score(theta)))
+
+    def places(self, score: Score, rows: NDArray[np.intp] | None = None) -> Floats:
+        """Return where everybody, or some, end up in response to a score."""
+        people = self.base.X if rows is None else self.base.X[rows]
         if self.who is None:
-            return self.base.moved(self.response.respond(score, self.base.X).x_new)
-        rows = np.flatnonzero(self.who)
-        X = self.base.X.copy()
-        X[rows] = self.response.of_rows(rows).respond(score, self.base.X[rows]).x_new
-        return self.base.moved(X)
+            chosen = self.response if rows is None else self.response.of_rows(rows)
+            return np.asarray(chosen.respond(score, people).x_new)
+        among = np.arange(self.base.n) if rows is None else rows
+        movers = np.flatnonzero(np.asarray(self.who)[among])
+        X = people.copy()
+        if movers.size:
+            chosen = self.response.of_rows(among[movers])
+            X[movers] = chosen.respond(score, people[movers]).x_new
+        return X
 
 
 Levels = NDArray[np.int64]
@@ -143,12 +151,15 @@ class LevelKPopulation(PerformativePopulation):
     believed_learner: Learner | None = None
     believed_rows: NDArray[np.intp] | None = None
     _chains: dict[Any, _Chain] = field(default_factory=dict, init=False, repr=False)
+    _level_1: RespondingPopulation = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", _by_level(self.shares))
         if self.who is not None:
             object.__setattr__(self, "who", np.asarray(self.who, dtype=np.bool_))
-        RespondingPopulation(self.base, self.response, self.who)
+        object.__setattr__(
+            self, "_level_1", RespondingPopulation(self.base, self.response, self.who)
+        )
         if self.believed_rows is not None:
             rows = _checked_rows(self.believed_rows, self.base.n)
             object.__setattr__(self, "believed_rows", rows)
@@ -206,7 +217,7 @@ class LevelKPopulation(PerformativePopulation):
     @property
     def first_level(self) -> PerformativePopulation:
         """The same people, each taking the deployed model as it is."""
-        return RespondingPopulation(self.base, self.response, self.who)
+        return self._level_1
 
     def promised_rate(self, first: float) -> float:
         r"""Return Theorem 3's :math:`\sum_{k \ge 1} \alpha_k c^k` for the rate c of level 1."""
@@ -231,7 +242,7 @@ class LevelKPopulation(PerformativePopulation):
         scores, start = [learner.score(theta)], theta if believed is learner else None
         places = []
         for _ in range(2, self.top + 1):
-            places.append(self._places(scores[-1], rows))
+            places.append(self._level_1.places(scores[-1], rows))
             start = believed.fit(imagined.moved(places[-1]), start=start)
             scores.append(believed.score(start))
         return _Chain(scores, places if rows is None else [])
@@ -241,21 +252,7 @@ class LevelKPopulation(PerformativePopulation):
         if k <= len(chain.places):
             known = chain.places[k - 1] if k else self.base.X
             return known if rows is None else known[rows]
-        return self._places(chain.scores[k - 1], rows)
-
-    def _places(self, score: Score, rows: NDArray[np.intp] | None = None) -> Floats:
-        """Return where everybody, or some, end up in response to a score."""
-        response, who = self.response, self.who
-        people = self.base.X if rows is None else self.base.X[rows]
-        if who is None:
-            chosen = response if rows is None else response.of_rows(rows)
-            return np.asarray(chosen.respond(score, people).x_new)
-        among = np.arange(self.base.n) if rows is None else rows
-        movers = np.flatnonzero(who[among])
-        X = people.copy()
-        if movers.size:
-            X[movers] = response.of_rows(among[movers]).respond(score, people[movers]).x_new
-        return X
+        return self._level_1.places(chain.scores[k - 1], rows)
 
 
 def level_k_rate(shares: Shares, first: float) -> float:
