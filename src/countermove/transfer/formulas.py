@@ -188,7 +188,7 @@ def proposition_5_3(
         true_positive_best=true_positive_best,
     )
     if np.any(np.asarray(error_own) >= 1.0) or np.any(np.asarray(error_best) >= 1.0):
-        raise ParameterError("a rule that is always wrong leaves nobody fit; expected errors < 1")
+        raise ParameterError("a rule that is always wrong leaves no fitness; expected errors < 1")
     apart = np.abs(error_own - error_best) + np.abs(true_positive_own - true_positive_best)
     return favourable * apart / ((1.0 - error_own) * (1.0 - error_best))
 

@@ -119,7 +119,7 @@ def induce(
         (`fit_chances` does that).
     expected
         For ``follow``: instead of drawing each label, return every person twice, once per
-        label, weighted by its probability. Less noise, but no draws: no finite-sample bound.
+        label, weighted by its probability. Less noise, but not draws: no finite-sample bound.
     threshold
         People answer the rule "score at least this". Scores are returned as they are, so
         the deployed rule decides at ``threshold``, not at 0.

@@ -15,9 +15,8 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
+from countermove.transfer.formulas import Value
 from countermove.transfer.sample import Labels, Pair, Sample
-
-Value = float | Floats
 
 ACCURACY = ((1.0, 0.0), (0.0, 1.0))
 """The fitness of Section 5.3: being judged rightly."""

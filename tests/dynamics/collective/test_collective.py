@@ -289,7 +289,7 @@ class TestSelfishRest:
             participation=0.05,
             rest=Shifting(base, 50.0),
         )
-        with pytest.raises(NotConvergedError, match="steadies"):
+        with pytest.raises(NotConvergedError, match="may settle it"):
             sized.at()
 
     def test_one_retraining_settles_without_one(self):

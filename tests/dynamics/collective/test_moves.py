@@ -41,5 +41,5 @@ def test_the_nearest_of_many_drawn_points_is_not_nearer():
 
 def test_sets_that_do_not_meet_are_refused(monkeypatch):
     monkeypatch.setattr("countermove.dynamics.collective.moves.SWEEPS", 50)
-    with pytest.raises(NotConvergedError, match="hardly meet"):
+    with pytest.raises(NotConvergedError, match="barely intersect"):
         project_to_both(np.zeros((1, 1)), lambda a: a.clip(2.0, 3.0), lambda a: a.clip(-1.0, 1.0))

@@ -154,7 +154,7 @@ def test_weighted_rows_are_no_draws():
     even = Sample(source.score, source.label, weight=np.ones(given.n))
     found = all_bounds(replace(given, own=Pair(even, induced, "follow", paired=True)))
     assert by_name(found, "estimate")["theorem_3_1"].applicable
-    assert "no draws" in by_name(found)["theorem_3_1"].reason
+    assert "not draws" in by_name(found)["theorem_3_1"].reason
 
 
 def test_a_class_without_rows_and_a_one_sided_rule_give_no_number():

@@ -248,7 +248,7 @@ class Moves(AllowedMoves, Space):
             which = ", ".join(np.array(names)[endless])
             raise ParameterError(
                 f"the moves of column {which} are neither bounded nor costly, so that no best "
-                "strategy need exist (its utility can grow for ever without being reached); give "
+                "strategy need exist (its utility can grow without bound); give "
                 "actions with bounds, a ball, a label range, or a cost > 0"
             )
 
@@ -338,5 +338,5 @@ def project_to_both(
             return at
     raise NotConvergedError(
         f"no nearest move within both the ball and the constraints after {SWEEPS} sweeps; they may "
-        "hardly meet: widen the ball or the constraints"
+        "barely intersect: widen the ball or the constraints"
     )

@@ -1,7 +1,7 @@
 r"""People who do not coordinate: members on their own, and a rest that responds to the model.
 
-Selfish members each climb their own utility at the model in force, as far as pays before the
-refit: full responses of people whom no cost holds back would jump from end to end.
+Selfish members each climb their own utility at the model in force, a step at a time before
+each refit: full responses of people whom no cost holds back would jump from end to end.
 Beside a selfish rest the model is the stable point of the paper's mixture (4),
 :math:`\theta = A(\alpha D_h + (1 - \alpha) D(\theta))`, and that point is differentiated.
 """
@@ -86,7 +86,7 @@ def _round(
     ceiling: float,
     stride: float | None,
 ) -> tuple[Point, Floats]:
-    """Let everybody climb and the learner refit; shorter if that leaves them less content."""
+    """Let everybody climb and the learner refit; shorter if that raises the residual."""
     space = problem.space
     length = within_reach(length, point.eta, slope, stride)
     direction = space.project(point.eta + length * slope) - point.eta
@@ -163,7 +163,7 @@ class SelfishRest(Platform):
         if not run.stable:
             raise NotConvergedError(
                 f"retraining beside a selfish rest is {run.words}; a larger collective, a rest "
-                "that responds less or a larger penalty steadies it"
+                "that responds less or a larger penalty may settle it"
             )
         return run.theta, joined.answer(run.theta, self.learner)
 

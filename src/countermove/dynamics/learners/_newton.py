@@ -53,7 +53,7 @@ def newton(
         # Far out on separable classes the gradient vanishes too, but the step does not. Where
         # labels or features are large, a gradient that no longer falls is rounding.
         if last <= NEAR and (worst <= tolerance or worst >= STALLED * before):
-            # The step is at hand, and takes the model to rounding.
+            # One more step takes the model to rounding.
             return theta - step
         before = worst
         risk = here.risk() if risk is None else risk

@@ -80,7 +80,7 @@ class CentroidLearner(Learner):
         codes, masses = self.codes(crowd.y), self.masses(crowd)
         if not (masses > 0.0).all():
             empty = [self.classes[c] for c in np.flatnonzero(~(masses > 0.0))]
-            raise NotEnoughRowsError(f"nobody who counts is of class {shown(empty)}: no mean")
+            raise NotEnoughRowsError(f"class {shown(empty)} has no rows that count, hence no mean")
         means = np.zeros((len(masses), crowd.d))
         np.add.at(means, codes, crowd.mass[:, None] * crowd.X)
         return (means / masses[:, None]).ravel()
@@ -111,9 +111,8 @@ class CentroidLearner(Learner):
         masses = self.masses(crowd)
         if not (masses > 0.0).all():
             raise SolverError(
-                "the learner's Hessian is singular: nobody who counts is of class "
-                f"{shown(self.classes[c] for c in np.flatnonzero(~(masses > 0.0)))}; leave the "
-                "class out"
+                "the learner's Hessian is singular: no rows that count are of class "
+                f"{shown(self.classes[c] for c in np.flatnonzero(~(masses > 0.0)))}; leave it out"
             )
         return (self.centroids(v) / masses[:, None]).ravel()
 

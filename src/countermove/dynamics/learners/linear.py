@@ -29,7 +29,7 @@ class Learner(ABC):
 
     name: ClassVar[str]
     differentiable: ClassVar[bool] = True
-    """Whether the derivatives are at hand; a learner that only fits has none."""
+    """Whether there are derivatives; a learner that only fits has none."""
 
     @abstractmethod
     def fit(self, crowd: Crowd, start: Floats | None = None) -> Floats:

@@ -198,7 +198,7 @@ class LevelKPopulation(PerformativePopulation):
             present = [k for k, share in enumerate(self.shares) if share]
             answers = [self.base.moved(self._level(k, chain)) for k in present]
             return mixture(answers, [float(self.shares[k]) for k in present])
-        # Everybody starts where the most common level takes them; the others are put right.
+        # Everybody starts where the most common level takes them; the others are then corrected.
         common = int(np.argmax(np.bincount(self.levels)))
         X = self._level(common, chain).copy()
         for k in range(self.top + 1):
@@ -248,7 +248,7 @@ class LevelKPopulation(PerformativePopulation):
         return _Chain(scores, places if rows is None else [])
 
     def _level(self, k: int, chain: _Chain, rows: NDArray[np.intp] | None = None) -> Floats:
-        """Return where level k takes everybody, or some; what was imagined is not asked twice."""
+        """Return where level k takes everybody, or some; what was looked ahead is kept."""
         if k <= len(chain.places):
             known = chain.places[k - 1] if k else self.base.X
             return known if rows is None else known[rows]

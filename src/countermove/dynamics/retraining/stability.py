@@ -75,7 +75,7 @@ class PromisedRate:
     def words(self) -> str:
         """The verdict in a sentence."""
         if self.rate is None:
-            return "the theory's constants are not to be had: the learner only fits"
+            return "the theory's constants are unknown: the learner only fits"
         constants = (
             f"sensitivity {self.sensitivity:.3g}, smoothness {self.smoothness:.3g}, "
             f"strong convexity {self.strong_convexity:.3g}"

@@ -106,7 +106,7 @@ class ProximalRiskMinimisation(Update):
         learner = now.learner
         if not isinstance(learner, LinearLearner):
             raise ParameterError(
-                f"staying near the last model needs a learner whose risk is at hand "
+                f"staying near the last model needs a learner with a known risk "
                 f"(LogisticLearner, RidgeLearner); {learner.name!r} only fits"
             )
         risk, ridge = learner.local(now.crowd), 2.0 * self.strength

@@ -141,7 +141,7 @@ def both_forms(
     return [*found, _claim(theorem, setting, "certificate", value, assumptions)]
 
 
-WEIGHTED = "rows with weights are no draws, so no statement about n rows follows"
+WEIGHTED = "rows with weights are not draws, so no statement about n rows follows"
 TOO_FEW = "a cell of the bins has no source rows here; use fewer bins or more rows"
 
 

@@ -141,7 +141,7 @@ def replicator(pair: Pair, threshold: float, failure_probability: float) -> Assu
     error = share_range(source, source.wrong(threshold), part)
     after = share_range(pair.induced, pair.induced.favourable, part)
     if error.value >= 1.0:
-        return Assumption(statement, False, "the rule is always wrong, so nobody is fit")
+        return Assumption(statement, False, "the rule is always wrong, so no class has any fitness")
     expected = p.value * rate.value / (1.0 - error.value)
     low = p.low * rate.low / (1.0 - error.low)
     high = p.high * rate.high / max(1.0 - error.high, 1e-12)
