@@ -15,7 +15,6 @@ from countermove.data.splits import split_table
 from countermove.data.synthetic import (
     TINY_BIAS,
     TINY_WEIGHTS,
-    CeilingPopulation,
     GaussianPopulation,
     fabricate,
 )
@@ -53,24 +52,6 @@ def test_samples_follow_the_seed() -> None:
 def test_populations_without_an_answer_are_refused(centre: tuple[float, ...], share: float) -> None:
     with pytest.raises(ParameterError):
         GaussianPopulation(centre, share)
-
-
-def test_under_the_ceiling_merit_alone_tells_the_classes_apart() -> None:
-    population = CeilingPopulation(separation=0.3, spread=0.5)
-    X, y = population.sample(200_000, seed=0)
-    hits = (X[:, 0] - X[:, 1] >= 0) == (y > 0)
-    assert hits.mean() == pytest.approx(population.best_accuracy, abs=0.005)
-    assert np.all(population.ceiling >= X)
-    for rank in (0.0, -population.drop):
-        assert (y[X[:, 1] == rank] > 0).mean() == pytest.approx(0.5, abs=0.01)
-
-
-@pytest.mark.parametrize(("separation", "spread", "drop"), [(0.2, 0.1, 1), (0, 1, 1), (0.1, 1, 0)])
-def test_ceilings_without_an_answer_are_refused(
-    separation: float, spread: float, drop: float
-) -> None:
-    with pytest.raises(ParameterError):
-        CeilingPopulation(separation, spread, drop)
 
 
 def test_tiny_fits_its_schema_and_has_a_good_linear_rule(schemas: Path) -> None:

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from countermove import StrategicClassifier
-from countermove.data.synthetic import CeilingPopulation
 from countermove.learning import L2
 from countermove.learning.choice import all_reach_alike, choose
 from countermove.learning.comparison import Split, compare
@@ -16,6 +15,8 @@ from countermove.learning.populations import population
 from countermove.people import ActionSet, MixtureCost, QuadraticCost
 from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.scores import LinearScore
+
+from .ceiling_population import CeilingPopulation
 
 UNDER_A_CEILING = ActionSet(max_value=[1.0, np.inf, np.inf, np.inf])
 
@@ -97,6 +98,16 @@ def test_a_rule_far_better_is_kept_and_never_one_that_is_worse(score, crowd):
 )
 def test_nothing_is_chosen_where_there_is_no_simple_rule_or_another_aim(crowd, settings):
     assert StrategicClassifier(max_epochs=2, **settings).fit(*crowd).choice_ is None
+
+
+def test_under_the_ceiling_merit_alone_distinguishes_the_classes():
+    population = CeilingPopulation(separation=0.3, spread=0.5)
+    X, y = population.sample(200_000, seed=0)
+    hits = (X[:, 0] - X[:, 1] >= 0) == (y > 0)
+    assert hits.mean() == pytest.approx(population.best_accuracy, abs=0.005)
+    assert np.all(population.ceiling >= X)
+    for rank in (0.0, -population.drop):
+        assert (y[X[:, 1] == rank] > 0).mean() == pytest.approx(0.5, abs=0.01)
 
 
 @pytest.mark.slow

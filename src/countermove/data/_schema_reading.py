@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, TypeVar, cast
 
-from countermove.data.configuration import read_yaml
 from countermove.data.schema import (
     CHANGES,
     GROUP_PREFIX,
@@ -31,19 +29,6 @@ from countermove.data.schema import (
     value_text,
 )
 from countermove.errors import SchemaError, nearest, shown
-
-RECIPES = (
-    "adult",
-    "compas",
-    "credit",
-    "digits",
-    "german",
-    "give-me-some-credit",
-    "iris",
-    "loanapp",
-    "mnist-5k",
-)
-"""Cleaning recipes a schema may name; :mod:`countermove.data.recipes` holds them."""
 
 SCHEMA_KEYS = (
     "description",
@@ -66,266 +51,258 @@ _RANGE = re.compile(r"\{(\d{1,4})\.\.(\d{1,4})\}")
 Choice = TypeVar("Choice", bound=str)
 
 
-Contradiction = tuple[str, str]
-
-
-def read_schema(name: str, path: Path) -> Schema:
-    """Read one schema file; see :func:`countermove.data.schema.load_schema`."""
-    return schema_from_mapping(name, read_yaml(path), str(path))
+class _EntryError(Exception):
+    """An entry that is wrong: its key, and what is wrong with it."""
 
 
 def schema_from_mapping(name: str, mapping: object, origin: str) -> Schema:
     """Check every entry of ``mapping`` and build the schema; ``origin`` is named in errors."""
-    content = _mapping(mapping, SCHEMA_KEYS, origin, "the file")
+    try:
+        return _schema(name, mapping)
+    except _EntryError as error:
+        raise SchemaError(f"{origin}: {error}") from error
+
+
+def _schema(name: str, mapping: object) -> Schema:
+    from countermove.data.recipes import RECIPES
+
+    content = _mapping(mapping, SCHEMA_KEYS, "the file")
     for key in ("label", "features"):
         if key not in content:
-            _refuse(origin, key, "is missing")
-    label = _label(content["label"], origin)
-    features = _features(content["features"], origin)
-    series = _series(content.get("series"), origin)
+            _refuse(key, "is missing")
+    label = _label(content["label"])
+    features = _features(content["features"])
+    series = _series(content.get("series"))
     features += series.lagged(features) if series is not None else ()
     cleaning = content.get("cleaning")
     schema = Schema(
         name=name,
         label=label,
         features=features,
-        id=_text(content["id"], origin, "id") if content.get("id") is not None else None,
-        sensitive=_names(content.get("sensitive"), origin, "sensitive"),
-        ignore=_names(content.get("ignore"), origin, "ignore"),
-        cleaning=None if cleaning is None else _one_of(cleaning, RECIPES, origin, "cleaning"),
-        source=_one_of(content.get("source", "file"), SOURCES, origin, "source"),
-        description=_optional_text(content.get("description"), origin, "description"),
+        id=_text(content["id"], "id") if content.get("id") is not None else None,
+        sensitive=_names(content.get("sensitive"), "sensitive"),
+        ignore=_names(content.get("ignore"), "ignore"),
+        cleaning=None if cleaning is None else _one_of(cleaning, tuple(RECIPES), "cleaning"),
+        source=_one_of(content.get("source", "file"), SOURCES, "source"),
+        description=_optional_text(content.get("description"), "description"),
         series=series,
     )
-    _check_roles(schema, origin)
-    for key, problem in (*_series_contradictions(schema), *_group_contradictions(schema)):
-        _refuse(origin, key, problem)
+    _check_roles(schema)
+    _check_series(schema)
+    _check_groups(schema)
     return schema
 
 
-def _check_roles(schema: Schema, origin: str) -> None:
+def _check_roles(schema: Schema) -> None:
     """Refuse a column with two roles that exclude each other."""
     names = {feature.name for feature in schema.features}
     label = schema.label.column
     roles = {"features": names, "sensitive": set(schema.sensitive), "ignore": set(schema.ignore)}
     for role, columns in roles.items():
         if label in columns:
-            _refuse(origin, role, f"holds the label column {label!r}; the label has its own key")
+            _refuse(role, f"holds the label column {label!r}; the label has its own key")
         if schema.id is not None and schema.id in columns:
-            _refuse(origin, role, f"holds the id column {schema.id!r}; the id has its own key")
+            _refuse(role, f"holds the id column {schema.id!r}; the id has its own key")
     if schema.id == label:
-        _refuse(origin, "id", f"is the label column {label!r}")
+        _refuse("id", f"is the label column {label!r}")
     ignored = sorted(roles["ignore"] & (names | roles["sensitive"]))
     if ignored:
-        _refuse(origin, "ignore", f"holds {shown(ignored)}, used elsewhere in the schema")
+        _refuse("ignore", f"holds {shown(ignored)}, used elsewhere in the schema")
     reserved = sorted({ROW_ID, LABEL} & (names | roles["sensitive"]))
     if reserved:
-        _refuse(
-            origin, "features", f"{shown(reserved)}: names kept for the typed table; rename them"
-        )
+        _refuse("features", f"{shown(reserved)}: names kept for the typed table; rename them")
     prefixed = sorted(n for n in names | roles["sensitive"] if n.startswith(GROUP_PREFIX))
     if prefixed:
-        _refuse(origin, "features", f"{shown(prefixed)}: no name may start with {GROUP_PREFIX!r}")
-    repeated = [n for n, count in Counter(schema.feature_names).items() if count > 1]
-    if repeated:
-        _refuse(origin, "features", f"gives the model column {shown(repeated)} twice")
+        _refuse("features", f"{shown(prefixed)}: no name may start with {GROUP_PREFIX!r}")
+    _refuse_repeated(schema.feature_names, "features", "gives the model column")
 
 
-def _label(entry: object, origin: str) -> Label:
-    content = _mapping(entry, LABEL_KEYS, origin, "label")
+def _label(entry: object) -> Label:
+    content = _mapping(entry, LABEL_KEYS, "label")
     if content.get("column") is None:
-        _refuse(origin, "label.column", "is missing")
-    column = _text(content["column"], origin, "label.column")
+        _refuse("label.column", "is missing")
+    column = _text(content["column"], "label.column")
     rules = [key for key in LABEL_KEYS[1:] if content.get(key) is not None]
     if not rules:
-        _refuse(
-            origin,
-            "label.favourable",
-            "is missing; name the favourable value, or for numbers at_least: or at_most:",
-        )
+        remedy = "name the favourable value, or for numbers at_least: or at_most:"
+        _refuse("label.favourable", f"is missing; {remedy}")
     if len(rules) > 1:
-        _refuse(origin, "label", f"has {' and '.join(rules)}; keep one")
+        _refuse("label", f"has {' and '.join(rules)}; keep one")
     if rules == ["favourable"]:
-        return Label(column, _value(content["favourable"], origin, "label.favourable"))
+        return Label(column, _value(content["favourable"], "label.favourable"))
     return Label(
         column,
-        at_least=_number(content.get("at_least"), origin, "label.at_least"),
-        at_most=_number(content.get("at_most"), origin, "label.at_most"),
+        at_least=_number(content.get("at_least"), "label.at_least"),
+        at_most=_number(content.get("at_most"), "label.at_most"),
     )
 
 
-def _series(entry: object, origin: str) -> Series | None:
+def _series(entry: object) -> Series | None:
     if entry is None:
         return None
-    content = _mapping(entry, SERIES_KEYS, origin, "series")
+    content = _mapping(entry, SERIES_KEYS, "series")
     for key in ("entity", "time"):
         if content.get(key) is None:
-            _refuse(origin, f"series.{key}", "is missing; name the column")
+            _refuse(f"series.{key}", "is missing; name the column")
     steps = content.get("steps", 1)
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        _refuse(origin, "series.steps", f"must be a whole number from 1, not {_spelled(steps)}")
+        _refuse("series.steps", f"must be a whole number from 1, not {_spelled(steps)}")
     return Series(
-        entity=_text(content["entity"], origin, "series.entity"),
-        time=_text(content["time"], origin, "series.time"),
+        entity=_text(content["entity"], "series.entity"),
+        time=_text(content["time"], "series.time"),
         steps=steps,
-        shorter=_one_of(content.get("shorter", SHORTER[0]), SHORTER, origin, "series.shorter"),
-        earlier=_names(content.get("earlier"), origin, "series.earlier"),
+        shorter=_one_of(content.get("shorter", SHORTER[0]), SHORTER, "series.shorter"),
+        earlier=_names(content.get("earlier"), "series.earlier"),
     )
 
 
-def _features(entry: object, origin: str) -> tuple[Feature, ...]:
+def _features(entry: object) -> tuple[Feature, ...]:
     if not isinstance(entry, Mapping) or not entry:
-        _refuse(
-            origin, "features", "must map each column to its entry, and name at least one column"
-        )
+        _refuse("features", "must map each column to its entry, and name at least one column")
     features = tuple(
-        _feature(name, fields, origin)
+        _feature(name, fields)
         for key, fields in entry.items()
-        for name in _spelled_out(_text(key, origin, "features"), origin)
+        for name in _spelled_out(_text(key, "features"))
     )
-    repeated = [n for n, count in Counter(f.name for f in features).items() if count > 1]
-    if repeated:
-        _refuse(origin, "features", f"names {shown(repeated)} twice")
+    _refuse_repeated((feature.name for feature in features), "features", "names")
     return features
 
 
-def _spelled_out(name: str, origin: str) -> list[str]:
+def _spelled_out(name: str) -> list[str]:
     """Return the columns that ``V{1..3}`` stands for: V1, V2, V3; several ranges multiply."""
     found = _RANGE.search(name)
     if found is None:
         return [name]
     first, last = int(found[1]), int(found[2])
     if first > last:
-        _refuse(origin, f"features.{name}", f"counts from {first} down to {last}")
-    rest = _spelled_out(name[found.end() :], origin)
+        _refuse(f"features.{name}", f"counts from {first} down to {last}")
+    rest = _spelled_out(name[found.end() :])
     before = name[: found.start()]
     return [f"{before}{number}{end}" for number in range(first, last + 1) for end in rest]
 
 
-def _feature(name: str, entry: object, origin: str) -> Feature:
+def _feature(name: str, entry: object) -> Feature:
     where = f"features.{name}"
-    content = _mapping(entry, FEATURE_KEYS, origin, where)
+    content = _mapping(entry, FEATURE_KEYS, where)
     if "kind" not in content:
-        _refuse(origin, f"{where}.kind", f"is missing; one of {', '.join(KINDS)}")
-    kind = _one_of(content["kind"], KINDS, origin, f"{where}.kind")
-    change = _one_of(content.get("change", "immutable"), CHANGES, origin, f"{where}.change")
+        _refuse(f"{where}.kind", f"is missing; one of {', '.join(KINDS)}")
+    kind = _one_of(content["kind"], KINDS, f"{where}.kind")
+    change = _one_of(content.get("change", "immutable"), CHANGES, f"{where}.change")
     if kind == "onehot" and change in ("up", "down"):
-        _refuse(origin, f"{where}.change", f"is {change!r}, but one-hot categories have no order")
+        _refuse(f"{where}.change", f"is {change!r}, but one-hot categories have no order")
     feature = Feature(
         name=name,
         kind=kind,
         change=change,
-        unit=_optional_text(content.get("unit"), origin, f"{where}.unit"),
-        min=_number(content.get("min"), origin, f"{where}.min"),
-        max=_number(content.get("max"), origin, f"{where}.max"),
-        step=_number(content.get("step"), origin, f"{where}.step"),
-        categories=_categories(content.get("categories"), kind, origin, where),
-        group=_optional_text(content.get("group"), origin, f"{where}.group") or None,
+        unit=_optional_text(content.get("unit"), f"{where}.unit"),
+        min=_number(content.get("min"), f"{where}.min"),
+        max=_number(content.get("max"), f"{where}.max"),
+        step=_number(content.get("step"), f"{where}.step"),
+        categories=_categories(content.get("categories"), kind, where),
+        group=_optional_text(content.get("group"), f"{where}.group") or None,
     )
-    _check_bounds(feature, origin, where)
+    _check_bounds(feature, where)
     return feature
 
 
-def _check_bounds(feature: Feature, origin: str, where: str) -> None:
+def _check_bounds(feature: Feature, where: str) -> None:
     """Refuse bounds and steps that leave no value or make no sense for the kind."""
     given = {"min": feature.min, "max": feature.max, "step": feature.step}
     if feature.kind not in ("numeric", "integer"):
         for key, value in given.items():
             if value is not None:
-                _refuse(
-                    origin, f"{where}.{key}", f"is given, but a {feature.kind} feature has none"
-                )
+                _refuse(f"{where}.{key}", f"is given, but a {feature.kind} feature has none")
         return
     if feature.min is not None and feature.max is not None and feature.min >= feature.max:
         problem = f"{feature.min:g} is not below max {feature.max:g}"
-        _refuse(origin, f"{where}.min", problem)
+        _refuse(f"{where}.min", problem)
     if feature.step is not None and feature.step <= 0:
-        _refuse(origin, f"{where}.step", f"is {feature.step:g}; it must be positive")
+        _refuse(f"{where}.step", f"is {feature.step:g}; it must be positive")
     if feature.kind == "integer":
         for key, value in given.items():
             if value is not None and not float(value).is_integer():
-                _refuse(
-                    origin, f"{where}.{key}", f"is {value:g}, but the feature holds whole numbers"
-                )
+                _refuse(f"{where}.{key}", f"is {value:g}, but the feature holds whole numbers")
 
 
-def _categories(entry: object, kind: Kind, origin: str, where: str) -> tuple[str, ...]:
+def _categories(entry: object, kind: Kind, where: str) -> tuple[str, ...]:
     key = f"{where}.categories"
     if kind in ("numeric", "integer"):
         if entry is not None:
-            _refuse(origin, key, f"are given, but a {kind} feature has none")
+            _refuse(key, f"are given, but a {kind} feature has none")
         return ()
     if entry is None and kind == "binary":
         return ()
     if not isinstance(entry, list) or len(entry) < 2:
-        _refuse(origin, key, "must list at least two values")
+        _refuse(key, "must list at least two values")
     if kind == "binary" and len(entry) != 2:
-        _refuse(origin, key, f"must list exactly two values for a binary feature, not {len(entry)}")
-    texts = tuple(value_text(_value(value, origin, key)) for value in entry)
-    repeated = [text for text, count in Counter(texts).items() if count > 1]
-    if repeated:
-        _refuse(origin, key, f"list {shown(repeated)} twice")
+        _refuse(key, f"must list exactly two values for a binary feature, not {len(entry)}")
+    texts = tuple(value_text(_value(value, key)) for value in entry)
+    _refuse_repeated(texts, key, "list")
     return texts
 
 
-def _refuse(origin: str, key: str, problem: str) -> NoReturn:
-    raise SchemaError(f"{origin}: {key}: {problem}")
+def _refuse(key: str, problem: str) -> NoReturn:
+    raise _EntryError(f"{key}: {problem}")
 
 
-def _mapping(entry: object, known: Iterable[str], origin: str, where: str) -> Mapping[str, Any]:
+def _refuse_repeated(names: Iterable[str], key: str, verb: str) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        _refuse(key, f"{verb} {shown(repeated)} twice")
+
+
+def _mapping(entry: object, known: Iterable[str], where: str) -> Mapping[str, Any]:
     if not isinstance(entry, Mapping):
         keys = ", ".join(known)
-        _refuse(origin, where, f"must be a mapping with keys {keys}, not {_spelled(entry)}")
+        _refuse(where, f"must be a mapping with keys {keys}, not {_spelled(entry)}")
     for key in entry:
         if key not in known:
-            _refuse(origin, where, f"unknown key {key!r}; {nearest(str(key), known)}")
+            _refuse(where, f"unknown key {key!r}; {nearest(str(key), known)}")
     return entry
 
 
-def _one_of(value: object, known: tuple[Choice, ...], origin: str, key: str) -> Choice:
+def _one_of(value: object, known: tuple[Choice, ...], key: str) -> Choice:
     for choice in known:
         if value == choice:
             return choice
-    _refuse(origin, key, f"is {_spelled(value)}; {nearest(str(value), known)}")
+    _refuse(key, f"is {_spelled(value)}; {nearest(str(value), known)}")
 
 
-def _text(value: object, origin: str, key: str) -> str:
+def _text(value: object, key: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        _refuse(origin, key, f"must be text, not {_spelled(value)}")
+        _refuse(key, f"must be text, not {_spelled(value)}")
     return value
 
 
-def _optional_text(value: object, origin: str, key: str) -> str:
-    return "" if value is None else _text(value, origin, key).strip()
+def _optional_text(value: object, key: str) -> str:
+    return "" if value is None else _text(value, key).strip()
 
 
-def _value(value: object, origin: str, key: str) -> Value:
+def _value(value: object, key: str) -> Value:
     """Return a category or label value; YAML's booleans are refused with the remedy."""
     if isinstance(value, bool):
-        _refuse(origin, key, f"holds {_spelled(value)}; YAML reads yes and no so: put it in quotes")
+        _refuse(key, f"holds {_spelled(value)}; YAML reads yes and no so: put it in quotes")
     if isinstance(value, int | float) and math.isfinite(value):
         return value
-    return _text(value, origin, key)
+    return _text(value, key)
 
 
-def _number(value: object, origin: str, key: str) -> float | None:
+def _number(value: object, key: str) -> float | None:
     if value is None:
         return None
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(cast(float, value)):
-        _refuse(origin, key, f"must be a finite number, not {_spelled(value)}")
+        _refuse(key, f"must be a finite number, not {_spelled(value)}")
     return float(cast(float, value))
 
 
-def _names(entry: object, origin: str, key: str) -> tuple[str, ...]:
+def _names(entry: object, key: str) -> tuple[str, ...]:
     if entry is None:
         return ()
     if not isinstance(entry, list):
-        _refuse(origin, key, f"must be a list of columns, not {_spelled(entry)}")
-    names = tuple(_text(name, origin, key) for name in entry)
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        _refuse(origin, key, f"names {shown(repeated)} twice")
+        _refuse(key, f"must be a list of columns, not {_spelled(entry)}")
+    names = tuple(_text(name, key) for name in entry)
+    _refuse_repeated(names, key, "names")
     return names
 
 
@@ -333,19 +310,19 @@ def _spelled(value: object) -> str:
     return f"{type(value).__name__} {value!r}" if value is not None else "nothing"
 
 
-def _series_contradictions(schema: Schema) -> Iterator[Contradiction]:
-    """Yield what the entity and the time of a series cannot be at the same time."""
+def _check_series(schema: Schema) -> None:
+    """Refuse an entity or a time that has another role too."""
     if schema.series is None:
         return
     entity, time = schema.series.entity, schema.series.time
     if schema.id is not None:
-        yield "id", f"is given beside series; the entity {entity!r} is the id"
+        _refuse("id", f"is given beside series; the entity {entity!r} is the id")
     if entity == time:
-        yield "series.time", f"is the entity column {entity!r} too"
+        _refuse("series.time", f"is the entity column {entity!r} too")
     known = [feature.name for feature in schema.observed]
     for column in schema.series.earlier:
         if column not in known:
-            yield "series.earlier", f"holds {column!r}, no feature; {nearest(column, known)}"
+            _refuse("series.earlier", f"holds {column!r}, no feature; {nearest(column, known)}")
     elsewhere = {
         "features": known,
         "sensitive": schema.sensitive,
@@ -355,34 +332,33 @@ def _series_contradictions(schema: Schema) -> Iterator[Contradiction]:
     for role, columns in elsewhere.items():
         for key, column in (("entity", entity), ("time", time)):
             if column in columns:
-                yield f"series.{key}", f"is {column!r}, used under {role} too"
+                _refuse(f"series.{key}", f"is {column!r}, used under {role} too")
 
 
-def _group_contradictions(schema: Schema) -> Iterator[Contradiction]:
-    """Yield groups of expanded columns that cannot be one category."""
+def _check_groups(schema: Schema) -> None:
+    """Refuse groups of expanded columns that cannot be one category."""
     members: dict[str, list[Feature]] = defaultdict(list)
     for feature in schema.features:
         if feature.group is not None:
             members[feature.group].append(feature)
     for group, features in members.items():
-        yield from _one_group(group, features)
-        clash = [f.name for f in schema.features if f.kind == "onehot" and f.name == group]
-        if clash:
-            yield f"features.{features[0].name}.group", f"is {group!r}, a one-hot column's name"
+        _check_group(group, features)
+        if any(f.kind == "onehot" and f.name == group for f in schema.features):
+            _refuse(f"features.{features[0].name}.group", f"is {group!r}, a one-hot column's name")
 
 
-def _one_group(group: str, features: list[Feature]) -> Iterator[Contradiction]:
+def _check_group(group: str, features: list[Feature]) -> None:
     where = f"features.{features[0].name}.group"
     for feature in features:
         if feature.kind != "binary":
             problem = f"is given, but a {feature.kind} feature has none: it is for 0/1 columns"
-            yield f"features.{feature.name}.group", problem
+            _refuse(f"features.{feature.name}.group", problem)
         if feature.change in ("up", "down"):
             problem = f"is {feature.change!r}, but the columns of the group {group!r} have no order"
-            yield f"features.{feature.name}.change", problem
+            _refuse(f"features.{feature.name}.change", problem)
     if len(features) < 2:
-        yield where, f"is {group!r}, with one column; a group has at least two"
+        _refuse(where, f"is {group!r}, with one column; a group has at least two")
     changes = {feature.change for feature in features}
     if len(changes) > 1:
         listed = shown(f"{f.name} {f.change}" for f in features)
-        yield where, f"is {group!r}, whose columns change together or not at all: {listed}"
+        _refuse(where, f"is {group!r}, whose columns change together or not at all: {listed}")

@@ -337,47 +337,29 @@ def load_schema(name: str, folder: Path) -> Schema:
     SchemaError
         If the file cannot be read or contradicts itself.
     """
-    from countermove.data._schema_reading import read_schema
+    from countermove.data.configuration import read_yaml
     from countermove.data.sources import check_dataset_name
 
     check_dataset_name(name, folder)
-    return read_schema(name, Path(folder) / f"{name}.yml")
+    path = Path(folder) / f"{name}.yml"
+    return Schema.from_mapping(name, read_yaml(path), str(path))
 
 
 def _expanded(feature: Feature) -> list[ModelFeature]:
     """Return the model columns of one feature."""
-    if feature.kind == "onehot":
-        return [
-            ModelFeature(
-                name=f"{feature.name}={category}",
-                source=feature.name,
-                kind="onehot",
-                change=feature.change,
-                min=0.0,
-                max=1.0,
-                step=1.0,
-                group=feature.name,
-            )
-            for category in feature.categories
-        ]
     low = -math.inf if feature.min is None else float(feature.min)
     high = math.inf if feature.max is None else float(feature.max)
     step = feature.step
-    if feature.kind == "binary":
+    if feature.kind in ("binary", "onehot"):
         low, high, step = 0.0, 1.0, 1.0
     elif feature.kind == "ordered":
         low, high, step = 0.0, float(len(feature.categories) - 1), 1.0
     elif feature.kind == "integer":
         step = 1.0 if step is None else step
+    kind, change, name = feature.kind, feature.change, feature.name
+    if kind != "onehot":
+        return [ModelFeature(name, name, kind, change, low, high, step, feature.group)]
     return [
-        ModelFeature(
-            name=feature.name,
-            source=feature.name,
-            kind=feature.kind,
-            change=feature.change,
-            min=low,
-            max=high,
-            step=step,
-            group=feature.group,
-        )
+        ModelFeature(f"{name}={category}", name, kind, change, low, high, step, group=name)
+        for category in feature.categories
     ]

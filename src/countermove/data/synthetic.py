@@ -92,61 +92,6 @@ class GaussianPopulation:
         return p * hit_favourable + (1 - p) * hit_other
 
 
-@dataclass(frozen=True)
-class CeilingPopulation:
-    r"""People some of whom stand under a ceiling: the direction of a rule matters here.
-
-    Rank :math:`n` is 0 or :math:`-N`, each for half of the people and of either class;
-    merit is :math:`e \mid y \sim U(y\,s - u,\; y\,s + u)`, and
-
-    .. math:: x = (n + e,\; n), \qquad x_1 \le s + u .
-
-    Only :math:`e = x_1 - x_2` tells the classes apart, so the best rule while nobody moves
-    is :math:`x_1 - x_2 \ge 0`, right with probability :math:`(u + s) / 2u`; no rule does
-    better, before or after any response. But people of rank 0 stand right under the
-    ceiling of :math:`x_1` and reach less far along that rule than the others: no intercept
-    suits both. Weighing :math:`x_2` less makes up for it.
-
-    Parameters
-    ----------
-    separation, spread
-        :math:`s` and :math:`u`, with :math:`0 < s < u`.
-    drop
-        :math:`N`, how far below the lower rank stands.
-    """
-
-    separation: float = 0.08
-    spread: float = 0.1
-    drop: float = 2.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.separation < self.spread < math.inf:
-            raise ParameterError(
-                f"separation is {self.separation} and spread {self.spread}; "
-                "expected 0 < separation < spread"
-            )
-        if not 0 < self.drop < math.inf:
-            raise ParameterError(f"drop is {self.drop}; expected a positive number")
-
-    @property
-    def ceiling(self) -> Floats:
-        """Upper bounds on both features, shape (2,)."""
-        return np.array([self.separation + self.spread, math.inf])
-
-    @property
-    def best_accuracy(self) -> float:
-        """Accuracy of the best rule, which a linear rule also has after response."""
-        return (self.spread + self.separation) / (2 * self.spread)
-
-    def sample(self, n: int, seed: int) -> tuple[Floats, Floats]:
-        """Return ``n`` people: features (n, 2) and labels (n,) in {-1, +1}."""
-        rng = generator(seed, "ceiling population")
-        y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-        rank = np.where(rng.random(n) < 0.5, 0.0, -self.drop)
-        merit = y * self.separation + rng.uniform(-self.spread, self.spread, n)
-        return np.column_stack([rank + merit, rank]), y
-
-
 def fabricate(name: str, n: int = 240, seed: int = 0) -> pd.DataFrame:
     """Fabricate the raw table of a made-up dataset.
 

@@ -19,7 +19,7 @@ import pytest
 
 from countermove.data.cleaning import clean
 from countermove.data.fetch import PUBLISHED, fetch
-from countermove.data.fetch._raw_tables import FICO_GROUPS
+from countermove.data.fetch._publications import FICO_GROUPS
 from countermove.data.fetch._wheels import member_content, wheel_in_cache
 from countermove.data.recipes._fetched import USUAL_DEPENDENTS, USUAL_INCOME
 from countermove.data.schema import load_schema

@@ -12,8 +12,15 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from countermove.data.drafting._columns import Guess, expanded_groups, guess_column
-from countermove.data.drafting._roles import LabelGuess, guess_id, guess_label, guess_series
+from countermove.data.drafting._guesses import (
+    Guess,
+    LabelGuess,
+    expanded_groups,
+    guess_column,
+    guess_id,
+    guess_label,
+    guess_series,
+)
 from countermove.data.drafting._words import SENSITIVE, name_words
 from countermove.data.parsing import numbers, texts
 from countermove.data.report import gives_away

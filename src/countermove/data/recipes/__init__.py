@@ -36,26 +36,11 @@ from countermove.data.recipes._fetched import (
 from countermove.data.schema import Schema, value_text
 from countermove.errors import SchemaError, nearest
 
-__all__ = [
-    "RECIPES",
-    "Recipe",
-    "adult",
-    "apply_recipe",
-    "compas",
-    "credit",
-    "digits",
-    "german",
-    "give_me_some_credit",
-    "iris",
-    "loanapp",
-    "mnist",
-    "outcome_columns",
-    "raw_columns",
-]
+__all__ = ["RECIPES", "CleaningRecipe", "apply_recipe", "outcome_columns", "raw_columns"]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class CleaningRecipe:
     """What a published layout must hold, and how it is read.
 
     ``outcome`` holds the columns that only the past can have, each with a value it may take:
@@ -67,16 +52,18 @@ class Recipe:
     outcome: Mapping[str, str]
 
 
-RECIPES: Mapping[str, Recipe] = {
-    "adult": Recipe(ADULT_COLUMNS, adult, {"income": ">50K"}),
-    "compas": Recipe(COMPAS_COLUMNS, compas, {"is_recid": "0", "two_year_recid": "0"}),
-    "credit": Recipe(CREDIT_COLUMNS, credit, {"default payment next month": "0"}),
-    "digits": Recipe(DIGITS_COLUMNS, digits, {"digit": "0"}),
-    "german": Recipe(GERMAN_COLUMNS, german, {"credit_risk": "1"}),
-    "give-me-some-credit": Recipe(GMSC_COLUMNS, give_me_some_credit, {"SeriousDlqin2yrs": "0"}),
-    "iris": Recipe(IRIS_COLUMNS, iris, {"species": "setosa"}),
-    "loanapp": Recipe(LOANAPP_COLUMNS, loanapp, {"approve": "1"}),
-    "mnist-5k": Recipe(MNIST_COLUMNS, mnist, {"digit": "0"}),
+RECIPES: Mapping[str, CleaningRecipe] = {
+    "adult": CleaningRecipe(ADULT_COLUMNS, adult, {"income": ">50K"}),
+    "compas": CleaningRecipe(COMPAS_COLUMNS, compas, {"is_recid": "0", "two_year_recid": "0"}),
+    "credit": CleaningRecipe(CREDIT_COLUMNS, credit, {"default payment next month": "0"}),
+    "digits": CleaningRecipe(DIGITS_COLUMNS, digits, {"digit": "0"}),
+    "german": CleaningRecipe(GERMAN_COLUMNS, german, {"credit_risk": "1"}),
+    "give-me-some-credit": CleaningRecipe(
+        GMSC_COLUMNS, give_me_some_credit, {"SeriousDlqin2yrs": "0"}
+    ),
+    "iris": CleaningRecipe(IRIS_COLUMNS, iris, {"species": "setosa"}),
+    "loanapp": CleaningRecipe(LOANAPP_COLUMNS, loanapp, {"approve": "1"}),
+    "mnist-5k": CleaningRecipe(MNIST_COLUMNS, mnist, {"digit": "0"}),
 }
 
 
