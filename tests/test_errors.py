@@ -1,6 +1,34 @@
-"""Messages stay short however many rows are wrong; the error carries them all."""
+"""Errors: short messages, all the rows, and one documented class per kind of failure."""
 
-from countermove.errors import DataError, nearest, shown
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import countermove
+from countermove import errors
+from countermove.errors import CountermoveError, DataError, nearest, ours, shown
+
+CLASSES = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, CountermoveError)
+}
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "errors.md"
+
+
+@cache
+def raised() -> frozenset[str]:
+    """Return the names of everything that the package calls, outside the file of the errors."""
+    names = set()
+    for path in Path(countermove.__file__).parent.rglob("*.py"):
+        if path.name != "errors.py":
+            calls = (n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call))
+            names |= {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+    return frozenset(names)
 
 
 def test_long_lists_are_capped_and_counted():
@@ -15,3 +43,19 @@ def test_an_error_carries_all_rows():
 def test_nearest_name_is_suggested():
     assert nearest("credti", ["credit", "german"]).startswith("did you mean 'credit'?")
     assert nearest("zzz", ["credit"]) == "known: credit"
+
+
+def test_our_error_is_found_below_those_that_wrap_it():
+    inner = DataError("wrong")
+    outer, outermost = RuntimeError("node failed"), RuntimeError("run failed")
+    outer.__cause__, outermost.__cause__ = inner, outer
+    assert ours(outermost) is inner
+    assert ours(RuntimeError("another's")) is None
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_error_is_documented_and_raised(name):
+    assert vars(CLASSES[name])["__doc__"], f"{name} does not say what went wrong"
+    assert "::: countermove.errors" in PAGE.read_text("utf-8")
+    if CLASSES[name] is not CountermoveError:
+        assert name in raised(), f"nothing raises {name}"

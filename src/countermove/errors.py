@@ -46,7 +46,7 @@ class FetchError(CountermoveError):
 
 
 class SourceUnreachableError(FetchError):
-    """The package index does not answer, or does not have the archive (any more)."""
+    """The package index cannot be reached, or does not have the archive (any more)."""
 
 
 class ParameterError(CountermoveError, ValueError):
@@ -58,7 +58,7 @@ class NotEnoughRowsError(DataError):
 
 
 class BlockedError(DataError):
-    """The rows at hand do not allow a retraining; the champion stays, and nothing was lost."""
+    """The available rows do not allow a retraining; the champion stays, and nothing was lost."""
 
 
 class LockedError(CountermoveError):
@@ -82,7 +82,7 @@ class InfeasibleActionsError(CountermoveError):
 
 
 class UnboundedResponseError(CountermoveError):
-    """The best response runs away: the cost does not grow and nothing bounds the move."""
+    """The best response is unbounded: the cost does not grow and nothing bounds the move."""
 
 
 class NotConvergedError(CountermoveError):
@@ -90,7 +90,7 @@ class NotConvergedError(CountermoveError):
 
 
 class DivergedError(NotConvergedError):
-    """Repeated retraining ran away; ``trajectory`` holds everything up to there."""
+    """Repeated retraining diverged; ``trajectory`` holds everything up to there."""
 
     def __init__(
         self, message: str, *, trajectory: object = None, rows: Iterable[int] = ()

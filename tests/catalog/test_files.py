@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
@@ -23,7 +24,9 @@ from countermove.catalog import (
     AtomicTextDataset,
     OptionalCSVDataset,
     OptionalJSONDataset,
+    StandardiserDataset,
 )
+from countermove.data import Standardiser
 from countermove.errors import StorageError
 
 TABLE = pd.DataFrame({"a": [1, 2], "b": ["x", "é"]})
@@ -35,6 +38,10 @@ FAMILY = {
     AtomicTextDataset: ("<p>ü</p>", "<p></p>"),
     OptionalCSVDataset: (TABLE, TABLE.head(1)),
     OptionalJSONDataset: ({"accuracy": 0.5}, {"accuracy": 1.0}),
+    StandardiserDataset: (
+        Standardiser(np.array([0.1 + 0.2]), np.array([1 / 3]), ("a",)),
+        Standardiser(np.zeros(2), np.ones(2), ("a", "b")),
+    ),
 }
 """Each class with what it stores, and another content."""
 

@@ -102,11 +102,16 @@ def types_in(entry: object) -> set[str]:
     return set().union(*map(types_in, entry)) if isinstance(entry, list) else set()
 
 
+PEOPLE = "countermove.pipelines.people_dataset.PeopleDataset"
+"""Reads parameters, which the catalog may not import."""
+
+
 def test_every_entry_of_the_project_names_a_class_of_the_catalog():
     files = sorted(CONF.glob("*/catalog*.yml"))
     named = set().union(*(types_in(yaml.safe_load(path.read_text())) for path in files))
     ours = {name for name in named if name.startswith("countermove.")}
-    assert ours
-    assert {name.removeprefix("countermove.catalog.") for name in ours} <= set(catalog.__all__)
+    assert PEOPLE in ours
+    public = {name.removeprefix("countermove.catalog.") for name in ours - {PEOPLE}}
+    assert public <= set(catalog.__all__)
     for name in ours - {"countermove.catalog.MatchesSchema"}:
         assert parse_dataset_definition({"type": name})[0].__name__ == name.rpartition(".")[2]

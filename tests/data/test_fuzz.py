@@ -144,8 +144,8 @@ SPOILS: list[Callable[[pd.DataFrame], pd.DataFrame]] = [
 ]
 
 
-def walk(raw: pd.DataFrame, schema: Schema) -> None:
-    """Walk a table up to where people answer a score, and check what must hold on the way."""
+def run_through(raw: pd.DataFrame, schema: Schema) -> None:
+    """Clean, split and standardise a table, let people respond, and check what must hold."""
     table = clean(raw, schema)
     check_table(table, schema)
     train = split_table(table, schema, SHARES, seed=0, min_per_class=1)["train"]
@@ -153,38 +153,38 @@ def walk(raw: pd.DataFrame, schema: Schema) -> None:
     X = rows_of(standardised_table(train, schema, units), schema).X
     actions = ActionSet.from_schema(schema, units)
     score = LinearScore(X.shape[1], torch.Generator().manual_seed(0))
-    answer = BestResponse(QuadraticCost(1.0), actions).respond(score, X)
-    assert np.isfinite(answer.x_new).all()
+    responses = BestResponse(QuadraticCost(1.0), actions).respond(score, X)
+    assert np.isfinite(responses.x_new).all()
     held = [*actions.immutable, *(column for group in actions.groups for column in group)]
-    np.testing.assert_array_equal(answer.x_new[:, held], X[:, held])
+    np.testing.assert_array_equal(responses.x_new[:, held], X[:, held])
 
 
-def outcome(walked: Callable[[], None]) -> str:
-    """Return whether a walk gave a result or was refused by one of our errors."""
+def outcome(attempt: Callable[[], None]) -> str:
+    """Return whether an attempt gave a result or was refused by one of our errors."""
     try:
-        walked()
+        attempt()
     except CountermoveError as error:
         return "refused" if str(error).strip() else "refused without a word"
     return "result"
 
 
-def walk_table(case: tuple[pd.DataFrame, dict[str, Any]]) -> str:
+def run_table(case: tuple[pd.DataFrame, dict[str, Any]]) -> str:
     raw, content = case
-    return outcome(lambda: walk(raw, Schema.from_mapping("fuzz", content)))
+    return outcome(lambda: run_through(raw, Schema.from_mapping("fuzz", content)))
 
 
 def draft_and_report(case: tuple[pd.DataFrame, dict[str, Any]]) -> str:
     """Draft a schema for the table and report on it, whatever it holds."""
     raw, _ = case
 
-    def walked() -> None:
+    def attempt() -> None:
         if raw.columns.duplicated().any():
             raise CountermoveError("files with duplicated columns are refused when they are read")
         draft = draft_schema(raw, "fuzz")
         report = report_on(raw, draft.schema, SplitPlan(SHARES))
         assert report.text()
 
-    return outcome(walked)
+    return outcome(attempt)
 
 
 @st.composite
@@ -211,18 +211,18 @@ def csv_files(draw: st.DrawFn) -> bytes:
     return text.encode(encoding, errors="replace")
 
 
-def walk_file(content: bytes, folder: Path) -> str:
+def run_file(content: bytes, folder: Path) -> str:
     path = folder / "fuzz.csv"
     path.write_bytes(content)
 
-    def walked() -> None:
+    def attempt() -> None:
         table = read_file(path)
-        walk(table, draft_schema(table, "fuzz").schema)
+        run_through(table, draft_schema(table, "fuzz").schema)
 
-    return outcome(walked)
+    return outcome(attempt)
 
 
-def walk_parquet(case: tuple[pd.DataFrame, dict[str, Any]], folder: Path) -> str:
+def run_parquet(case: tuple[pd.DataFrame, dict[str, Any]], folder: Path) -> str:
     """Write what can be written as parquet, now and then cut short, and read it back."""
     raw, content = case
     mixed = [
@@ -239,7 +239,7 @@ def walk_parquet(case: tuple[pd.DataFrame, dict[str, Any]], folder: Path) -> str
     data = buffer.getvalue()
     path = folder / "fuzz.parquet"
     path.write_bytes(data[: len(data) - 7 * (len(data) % 3 == 0)])
-    return outcome(lambda: walk(read_file(path), Schema.from_mapping("fuzz", content)))
+    return outcome(lambda: run_through(read_file(path), Schema.from_mapping("fuzz", content)))
 
 
 contents = st.recursive(
@@ -267,10 +267,10 @@ def read_content(content: Any) -> str:
 
 
 CASES: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any, Path], str], int]] = {
-    "tables": (tables_and_schemas(), lambda case, _: walk_table(case), 700),
+    "tables": (tables_and_schemas(), lambda case, _: run_table(case), 700),
     "drafts": (tables_and_schemas(), lambda case, _: draft_and_report(case), 300),
-    "files": (csv_files(), walk_file, 500),
-    "parquet": (tables_and_schemas(), walk_parquet, 200),
+    "files": (csv_files(), run_file, 500),
+    "parquet": (tables_and_schemas(), run_parquet, 200),
     "schemas": (contents, lambda content, _: read_content(content), 400),
 }
 """What is drawn, what is done with it, and how often under `make test-all`: 2,100 in all."""

@@ -1,4 +1,4 @@
-"""The report on a table tells every problem at once, then what is doubtful, then what is there."""
+"""The report on a table lists every problem at once, then what is doubtful, then what is there."""
 
 from __future__ import annotations
 

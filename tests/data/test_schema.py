@@ -153,7 +153,7 @@ CONTRADICTIONS: dict[str, tuple[Spoil, str]] = {
         ),
         r"series\.earlier: holds 'lons', no feature; did you mean 'loans'",
     ),
-    "unknown answer to short series": (
+    "unknown rule for short series": (
         lambda c: (
             c.pop("id"),
             c.update(series={"entity": "firm", "time": "year", "shorter": "pad"}),

@@ -1,11 +1,12 @@
-"""A file is whole or not there."""
+"""A file is whole or not there, and a digest says what is in it."""
 
 import os
 
+import numpy as np
 import pytest
 
-from countermove.data.storage import replace_file
-from countermove.errors import StorageError
+from countermove.data.storage import replace_file, seal, settings_digest, unseal
+from countermove.errors import ModelFileError, StorageError
 
 
 @pytest.mark.fault
@@ -41,3 +42,23 @@ def test_a_refusal_names_the_file_and_leaves_what_was_there(tmp_path):
         replace_file(tmp_path / "file" / "below", b"x")
     assert (tmp_path / "file").read_bytes() == b"old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_sealed_record_shows_every_change():
+    record = {"version": 3, "threshold": 0.1 + 0.2}
+    sealed = seal(record)
+    assert unseal(sealed, "here") == record
+    with pytest.raises(ModelFileError, match="here was altered"):
+        unseal(sealed.replace(b'"version": 3', b'"version": 4'), "here")
+    for content in (b"", b"[]", b'{"version": 3}'):
+        with pytest.raises(ModelFileError, match="not a sealed record"):
+            unseal(content, "here")
+
+
+def test_a_digest_of_settings_counts_every_value_but_not_their_order():
+    settings = {"scale": 1.0, "people": {"lower": np.zeros(2000)}}
+    same = {"people": {"lower": np.zeros(2000)}, "scale": 1.0}
+    assert settings_digest(settings) == settings_digest(same)
+    # Printed, so long an array would be abbreviated.
+    same["people"]["lower"][1000] = 1e-9
+    assert settings_digest(settings) != settings_digest(same)

@@ -50,7 +50,7 @@ def test_a_run_names_it_in_its_parameters(here):
         ("my_costs:expensive", {"price": 1}, "unexpected keyword"),
         ("my_costs:nothing", {}, "expected a cost"),
         ("my_costs:convex", {}, "closed form"),
-        ("my_costs:__doc__", {}, "is no function"),
+        ("my_costs:__doc__", {}, "is not a function"),
     ],
 )
 def test_what_is_no_cost_is_refused(here, path, arguments, message):

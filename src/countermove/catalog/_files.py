@@ -40,8 +40,8 @@ class _ReplacedWhole:
             # A full disk needs what was begun; any other remains is written over next time.
             beside.unlink(missing_ok=True)
             raise StorageError(
-                f"cannot write {self._filepath}: {refused.strerror or refused}; what was there is "
-                "as it was. Free space or fix the permissions, and run again"
+                f"cannot write {self._filepath}: {refused.strerror or refused}; the previous "
+                "content is kept. Free space or fix the permissions, and run again"
             ) from error
 
     def _there(self) -> bool:

@@ -17,7 +17,7 @@ Direction = Literal["upper", "lower"]
 
 @dataclass(frozen=True)
 class Assumption:
-    """One condition a claim rests on; ``supported`` is None where data cannot tell."""
+    """One condition a claim rests on; ``supported`` is None where data cannot decide."""
 
     statement: str
     supported: bool | None = None

@@ -1,7 +1,7 @@
 """What n independent rows say about a population, except with a stated probability.
 
 The intervals every certificate is built from. Each takes the probability with which it
-may fail; whoever uses several at once divides it among them (union bound).
+may fail; a caller that uses several at once divides it among them (union bound).
 """
 
 from __future__ import annotations

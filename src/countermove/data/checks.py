@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from countermove._types import Floats, Mask
 from countermove.data.parsing import EXACT_INTEGERS, numbers, texts
@@ -32,10 +31,7 @@ class TableProblem:
 
 
 def raise_all(problems: Sequence[TableProblem], name: str, counted: str = NUMBERING) -> None:
-    """Raise one :class:`DataError` with every problem; do nothing when there is none.
-
-    ``counted`` says how the rows in the problems are counted.
-    """
+    """Raise one `DataError` with every problem, or none; ``counted`` says how rows are counted."""
     if not problems:
         return
     rows = sorted({row for problem in problems for row in problem.rows})
@@ -49,13 +45,6 @@ def raise_all(problems: Sequence[TableProblem], name: str, counted: str = NUMBER
 def numbering(kept: int, raw: int) -> str:
     """Say how rows are counted; a recipe may have left some out before."""
     return NUMBERING if kept == raw else f"{NUMBERING}, among the {kept} of {raw} rows kept"
-
-
-def check_columns(
-    columns: Iterable[object], expected: Sequence[str], ignore: Sequence[str], name: str
-) -> None:
-    """Refuse a header with a duplicate, missing or extra column; see `column_problems`."""
-    raise_all(column_problems(columns, expected, ignore), name)
 
 
 def column_problems(
@@ -83,14 +72,7 @@ def column_problems(
 
 
 def header_problems(raw: pd.DataFrame, schema: Schema) -> list[TableProblem]:
-    """Return what is wrong with the columns of a raw table that can still be read further.
-
-    Raises
-    ------
-    DataError
-        For a header that leaves no way to read on: duplicate columns, a recipe's
-        column missing, a table without rows.
-    """
+    """Return what is wrong with the columns of a raw table; refuse one that cannot be read on."""
     from countermove.data.recipes import raw_columns
 
     expected, found = raw_columns(schema), [str(column) for column in raw.columns]
@@ -104,17 +86,8 @@ def header_problems(raw: pd.DataFrame, schema: Schema) -> list[TableProblem]:
 
 
 def check_table(table: pd.DataFrame, schema: Schema) -> None:
-    """Refuse a typed table that does not hold what its schema says.
-
-    Checked: columns; missing, infinite and out-of-bounds values; categories; groups
-    of one-hot columns; duplicated ids; a label with both its values; features that vary.
-
-    Raises
-    ------
-    DataError
-        One error with every problem found; ``rows`` holds all rows concerned.
-    """
-    check_columns(table.columns, schema.table_columns, (), schema.name)
+    """Refuse a typed table that does not hold what its schema says, with every problem at once."""
+    raise_all(column_problems(table.columns, schema.table_columns, ()), schema.name)
     if table.empty:
         raise DataError(f"table {schema.name!r} has no rows; expected at least one")
     problems = [problem for f in schema.features for problem in _column_problems(table[f.name], f)]
@@ -129,7 +102,7 @@ def check_table(table: pd.DataFrame, schema: Schema) -> None:
     raise_all(problems, schema.name)
 
 
-def number_problems(values: NDArray[np.float64], feature: Feature) -> list[TableProblem]:
+def number_problems(values: Floats, feature: Feature) -> list[TableProblem]:
     """Return what is wrong with numbers that are there (NaN is another check's matter)."""
     column = feature.name
     problems = rows_problem(f"column {column!r}: infinite value", np.isinf(values))
@@ -166,10 +139,7 @@ def category_problems(values: pd.Series, feature: Feature, present: Mask) -> lis
 
 
 def group_problems(table: pd.DataFrame, schema: Schema) -> list[TableProblem]:
-    """Return the rows in which the columns of a declared group are not exactly one-hot.
-
-    Columns that cannot be read, or are absent, are another check's matter.
-    """
+    """Return the rows in which the columns of a declared group are not exactly one-hot."""
     members: dict[str, list[str]] = {}
     for feature in schema.features:
         if feature.group is not None and feature.name in table:
@@ -231,9 +201,7 @@ def constant_problems(table: pd.DataFrame, schema: Schema) -> list[TableProblem]
     return problems
 
 
-def rows_problem(
-    text: str, broken: Mask, values: NDArray[np.float64] | None = None
-) -> list[TableProblem]:
+def rows_problem(text: str, broken: Mask, values: Floats | None = None) -> list[TableProblem]:
     """Return a problem that names the broken rows (and their values), or none."""
     rows = np.flatnonzero(broken)
     if not rows.size:
@@ -273,10 +241,7 @@ def _quoted(values: Sequence[str]) -> str:
 def whole_numbers(
     raw: pd.DataFrame, columns: Sequence[str], name: str, among: Mask | None = None
 ) -> dict[str, Floats]:
-    """Parse the columns a recipe computes with; anything but whole numbers is refused.
-
-    ``among`` marks the rows that count, where a recipe leaves others out.
-    """
+    """Parse columns of whole numbers, refusing others in the rows ``among`` that count."""
     problems: list[TableProblem] = []
     counted = np.ones(len(raw), dtype=np.bool_) if among is None else among
     cells: dict[str, Floats] = {}

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from countermove._types import Mask
+from countermove._types import Floats, Mask
 from countermove.data.checks import (
     TableProblem,
     category_problems,
@@ -78,10 +77,7 @@ def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd
 def _typed_steps(
     raw: pd.DataFrame, schema: Schema, part_from: int | None = None
 ) -> tuple[pd.DataFrame, Steps | None, list[TableProblem]]:
-    """Read every cell: return typed columns, the steps of a series, and all that is wrong.
-
-    One row per row of ``raw``; with problems, the table is not to be used.
-    """
+    """Read every cell: return typed columns, the steps of a series, and all that is wrong."""
     problems = header_problems(raw, schema)
     numbered = raw.reset_index(drop=True).set_axis([str(name) for name in raw.columns], axis=1)
     # Without a recipe, a column that is missing need not keep the others from being read.
@@ -164,11 +160,9 @@ def _dtype_of(feature: Feature) -> str:
 def _typed_label(
     values: pd.Series, label: Label, asked: Mask, problems: list[TableProblem], whole: bool = True
 ) -> pd.Series:
-    """Return +1 (favourable) and -1 per row; what is wrong is added to ``problems``.
-
-    ``asked`` are the rows whose outcome counts (in a series, the last step of each entity). Unless
-    ``whole``, these are a part of a table, which may hold one outcome only.
-    """
+    """Return +1 (favourable) and -1 per row; what is wrong is added to ``problems``."""
+    # ``asked`` are the rows whose outcome counts: in a series, the last step of each entity.
+    # A part of a table (not ``whole``) may hold one outcome only.
     if label.favourable is not None:
         favourable = value_text(label.favourable)
         return _one_of_two(values, label.column, favourable, asked, problems, whole)
@@ -186,7 +180,7 @@ def _typed_label(
     return pd.Series(np.where(good, 1, -1))
 
 
-def _within(read: NDArray[np.float64], label: Label) -> tuple[Mask, str]:
+def _within(read: Floats, label: Label) -> tuple[Mask, str]:
     """Return which numbers are favourable, and the rule in words."""
     if label.at_least is not None:
         return read >= label.at_least, f"at least {label.at_least:g}"
@@ -217,25 +211,7 @@ def _one_of_two(
 
 
 def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool) -> pd.DataFrame:
-    """Return ids (if asked for) and model columns in original units, one row per person.
-
-    Parameters
-    ----------
-    raw
-        The table as read: the schema's columns, or those its recipe reads. Further columns
-        are left alone.
-    schema
-        What the columns mean.
-    name
-        What errors call the table.
-    with_ids
-        Whether to read the id column.
-
-    Raises
-    ------
-    DataError
-        One error with every problem; ``rows`` holds all rows concerned.
-    """
+    """Return ids (if wanted) and model columns in original units; extra columns are left alone."""
     if schema.series is not None:
         raise DataError(
             f"table {name!r}: {schema.name!r} is a time series; bring one row per entity and a "

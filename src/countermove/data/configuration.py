@@ -51,6 +51,6 @@ def function_at(path: str) -> Callable[..., Any]:
     except (ImportError, AttributeError, ValueError) as error:
         raise ParameterError(f"no function {path!r}: {error}; write package.module:name") from error
     if not callable(found):
-        raise ParameterError(f"{path!r} is no function")
+        raise ParameterError(f"{path!r} is not a function")
     function: Callable[..., Any] = found
     return function

@@ -28,16 +28,7 @@ PEOPLE = 400
 
 
 def lay_out_demo(schema: Schema, raw_folder: Path) -> list[Path]:
-    """Write the example files of a dataset below ``raw_folder``; return them.
-
-    Files that are there already with the same content are left alone.
-
-    Raises
-    ------
-    DataError
-        If the package carries no such table, or a file of that name holds something else;
-        nothing is written then.
-    """
+    """Write the example files of a dataset below ``raw_folder``, or nothing; return them."""
     if schema.source not in ("embedded", "fabricated"):
         raise DataError(
             f"the table {schema.name!r} does not come with the package, so there is nothing to "

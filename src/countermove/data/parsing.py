@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from countermove._types import Mask
+from countermove._types import Floats, Mask
 
 MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "none", "missing", "?", "<na>"})
 """What a number column may hold for "no value", in any case."""
@@ -21,12 +20,8 @@ EXACT_INTEGERS = 2.0**53
 BOOLEAN_WORDS = {"true": 1.0, "false": 0.0}
 
 
-def numbers(values: pd.Series) -> tuple[NDArray[np.float64], Mask, Mask]:
-    """Read a column as numbers.
-
-    Returns the numbers (NaN where there is none), which cells are missing, and which cells hold
-    something else than a number.
-    """
+def numbers(values: pd.Series) -> tuple[Floats, Mask, Mask]:
+    """Return a column as numbers (NaN where none), which cells are missing, which no numbers."""
     if pd.api.types.is_bool_dtype(values.dtype) or pd.api.types.is_numeric_dtype(values.dtype):
         read = values.to_numpy(np.float64, na_value=np.nan)
         return read, np.isnan(read), np.zeros(len(read), dtype=np.bool_)
@@ -49,7 +44,7 @@ def is_number(text: str) -> bool:
     return True
 
 
-def _parsed(values: pd.Series) -> NDArray[np.float64]:
+def _parsed(values: pd.Series) -> Floats:
     # By way of text, so that a date is not read as its nanoseconds.
     read = pd.to_numeric(_printed(values.reset_index(drop=True)), errors="coerce")
     return np.array(read.to_numpy(np.float64, na_value=np.nan))
@@ -65,11 +60,7 @@ def truth_values(values: pd.Series) -> pd.Series:
 
 
 def texts(values: pd.Series, numeric: bool = False) -> pd.Series:
-    """Read a column as text; missing cells stay missing, blank cells become missing.
-
-    With ``numeric``, ``1.0`` and ``01`` read ``1``, so that they meet a category written as a
-    number.
-    """
+    """Read a column as text, blank cells as missing; with ``numeric``, ``1.0`` reads ``1``."""
     if pd.api.types.is_bool_dtype(values.dtype) and not numeric:
         return values.map({True: "True", False: "False"}).astype("str")
     if numeric or pd.api.types.is_numeric_dtype(values.dtype):

@@ -61,7 +61,7 @@ class Partitions:
                 yield file, part
 
     def facts(self) -> dict[str, Any]:
-        """Return what tells these parts from others: names, sizes and times of the files."""
+        """Return what identifies these parts: names, sizes and times of the files."""
         stats = [(str(path.absolute()), path.stat()) for path in self.files]
         files = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
         return {"files": files, "rows_per_part": self.rows_per_part}
@@ -71,10 +71,7 @@ class Partitions:
         return pd.concat(list(self), ignore_index=True)
 
     def draw(self, n: int, random: np.random.Generator) -> pd.DataFrame:
-        """Return about ``n`` rows, in their order, as many of every part as its share.
-
-        All rows, if there are no more than ``n``.
-        """
+        """Return about ``n`` rows (or all), in order, as many of every part as its share."""
         if n < 1:
             raise ParameterError(f"at least one row must be drawn, got {n}")
         total = max(sum(map(_rows_in, self.files)), 1)
@@ -129,15 +126,7 @@ def read_parts(folder: Path) -> dict[str, Partitions]:
 
 
 def write_parts(parts: Iterable[tuple[str, pd.DataFrame]], folder: Path) -> None:
-    """Write named parts as they come, then put the folder in place of the previous one.
-
-    Parameters
-    ----------
-    parts
-        The split a part belongs to, and its rows; parts without rows leave no file.
-    folder
-        Holds one directory per split afterwards, and nothing else.
-    """
+    """Write (split, rows) as they come, then put the folder in place of the previous one."""
     partial = beside(folder, "partial")
     restore(folder)
     shutil.rmtree(partial, ignore_errors=True)

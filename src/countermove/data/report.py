@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from countermove._types import Mask
 from countermove.data.cleaning import clean
-from countermove.data.fetch import PUBLISHED, WITHOUT_FETCHING, TableFacts
+from countermove.data.fetch import known_facts
 from countermove.data.rows import fit_standardiser
 from countermove.data.schema import LABEL, Feature, Schema
 from countermove.data.splits import feature_hashes, repeated, split_table
@@ -43,11 +43,7 @@ SAME = 5e-5
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """How a run would divide the rows; see `split_table`.
-
-    ``calibration_needed`` is the least number of calibration rows for the promise of
-    recourse that the run is asked to make.
-    """
+    """How a run would divide the rows, and the calibration rows that its promise needs."""
 
     fractions: Mapping[str, float]
     seed: int = 0
@@ -81,17 +77,7 @@ class TableReport:
 
 
 def report_on(raw: pd.DataFrame, schema: Schema, plan: SplitPlan) -> TableReport:
-    """Return the report on a raw table.
-
-    Parameters
-    ----------
-    raw
-        The table as read.
-    schema
-        What its columns should mean.
-    plan
-        How a run would divide it.
-    """
+    """Return what a run would find wrong or doubtful in a raw table, and what is there."""
     try:
         table = clean(raw, schema)
     except DataError as error:
@@ -233,16 +219,10 @@ def _alike(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
     )
 
 
-def gives_away(values: pd.Series, favourable: NDArray[np.bool_]) -> bool:
-    r"""Return whether a column separates the two outcomes without an error, beyond chance.
-
-    Such a column is rarely a feature: more often it was recorded afterwards, or is the outcome in
-    other words. Numbers separate by one threshold, words by their value; rows without a value do
-    not count. Under a shuffled outcome, n rows with k of the rarer outcome are separated by a
-    threshold with probability
-
-    .. math:: 2 / \binom{n}{k}
-    """
+def gives_away(values: pd.Series, favourable: Mask) -> bool:
+    """Return whether a column separates the two outcomes without an error, beyond chance."""
+    # Numbers separate by one threshold, words by their value. Under a shuffled outcome, n rows
+    # with k of the rarer outcome are separated by a threshold with probability 2 / (n choose k).
     present = values.notna().to_numpy(np.bool_)
     good = favourable[present]
     n, rare = len(good), int(min(good.sum(), (~good).sum()))
@@ -262,13 +242,10 @@ def _log_binomial(n: int, k: int) -> float:
 
 
 def table_sheet(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:
-    """Return the data sheet of a typed table, JSON-ready.
-
-    ``terms`` is None unless the table is, by its size and its outcomes, the one on record
-    under its name: a user's own file may bear that name.
-    """
+    """Return the data sheet of a typed table, JSON-ready."""
     favourable = float((typed[LABEL] > 0).mean())
-    known = _known(schema.name)
+    known = known_facts(schema.name)
+    # A user's own file may bear the name of a known table: then its terms are not on record.
     same = known and len(typed) == known.rows and abs(favourable - known.favourable) < SAME
     return {
         "name": schema.name,
@@ -282,10 +259,6 @@ def table_sheet(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:
         "schema_digest": schema.digest(),
         "columns": [_column(feature, typed[feature.name]) for feature in schema.features],
     }
-
-
-def _known(name: str) -> TableFacts | None:
-    return PUBLISHED[name].facts if name in PUBLISHED else WITHOUT_FETCHING.get(name)
 
 
 def _column(feature: Feature, values: pd.Series) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -37,17 +37,11 @@ GROUP_PREFIX = "group:"
 
 Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
 SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
-"""What may happen to entities with fewer steps than a series asks for."""
+"""What happens to entities with fewer steps than a series has."""
 
 
 def value_text(value: Value) -> str:
-    """Return the one spelling of a category or label value.
-
-    Whole numbers lose their decimals, so that ``1``, ``1.0`` and ``"1"`` agree.
-
-    >>> value_text(1.0), value_text("no account"), value_text(0.5)
-    ('1', 'no account', '0.5')
-    """
+    """Return the one spelling of a value: ``1``, ``1.0`` and ``"1"`` all read ``1``."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip()
@@ -128,18 +122,12 @@ class Label:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the entry as a schema file would hold it."""
-        rule = {
-            "favourable": self.favourable,
-            "at_least": self.at_least,
-            "at_most": self.at_most,
-        }
-        given = {key: value for key, value in rule.items() if value is not None}
-        return {"column": self.column} | given
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Series:
-    """A table with several rows per person, company, …, told apart by time.
+    """A table with several rows per person, company, …, distinguished by time.
 
     Parameters
     ----------
@@ -165,13 +153,9 @@ class Series:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the entry as a schema file would hold it."""
-        entry = {
-            "entity": self.entity,
-            "time": self.time,
-            "steps": self.steps,
-            "shorter": self.shorter,
-        }
-        return entry | ({"earlier": list(self.earlier)} if self.earlier else {})
+        entry = asdict(self)
+        earlier = list(entry.pop("earlier"))
+        return entry | ({"earlier": earlier} if earlier else {})
 
     def lagged(self, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
         """Return the features of earlier steps that this series adds."""

@@ -25,17 +25,12 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Steps:
-    """Where the steps of every entity lie in a table.
+    """Where the steps of every entity lie in a table."""
 
-    ``names`` are the entities in order of first appearance; ``order`` the rows of the table, entity
-    after entity, earliest step first; ``starts`` and ``lengths`` say where in ``order`` each entity
-    begins, and how many steps it has.
-    """
-
-    names: tuple[str, ...]
-    order: Positions
-    starts: Positions
-    lengths: Positions
+    names: tuple[str, ...]  # Entities in order of first appearance.
+    order: Positions  # Rows of the table, entity after entity, earliest step first.
+    starts: Positions  # Where in ``order`` each entity begins …
+    lengths: Positions  # … and how many steps it has.
 
     def rows_before_last(self, lag: int) -> Positions:
         """Return each entity's row ``lag`` steps before its last (its first, if it has fewer)."""
@@ -78,7 +73,7 @@ def order_steps(
 def last_steps(
     long: pd.DataFrame, steps: Steps, schema: Schema
 ) -> tuple[pd.DataFrame, list[TableProblem]]:
-    """Return one row per entity: its last step, and the earlier ones the schema asks for."""
+    """Return one row per entity: its last step, and the earlier ones that the schema names."""
     series = schema.series
     if series is None:
         return long, []
@@ -103,7 +98,7 @@ def last_steps(
     return wide[list(schema.table_columns)], []
 
 
-def _moments(time: pd.Series, column: str) -> tuple[NDArray[np.float64], list[TableProblem]]:
+def _moments(time: pd.Series, column: str) -> tuple[Floats, list[TableProblem]]:
     """Read times as numbers, or else as ISO dates."""
     if not pd.api.types.is_datetime64_any_dtype(time.dtype):
         read, missing, unparseable = numbers(time)
@@ -169,17 +164,8 @@ def stacked_histories(
 
 
 def step_columns(schema: Schema) -> list[list[int]]:
-    """Return which model column is which feature at which step, shape (k, d), earliest first.
-
-    A feature whose earlier values were not kept (``series.earlier``) is `ABSENT` there.
-
-    Raises
-    ------
-    ParameterError
-        If the schema has no series.
-    """
-    if schema.series is None:
-        raise ParameterError(_no_series(schema))
+    """Return the model column of each feature at each step (or `ABSENT`), earliest step first."""
+    series = _series_of(schema)
     lags = {feature.name: feature.lag for feature in schema.features}
     where: dict[tuple[int, str], int] = {}
     for position, column in enumerate(schema.model_features()):
@@ -189,31 +175,25 @@ def step_columns(schema: Schema) -> list[list[int]]:
     now = [feature for lag, feature in where if lag == 0]
     return [
         [where.get((lag, feature), ABSENT) for feature in now]
-        for lag in reversed(range(schema.series.steps))
+        for lag in reversed(range(series.steps))
     ]
 
 
 def with_steps(schema: Schema, steps: int) -> Schema:
-    """Return the schema with another number of steps; shorter histories repeat their first one.
-
-    Raises
-    ------
-    ParameterError
-        If the schema has no series.
-    """
-    if schema.series is None:
-        raise ParameterError(_no_series(schema))
+    """Return the schema with another number of steps; shorter histories repeat their first one."""
+    _series_of(schema)
     mapping = schema.to_mapping()
     mapping["series"] |= {"steps": steps, "shorter": "repeat_first"}
     return Schema.from_mapping(schema.name, mapping)
 
 
-def _no_series(schema: Schema) -> str:
-    """Say what a schema without a series lacks."""
-    return (
-        f"schema {schema.name!r} has no series: say whose rows they are and what orders "
-        "them, as in `series: {entity: company, time: year}`"
-    )
+def _series_of(schema: Schema) -> Series:
+    if schema.series is None:
+        raise ParameterError(
+            f"schema {schema.name!r} has no series: say whose rows they are and what orders "
+            "them, as in `series: {entity: company, time: year}`"
+        )
+    return schema.series
 
 
 def _check_histories(tables: list[Floats]) -> None:

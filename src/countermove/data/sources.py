@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from countermove.data.checks import check_columns
+from countermove.data.checks import column_problems, raise_all
 from countermove.data.recipes._embedded import DIGITS_COLUMNS, IRIS_COLUMNS
 from countermove.data.schema import Schema
 from countermove.errors import DataError, UnknownNameError, nearest
@@ -27,20 +27,10 @@ from countermove.errors import DataError, UnknownNameError, nearest
 SUFFIXES = (".csv", ".parquet")
 """Formats a user may bring."""
 
-EMBEDDED = {
-    "credit": (
-        "credit.csv.xz",
-        "4feb153b514b1b3b590a9a6b96e2fc2f9abb728a9fb9dadc420f6b48c9641789",
-    ),
-    "german": (
-        "german.csv.gz",
-        "ef39753fb48b705517a208dbd3104896b8da8b19df54a24dd488e072a2f5f3cd",
-    ),
-    "german-recourse": (
-        "german.csv.gz",
-        "ef39753fb48b705517a208dbd3104896b8da8b19df54a24dd488e072a2f5f3cd",
-    ),
-}
+_CREDIT = "credit.csv.xz", "4feb153b514b1b3b590a9a6b96e2fc2f9abb728a9fb9dadc420f6b48c9641789"
+_GERMAN = "german.csv.gz", "ef39753fb48b705517a208dbd3104896b8da8b19df54a24dd488e072a2f5f3cd"
+
+EMBEDDED = {"credit": _CREDIT, "german": _GERMAN, "german-recourse": _GERMAN}
 """File and SHA-256 of each table inside the package; docs/data says how they were made."""
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
@@ -86,16 +76,22 @@ def read_raw(name: str, raw_folder: Path, schema: Schema) -> pd.DataFrame:
     raise DataError(f"missing file: the table {name!r} is expected in {expected}")
 
 
+def user_files(name: str, folder: Path) -> list[Path]:
+    """Return the user's files of that name."""
+    paths = (Path(folder) / f"{name}{suffix}" for suffix in SUFFIXES)
+    return [path for path in paths if path.is_file()]
+
+
 def user_file(name: str, folder: Path) -> Path | None:
     """Return the user's file of that name, None where there is none; two are refused."""
-    found = [path for suffix in SUFFIXES if (path := Path(folder) / f"{name}{suffix}").is_file()]
+    found = user_files(name, folder)
     if len(found) > 1:
         raise DataError(f"two files for {name!r}: {found[0]} and {found[1]}; keep one")
     return found[0] if found else None
 
 
 def expected_files(name: str, folder: Path) -> str:
-    """Return in words where the user's file of that name may lie."""
+    """Say where the user's file of that name is expected."""
     return " or ".join(str(Path(folder) / f"{name}{suffix}") for suffix in SUFFIXES)
 
 
@@ -121,7 +117,7 @@ def read_file(path: Path) -> pd.DataFrame:
 
 
 def read_embedded(name: str) -> pd.DataFrame:
-    """Read a table that comes along, raw; those the package carries with every cell as text.
+    """Read a raw table that comes with the package, or with scikit-learn (iris, digits).
 
     Raises
     ------
@@ -154,10 +150,7 @@ def read_embedded(name: str) -> pd.DataFrame:
 
 
 def table_hash(table: pd.DataFrame) -> str:
-    """Return the SHA-256 of a table's content: columns in order, and every cell.
-
-    The index does not count, nor does the file the table came from.
-    """
+    """Return the SHA-256 of a table's columns in order and every cell; the index does not count."""
     digest = hashlib.sha256(f"{len(table)} rows".encode())
     for column in table.columns:
         values = table[column]
@@ -211,7 +204,7 @@ def csv_header(lines: Iterable[str], origin: str) -> list[str]:
             f"{origin}: a column has no name in the header; name it, or save the table without "
             "its row numbers"
         )
-    check_columns(header, (), header, origin)
+    raise_all(column_problems(header, (), header), origin)
     return header
 
 
@@ -223,7 +216,7 @@ def _parquet(content: bytes, origin: str) -> pd.DataFrame:
         file = pq.ParquetFile(pa.BufferReader(content))
         # An unnamed pandas index is no data.
         names = [name for name in file.schema_arrow.names if not PANDAS_INDEX.fullmatch(name)]
-        check_columns(names, (), names, origin)
+        raise_all(column_problems(names, (), names), origin)
         frame: pd.DataFrame = file.read(columns=names).to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{origin} is not a parquet file that can be read: {error}") from error
@@ -236,20 +229,7 @@ def known_datasets(folder: Path) -> list[str]:
 
 
 def dataset_name(text: str, strict: bool = False) -> str:
-    """Return a name for a dataset made from a file's name, such as ``loans_2024``.
-
-    Parameters
-    ----------
-    text
-        A file's name without its ending, or what the user typed.
-    strict
-        Refuse what is not a name as it stands, instead of changing it.
-
-    Raises
-    ------
-    UnknownNameError
-        If no name can be made of it.
-    """
+    """Return a file's name as the name of a dataset, unchanged if ``strict``; or refuse it."""
     name = text if strict else re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
     if not _NAME.fullmatch(name):
         raise UnknownNameError(
@@ -260,17 +240,9 @@ def dataset_name(text: str, strict: bool = False) -> str:
 
 
 def check_dataset_name(name: str, folder: Path) -> str:
-    """Return ``name`` if ``folder`` holds its schema.
-
-    A name is a letter followed by letters, digits, ``_`` or ``-``: nothing that
-    could lead out of the folder.
-
-    Raises
-    ------
-    UnknownNameError
-        Otherwise, with the nearest known name.
-    """
+    """Return ``name`` if ``folder`` holds its schema; refuse any other, with the nearest name."""
     known = known_datasets(folder)
+    # Nothing that could lead out of the folder is a name.
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UnknownNameError(
             f"{name!r} is not a dataset name: a letter, then letters, digits, '_' or '-', and "

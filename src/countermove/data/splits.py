@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.data.schema import LABEL, ROW_ID, Schema
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.randomness import seed_of
@@ -76,29 +76,19 @@ def split_table(
 
 @dataclass(frozen=True)
 class RowKeys:
-    """All of a table that decides where its rows go, 25 bytes a row.
+    """All of a table that decides where its rows go, 25 bytes a row."""
 
-    Attributes
-    ----------
-    draw, place
-        Pseudo-random numbers of each row's id and the seed: in what order rows are
-        drawn, and where they are placed.
-    features
-        Hash of the feature values; equal rows share it. A clash would only keep two
-        strangers together, which harms nothing.
-    favourable
-        Whose label is +1.
-    """
-
+    # Pseudo-random numbers of id and seed: the order in which rows are drawn and placed.
     draw: Hashes
     place: Hashes
+    # Equal rows share a hash; a clash would only keep two different rows together.
     features: Hashes
-    favourable: NDArray[np.bool_]
+    favourable: Mask
 
     def __len__(self) -> int:
         return len(self.favourable)
 
-    def rows(self, chosen: NDArray[np.bool_]) -> RowKeys:
+    def rows(self, chosen: Mask) -> RowKeys:
         """Return the keys of some rows."""
         return RowKeys(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
@@ -126,10 +116,7 @@ def places(
     max_rows: int | None = None,
     min_per_class: int = 2,
 ) -> NDArray[np.int8]:
-    """Return for each row the position of its split, or -1 if it is not drawn.
-
-    See :func:`split_table` for the parameters and errors.
-    """
+    """Return each row's split by position, or -1 if it is not drawn; see `split_table`."""
     _check_fractions(fractions)
     _check_count(min_per_class, "min_per_class", least=1)
     drawn = _drawn_rows(keys, balance=balance, max_rows=max_rows)
@@ -139,10 +126,8 @@ def places(
     return place
 
 
-def _drawn_rows(
-    keys: RowKeys, balance: bool = False, max_rows: int | None = None
-) -> NDArray[np.bool_]:
-    """Return which rows a run uses. See :func:`split_table` for the parameters."""
+def _drawn_rows(keys: RowKeys, balance: bool = False, max_rows: int | None = None) -> Mask:
+    """Return which rows a run uses; see `split_table`."""
     if max_rows is not None:
         _check_count(max_rows, "max_rows", least=2)
     counts = np.array([np.sum(~keys.favourable), np.sum(keys.favourable)])
@@ -190,7 +175,7 @@ def _places(keys: RowKeys, fractions: list[float]) -> NDArray[np.int8]:
     return place
 
 
-def repeated(hashes: Hashes) -> NDArray[np.bool_]:
+def repeated(hashes: Hashes) -> Mask:
     """Return which values occur more than once."""
     ordered = np.sort(hashes)
     twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
@@ -224,7 +209,7 @@ def _ends(n: int, shares: Floats) -> list[int]:
 
 
 def _cut(sizes: Floats, shares: Floats) -> NDArray[np.int64]:
-    """Lay the sizes end to end and return in which share the middle of each falls."""
+    """Put the sizes one after the other and return in which share the middle of each falls."""
     if not sizes.size:
         return np.zeros(0, dtype=np.int64)
     ends = np.cumsum(sizes)
@@ -251,9 +236,7 @@ def _check_count(count: int, name: str, least: int) -> None:
         raise ParameterError(f"{name} is {count!r}; expected a whole number of at least {least}")
 
 
-def _check_classes(
-    place: NDArray[np.int8], favourable: NDArray[np.bool_], names: list[str], least: int
-) -> None:
+def _check_classes(place: NDArray[np.int8], favourable: Mask, names: list[str], least: int) -> None:
     """Refuse a division in which some split lacks rows of some class."""
     counts = {
         name: {sign: int(np.sum((place == k) & (favourable == sign))) for sign in (True, False)}

@@ -31,18 +31,12 @@ def write_through(path: Path, content: bytes) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write ``content`` next to ``path``, flush it to disk, then rename over ``path``.
-
-    Raises
-    ------
-    StorageError
-        If the disk refuses; what was at ``path`` is still there.
-    """
+    """Write ``content`` next to ``path``, flush it to disk, then rename over ``path``."""
     try:
         _replace(path, content)
     except OSError as error:
         raise StorageError(
-            f"cannot write {path}: {error.strerror or error}; what was there is as it was. "
+            f"cannot write {path}: {error.strerror or error}; the previous content is kept. "
             "Free space or fix the permissions, and run again"
         ) from error
 
@@ -82,15 +76,11 @@ def seal(record: Mapping[str, Any]) -> bytes:
 
 
 def unseal(content: bytes, where: str) -> dict[str, Any]:
-    """Return a sealed record without its seal; refuse one that was altered.
-
-    >>> unseal(seal({"a": 1}), "here")
-    {'a': 1}
-    """
+    """Return a sealed record without its seal; refuse one that was altered."""
     try:
         record: dict[str, Any] = json.loads(content)
         recorded = record.pop(SEAL)
-    except (ValueError, KeyError, AttributeError) as error:
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise ModelFileError(f"{where} is not a sealed record: {error!r}") from error
     if canonical_digest(record) != recorded:
         raise ModelFileError(
@@ -101,16 +91,7 @@ def unseal(content: bytes, where: str) -> dict[str, Any]:
 
 
 def settings_digest(settings: Mapping[str, Any]) -> str:
-    """Return a digest of nested settings, in any order of their names.
-
-    Responses, costs and scores count as they describe themselves, arrays by every number in
-    them, frozen settings as they print.
-
-    >>> settings_digest({"a": 1, "b": 2}) == settings_digest({"b": 2, "a": 1})
-    True
-    >>> settings_digest({"a": 1}) == settings_digest({"a": 1.5})
-    False
-    """
+    """Return a digest of nested settings, whatever the order of their names."""
     return sha256(json.dumps(settings, sort_keys=True, default=_described).encode()).hexdigest()
 
 

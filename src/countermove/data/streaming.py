@@ -30,14 +30,7 @@ MOST_REPORTED = 5
 
 
 def typed_parts(raw: Partitions, schema: Schema) -> Iterator[pd.DataFrame]:
-    """Yield the typed rows of every part; `clean` says what a typed table is.
-
-    Raises
-    ------
-    DataError
-        After reading on to collect the problems of up to five parts; each names
-        its file, and ``rows`` counts over the whole table.
-    """
+    """Yield the typed rows of every part, or one error with the problems of up to five parts."""
     first, kept, problems, rows = 0, 0, [], []
     for file, part in raw.named():
         try:

@@ -1,4 +1,4 @@
-"""Populations whose answers are known, for tests and for trying things out.
+"""Populations whose best rules are known, for tests and for trying things out.
 
 A Gaussian population knows its best rule and the accuracy of every linear rule;
 the fabricated ``tiny`` table knows the rule its labels were drawn from; the people in
@@ -151,19 +151,7 @@ _FABRICATORS: Mapping[str, Callable[[int, int], pd.DataFrame]] = {"tiny": _tiny}
 def two_clouds(
     n: int, distance: float, spread: tuple[float, float], seed: int
 ) -> tuple[Floats, Floats]:
-    """Return n people around (±``distance``, 0) and their labels, favourable on the right.
-
-    Parameters
-    ----------
-    n
-        People, half of them of either class.
-    distance
-        Of both centres from the origin.
-    spread
-        Standard deviations of the two features.
-    seed
-        Decides the draw and the order.
-    """
+    """Return n people around (±``distance``, 0), half of either class, favourable on the right."""
     rng = generator(seed, "two clouds")
     y = np.where(np.arange(n) < n // 2, 1.0, -1.0)
     X = np.column_stack([distance * y, np.zeros(n)]) + rng.normal(size=(n, 2)) * np.array(spread)

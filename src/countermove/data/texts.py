@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Mask
 from countermove.data.fetch import TEXTS
 from countermove.data.sources import dataset_name, expected_files, read_file, user_file
 from countermove.errors import DataError, nearest, shown
@@ -17,13 +18,10 @@ from countermove.randomness import generator
 
 @dataclass(frozen=True)
 class Texts:
-    """Sentences and who of them deserves the favourable decision.
-
-    ``sentence`` and ``favourable`` have shape (n,); ``row`` are the positions in the file.
-    """
+    """Sentences, whether each deserves the favourable decision, and their rows in the file."""
 
     sentence: NDArray[np.object_]
-    favourable: NDArray[np.bool_]
+    favourable: Mask
     row: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -47,25 +45,7 @@ def read_texts(
     label: str = "label",
     favourable: str = "fresh",
 ) -> Texts:
-    """Read ``<folder>/<name>.csv`` or ``.parquet``.
-
-    Parameters
-    ----------
-    name
-        Of the file, without its ending.
-    folder
-        Usually ``data/01_raw``.
-    text, label
-        Names of the two columns.
-    favourable
-        The label that authors hope for; there has to be one other.
-
-    Raises
-    ------
-    DataError
-        If file, columns or labels are not as expected; with the rows where a text is
-        empty or appears twice (a sentence must not be both trained on and tested).
-    """
+    """Read the texts and labels of ``<folder>/<name>.csv`` or ``.parquet``."""
     found = user_file(dataset_name(name, strict=True), folder)
     if found is None:
         advice = f"; get it with `kedro countermove fetch {name}`" if name in TEXTS else ""
@@ -83,6 +63,7 @@ def checked_texts(
 ) -> Texts:
     """Return texts after checking that none is empty or there twice, and that labels are two."""
     words = sentences.fillna("").astype(str).str.split().str.join(" ")
+    # A sentence that is there twice could be both trained on and tested.
     for wrong, what in (
         ((words == "").to_numpy(), "are empty"),
         (words.duplicated(keep=False).to_numpy(), "appear more than once; keep one of each"),

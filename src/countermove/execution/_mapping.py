@@ -44,7 +44,7 @@ class Done:
     seconds
         How long it took, on its worker.
     worker
-        Who did it.
+        The worker that did it.
     """
 
     index: int
@@ -159,7 +159,7 @@ class ThreadMapper(Mapper):
 
 @dataclass(frozen=True)
 class Tls:
-    """Files that make both sides of a connection known to each other.
+    """Certificates by which both sides of a connection identify each other.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class Execution:
             )
         if (self.scheduler or "").startswith("tls://") and self.tls is None:
             raise ParameterError(
-                f"the scheduler at {self.scheduler} asks who calls: set execution.tls to the "
+                f"the scheduler at {self.scheduler} needs certificates: set execution.tls to the "
                 "files ca_file, cert and key"
             )
         if self.scheduler is not None and self.workers is not None:
@@ -300,16 +300,16 @@ def map_ordered(
     mapper: Mapper | None = None,
     what: str = "cells",
 ) -> list[Any]:
-    """Return what a function makes of every item, in their order, with a bar on a terminal.
+    """Return what a function makes of every item, in order, with a progress bar on a terminal.
 
     Parameters
     ----------
     work, items, shared
         As in `Mapper.map`.
     mapper
-        Who works; here, one item after the other, by default.
+        The workers; by default this process, one item after the other.
     what
-        What the bar counts.
+        What the progress bar counts.
     """
     workers = SerialMapper() if mapper is None else mapper
     found: dict[int, Any] = {}

@@ -55,7 +55,7 @@ class PartTask(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Return what tells this work from other work: same text, same result."""
+        """Return what identifies this work: same text, same result."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def map_parts(task: PartTask, parts: Partitions, folder: Path, mapper: Mapper) -
     folder
         Where the result goes; replaced whole.
     mapper
-        Who works.
+        The workers.
     """
     started = time.perf_counter()
     restore(folder)

@@ -1,7 +1,7 @@
 """Workers of a Dask cluster: processes of this machine, or of many.
 
-Dask reruns what a lost worker had under way; an item that takes several workers
-with it is given up, with advice. The only file that imports Dask.
+Dask reruns what a lost worker was doing; an item that kills several workers is given
+up, with advice. The only file that imports Dask.
 """
 
 from __future__ import annotations
@@ -31,17 +31,11 @@ LARGE = 500_000
 ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 27, "MALLOC_MMAP_THRESHOLD_": 1 << 25}
 """Freed memory a worker keeps (128 MB) for the next block instead of giving it back: with Dask's
-own setting (64 kB) every array is new pages from the system, and answering takes twice as long."""
+own setting (64 kB) every array is new pages from the system, and responses take twice as long."""
 
 
 class DaskMapper(Mapper):
-    """Gives items to the workers of a Dask scheduler.
-
-    Parameters
-    ----------
-    execution
-        Which scheduler, or how many local processes.
-    """
+    """Gives items to the workers of a Dask scheduler."""
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
@@ -200,8 +194,8 @@ def _warn_if_open(execution: Execution) -> None:
     address = urlsplit(execution.scheduler or "")
     if execution.tls is None and address.hostname not in LOOPBACK:
         logger.warning(
-            "the Dask scheduler at %s asks nobody who they are: whoever reaches its port can run "
-            "code on every worker and read the rows. Set execution.tls (ca_file, cert, key) and "
-            "a tls:// address, or keep the port inside a closed network",
+            "the Dask scheduler at %s does not authenticate clients: anyone who reaches its port "
+            "can run code on every worker and read the rows. Set execution.tls (ca_file, cert, "
+            "key) and a tls:// address, or keep the port inside a closed network",
             execution.scheduler,
         )

@@ -80,11 +80,11 @@ def test_a_file_that_is_another_is_refused_with_the_way_out(shelf: Path, tmp_pat
     raw, cache = folders(tmp_path)
     with pytest.raises(FetchError, match=r"no file given is table\.csv") as caught:
         fetch("shop", raw, cache, files=[mine])
-    told = str(caught.value)
-    assert digest(b"something else") in told
-    assert digest(TABLE) in told
-    assert "the shop's own shelf" in told
-    assert "kedro countermove fetch shop --file" in told
+    message = str(caught.value)
+    assert digest(b"something else") in message
+    assert digest(TABLE) in message
+    assert "the shop's own shelf" in message
+    assert "kedro countermove fetch shop --file" in message
     assert not raw.exists()
     with pytest.raises(FetchError, match="cannot be read"):
         fetch("shop", raw, cache, files=[tmp_path / "absent.csv"])

@@ -27,10 +27,10 @@ def test_pip_downloads_once_and_the_cache_serves_after(
 ) -> None:
     wheel = make_wheel(tmp_path / "shelf")
     pip_looks_in(tmp_path / "shelf", monkeypatch)
-    told: list[tuple[int, int]] = []
-    path = wheel_in_cache(wheel, tmp_path / "cache", lambda *count: told.append(count))
+    reported: list[tuple[int, int]] = []
+    path = wheel_in_cache(wheel, tmp_path / "cache", lambda *count: reported.append(count))
     assert sha256_of(path) == wheel.sha256
-    assert told[-1] == (wheel.size, wheel.size)
+    assert reported[-1] == (wheel.size, wheel.size)
     assert os.listdir(tmp_path / "cache") == [path.name]
     # With an empty shelf a second download would fail.
     pip_looks_in(tmp_path / "nowhere", monkeypatch)
@@ -68,7 +68,7 @@ def test_a_source_that_is_gone_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_a_network_that_is_off_is_told_apart(
+def test_a_network_that_is_off_is_reported_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel = make_wheel(tmp_path / "shelf")

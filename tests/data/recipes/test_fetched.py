@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from countermove.data import recipes
 from countermove.data.cleaning import clean
 from countermove.data.fetch import PUBLISHED
 from countermove.data.fetch._publications import FICO_PEOPLE, raw_table
+from countermove.data.recipes import _fetched as recipes
 from countermove.data.recipes._fetched import (
     ADULT_COLUMNS,
     COMPAS_COLUMNS,

@@ -91,13 +91,7 @@ def draft_schema(
 
 
 def save_draft(draft: Draft, path: Path, force: bool) -> None:
-    """Write a draft whole; a schema that is there already stays unless ``force`` is given.
-
-    Raises
-    ------
-    ParameterError
-        If the file exists and may not be replaced, or its folder does not exist.
-    """
+    """Write a draft; a schema that is there already stays unless ``force`` is given."""
     if path.exists() and not force:
         raise ParameterError(
             f"{path} exists already and may hold your work; use --force to replace it, --name for "

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from countermove._types import Floats, Mask
 from countermove.data.drafting._words import (
     BAD,
     ENTITY,
@@ -66,10 +66,7 @@ class Guess:
 
 
 def guess_column(values: pd.Series) -> Guess:
-    """Return the entry a column probably deserves, ``change`` left open.
-
-    Every value of a column without gaps or stray cells fits the entry.
-    """
+    """Return the entry a column probably deserves, ``change`` left open."""
     words = texts(values)
     read, missing, strange = numbers(values)
     distinct = sorted(map(str, words.dropna().unique()))
@@ -90,11 +87,7 @@ def guess_column(values: pd.Series) -> Guess:
 
 
 def round_bounds(low: float, high: float) -> tuple[float, float]:
-    """Return round numbers around a range, 0 below it where the range begins near 0.
-
-    >>> round_bounds(18.0, 42.2), round_bounds(0.02, 0.93), round_bounds(1990, 2024)
-    ((0.0, 50.0), (0.0, 1.0), (1990.0, 2030.0))
-    """
+    """Return round numbers around a range, 0 below it where the range begins near 0."""
     spread = high - low
     half = spread / 2
     unit = 10.0 ** math.floor(math.log10(half)) if 0.0 < half < math.inf else 0.0
@@ -106,7 +99,7 @@ def round_bounds(low: float, high: float) -> tuple[float, float]:
     return (down, up) if down <= low and high <= up and math.isfinite(up - down) else (low, high)
 
 
-def _as_numbers(read: NDArray[np.float64], reasons: tuple[str, ...]) -> Guess:
+def _as_numbers(read: Floats, reasons: tuple[str, ...]) -> Guess:
     finite = read[np.isfinite(read)]
     distinct = np.unique(finite)
     if len(distinct) < 2:
@@ -155,17 +148,13 @@ def _as_words(words: pd.Series, distinct: list[str]) -> Guess:
     return Guess({"kind": "onehot", "categories": distinct}, reasons)
 
 
-def _gap_reasons(missing: NDArray[np.bool_]) -> tuple[str, ...]:
+def _gap_reasons(missing: Mask) -> tuple[str, ...]:
     count = int(missing.sum())
     return (f"no value in {count} row(s): fill them or take them out",) if count else ()
 
 
 def expanded_groups(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the groups of columns of which exactly one is 1 in every row, by shared prefix.
-
-    Columns such as ``housing_own``, ``housing_rent`` (or ``housing=own``, …) form
-    the group ``housing``. A longer prefix wins over a shorter one.
-    """
+    """Return groups of columns of which exactly one is 1, by their prefix."""
     compound = [column for column in columns if _SEPARATOR.search(column)]
     bits = {column: found for column in compound if (found := _bits(table[column])) is not None}
     sharing: dict[str, list[str]] = defaultdict(list)
@@ -195,7 +184,7 @@ class LabelGuess:
 
     label: Label
     reason: str
-    favourable: NDArray[np.bool_]
+    favourable: Mask
 
 
 def guess_label(

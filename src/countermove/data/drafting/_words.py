@@ -29,7 +29,7 @@ SCALES: tuple[tuple[str, ...], ...] = (
     ("first", "second", "third", "fourth", "fifth"),
     ("cold", "cool", "mild", "warm", "hot"),
 )
-"""Words in an order nobody disputes, lowest first."""
+"""Words with a natural order, lowest first."""
 
 # A number that hangs on a letter, as in A11, is part of a code and orders nothing.
 _NUMBER = re.compile(r"(?<![^\W_])\d+(?:[.,]\d+)*")
@@ -56,7 +56,7 @@ SENSITIVE = _words(
     "single divorced widowed pregnant pregnancy birth birthday birthdate dob orientation colour "
     "color caste veteran language"
 )
-"""Groups that law or decency protects; kept for audits, not read by the score."""
+"""Protected groups; kept for audits, not read by the score."""
 
 IDENTIFIER = _words("id ids uid uuid guid key number nr no index idx code ref reference")
 ENTITY = _words(
@@ -73,7 +73,7 @@ UNFAVOURABLE_NAME = _words(
     "default defaulted fraud churn churned bad risk spam distress arrears late delinquent "
     "recidivism readmitted refused rejected denied dead died failure failed"
 )
-"""Words in the name of an outcome whose 1 (yes, true) is the bad news."""
+"""Words in the name of an outcome whose 1 (yes, true) is unfavourable."""
 
 YES = _words("yes y true t")
 GOOD = _words(
@@ -87,25 +87,13 @@ BAD = _words(
 
 
 def name_words(name: str) -> frozenset[str]:
-    """Return the words of a column's name, in lower case.
-
-    >>> sorted(name_words("HasDefaultedLast_year2"))
-    ['defaulted', 'has', 'last', 'year']
-    """
+    """Return the words of a column's name, in lower case."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return frozenset(word.lower() for word in re.findall(r"[^\W\d_]+", spaced))
 
 
 def ordered_words(words: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the words in their order, lowest first, or None when they show none.
-
-    >>> ordered_words(["high", "low", "medium"])
-    ('low', 'medium', 'high')
-    >>> ordered_words(["7 years or more", "1 to 3 years", "under 1 year", "4 to 6 years"])
-    ('under 1 year', '1 to 3 years', '4 to 6 years', '7 years or more')
-    >>> ordered_words(["north", "south"]) is None
-    True
-    """
+    """Return the words in their order, lowest first, or None when they show none."""
     return _on_a_scale(words) or _around_numbers(words)
 
 

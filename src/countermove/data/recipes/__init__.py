@@ -11,28 +11,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from countermove.data.recipes._embedded import (
-    CREDIT_COLUMNS,
-    DIGITS_COLUMNS,
-    GERMAN_COLUMNS,
-    IRIS_COLUMNS,
-    credit,
-    digits,
-    german,
-    iris,
-)
-from countermove.data.recipes._fetched import (
-    ADULT_COLUMNS,
-    COMPAS_COLUMNS,
-    GMSC_COLUMNS,
-    LOANAPP_COLUMNS,
-    MNIST_COLUMNS,
-    adult,
-    compas,
-    give_me_some_credit,
-    loanapp,
-    mnist,
-)
+from countermove.data.recipes import _embedded, _fetched
 from countermove.data.schema import Schema, value_text
 from countermove.errors import SchemaError, nearest
 
@@ -41,29 +20,30 @@ __all__ = ["RECIPES", "CleaningRecipe", "apply_recipe", "outcome_columns", "raw_
 
 @dataclass(frozen=True)
 class CleaningRecipe:
-    """What a published layout must hold, and how it is read.
-
-    ``outcome`` holds the columns that only the past can have, each with a value it may take:
-    people who apply have none yet, and the recipe still reads one.
-    """
+    """What a published layout must hold, how it is read, and which of its columns are outcomes."""
 
     columns: tuple[str, ...]
     apply: Callable[[pd.DataFrame, str], pd.DataFrame]
+    # Each with a value it may take: applicants have no outcome yet, and the recipe reads one.
     outcome: Mapping[str, str]
 
 
 RECIPES: Mapping[str, CleaningRecipe] = {
-    "adult": CleaningRecipe(ADULT_COLUMNS, adult, {"income": ">50K"}),
-    "compas": CleaningRecipe(COMPAS_COLUMNS, compas, {"is_recid": "0", "two_year_recid": "0"}),
-    "credit": CleaningRecipe(CREDIT_COLUMNS, credit, {"default payment next month": "0"}),
-    "digits": CleaningRecipe(DIGITS_COLUMNS, digits, {"digit": "0"}),
-    "german": CleaningRecipe(GERMAN_COLUMNS, german, {"credit_risk": "1"}),
-    "give-me-some-credit": CleaningRecipe(
-        GMSC_COLUMNS, give_me_some_credit, {"SeriousDlqin2yrs": "0"}
+    "adult": CleaningRecipe(_fetched.ADULT_COLUMNS, _fetched.adult, {"income": ">50K"}),
+    "compas": CleaningRecipe(
+        _fetched.COMPAS_COLUMNS, _fetched.compas, {"is_recid": "0", "two_year_recid": "0"}
     ),
-    "iris": CleaningRecipe(IRIS_COLUMNS, iris, {"species": "setosa"}),
-    "loanapp": CleaningRecipe(LOANAPP_COLUMNS, loanapp, {"approve": "1"}),
-    "mnist-5k": CleaningRecipe(MNIST_COLUMNS, mnist, {"digit": "0"}),
+    "credit": CleaningRecipe(
+        _embedded.CREDIT_COLUMNS, _embedded.credit, {"default payment next month": "0"}
+    ),
+    "digits": CleaningRecipe(_embedded.DIGITS_COLUMNS, _embedded.digits, {"digit": "0"}),
+    "german": CleaningRecipe(_embedded.GERMAN_COLUMNS, _embedded.german, {"credit_risk": "1"}),
+    "give-me-some-credit": CleaningRecipe(
+        _fetched.GMSC_COLUMNS, _fetched.give_me_some_credit, {"SeriousDlqin2yrs": "0"}
+    ),
+    "iris": CleaningRecipe(_embedded.IRIS_COLUMNS, _embedded.iris, {"species": "setosa"}),
+    "loanapp": CleaningRecipe(_fetched.LOANAPP_COLUMNS, _fetched.loanapp, {"approve": "1"}),
+    "mnist-5k": CleaningRecipe(_fetched.MNIST_COLUMNS, _fetched.mnist, {"digit": "0"}),
 }
 
 
@@ -84,15 +64,7 @@ def outcome_columns(schema: Schema) -> dict[str, str]:
 
 
 def apply_recipe(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Return the columns the schema names, for the rows the recipe keeps.
-
-    Raises
-    ------
-    SchemaError
-        If the schema names a column its recipe does not offer.
-    DataError
-        If the raw cells are not what the recipe reads.
-    """
+    """Return the columns the schema names, for the rows the recipe keeps."""
     if schema.cleaning is None:
         return raw[[column for column in schema.raw_columns if column in raw]]
     offered = RECIPES[schema.cleaning].apply(raw, schema.name)

@@ -1,4 +1,4 @@
-"""Recipes of the tables that come along: credit, german, iris and digits."""
+"""Recipes of the embedded tables: credit, german, iris and digits; docs/data has their sheets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.data.checks import TableProblem, decoded, raise_all, rows_problem, whole_numbers
 from countermove.data.parsing import texts
 
@@ -42,13 +42,7 @@ SEX_CODES = {"1": "male", "2": "female"}
 
 
 def credit(raw: pd.DataFrame, name: str = "credit") -> pd.DataFrame:
-    """Process the UCI credit-default table as the strategic-classification papers do.
-
-    The 25 published columns are in TWD, month 1 the most recent. Money is converted to US dollars
-    and rounded to tens before anything is derived from it; a month is overdue when its delay code
-    is positive; a spell is a maximal run of overdue months. The 18 published columns come out
-    under their published names, with ``ID`` before them and ``Sex`` after them for audits.
-    """
+    """Process the UCI credit-default table as the strategic-classification papers do."""
     cells = whole_numbers(raw, CREDIT_COLUMNS, name)
     bills = _dollars(_stack(cells, BILLS))
     payments = _dollars(_stack(cells, PAYMENTS))
@@ -101,7 +95,7 @@ def _education(codes: Floats) -> Floats:
     return np.where(known, 4 - codes, 0)
 
 
-def _spells(overdue: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _spells(overdue: Mask) -> NDArray[np.int64]:
     """Count the maximal runs of overdue months: months overdue whose neighbour is not."""
     before = np.zeros_like(overdue)
     before[:, 1:] = overdue[:, :-1]
@@ -175,15 +169,6 @@ GERMAN_CODES: Mapping[str, Mapping[str, str]] = {
     "foreign_worker": {"A201": "yes", "A202": "no"},
     "credit_risk": {"1": "good", "2": "bad"},
 }
-GERMAN_NUMBERS = (
-    "duration_months",
-    "credit_amount",
-    "installment_rate",
-    "residence_since",
-    "age_years",
-    "existing_credits",
-    "dependants",
-)
 GERMAN_COLUMNS = (
     "checking_status",
     "duration_months",
@@ -207,15 +192,11 @@ GERMAN_COLUMNS = (
     "foreign_worker",
     "credit_risk",
 )
+GERMAN_NUMBERS = tuple(column for column in GERMAN_COLUMNS if column not in GERMAN_CODES)
 
 
 def german(raw: pd.DataFrame, name: str = "german") -> pd.DataFrame:
-    """Spell out the codes of the Statlog German credit table.
-
-    "No account" is no amount of money: it is the lowest step of the balance, and a
-    column of its own says that there was none, so that a score can distinguish the
-    two. ``sex`` and ``age_band`` are derived for audits.
-    """
+    """Spell out the codes of the Statlog German credit table."""
     cells = whole_numbers(raw, GERMAN_NUMBERS, name)
     problems: list[TableProblem] = []
     table = pd.DataFrame(index=raw.index)
@@ -225,6 +206,8 @@ def german(raw: pd.DataFrame, name: str = "german") -> pd.DataFrame:
         else:
             table[column] = cells[column].astype(np.int64)
     raise_all(problems, name)
+    # "No account" is no amount of money: it is the lowest step of the balance, and a column of
+    # its own says that there was none, so that a score can distinguish the two.
     table["no_checking_account"] = (table["checking_status"] == "no account").astype(np.int64)
     table["savings_unknown"] = (table["savings_status"] == "none or unknown").astype(np.int64)
     table["sex"] = table["personal_status"].str.partition(",")[0]
@@ -236,7 +219,7 @@ def german(raw: pd.DataFrame, name: str = "german") -> pd.DataFrame:
 
 
 SMALL_SIDE = 8
-"""Pixels along an edge of a small digit."""
+"""Pixels along an edge of a small digit; 0 is white, 16 black."""
 
 SPECIES = ("setosa", "versicolor", "virginica")
 IRIS_COLUMNS = ("sepal_length", "sepal_width", "petal_length", "petal_width", "species")
@@ -251,22 +234,19 @@ def iris(raw: pd.DataFrame, name: str = "iris") -> pd.DataFrame:
     species = texts(raw["species"])
     strange = (~species.isin(SPECIES)).to_numpy(np.bool_)
     raise_all(rows_problem("column 'species': not one of the three", strange), name)
-    answers = {f"is_{kind}": (species == kind).astype(np.int64) for kind in SPECIES}
-    return raw[list(IRIS_COLUMNS)].assign(**answers)
+    labels = {f"is_{kind}": (species == kind).astype(np.int64) for kind in SPECIES}
+    return raw[list(IRIS_COLUMNS)].assign(**labels)
 
 
 def digits(raw: pd.DataFrame, name: str = "digits") -> pd.DataFrame:
-    """Return the pixels, the digit, and ``is_0`` … ``is_9``, each a possible label.
-
-    64 pixels, 0 white to 16 black; row, then column, from the upper left.
-    """
-    return with_answers(raw, DIGITS_COLUMNS, name)
+    """Return the pixels, the digit, and ``is_0`` … ``is_9``, each a possible label."""
+    return with_digit_labels(raw, DIGITS_COLUMNS, name)
 
 
-def with_answers(raw: pd.DataFrame, columns: Sequence[str], name: str) -> pd.DataFrame:
+def with_digit_labels(raw: pd.DataFrame, columns: Sequence[str], name: str) -> pd.DataFrame:
     """Return some columns of images of digits and ``is_0`` … ``is_9``; refuse other digits."""
     digit = whole_numbers(raw, ("digit",), name)["digit"]
     strange = (digit < 0) | (digit > 9)
     raise_all(rows_problem("column 'digit': not one of 0 to 9", strange, digit), name)
-    answers = pd.DataFrame({f"is_{d}": (digit == d).astype(np.int64) for d in range(10)})
-    return pd.concat([raw[list(columns)], answers], axis=1)
+    labels = pd.DataFrame({f"is_{d}": (digit == d).astype(np.int64) for d in range(10)})
+    return pd.concat([raw[list(columns)], labels], axis=1)

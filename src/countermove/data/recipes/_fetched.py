@@ -1,6 +1,7 @@
 """Recipes of the fetched tables: adult, compas, give-me-some-credit, loanapp and mnist-5k.
 
-Every constant is fixed, so that next month's table is treated as this one was.
+Every constant is fixed, so that next month's table is treated as this one was; docs/data
+says what each recipe does and why.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from countermove.data.checks import (
     whole_numbers,
 )
 from countermove.data.parsing import numbers, texts
-from countermove.data.recipes._embedded import with_answers
+from countermove.data.recipes._embedded import with_digit_labels
 
 ADULT_COLUMNS = (
     "age",
@@ -47,12 +48,7 @@ SEX_CODES = {"Male": "male", "Female": "female"}
 
 
 def adult(raw: pd.DataFrame, name: str = "adult") -> pd.DataFrame:
-    """Return the numbers as they are, and four facts as 0 or 1.
-
-    ``married`` is any of the published "Married-…" values; a birthplace that was
-    not recorded counts as not the United States, as in the papers. ``sex`` and
-    ``race`` stay as words for audits.
-    """
+    """Return the numbers as they are, four facts as 0 or 1, and the groups for audits."""
     cells = whole_numbers(raw, ADULT_NUMBERS, name)
     problems: list[TableProblem] = []
     words = {column: texts(raw[column]) for column in ("race", "marital_status", "native_country")}
@@ -61,6 +57,7 @@ def adult(raw: pd.DataFrame, name: str = "adult") -> pd.DataFrame:
     sex = decoded(raw["sex"], SEX_CODES, problems)
     income = decoded(raw["income"], INCOME_CODES, problems)
     raise_all(problems, name)
+    # A birthplace that was not recorded counts as not the United States, as in the papers.
     facts = {
         "is_white": words["race"] == "White",
         "native_us": words["native_country"] == "United-States",
@@ -96,11 +93,7 @@ COMPAS_STAMP = "%Y-%m-%d %H:%M:%S"
 
 
 def compas(raw: pd.DataFrame, name: str = "compas") -> pd.DataFrame:
-    """Return the people ProPublica analysed, with the papers' features.
-
-    Left out, as there: a screening more than 30 days from the arrest (or without
-    a date), no record of the case, an ordinary traffic offence, no score.
-    """
+    """Return the people ProPublica analysed, with the papers' features."""
     problems: list[TableProblem] = []
     kept, gap = _analysed(raw, problems)
     sex = decoded(raw["sex"], SEX_CODES, problems, kept)
@@ -187,12 +180,7 @@ LARGEST_UTILIZATION, LARGEST_DEBT_RATIO, LARGEST_INCOME = 2.0, 5.0, 50_000.0
 
 
 def give_me_some_credit(raw: pd.DataFrame, name: str = "give-me-some-credit") -> pd.DataFrame:
-    """Fill, decode and cap, with a column for each that says where.
-
-    An unknown income becomes the usual one and ``income_missing`` 1; the debt ratio
-    of these people holds the payments themselves, so it is divided by that income.
-    Counts of late payments that are codes become 0 and ``past_due_coded`` 1.
-    """
+    """Fill, decode and cap, with a column for each that says where."""
     cells = whole_numbers(raw, GMSC_COUNTS, name)
     problems: list[TableProblem] = []
     utilization = _numbers(raw, "RevolvingUtilizationOfUnsecuredLines", problems)
@@ -202,6 +190,7 @@ def give_me_some_credit(raw: pd.DataFrame, name: str = "give-me-some-credit") ->
     raise_all(problems, name)
     unknown = np.isnan(income)
     coded = np.any([cells[column] >= GMSC_CODED for column in GMSC_PAST_DUE], axis=0)
+    # Without an income, the published ratio holds the payments themselves.
     debt = np.where(unknown, debt / USUAL_INCOME, debt)
     columns: dict[str, object] = {
         "Id": texts(raw["Id"]),
@@ -266,15 +255,12 @@ def loanapp(raw: pd.DataFrame, name: str = "loanapp") -> pd.DataFrame:
 
 
 SIDE = 28
-"""Pixels along an edge of an image."""
+"""Pixels along an edge of an image; 0 is white, 255 black."""
 
 PIXELS = tuple(f"pixel_{row}_{column}" for row in range(SIDE) for column in range(SIDE))
 MNIST_COLUMNS = (*PIXELS, "digit")
 
 
 def mnist(raw: pd.DataFrame, name: str = "mnist-5k") -> pd.DataFrame:
-    """Return the pixels, the digit, and ``is_0`` … ``is_9``, each a possible label.
-
-    784 pixels, 0 white to 255 black; row, then column, from the upper left.
-    """
-    return with_answers(raw, MNIST_COLUMNS, name)
+    """Return the pixels, the digit, and ``is_0`` … ``is_9``, each a possible label."""
+    return with_digit_labels(raw, MNIST_COLUMNS, name)
