@@ -16,8 +16,9 @@ from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.errors import NotEnoughRowsError, ParameterError, UnknownNameError
 from countermove.experiments import Measured
-from countermove.experiments.collective import Answers, centroids_figure
-from countermove.experiments.collective.people import CLASS, Preparation, random_participants
+from countermove.experiments.collective.figures import centroids_figure
+from countermove.experiments.collective.people import CLASS, SubjectPreparation, random_participants
+from countermove.experiments.collective.recourse import Answers
 from countermove.params import CollectiveParameters
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +80,7 @@ def test_from_a_table_to_a_page(changes, tmp_path):
 
 def test_the_picture_moves_the_means_and_not_the_query():
     people = said().prepare().people(tables, 0)
-    picture = said().build().picture(people, 0)
+    picture = said().build().measure(people, 0).beside.picture
     query = picture[picture["who"] == "query"]
     assert query[["x", "y"]].nunique().tolist() == [1, 1]
     means = picture[(picture["who"] == "centroid") & (picture[CLASS] == "setosa")]
@@ -107,8 +108,8 @@ def test_standardised_features():
 @pytest.mark.parametrize(
     ("preparation", "says"),
     [
-        (Preparation("iris", "colour"), "no column 'colour'"),
-        (Preparation("iris", "species", ["petal"]), "no feature 'petal'; did you mean"),
+        (SubjectPreparation("iris", "colour"), "no column 'colour'"),
+        (SubjectPreparation("iris", "species", ["petal"]), "no feature 'petal'; did you mean"),
     ],
 )
 def test_names_that_are_not_there(preparation, says):
@@ -119,9 +120,9 @@ def test_names_that_are_not_there(preparation, says):
 def test_what_cannot_be_asked():
     people = said().prepare().people(tables, 0)
     with pytest.raises(UnknownNameError, match="did you mean 'setosa'"):
-        said(query={"goal": "setoza", "start": "virginica"}).build().cells(people)
-    with pytest.raises(ParameterError, match="tells two classes apart"):
-        said(learner={"kind": "logistic"}).build().cells(people)
+        said(query={"goal": "setoza", "start": "virginica"}).build().cells(people, 0)
+    with pytest.raises(ParameterError, match="distinguishes two classes"):
+        said(learner={"kind": "logistic"}).build().cells(people, 0)
     with pytest.raises(NotEnoughRowsError, match="1000 people were asked for"):
         said(subjects=1000).prepare().people(tables, 0)
 
@@ -184,8 +185,8 @@ def test_the_pipeline_runs_as_a_user_runs_it(project):
     assert facts["people"] == 200
     elsewhere = project.run("--config", "conf/paper/collective_figure_1.yml")
     assert elsewhere.returncode == 0, elsewhere.stderr
-    told = project.path / "data" / "08_reporting" / "collective_figure_1" / "collective.json"
-    assert json.loads(told.read_text())["people"] == 20
+    stated = project.path / "data" / "08_reporting" / "collective_figure_1" / "collective.json"
+    assert json.loads(stated.read_text())["people"] == 20
 
 
 def test_participants_by_chance_and_class():

@@ -14,9 +14,8 @@ from pydantic import ValidationError
 from countermove.dynamics.crowd import Crowd
 from countermove.errors import ParameterError
 from countermove.experiments import Measured
-from countermove.experiments.lookahead.experiment import lookahead_facts
-from countermove.experiments.lookahead.importance import ImportanceExperiment
-from countermove.experiments.lookahead.people import LookaheadTable
+from countermove.experiments.lookahead.columns import ImportanceExperiment
+from countermove.experiments.lookahead.people import LookaheadTable, lookahead_facts
 from countermove.experiments.lookahead.retraining import (
     BeliefsExperiment,
     RatesExperiment,

@@ -14,19 +14,16 @@ from pydantic import ValidationError
 from countermove.dynamics.crowd import Crowd
 from countermove.errors import ParameterError
 from countermove.experiments import Measured
-from countermove.experiments.lookahead.coordination import (
-    CoordinationExperiment,
-    contracted_wrongly,
-)
-from countermove.experiments.lookahead.experiment import lookahead_facts
+from countermove.experiments.lookahead._published import contracted_wrongly, utility_and_slope
+from countermove.experiments.lookahead.columns import CoordinationExperiment, SizeExperiment
 from countermove.experiments.lookahead.people import (
     LookaheadTable,
+    lookahead_facts,
     moved_in_code,
     narrowed,
     with_constant,
 )
 from countermove.experiments.lookahead.scaling import ScalingExperiment, crossing
-from countermove.experiments.lookahead.size import SizeExperiment, utility_and_slope
 from countermove.params import LookaheadParameters
 
 ROOT = Path(__file__).parents[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,14 +14,12 @@ from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.errors import NotEnoughRowsError, ParameterError
-from countermove.experiments import Measured
-from countermove.experiments.recourse.figures import recourse_figure
+from countermove.experiments import Measured, Sources
 from countermove.experiments.recourse.grid import (
     RecourseExperiment,
     TableCase,
     make_parts,
     paper_actions,
-    run_recourse_experiment,
 )
 from countermove.experiments.recourse.thresholds import (
     Fixed,
@@ -67,7 +66,7 @@ def outcome(tables) -> Measured:
         examples=2,
         settings=SMALL,
     )
-    return run_recourse_experiment(experiment, tables)
+    return experiment.measure(Sources(tables), 0)
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +120,9 @@ def test_examples_are_in_original_units(outcome, tables):
 
 def test_the_page_holds_means_and_examples(outcome):
     means = PLAN.means(outcome.cells)
-    figure = recourse_figure(outcome.cells, "recourse_weight", "a <title>")
+    figure = replace(PLAN, axis="recourse_weight").figure(
+        Measured(outcome.cells), outcome.cells, "a <title>"
+    )
     page = PLAN.page(outcome, means, figure)
     assert "a &lt;title&gt;" in page
     assert "recourse neg linear program" in page
@@ -139,10 +140,10 @@ def test_means_are_over_splits(cells):
 
 def test_every_line_is_drawn_by_itself_with_its_errors(cells):
     both = pd.concat([cells, cells.assign(recourse_weight=0.0, f1=cells["f1"] / 2)])
-    rules = recourse_figure(both, "recourse_weight", "t")
+    rules = replace(PLAN, axis="recourse_weight").figure(Measured(both), both, "t")
     assert len(rules.data) == 3 * 6
     # Against the threshold rules are points: the lines are the two weights.
-    curves = recourse_figure(both, "threshold", "t")
+    curves = replace(PLAN, axis="threshold").figure(Measured(both), both, "t")
     assert len(curves.data) == 2 * 6
     f1 = [trace for trace in curves.data if trace.name.startswith("F1")]
     assert [trace.name for trace in f1] == ["F1, λ = 0.8", "F1, λ = 0.0"]
@@ -156,7 +157,7 @@ def test_the_same_experiment_gives_the_same_cells(tables, cells):
     again = RecourseExperiment(
         cases={"german-recourse": german()}, splits=(1,), weights=(0.8,), settings=SMALL
     )
-    found = run_recourse_experiment(again, tables).cells
+    found = again.cells(Sources(tables), 0)
     before = cells[(cells["split"] == 1) & (cells["rule"] == "highest_f1")]
     assert found["f1"].item() == before["f1"].item()
     assert found["threshold"].item() == before["threshold"].item()
@@ -193,7 +194,7 @@ def test_no_table_at_all_is_an_error(tables):
     adult = TableCase(10, 10, 10, 10, actions={"age": "up"})
     experiment = RecourseExperiment(cases={"adult": adult}, skip_missing=True)
     with pytest.raises(ParameterError, match="none of the tables"):
-        run_recourse_experiment(experiment, tables)
+        experiment.measure(Sources(tables), 0)
 
 
 def seen() -> ThresholdRows:

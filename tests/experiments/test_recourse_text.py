@@ -12,10 +12,8 @@ import yaml
 
 from countermove.data.texts import checked_texts
 from countermove.errors import NotEnoughRowsError
-from countermove.experiments.recourse.texts import (
-    TextExperiment,
-    run_text_experiment,
-)
+from countermove.experiments import Measured, Sources
+from countermove.experiments.recourse.texts import TextExperiment
 from countermove.params.paper import PaperParameters
 from countermove.recourse.text import HashedWords, VectorStore
 
@@ -51,9 +49,13 @@ def experiment(wordnet: str, **changes) -> TextExperiment:
     return TextExperiment(**said | changes)
 
 
+def run(plan: TextExperiment, texts) -> Measured:
+    return plan.measure(Sources(tables=None, texts=lambda *_, **__: texts, vectors=VectorStore), 0)
+
+
 @pytest.fixture(scope="module")
 def outcome(wordnet, films):
-    return run_text_experiment(experiment(wordnet), films, VectorStore)
+    return run(experiment(wordnet), films)
 
 
 def test_one_row_per_split_and_weight(outcome) -> None:
@@ -67,7 +69,7 @@ def test_one_row_per_split_and_weight(outcome) -> None:
 
 
 def test_trying_more_never_finds_less(outcome, wordnet, films) -> None:
-    one = run_text_experiment(experiment(wordnet, candidates=1), films, VectorStore).cells
+    one = run(experiment(wordnet, candidates=1), films).cells
     assert (one["recourse_all_every"] >= one["recourse_all"]).all()
     cells = outcome.cells
     # No sentence here has more than ten, so nothing is left to try.
@@ -86,7 +88,7 @@ def test_advice_is_for_test_sentences_of_the_first_split(outcome) -> None:
 
 
 def test_the_same_again(outcome, wordnet, films) -> None:
-    again = run_text_experiment(experiment(wordnet), films, VectorStore).cells
+    again = run(experiment(wordnet), films).cells
     pd.testing.assert_frame_equal(again, outcome.cells)
 
 
@@ -99,12 +101,12 @@ def test_means_are_over_splits(outcome) -> None:
 
 def test_too_few_texts_are_counted(wordnet, films) -> None:
     with pytest.raises(NotEnoughRowsError, match="ask for 420 texts of 240"):
-        run_text_experiment(experiment(wordnet, train=300), films, VectorStore)
+        run(experiment(wordnet, train=300), films)
 
 
 def test_a_fixed_threshold_is_used_as_it_is(wordnet, films) -> None:
     both = experiment(wordnet, thresholds=("highest_f1", 0.6), splits=(0,))
-    cells = run_text_experiment(both, films, VectorStore).cells
+    cells = run(both, films).cells
     assert cells["rule"].tolist() == ["highest_f1", "fixed_0.6"] * 2
     assert (cells.loc[cells["rule"] == "fixed_0.6", "threshold"] == 0.6).all()
     assert len(both.means(cells)) == 4

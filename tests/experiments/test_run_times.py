@@ -1,4 +1,4 @@
-"""Run times: every way is timed, and the answers are a part of the whole."""
+"""Run times: every way is timed, and finding the response is a part of the whole."""
 
 from __future__ import annotations
 
@@ -7,23 +7,19 @@ import json
 import pandas as pd
 import pytest
 
-from countermove.experiments.serm.run_times import (
-    WAYS,
-    Clock,
-    RunTimes,
-    Synthetic,
-    measure_run_times,
-    run_times_figure,
-)
+from countermove.experiments import Measured, Sources
+from countermove.experiments.serm.run_times import WAYS, Clock, RunTimes, Synthetic
 from countermove.response import ScalarResponse
 
 WAYS_TIMED = ["blind", "exact", "row", "batch", "increasing"]
 
 
+SMALL = RunTimes(datasets=[], synthetic=Synthetic(rows=64, batch_sizes=(8, 32), epochs=2))
+
+
 @pytest.fixture(scope="module")
 def cells() -> pd.DataFrame:
-    small = Synthetic(rows=64, batch_sizes=(8, 32), epochs=2)
-    return measure_run_times(RunTimes(datasets=[], synthetic=small), tables=None, seed=0)
+    return SMALL.cells(Sources(tables=None), seed=0)
 
 
 def test_every_way_is_timed_at_every_batch_size(cells):
@@ -31,14 +27,14 @@ def test_every_way_is_timed_at_every_batch_size(cells):
     assert found == [(size, way) for size in (8, 32) for way in WAYS_TIMED]
 
 
-def test_answers_take_a_part_of_the_time(cells):
+def test_finding_the_response_takes_a_part_of_the_time(cells):
     assert (cells["response_seconds"] > 0).all()
     assert (cells["share"] < 1).all()
 
 
 def test_every_way_has_a_line_a_share_and_a_bar(cells):
     assert list(WAYS) == WAYS_TIMED
-    assert len(run_times_figure(cells, "t").data) == 3 * len(WAYS)
+    assert len(SMALL.figure(Measured(cells), cells, "t").data) == 3 * len(WAYS)
 
 
 def test_the_clock_lets_the_number_of_steps_grow_and_keeps_counting():

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from countermove.errors import UnknownNameError
-from countermove.experiments.serm.stylised import Stylised, run_stylised
-from countermove.experiments.serm.stylised_figure import stylised_figure
+from countermove.experiments import Sources
+from countermove.experiments.serm.stylised import Stylised
 
 TRAINED = {"naive", "oracle", "serm"}
 RULES = {"benchmark"} | TRAINED | {f"{rule}, settled" for rule in TRAINED}
@@ -38,17 +38,20 @@ def test_an_unknown_experiment_is_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", ["flexible", "manifold"])
 def test_the_other_pictures_are_drawn_with_what_they_are_about(experiment):
-    cells, picture = run_stylised(Stylised(experiment, repetitions=1, rows=150), seed=0)
-    figure = stylised_figure(picture, "t")
+    made = Stylised(experiment, repetitions=1, rows=150)
+    found = made.measure(Sources(tables=None), seed=0)
+    figure = made.figure(found, found.cells, "t")
     assert len(figure.layout.annotations) > 0
-    assert cells["accuracy"].between(0.0, 1.0).all()
+    assert found.cells["accuracy"].between(0.0, 1.0).all()
     drawn = {trace.name for trace in figure.data}
     assert {"favourable", "unfavourable", "strategic", "naive"} <= drawn
 
 
 def test_every_rule_is_measured_for_every_kind_of_people():
-    cells, picture = run_stylised(Stylised("unknown", repetitions=1, rows=60), seed=0)
-    assert set(cells["rule"]) == RULES
-    assert set(cells["people"]) == {"published", "smooth", "best"}
-    rings = [trace.name for trace in stylised_figure(picture, "t").data if "reach" in trace.name]
+    made = Stylised("unknown", repetitions=1, rows=60)
+    found = made.measure(Sources(tables=None), seed=0)
+    assert set(found.cells["rule"]) == RULES
+    assert set(found.cells["people"]) == {"published", "smooth", "best"}
+    figure = made.figure(found, found.cells, "t")
+    rings = [trace.name for trace in figure.data if "reach" in trace.name]
     assert len(rings) == 4

@@ -13,8 +13,9 @@ from countermove.data.schema import load_schema
 from countermove.data.synthetic import fabricate
 from countermove.errors import ModelFileError, ParameterError, UnknownNameError
 from countermove.execution import Execution
+from countermove.experiments import Measured, Sources
 from countermove.experiments.cell_store import CellStore
-from countermove.experiments.serm.sweep import Grid, run_sweep, sweep_figure
+from countermove.experiments.serm.sweep import Grid
 from countermove.experiments.tables import make_split
 from countermove.params import GROUPS
 from countermove.people import MixtureCost, QuadraticCost
@@ -32,6 +33,10 @@ def tables(name):
 def grid(**changes) -> Grid:
     standard = {"datasets": ["tiny"], "splits": 2, "settings": {"max_epochs": 3}}
     return Grid(**(standard | {"costs": [QuadraticCost(1.0), QuadraticCost(5.0)]} | changes))
+
+
+def run_sweep(plan: Grid, tables, seed: int, mapper=None, store=None):
+    return plan.cells(Sources(tables, store=store), seed, mapper)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +85,7 @@ def test_missing_table_stops_the_sweep_unless_told_otherwise(caplog):
 
 
 def test_figure_has_a_line_per_rule(cells):
-    lines = {line.name for line in sweep_figure(cells, "scale", "t").data}
+    lines = {line.name for line in grid().figure(Measured(cells), cells, "t").data}
     assert {"blind", "strategic"} <= lines
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pydantic import ValidationError
 
 from countermove.errors import ParameterError
 from countermove.execution import Execution
+from countermove.experiments import Measured
 from countermove.experiments.cell_store import CellStore
-from countermove.experiments.serm.sweep import run_sweep, sweep_figure
 from countermove.learning.regularisers_social import SocialBurden
 from countermove.params import SweepParameters
 from countermove.people import QuadraticCost
 
-from .test_sweep import grid, tables, without_times
+from .test_sweep import grid, run_sweep, tables, without_times
 
 STRENGTHS = (0.0, 10.0)
 
@@ -55,7 +57,7 @@ def test_all_axes_in_threads_are_the_same_table(strong):
 
 
 def test_strengths_can_be_drawn_against(strong):
-    figure = sweep_figure(strong, "strength", "t")
+    figure = small(axis="strength").figure(Measured(strong), strong, "t")
     assert figure.layout.xaxis.title.text == "strength of the regulariser"
     assert list(figure.data[0].x) == list(STRENGTHS)
 
@@ -78,7 +80,7 @@ def test_pruning_removes_what_is_no_longer_asked_for_and_nothing_else(tmp_path, 
     changed = small(settings={"max_epochs": 2})
     run_sweep(changed, tables, 0, store=mine)
     with caplog.at_level("INFO"):
-        kept = run_sweep(changed, tables, 0, store=mine, prune=True)
+        kept = run_sweep(replace(changed, prune=True), tables, 0, store=mine)
     assert "1 cells that this sweep does not ask for removed" in caplog.text
     assert note.exists()
     assert len(list(mine.folder.iterdir())) == 2
@@ -90,7 +92,7 @@ def test_nothing_is_pruned_while_a_table_is_not_there(tmp_path, caplog):
     store = CellStore(tmp_path)
     run_sweep(small(), tables, 0, store=store)
     few = small(settings={"max_epochs": 2}, datasets=["tiny", "spam"], skip_missing=True)
-    run_sweep(few, tables, 0, store=store, prune=True)
+    run_sweep(replace(few, prune=True), tables, 0, store=store)
     assert "no cell was removed" in caplog.text
     assert len(list(tmp_path.iterdir())) == 2
 

@@ -12,7 +12,7 @@ from countermove.data.cleaning import clean
 from countermove.data.schema import Schema, load_schema
 from countermove.data.series import with_steps
 from countermove.errors import ParameterError
-from countermove.experiments.serm.sweep import run_sweep, sweep_figure
+from countermove.experiments import Measured, Sources
 from countermove.params import SweepParameters
 
 ROOT = Path(__file__).parents[2]
@@ -50,10 +50,11 @@ def test_histories_are_an_axis():
         "training": {"max_epochs": 2},
         "blind_training": {"max_epochs": 1},
     }
-    cells = run_sweep(SweepParameters.model_validate(said).build(), firms, seed=0)
+    sweep = SweepParameters.model_validate(said).build()
+    cells = sweep.cells(Sources(firms), seed=0)
     assert cells["steps"].tolist() == [1, 3]
     assert cells["strategic"].between(0.0, 1.0).all()
-    figure = sweep_figure(cells, "steps", "histories")
+    figure = sweep.figure(Measured(cells), cells, "histories")
     assert figure.layout.xaxis.title.text == "steps of history"
 
 

@@ -6,13 +6,8 @@ import pandas as pd
 import pytest
 
 from countermove.errors import ParameterError, UnknownNameError
-from countermove.experiments.serm.tradeoff import (
-    TradeOff,
-    TradeOffCurve,
-    run_tradeoff,
-    tradeoff_choices,
-)
-from countermove.experiments.serm.tradeoff_page import tradeoff_figure, tradeoff_page
+from countermove.experiments import Measured, Sources
+from countermove.experiments.serm.tradeoff import TradeOff, TradeOffCurve
 from countermove.learning import SocialBurden
 from countermove.params.paper import TradeoffParameters
 from countermove.people import QuadraticCost
@@ -35,7 +30,7 @@ def plan(**changes) -> TradeOff:
 
 @pytest.fixture(scope="module")
 def points():
-    return run_tradeoff(plan(), tables, seed=0)
+    return plan().cells(Sources(tables), seed=0)
 
 
 def test_every_strength_of_every_curve_is_there_once(points):
@@ -53,12 +48,13 @@ def test_two_trainings_for_the_same_people_are_two_curves():
         "cost": {"kind": "quadratic", "scale": 1.0},
         "datasets": ["tiny"],
     }
-    points = run_tradeoff(TradeoffParameters.model_validate(said).build(), tables, seed=0)
+    made = TradeoffParameters.model_validate(said).build()
+    points = made.cells(Sources(tables), seed=0)
     words = ["intercept settled"] * 2 + ["intercept as trained"] * 2
     assert points["training"].tolist() == words
-    choices = tradeoff_choices(points, "burden", 0.01)
+    choices = made.means(points)
     assert choices["training"].tolist() == words[::2] * 2
-    figure = tradeoff_figure(points, "burden", "t", 0.01)
+    figure = made.figure(Measured(points), choices, "t")
     assert [note.text for note in figure.layout.annotations] == [
         "best response, intercept settled",
         "best response, intercept as trained",
@@ -67,7 +63,7 @@ def test_two_trainings_for_the_same_people_are_two_curves():
 
 def test_every_left_axis_says_what_is_measured(points):
     several = pd.concat([points.assign(dataset=name) for name in ("one", "two")])
-    figure = tradeoff_figure(several, "burden", "t", 0.01)
+    figure = plan().figure(Measured(several), several, "t")
     hard, smoothed = (button["args"][1] for button in figure.layout.updatemenus[0].buttons)
     assert set(hard) == set(smoothed) == {"yaxis.title.text", "yaxis3.title.text"}
     assert figure.layout.yaxis3.title.text == figure.layout.yaxis.title.text
@@ -79,7 +75,7 @@ def test_one_point_of_every_curve_is_chosen(points):
 
 
 def test_choices_stand_beside_the_unregularised_rule_per_split_and_for_all(points):
-    choices = tradeoff_choices(points, "burden", 0.01)
+    choices = plan().means(points)
     assert choices["split"].astype(str).value_counts().to_dict() == {"0": 2, "1": 2, "all": 2}
     joint = choices[(choices["split"] == "all") & (choices["response"] == "best")].iloc[0]
     plain = points[(points["strength"] == 0.0) & (points["response"] == "best")]
@@ -88,7 +84,7 @@ def test_choices_stand_beside_the_unregularised_rule_per_split_and_for_all(point
 
 
 def test_the_figure_marks_front_and_choice_and_switches_measures(points):
-    figure = tradeoff_figure(points, "burden", "t", 0.01)
+    figure = plan().figure(Measured(points), points, "t")
     names = [trace.name for trace in figure.data]
     assert any("Pareto" in name for name in names)
     assert any("chosen" in name for name in names)
@@ -98,20 +94,18 @@ def test_the_figure_marks_front_and_choice_and_switches_measures(points):
     assert [not visible for visible in hard] == smoothed
 
 
-def test_the_page_tells_what_the_choice_bought(points):
-    choices = tradeoff_choices(points, "burden", 0.01)
-    page = tradeoff_page(
-        points, choices, tradeoff_figure(points, "burden", "t", 0.01), "burden", 0.01
-    )
+def test_the_page_says_what_the_choice_bought(points):
+    found, choices = Measured(points), plan().means(points)
+    page = plan().page(found, choices, plan().figure(found, choices, "t"))
     assert "tiny: best response" in page.replace("<wbr>", "")
     assert "at most 0.01 of" in page
 
 
-def test_a_missing_table_is_told():
+def test_a_missing_table_is_reported():
     with pytest.raises(UnknownNameError):
-        run_tradeoff(plan(datasets=["spam"]), tables, seed=0)
+        plan(datasets=["spam"]).cells(Sources(tables), seed=0)
     with pytest.raises(ParameterError, match="none of the tables"):
-        run_tradeoff(plan(datasets=["spam"], skip_missing=True), tables, seed=0)
+        plan(datasets=["spam"], skip_missing=True).cells(Sources(tables), seed=0)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from countermove.errors import DataError, UnknownNameError
 from countermove.experiments import Measured, Sources
-from countermove.experiments.transfer.fico import FicoExperiment, Lender
-from countermove.experiments.transfer.published import (
-    Drawn,
+from countermove.experiments.transfer._published import (
+    DrawnScores,
     coded_upper_covariate,
     published_search,
 )
+from countermove.experiments.transfer.fico import FicoExperiment, Lender
 from countermove.params import PaperParameters
 
 ROOT = Path(__file__).parents[2]
@@ -103,9 +103,9 @@ def test_nonsense_is_refused_before_anything_runs(experiment):
 def test_the_least_of_many_noisy_errors_is_too_low():
     """Two hundred coin flips a threshold, and nothing to find: the search still finds .08."""
     rng = np.random.default_rng(0)
-    people = Drawn(rng.random(200), rng.random(200) < 0.5)
+    people = DrawnScores(rng.random(200), rng.random(200) < 0.5)
     searches = [
-        published_search(people, lambda _: Drawn(rng.random(200), rng.random(200) < 0.5))
+        published_search(people, lambda _: DrawnScores(rng.random(200), rng.random(200) < 0.5))
         for _ in range(30)
     ]
     assert np.mean([search.loss for search in searches]) > 0.05
@@ -115,9 +115,9 @@ def test_the_least_of_many_noisy_errors_is_too_low():
 def test_the_coded_variance_is_infinite_where_a_bin_is_empty():
     before = np.linspace(-1.0, 1.0, 300)[:, None]
     noisy = np.random.default_rng(0).random(300) < 0.5 + 0.4 * np.sign(before[:, 0])
-    source = Drawn(before[:, 0], noisy, before)
+    source = DrawnScores(before[:, 0], noisy, before)
     gap = np.where(before > 0, before + 1.0, before)
-    search = published_search(source, lambda t: Drawn(gap[:, 0], gap[:, 0] > 0.3, gap))
+    search = published_search(source, lambda t: DrawnScores(gap[:, 0], gap[:, 0] > 0.3, gap))
     assert search.source.error(search.best) > 0.0
     assert coded_upper_covariate(search) == np.inf
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from countermove.errors import DataError, ParameterError
-from countermove.experiments.transfer.score_dynamics import Luck, ScoreDynamics, realities
+from countermove.experiments.transfer.fico import Luck, ScoreDynamics, realities
 
 SCORES = np.random.default_rng(0).beta(1.2, 1.0, 4_000)
 

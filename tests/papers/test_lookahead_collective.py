@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from countermove.experiments.lookahead.coordination import CoordinationExperiment
+from countermove.experiments.lookahead.columns import CoordinationExperiment, SizeExperiment
 from countermove.experiments.lookahead.people import FEATURES, LookaheadTable
 from countermove.experiments.lookahead.scaling import ScalingExperiment
-from countermove.experiments.lookahead.size import SizeExperiment
 
 from .test_lookahead_papers import credit
 

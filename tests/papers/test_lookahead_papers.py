@@ -24,14 +24,14 @@ from countermove.dynamics import (
 )
 from countermove.dynamics.retraining.populations import level_k_rate
 from countermove.errors import SourceUnreachableError
-from countermove.experiments.lookahead.importance import ImportanceExperiment
+from countermove.experiments.lookahead._published import PublishedDescent
+from countermove.experiments.lookahead.columns import ImportanceExperiment
 from countermove.experiments.lookahead.people import (
     PAPER_TABLE,
     LookaheadTable,
     gain_response,
     paper_table,
 )
-from countermove.experiments.lookahead.published_fits import PublishedDescent
 from countermove.experiments.lookahead.retraining import RetrainingExperiment
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]

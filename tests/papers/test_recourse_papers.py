@@ -22,7 +22,7 @@ from countermove.data.fetch import PUBLISHED, fetch
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.errors import CountermoveError
-from countermove.experiments.recourse.grid import run_recourse_experiment
+from countermove.experiments import Sources
 from countermove.params.paper import RecourseExperimentParameters
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def cells_of(raw_folder):
         said = yaml.safe_load(CONFIGURATION.read_text())["run"]["params"]["paper"]["experiment"]
         said |= {"cases": {name: said["cases"][name]}, "weights": [0.8]}
         experiment = RecourseExperimentParameters.model_validate(said).build()
-        return run_recourse_experiment(experiment, {name: table}.__getitem__).cells
+        return experiment.cells(Sources({name: table}.__getitem__), 0)
 
     return cells
 

@@ -11,7 +11,8 @@ from functools import cache
 
 import pytest
 
-from countermove.experiments.serm.stylised import Stylised, run_stylised
+from countermove.experiments import Sources
+from countermove.experiments.serm.stylised import Stylised
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
@@ -19,8 +20,8 @@ pytestmark = [pytest.mark.paper, pytest.mark.slow]
 @cache
 def cells(experiment):
     # Kernels are compiled before the clock counts.
-    run_stylised(Stylised(experiment, repetitions=1, rows=60), seed=0)
-    return run_stylised(Stylised(experiment, repetitions=5), seed=0)[0]
+    Stylised(experiment, repetitions=1, rows=60).cells(Sources(tables=None), seed=0)
+    return Stylised(experiment, repetitions=5).cells(Sources(tables=None), seed=0)
 
 
 def accuracies(experiment, values="accuracy"):

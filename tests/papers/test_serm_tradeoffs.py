@@ -18,7 +18,7 @@ import yaml
 from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
-from countermove.experiments.serm.tradeoff import run_tradeoff, tradeoff_choices
+from countermove.experiments import Sources
 from countermove.params.paper import TradeoffParameters
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
@@ -41,9 +41,9 @@ def drawn(curve):
     said["curves"] = said["curves"][1:2] if settled else said["curves"][:1]
     assert said["curves"][0]["response"]["kind"] == "published"
     plan, started = TradeoffParameters.model_validate(said).build(), time.process_time()
-    points = run_tradeoff(plan, tables, seed=0)
+    points = plan.cells(Sources(tables), seed=0)
     seconds = (time.process_time() - started) / plan.splits
-    choices = tradeoff_choices(points, kind, plan.tolerance)
+    choices = plan.means(points)
     return points, choices[choices["split"] == "all"].iloc[0], seconds
 
 

@@ -16,7 +16,7 @@ from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.experiments import Sources
-from countermove.experiments.transfer.experiment import TransferExperiment
+from countermove.experiments.transfer import TransferExperiment
 from countermove.params import PaperParameters
 
 from .test_recourse_papers import folder_of

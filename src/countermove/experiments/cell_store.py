@@ -25,13 +25,7 @@ CELL = re.compile(r"[0-9a-f]{32}\.json")
 
 @dataclass(frozen=True)
 class CellStore:
-    """A folder of finished cells.
-
-    Parameters
-    ----------
-    folder
-        Made when the first cell is put into it; workers on other machines must see it too.
-    """
+    """A folder of finished cells, made with the first one; workers elsewhere must see it too."""
 
     folder: Path
 

@@ -1,16 +1,16 @@
-"""The one protocol of all papers: cells are measured, averaged, drawn and written as a page."""
+"""The one protocol of all papers: places of a grid are measured, averaged, drawn, put on a page."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import pandas as pd
 
-from countermove.execution import Mapper
+from countermove.execution import Mapper, map_ordered
 from countermove.experiments.cell_store import CellStore
 from countermove.experiments.tables import Tables
 from countermove.reporting import figure_data, render
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from countermove.recourse.text import Encoder, VectorStore
 
 Source = TypeVar("Source")
+Row = dict[str, Any]
 PageTable = dict[str, Any]
 """A table of a page: title, head and rows."""
 
@@ -55,45 +56,104 @@ class Measured:
 
 
 class Experiment(ABC, Generic[Source]):
-    """One experiment of a paper, on whatever it reads from (``Source``)."""
+    """One experiment of a paper, on whatever it reads from (``Source``).
+
+    An experiment names the places of its grid (`places`) and what is measured at one of them
+    (`rows_at`; `measured_at` where it also finds something that is no row), with random numbers
+    that depend on the place alone. `means`, `draw` and `shown` say what is reported, drawn and put
+    on the page; the rest is the same for all of them.
+    """
+
+    alone: ClassVar[bool] = False
+    """Whether places are measured here one after the other, whatever workers there are."""
+    what: ClassVar[str] = "cells"
+    """What the progress bar counts."""
+    layout: ClassVar[Mapping[str, Any]] = {}
+    """What the figure's layout has beside its title."""
+    digits: ClassVar[str] = ".4f"
+    """How the page writes means."""
+
+    def given(self, source: Source, seed: int) -> Any:
+        """Return what every place reads, made once; the source itself, by default."""
+        return source
 
     @abstractmethod
-    def cells(self, source: Source, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
-        """Return everything measured, one row per cell, the same whoever works."""
+    def places(self, given: Any) -> Sequence[Any]:
+        """Return the places of the grid, in the order of their rows."""
+
+    def rows_at(self, place: Any, seed: int, given: Any) -> Iterable[Row]:
+        """Return the rows of one place."""
+        raise NotImplementedError
+
+    def measured_at(self, place: Any, seed: int, given: Any) -> tuple[Iterable[Row], Any]:
+        """Return the rows of one place, and what was found there beside them."""
+        return self.rows_at(place, seed, given), None
+
+    def beside(self, parts: Sequence[Any]) -> Any:
+        """Join what was found beside the rows of every place; nothing, by default."""
+        return None
 
     def measure(self, source: Source, seed: int, mapper: Mapper | None = None) -> Measured:
-        """Return the cells and what stands beside them; nothing does, by default."""
-        return Measured(self.cells(source, seed, mapper))
+        """Return the cells and what stands beside them, the same whoever works."""
+        given = self.given(source, seed)
+        places, workers = list(self.places(given)), None if self.alone else mapper
+        found = map_ordered(_measure_place, places, (self, seed, given), workers, self.what)
+        cells = pd.DataFrame([row for rows, _ in found for row in rows])
+        return Measured(cells, self.beside([part for _, part in found]))
+
+    def cells(self, source: Source, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
+        """Return everything measured, one row per cell."""
+        return self.measure(source, seed, mapper).cells
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return what is reported, from the cells; the cells themselves, by default."""
         return cells
 
     @abstractmethod
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw the experiment, without its title."""
+
+    def titled(self, title: str) -> str:
+        """Return the title of the figure, from the name of the results."""
+        return title
+
     def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
         """Draw the experiment."""
+        drawn = self.draw(found, means)
+        return drawn.update_layout(title=self.titled(title), template="plotly_white", **self.layout)
+
+    def shown(self, found: Measured, means: pd.DataFrame) -> dict[str, Any]:
+        """Return what the page has beside the figure, as `experiment_page` takes it."""
+        return {"tables": [means_table(means, self.digits)]}
 
     def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
-        """Write figure and means as a page that needs nothing but itself."""
-        return experiment_page([figure], [means_table(means)])
+        """Return the page, which needs nothing but itself."""
+        return experiment_page(figure, **self.shown(found, means))
+
+
+def _measure_place(shared: tuple[Experiment[Any], int, Any], place: Any) -> tuple[list[Row], Any]:
+    experiment, seed, given = shared
+    rows, beside = experiment.measured_at(place, seed, given)
+    return list(rows), beside
 
 
 def experiment_page(
-    figures: Sequence[Figure],
+    figure: Figure,
     tables: Iterable[PageTable] = (),
     title: str | None = None,
     lead: str = "",
     note: str = "",
+    more: Sequence[Figure] = (),
 ) -> str:
     """Return a page of figures and tables; called like the first figure unless titled."""
-    first = str(figures[0].layout.title.text or "")
+    first = str(figure.layout.title.text or "")
     return render(
         "experiment.html",
         title=title or first,
         lead=lead,
         figures=[
             {"content": figure_data(one), "description": str(one.layout.title.text or first)}
-            for one in figures
+            for one in (figure, *more)
         ],
         tables=list(tables),
         note=note,
@@ -120,6 +180,24 @@ def _texts(values: pd.Series, form: str) -> list[str]:
     ]  # fmt: skip
 
 
+def records(frame: pd.DataFrame, **where: Any) -> list[Row]:
+    """Return the rows of a frame, each with the names of its place before it."""
+    return [
+        where | {str(name): value for name, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
+def averages(
+    cells: pd.DataFrame, by: Sequence[str], leave: Sequence[str] = (), sort: bool = False
+) -> pd.DataFrame:
+    """Return the mean of every column per group, but of those to leave out.
+
+    A measure that some cell lacks (nobody was refused there) is averaged over the others.
+    """
+    return cells.drop(columns=list(leave)).groupby(list(by), sort=sort).mean().reset_index()
+
+
 def mean_and_spread(cells: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
     """Return mean and standard deviation of columns per group, and the number of cells."""
     grouped = cells.groupby(by, sort=False)[values]
@@ -129,11 +207,8 @@ def mean_and_spread(cells: pd.DataFrame, by: list[str], values: list[str]) -> pd
 
 
 def over_splits(cells: pd.DataFrame, axes: list[str], sort: bool = False) -> pd.DataFrame:
-    """Return the mean of every measure over splits, with how many splits there were.
-
-    A measure that some split lacks (nobody was refused there) is averaged over the others.
-    """
-    grouped = cells.drop(columns="split").groupby(axes, sort=sort)
-    means = grouped.mean()
-    means.insert(0, "splits", grouped.size())
-    return means.reset_index()
+    """Return `averages` over splits, with how many splits there were."""
+    means = averages(cells, axes, ["split"], sort)
+    counts = cells.groupby(axes, sort=sort).size()
+    means.insert(len(axes), "splits", counts.to_numpy())
+    return means

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -12,7 +12,7 @@ from countermove.data.rows import design_matrix
 from countermove.data.schema import Schema
 from countermove.data.splits import split_table
 from countermove.data.standardise import Standardiser
-from countermove.errors import DataError, UnknownNameError
+from countermove.errors import DataError, ParameterError, UnknownNameError
 from countermove.learning.comparison import Split
 
 logger = logging.getLogger(__name__)
@@ -26,23 +26,10 @@ SHARES = {"train": 0.6, "validation": 0.2, "test": 0.2}
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Which tables an experiment reads and how it prepares them.
-
-    Parameters
-    ----------
-    datasets
-        Names.
-    batch_sizes
-        Per dataset, where it differs from the settings.
-    balance, max_rows, divide_by_root_d
-        See `split_table` and `Standardiser.fit`.
-    skip_missing
-        Leave out, with a warning, datasets whose table is not there.
-    shares
-        Of the rows to train on, to stop by and to judge on.
-    """
+    """Which tables an experiment reads and how it prepares them; see `split_table`."""
 
     datasets: Sequence[str]
+    # Where a dataset's differs from the settings.
     batch_sizes: Mapping[str, int] = field(default_factory=dict)
     balance: bool = True
     max_rows: int | None = None
@@ -64,12 +51,26 @@ def make_split(grid: Sampling, table: Table, seed: int) -> Split:
     return Split(**{name: (unit.transform(part.X), part.y) for name, part in parts.items()})
 
 
-def present(grid: Sampling, tables: Tables) -> Iterator[tuple[str, Table]]:
-    """Yield every dataset whose table is there."""
-    for name in grid.datasets:
+def present(datasets: Iterable[str], tables: Tables, skip_missing: bool) -> dict[str, Table]:
+    """Return the tables that are there; one that is not is left out with a warning, or refused."""
+    found = {}
+    for name in datasets:
         try:
-            yield name, tables(name)
+            found[name] = tables(name)
         except (DataError, UnknownNameError) as error:
-            if not grid.skip_missing:
+            if not skip_missing:
                 raise
             logger.warning("left out %s: %s", name, error)
+    return found
+
+
+def some_present(datasets: Iterable[str], tables: Tables, skip_missing: bool) -> dict[str, Table]:
+    """Return the tables that are there, at least one."""
+    names = list(datasets)
+    found = present(names, tables, skip_missing)
+    if not found:
+        raise ParameterError(
+            f"none of the tables of this experiment is there ({', '.join(names)}); fetch them, "
+            "put a file and a schema in place, or name other datasets"
+        )
+    return found

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from countermove.errors import ParameterError
 from countermove.params.base import (
     Count,
     NotNegative,
@@ -149,14 +148,6 @@ class RecurrentScoreParameters(Parameters):
         """Return the score of the schema's series."""
         from countermove.randomness import torch_generator
 
-        series = schema.series
-        if series is not None and series.steps < 2:
-            raise ParameterError(
-                f"the series of schema {schema.name!r} keeps the last step alone, so a recurrent "
-                "score has no history to read: ask for more in the schema, as in `series: {…, "
-                "steps: 4, shorter: repeat_first}` (shorter says what becomes of entities with "
-                "fewer steps)"
-            )
         made = library_object(self.describes).of_schema
         score: Score = made(schema, self.width, torch_generator(seed, "start"))
         return score

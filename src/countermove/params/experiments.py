@@ -27,9 +27,10 @@ from countermove.params.serm import TrainingParameters
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
-    from countermove.experiments.collective import CollectiveExperiment, Preparation
-    from countermove.experiments.lookahead import LookaheadExperiment
-    from countermove.experiments.serm import Grid
+    from countermove.experiments.collective.people import SubjectPreparation
+    from countermove.experiments.collective.recourse import CollectiveExperiment
+    from countermove.experiments.lookahead.people import LookaheadExperiment
+    from countermove.experiments.serm.sweep import Grid
     from countermove.scores import Score
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
@@ -111,7 +112,7 @@ class SweepParameters(SamplingParameters):
 
     def build(self) -> Grid:
         """Return the grid."""
-        from countermove.experiments.serm import Grid
+        from countermove.experiments.serm.sweep import Grid
 
         people = self.response.model_dump(exclude={"kind"})
         kept = {"splits", "steps", "seeds", "strengths", "axis", "prune"}
@@ -139,7 +140,7 @@ class SweepParameters(SamplingParameters):
 class RetrainingParameters(Parameters):
     """Figure 1: gaps between models retrained on mixtures of level-k people."""
 
-    describes: ClassVar = "countermove.experiments.lookahead:RetrainingExperiment"
+    describes: ClassVar = "countermove.experiments.lookahead.retraining:RetrainingExperiment"
     kind: Literal["figure_1"]
     mixtures: Mixtures = library("shares by level")
     response_strength: Positive = library("people move by this times the weights")
@@ -156,7 +157,7 @@ class RetrainingParameters(Parameters):
 class RatesParameters(Parameters):
     """Theorem 3 and Corollary 1, where part of the people respond."""
 
-    describes: ClassVar = "countermove.experiments.lookahead:RatesExperiment"
+    describes: ClassVar = "countermove.experiments.lookahead.retraining:RatesExperiment"
     kind: Literal["theorem_3"]
     mixtures: Mixtures | None = library("shares by level; null: levels 0 to 3")
     response_strengths: Annotated[tuple[Positive, ...], Field(min_length=1)] = library(
@@ -172,7 +173,7 @@ class RatesParameters(Parameters):
 class BeliefsParameters(Parameters):
     """People who look ahead with a wrong penalty, or from a sample of rows."""
 
-    describes: ClassVar = "countermove.experiments.lookahead:BeliefsExperiment"
+    describes: ClassVar = "countermove.experiments.lookahead.retraining:BeliefsExperiment"
     kind: Literal["beliefs"]
     shares: Mixture = library("shares by level")
     response_strength: Positive = library("people move by this times the weights")
@@ -187,7 +188,7 @@ class BeliefsParameters(Parameters):
 class ImportanceParameters(Parameters):
     """Figure 5: the accuracy lost when one column is replaced by noise."""
 
-    describes: ClassVar = "countermove.experiments.lookahead:ImportanceExperiment"
+    describes: ClassVar = "countermove.experiments.lookahead.columns:ImportanceExperiment"
     kind: Literal["figure_5"]
     columns: Columns = library("those replaced, one at a time; none: all")
     seeds: Seeds = library("splits into training and test people")
@@ -197,7 +198,7 @@ class ImportanceParameters(Parameters):
 class CoordinationParameters(Parameters):
     """Figure 2: the benefit of coordination, by how much members mind the model's length."""
 
-    describes: ClassVar = "countermove.experiments.lookahead:CoordinationExperiment"
+    describes: ClassVar = "countermove.experiments.lookahead.columns:CoordinationExperiment"
     kind: Literal["figure_2"]
     columns: Columns = library("those reported at will, one at a time; none: all that can change")
     penalties: Annotated[tuple[NotNegative, ...], Field(min_length=1)] = library(
@@ -213,7 +214,7 @@ class CoordinationParameters(Parameters):
 class SizeParameters(Parameters):
     """Figure 3: what collectives of each size gain against the learner."""
 
-    describes: ClassVar = "countermove.experiments.lookahead:SizeExperiment"
+    describes: ClassVar = "countermove.experiments.lookahead.columns:SizeExperiment"
     kind: Literal["figure_3"]
     columns: Columns = library("those reported at will, one at a time; none: all that can change")
     participation: Fractions = library("shares of everybody")
@@ -228,7 +229,7 @@ class SizeParameters(Parameters):
 class ScalingParameters(Parameters):
     """Figure 4: fixed strategies at growing size."""
 
-    describes: ClassVar = "countermove.experiments.lookahead:ScalingExperiment"
+    describes: ClassVar = "countermove.experiments.lookahead.scaling:ScalingExperiment"
     kind: Literal["figure_4"]
     columns: Columns = library("those that members shift; none: all that can change")
     strengths: Annotated[tuple[float, ...], Field(min_length=1)] = library("of the shift")
@@ -347,18 +348,18 @@ class CollectiveParameters(Parameters):
     retrainings: Annotated[int, Field(ge=3)] = setting(201, "watched by who cannot see the learner")
     false_alarm: Probability = setting(0.05, "of the platform's audit")
 
-    def prepare(self) -> Preparation:
+    def prepare(self) -> SubjectPreparation:
         """Return how the people are prepared."""
-        from countermove.experiments.collective import Preparation
+        from countermove.experiments.collective.people import SubjectPreparation
 
         codes = None if self.codes is None else self.codes.make()
-        return Preparation(
+        return SubjectPreparation(
             self.dataset, self.label, self.features, self.subjects, self.standardise, codes
         )
 
     def build(self) -> CollectiveExperiment:
         """Return the experiment."""
-        from countermove.experiments.collective import CollectiveExperiment
+        from countermove.experiments.collective.recourse import CollectiveExperiment
 
         kept = {"absolute", "participation", "draws", "retrainings", "false_alarm", "budgets"}
         return CollectiveExperiment(

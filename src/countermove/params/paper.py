@@ -37,8 +37,8 @@ from countermove.params.serm import TrainingParameters
 
 if TYPE_CHECKING:
     from countermove.experiments import Experiment, Sources
-    from countermove.experiments.recourse import TableCase
-    from countermove.experiments.serm import TradeOffCurve
+    from countermove.experiments.recourse.grid import TableCase
+    from countermove.experiments.serm.tradeoff import TradeOffCurve
     from countermove.recourse.text import Encoder
 
 Method = Literal["linear_program", "gradient", "integer_program", "causal", "exhaustive"]
@@ -60,7 +60,7 @@ class ExperimentParameters(Parameters):
 class LemmaParameters(ExperimentParameters):
     """Transferability, Lemma A.3: where strategic people end up, under three readings."""
 
-    describes: ClassVar = "countermove.experiments.transfer:LemmaExperiment"
+    describes: ClassVar = "countermove.experiments.transfer.bounds:LemmaExperiment"
     kind: Literal["lemma"]
     thresholds: Annotated[tuple[Effect, ...], Field(min_length=1)] = library("of the rule")
     budget: Annotated[float, Field(gt=0, le=1)] = library("of the people")
@@ -71,7 +71,7 @@ class LemmaParameters(ExperimentParameters):
 class DagParameters(ExperimentParameters):
     """Transferability, Figure 4: structural models, as in the paper and as released."""
 
-    describes: ClassVar = "countermove.experiments.transfer:DagExperiment"
+    describes: ClassVar = "countermove.experiments.transfer.dag:DagExperiment"
     kind: Literal["dag"]
     cases: Annotated[tuple[Literal["CS1", "CS2", "TS1", "TS2"], ...], Field(min_length=1)] = (
         library("covariate and target shifts")
@@ -88,7 +88,7 @@ class DagParameters(ExperimentParameters):
 class LenderParameters(Parameters):
     """The lender's logistic regression; the released code has L2 with C = 1."""
 
-    describes: ClassVar = "countermove.experiments.transfer:Lender"
+    describes: ClassVar = "countermove.experiments.transfer.fico:Lender"
     penalty: Literal["l1", "l2"] = library("l1 or l2")
     inverse_strength: Positive = library("scikit-learn's C")
 
@@ -96,7 +96,7 @@ class LenderParameters(Parameters):
 class DynamicsParameters(Parameters):
     """What a decision and an outcome do to a score."""
 
-    describes: ClassVar = "countermove.experiments.transfer.score_dynamics:ScoreDynamics"
+    describes: ClassVar = "countermove.experiments.transfer.fico:ScoreDynamics"
     decision_effect: Effect = library("of an approval")
     label_effect: Effect = library("of an outcome")
 
@@ -104,7 +104,7 @@ class DynamicsParameters(Parameters):
 class FicoParameters(ExperimentParameters):
     """Transferability, Figures 3, 5 and 6: lenders × seeds × steps on people with a score."""
 
-    describes: ClassVar = "countermove.experiments.transfer:FicoExperiment"
+    describes: ClassVar = "countermove.experiments.transfer.fico:FicoExperiment"
     kind: Literal["fico"]
     lenders: Annotated[dict[str, LenderParameters], Field(min_length=1)] = Field(
         default_factory=lambda: {"plain": LenderParameters()}, description="by name"
@@ -129,7 +129,7 @@ class ReplicatorParameters(ExperimentParameters):
     ``utilities`` maps a name to ``[[refused bad, accepted bad], [refused good, accepted good]]``.
     """
 
-    describes: ClassVar = "countermove.experiments.transfer:ReplicatorExperiment"
+    describes: ClassVar = "countermove.experiments.transfer.minimise:ReplicatorExperiment"
     kind: Literal["replicator"]
     utilities: dict[str, tuple[Payoffs, Payoffs]] = library("matrices by name")
     shares: Annotated[tuple[Probability, ...], Field(min_length=1)] = library(
@@ -141,7 +141,7 @@ class ReplicatorParameters(ExperimentParameters):
 class BanditParameters(ExperimentParameters):
     """Transferability, App. E.2: descents that only see the losses of deployed rules."""
 
-    describes: ClassVar = "countermove.experiments.transfer:BanditExperiment"
+    describes: ClassVar = "countermove.experiments.transfer.minimise:BanditExperiment"
     kind: Literal["bandit"]
     steps: dict[
         Literal["one_point", "one_point_baseline", "two_point"],
@@ -156,7 +156,7 @@ class BanditParameters(ExperimentParameters):
 class TightnessParameters(ExperimentParameters):
     """Transferability, App. G: every bound over the truth in random populations."""
 
-    describes: ClassVar = "countermove.experiments.transfer:TightnessExperiment"
+    describes: ClassVar = "countermove.experiments.transfer.bounds:TightnessExperiment"
     kind: Literal["tightness"]
     populations: Count = library("random populations of either shift")
     budget: Annotated[float, Field(gt=0, lt=0.5)] = library("of the strategic people")
@@ -165,7 +165,7 @@ class TightnessParameters(ExperimentParameters):
 class SyntheticParameters(Parameters):
     """The fabricated table on which the batch size varies."""
 
-    describes: ClassVar = "countermove.experiments.serm:Synthetic"
+    describes: ClassVar = "countermove.experiments.serm.run_times:Synthetic"
     rows: Annotated[int, Field(ge=8)] = library("of the table")
     features: Annotated[int, Field(ge=2)] = library("of the table")
     batch_sizes: Annotated[tuple[Count, ...], Field(min_length=1)] = library("what varies")
@@ -175,7 +175,7 @@ class SyntheticParameters(Parameters):
 class RunTimesParameters(ExperimentParameters):
     """SERM, Figure 4: training by every way of finding people's answers, timed."""
 
-    describes: ClassVar = "countermove.experiments.serm:RunTimes"
+    describes: ClassVar = "countermove.experiments.serm.run_times:RunTimes"
     kind: Literal["run_times"]
     synthetic: SyntheticParameters = part(SyntheticParameters, "the fabricated table")
     datasets: list[str] = setting(["credit"], "the real tables")
@@ -191,7 +191,7 @@ class RunTimesParameters(ExperimentParameters):
 class StylisedParameters(ExperimentParameters):
     """SERM, Figure 3: costs chosen (flexible), costs unknown, or moves on a manifold."""
 
-    describes: ClassVar = "countermove.experiments.serm:Stylised"
+    describes: ClassVar = "countermove.experiments.serm.stylised:Stylised"
     kind: Literal["stylised"]
     picture: Literal["flexible", "unknown", "manifold"] = library("which of the three")
     repetitions: Count = library("tables and starts")
@@ -248,7 +248,7 @@ class CurveParameters(Parameters):
 
     def build(self) -> TradeOffCurve:
         """Return the curve."""
-        from countermove.experiments.serm import TradeOffCurve
+        from countermove.experiments.serm.tradeoff import TradeOffCurve
 
         given = self.strengths
         strengths = given.build() if isinstance(given, StrengthsParameters) else given
@@ -278,7 +278,7 @@ class TradeoffParameters(SamplingParameters):
 
     def build(self) -> Experiment[Sources]:
         """Return the experiment."""
-        from countermove.experiments.serm import TradeOff
+        from countermove.experiments.serm.tradeoff import TradeOff
 
         return TradeOff(
             **self.sampling(),
@@ -296,14 +296,14 @@ class ThresholdParameters(Parameters):
 class HighestF1Parameters(ThresholdParameters):
     """The threshold of the highest F1 on selection rows."""
 
-    describes: ClassVar = "countermove.experiments.recourse:HighestF1"
+    describes: ClassVar = "countermove.experiments.recourse.thresholds:HighestF1"
     kind: Literal["highest_f1"]
 
 
 class PromiseParameters(ThresholdParameters):
     """The highest F1 among the thresholds that keep the promise."""
 
-    describes: ClassVar = "countermove.experiments.recourse:Promise"
+    describes: ClassVar = "countermove.experiments.recourse.thresholds:Promise"
     kind: Literal["promise"]
     miss_rate: Probability = library("tolerated share without recourse")
     failure_probability: Probability = library("chance that the promise is wrong")
@@ -312,7 +312,7 @@ class PromiseParameters(ThresholdParameters):
 class PrecisionParameters(ThresholdParameters):
     """The threshold whose precision on selection rows is nearest to ``wanted``."""
 
-    describes: ClassVar = "countermove.experiments.recourse:NearestPrecision"
+    describes: ClassVar = "countermove.experiments.recourse.thresholds:NearestPrecision"
     kind: Literal["precision"]
     wanted: Probability = library("precision")
 
@@ -320,7 +320,7 @@ class PrecisionParameters(ThresholdParameters):
 class FixedParameters(ThresholdParameters):
     """The threshold ``at``."""
 
-    describes: ClassVar = "countermove.experiments.recourse:Fixed"
+    describes: ClassVar = "countermove.experiments.recourse.thresholds:Fixed"
     kind: Literal["fixed"]
     at: Probability = setting(0.5, "probability from which people are approved")
 
@@ -378,7 +378,7 @@ class CaseParameters(Parameters):
 
     def build(self) -> TableCase:
         """Return the case."""
-        from countermove.experiments.recourse import TableCase
+        from countermove.experiments.recourse.grid import TableCase
 
         return TableCase(**self.model_dump(exclude={"training"}), settings=self.training.build())
 
@@ -400,7 +400,7 @@ class RecourseExperimentParameters(ExperimentParameters):
     of the ``margins``; ``examples`` people per cell are shown with their advice.
     """
 
-    describes: ClassVar = "countermove.experiments.recourse:RecourseExperiment"
+    describes: ClassVar = "countermove.experiments.recourse.grid:RecourseExperiment"
     kind: Literal["recourse"] = "recourse"
     axis: Literal["recourse_weight", "largest_action", "threshold"] = library("drawn against this")
     cases: Annotated[dict[str, CaseParameters], Field(min_length=1)] = setting(
@@ -424,7 +424,7 @@ class RecourseExperimentParameters(ExperimentParameters):
 
     def build(self) -> Experiment[Sources]:
         """Return the experiment."""
-        from countermove.experiments.recourse import RecourseExperiment
+        from countermove.experiments.recourse.grid import RecourseExperiment
 
         return RecourseExperiment(
             **self.model_dump(exclude={"kind", "cases", "rules", "training"}),
@@ -486,7 +486,7 @@ class TextParameters(ExperimentParameters):
     hope for. ``wordnet`` is the folder of WordNet's files, None for where packages put them.
     """
 
-    describes: ClassVar = "countermove.experiments.recourse:TextExperiment"
+    describes: ClassVar = "countermove.experiments.recourse.texts:TextExperiment"
     kind: Literal["text"] = "text"
     dataset: str = setting("film-reviews", "the file")
     text: str = library("column of the texts")
@@ -511,7 +511,7 @@ class TextParameters(ExperimentParameters):
 
     def build(self) -> Experiment[Sources]:
         """Return the experiment."""
-        from countermove.experiments.recourse import TextExperiment
+        from countermove.experiments.recourse.texts import TextExperiment
 
         return TextExperiment(
             **self.model_dump(exclude={"kind", "encoder", "training"}),

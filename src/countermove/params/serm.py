@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
+from countermove.errors import ParameterError
 from countermove.params.axes import (
     BestParameters,
     CostParameters,
@@ -84,6 +85,14 @@ class SermParameters(Parameters):
 
     def build_score(self, schema: Schema, standardiser: Standardiser, seed: int) -> Score | None:
         """Return the score training starts from; None: linear."""
+        series = schema.series
+        if self.score.kind == "recurrent" and series is not None and series.steps < 2:
+            raise ParameterError(
+                f"the series of schema {schema.name!r} keeps the last step alone, so a recurrent "
+                "score has no history to read: ask for more in the schema, as in `series: {…, "
+                "steps: 4, shorter: repeat_first}` (shorter says what becomes of entities with "
+                "fewer steps)"
+            )
         return self.score.build(schema, self.actions.build(schema, standardiser), seed)
 
     def build_training(

@@ -38,7 +38,7 @@ def draw_losses(
 ) -> Figure:
     """Draw the loss of the goal over budgets (Figure 2)."""
     from countermove.experiments import Measured
-    from countermove.experiments.collective import Answers
+    from countermove.experiments.collective.recourse import Answers
 
     found = Measured(curves, Answers(facts, picture))
     return collective.build().figure(found, curves, facts["experiment"])
@@ -46,7 +46,7 @@ def draw_losses(
 
 def draw_centroids(picture: pd.DataFrame, facts: dict[str, Any]) -> Figure:
     """Draw the centroids that move with the budget (Figure 1)."""
-    from countermove.experiments.collective import centroids_figure
+    from countermove.experiments.collective.figures import centroids_figure
 
     return centroids_figure(picture, facts)
 
@@ -60,7 +60,7 @@ def write_page(
 ) -> str:
     """Write figures and answers as a page that needs nothing but itself."""
     from countermove.experiments import Measured
-    from countermove.experiments.collective import Answers
+    from countermove.experiments.collective.recourse import Answers
 
     return collective.build().page(Measured(curves, Answers(facts, picture)), curves, losses)
 

@@ -12,7 +12,7 @@ from countermove.params import LookaheadParameters
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from countermove.experiments.lookahead import LookaheadTable
+    from countermove.experiments.lookahead.people import LookaheadTable
     from countermove.experiments.tables import Tables
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = LookaheadTable = Tables = Any
@@ -20,7 +20,7 @@ else:  # Kedro resolves annotations at start-up, and these are slow to import.
 
 def prepare(tables: Tables, raw_tables: Tables, lookahead: LookaheadParameters) -> LookaheadTable:
     """Bring the table to the crowd an experiment reads."""
-    from countermove.experiments.lookahead import lookahead_table
+    from countermove.experiments.lookahead.people import lookahead_table
 
     return lookahead_table(tables, raw_tables, lookahead.dataset, lookahead.preparation)
 
@@ -55,7 +55,7 @@ def state(
     people: LookaheadTable, means: pd.DataFrame, lookahead: LookaheadParameters, seed: int
 ) -> dict[str, Any]:
     """State what was run on whom, and what came out."""
-    from countermove.experiments.lookahead import lookahead_facts
+    from countermove.experiments.lookahead.people import lookahead_facts
 
     return lookahead_facts(people, means, lookahead.model_dump(mode="json"), seed)
 

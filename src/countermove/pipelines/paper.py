@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from countermove.data.texts import Texts
-    from countermove.experiments.recourse.texts import Stores
     from countermove.experiments.tables import Tables
+    from countermove.recourse.text import VectorStore
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
-    Figure = Stores = Tables = Texts = Any
+    Figure = Tables = Texts = VectorStore = Any
 
 
 def measure(
     tables: Tables,
     texts: Callable[..., Texts],
-    vectors: Stores,
+    vectors: Callable[..., VectorStore],
     paper: PaperParameters,
     execution: ExecutionParameters,
     seed: int,

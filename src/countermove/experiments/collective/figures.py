@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from countermove.experiments.protocol import experiment_page, page_table
+from countermove.experiments._drawing import DARK
+from countermove.experiments.protocol import PageTable, page_table
 from countermove.reporting.words import number
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
-ALONE, TOGETHER, DARK = "#c53030", "#00796b", "#1f2933"
 CLASSES = (
     "#2b6cb0",
     "#dd9c3c",
@@ -28,42 +28,8 @@ CLASSES = (
     "#975a16",
     "#2f855a",
 )
-LINES = (
-    ("individual", "alone", ALONE, "solid"),
-    ("collective", "together", TOGETHER, "solid"),
-    ("individual_sphere", "alone, one gradient on the sphere (published)", ALONE, "dot"),
-    ("collective_sphere", "together, one gradient on the sphere (published)", TOGETHER, "dot"),
-)
 GRID = 90
 """Points along an edge of the regions' picture."""
-
-
-def losses_figure(curves: pd.DataFrame, facts: Mapping[str, Any]) -> Figure:
-    """Draw the loss of the goal over budgets; lower is better. Filled marks: goal reached."""
-    from plotly.graph_objects import Figure, Scatter
-
-    budgets = curves["budget"].tolist()
-    figure = Figure()
-    for name, label, colour, dash in LINES:
-        reached = curves[f"{name}_reached"].tolist()
-        figure.add_trace(
-            Scatter(
-                x=budgets,
-                y=curves[f"{name}_loss"].tolist(),
-                name=label,
-                mode="lines+markers",
-                line={"color": colour, "dash": dash},
-                marker={"symbol": ["circle" if r else "circle-open" for r in reached], "size": 9},
-            )
-        )
-    query = facts["query"]
-    return figure.update_layout(
-        title=f"{facts['experiment']}: {query['start']} wants to be {query['goal']}",
-        template="plotly_white",
-        xaxis={"title": "budget of each person (filled: goal reached)"},
-        yaxis={"title": "loss of the goal", "rangemode": "tozero"},
-        legend={"orientation": "h", "y": -0.2},
-    )
 
 
 def centroids_figure(picture: pd.DataFrame, facts: Mapping[str, Any]) -> Figure:
@@ -172,10 +138,9 @@ def _regions(means: pd.DataFrame, everything: pd.DataFrame, colours: Mapping[str
     )
 
 
-def collective_page(losses: Figure, centroids: Figure, facts: Mapping[str, Any]) -> str:
-    """Return a page with both figures and the answers as tables."""
-    effects = facts["side_effects"]
-    tables = [
+def answer_tables(facts: Mapping[str, Any]) -> list[PageTable]:
+    """Return the answers as tables."""
+    return [
         page_table(
             f"Answers at budget {facts['budget_of_answers']:.3g}",
             ("question", "answer"),
@@ -210,16 +175,10 @@ def collective_page(losses: Figure, centroids: Figure, facts: Mapping[str, Any])
                     f"{group['accuracy']:.3f}",
                     f"{group['changed']:.1%}",
                 )
-                for name, group in effects["by_group"].items()
+                for name, group in facts["side_effects"]["by_group"].items()
             ],
         ),
     ]
-    return experiment_page(
-        [losses, centroids],
-        tables,
-        title=f"Recourse together: {facts['experiment']}",
-        note=facts["audit"]["certificate"]["words"],
-    )
 
 
 _SHARES = ("loss", "drawn_mean", "drawn_lowest", "drawn_highest")

@@ -22,27 +22,11 @@ CLASS = "class"
 
 
 @dataclass(frozen=True)
-class Preparation:
-    """How a table becomes people.
-
-    Parameters
-    ----------
-    dataset
-        Name of the table.
-    label
-        Column of the classes; None: the schema's label.
-    features
-        Model columns to keep; None: all.
-    subjects
-        People to draw; None: all.
-    standardise
-        Whether features are centred and scaled.
-    codes
-        Learns short codes that stand for the features; None: the features themselves.
-    """
+class SubjectPreparation:
+    """How a table becomes people: rows, classes, perhaps short codes."""
 
     dataset: str
-    label: str | None = None
+    label: str | None = None  # None: the schema's
     features: Sequence[str] | None = None
     subjects: int | None = None
     standardise: bool = False

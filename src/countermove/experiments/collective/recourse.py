@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -32,13 +32,10 @@ from countermove.dynamics.learners import Learner, LogisticLearner
 from countermove.dynamics.learners.centroids import CentroidLearner
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.execution import Mapper
-from countermove.experiments.collective.figures import (
-    centroids_figure,
-    collective_page,
-    losses_figure,
-)
+from countermove.experiments._drawing import BELOW, PUBLISHED, RIGHT
+from countermove.experiments.collective.figures import answer_tables, centroids_figure
 from countermove.experiments.collective.people import CLASS, random_participants
-from countermove.experiments.protocol import Experiment, Measured
+from countermove.experiments.protocol import Experiment, Measured, Row
 from countermove.randomness import generator
 
 if TYPE_CHECKING:
@@ -46,6 +43,14 @@ if TYPE_CHECKING:
 
 DRAWN = 300
 """People in the picture at most."""
+PICTURE = ["budget", "who", CLASS, "x", "y"]
+"""Columns of the picture; who: subject, centroid, query or alone."""
+LINES = (
+    ("individual", "alone", PUBLISHED, "solid"),
+    ("collective", "together", RIGHT, "solid"),
+    ("individual_sphere", "alone, one gradient on the sphere (published)", PUBLISHED, "dot"),
+    ("collective_sphere", "together, one gradient on the sphere (published)", RIGHT, "dot"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,43 +63,27 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectiveExperiment(Experiment[pd.DataFrame]):
-    """One query between two classes, budgets, and shares of participants.
+    """One query between two classes, budgets, and shares of participants."""
 
-    Parameters
-    ----------
-    title
-        Name in figures.
-    learner, learner_settings
-        ``"centroid"``, ``"logistic"`` or ``"network"``, and its settings.
-    goal, start, share
-        The query stands this share of the way from the mean of ``start`` to that of ``goal``.
-    budgets, absolute
-        In the units of the features, or as shares of the distance between the two means.
-    answers_at
-        Position of the budget at which questions are answered.
-    norm
-        1, 2 or infinity.
-    participation, draws
-        Shares of people who take part, and how often they are drawn at random.
-    retrainings
-        Watched by those who do not see the learner.
-    false_alarm
-        Of the audit.
-    """
+    layout: ClassVar[Row] = {
+        "xaxis": {"title": "budget of each person (filled: goal reached)"},
+        "yaxis": {"title": "loss of the goal", "rangemode": "tozero"},
+        "legend": BELOW,
+    }
 
     title: str
     goal: str
     start: str
     learner: str = "centroid"
     learner_settings: Mapping[str, Any] = field(default_factory=dict)
-    share: float = 0.25
+    share: float = 0.25  # of the way from the mean of start to that of goal: there the query is
     budgets: Sequence[float] = (0.0, 0.5, 1.0)
-    absolute: bool = False
-    answers_at: int = 1
+    absolute: bool = False  # budgets in units of the features, else shares of that distance
+    answers_at: int = 1  # position of the budget at which questions are answered
     norm: float = 2.0
     participation: Sequence[float] = (0.5, 1.0)
     draws: int = 20
-    retrainings: int = 201
+    retrainings: int = 201  # watched by those who do not see the learner
     false_alarm: float = 0.05
 
     def problem(self, people: pd.DataFrame) -> CollectiveRecourseProblem:
@@ -118,76 +107,101 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
         apart = X[named == self.goal].mean(axis=0) - X[named == self.start].mean(axis=0)
         return [float(budget * np.linalg.norm(apart)) for budget in self.budgets]
 
-    def cells(
-        self, people: pd.DataFrame, seed: int = 0, mapper: Mapper | None = None
-    ) -> pd.DataFrame:
-        """Return one row per budget: the loss of the goal alone and together, exact and published.
+    def given(self, source: pd.DataFrame, seed: int) -> CollectiveRecourseProblem:
+        """Return who asks for what."""
+        return self.problem(source)
 
-        Columns end in ``_loss`` and ``_reached``.
-        """
-        problem, rows = self.problem(people), []
-        for budget in self.sizes(problem):
-            reach = Reach(budget, self.norm)
-            ways = {
-                "individual": individual(problem, reach, _LENIENT),
-                "collective": together(problem, reach, search=_LENIENT),
-                "individual_sphere": individual_sphere(problem, reach),
-                "collective_sphere": together(problem, reach, method="sphere"),
-            }
-            row: dict[str, Any] = {"budget": budget}
-            for name, found in ways.items():
-                row |= {f"{name}_loss": found.loss, f"{name}_reached": bool(found.reached.all())}
-            rows.append(row)
-        return pd.DataFrame(rows)
+    def places(self, given: CollectiveRecourseProblem) -> list[float]:
+        """Return the budgets in the units of the features."""
+        return self.sizes(given)
 
-    def measure(self, people: pd.DataFrame, seed: int, mapper: Mapper | None = None) -> Measured:
-        """Return the losses over budgets; beside them the answers, and where everybody stands."""
-        curves = self.cells(people)
-        return Measured(
-            curves, Answers(self.facts(people, curves, seed), self.picture(people, seed))
-        )
+    def measured_at(
+        self, place: float, seed: int, given: CollectiveRecourseProblem
+    ) -> tuple[list[Row], pd.DataFrame]:
+        """Return the loss of the goal alone and together; beside: where everybody stands."""
+        reach, row = Reach(place, self.norm), {"budget": place}
+        ways = {
+            "individual": individual(given, reach, _LENIENT),
+            "collective": together(given, reach, search=_LENIENT),
+            "individual_sphere": individual_sphere(given, reach),
+            "collective_sphere": together(given, reach, method="sphere"),
+        }
+        for name, found in ways.items():
+            row |= {f"{name}_loss": found.loss, f"{name}_reached": bool(found.reached.all())}
+        moves, alone = ways["collective"].moves, ways["individual"].query
+        return [row], self._standing(given, moves, alone, seed).assign(budget=place)[PICTURE]
 
-    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
-        """Draw the loss of the goal over budgets (Figure 2)."""
-        return losses_figure(found.cells, found.beside.facts)
-
-    def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
-        """Write both figures and the answers as a page."""
-        facts = found.beside.facts
-        return collective_page(figure, centroids_figure(found.beside.picture, facts), facts)
-
-    def picture(self, people: pd.DataFrame, seed: int) -> pd.DataFrame:
-        """Return where everybody stands at every budget, in the plane, for an animation.
-
-        Columns: ``budget``, ``who`` (subject, centroid, query, alone), ``class``, ``x``, ``y``.
-        """
-        problem = self.problem(people)
-        flat = _plane(problem, self.goal, self.start)
-        n = problem.crowd.n
-        some = generator(seed, "picture").permutation(n)[:DRAWN]
-        names = np.array(problem.named(problem.crowd.y))
-        parts = []
-        for budget in self.sizes(problem):
-            reach = Reach(budget, self.norm)
-            helped = together(problem, reach, search=_LENIENT)
-            alone = individual(problem, reach, _LENIENT)
-            moved = problem.crowd.X + helped.moves
-            means = {name: moved[names == name].mean(axis=0) for name in dict.fromkeys(names)}
-            for who, kinds, points in (
-                ("subject", names[some], moved[some]),
-                ("centroid", list(means), np.array(list(means.values()))),
-                ("query", [self.goal], problem.query),
-                ("alone", [self.goal], alone.query),
-            ):
-                at = flat(points)
-                parts.append(
-                    pd.DataFrame(
-                        {"budget": budget, "who": who, CLASS: kinds, "x": at[:, 0], "y": at[:, 1]}
-                    )
-                )
+    def beside(self, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+        """Return where everybody stands at every budget, in the plane, for an animation."""
         return pd.concat(parts, ignore_index=True)
 
-    def facts(self, people: pd.DataFrame, curves: pd.DataFrame, seed: int) -> dict[str, Any]:
+    def measure(
+        self, source: pd.DataFrame, seed: int = 0, mapper: Mapper | None = None
+    ) -> Measured:
+        """Return the losses over budgets; beside them the answers, and where everybody stands."""
+        found = super().measure(source, seed, mapper)
+        return Measured(found.cells, Answers(self.facts(source, found.cells, seed), found.beside))
+
+    def titled(self, title: str) -> str:
+        """Return the title of the figure."""
+        return f"{self.title}: {self.start} wants to be {self.goal}"
+
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw the loss of the goal over budgets; lower is better. Filled marks: goal reached."""
+        from plotly.graph_objects import Figure, Scatter
+
+        budgets = found.cells["budget"].tolist()
+        figure = Figure()
+        for name, label, colour, dash in LINES:
+            reached = found.cells[f"{name}_reached"].tolist()
+            figure.add_trace(
+                Scatter(
+                    x=budgets,
+                    y=found.cells[f"{name}_loss"].tolist(),
+                    name=label,
+                    mode="lines+markers",
+                    line={"color": colour, "dash": dash},
+                    marker={
+                        "symbol": ["circle" if r else "circle-open" for r in reached],
+                        "size": 9,
+                    },
+                )
+            )
+        return figure
+
+    def shown(self, found: Measured, means: pd.DataFrame) -> Row:
+        """Show the moving centroids and the answers."""
+        facts = found.beside.facts
+        return {
+            "more": [centroids_figure(found.beside.picture, facts)],
+            "tables": answer_tables(facts),
+            "title": f"Recourse together: {facts['experiment']}",
+            "note": facts["audit"]["certificate"]["words"],
+        }
+
+    def _standing(
+        self, problem: CollectiveRecourseProblem, moves: Floats, alone: Floats, seed: int
+    ) -> pd.DataFrame:
+        """Return where some people, the class means and the query are, helped and alone."""
+        flat = _plane(problem, self.goal, self.start)
+        some = generator(seed, "picture").permutation(problem.crowd.n)[:DRAWN]
+        names = np.array(problem.named(problem.crowd.y))
+        moved = problem.crowd.X + moves
+        centres = {name: moved[names == name].mean(axis=0) for name in dict.fromkeys(names)}
+        return pd.concat(
+            [
+                pd.DataFrame(flat(points), columns=["x", "y"]).assign(**{"who": who, CLASS: kinds})
+                for who, kinds, points in (
+                    ("subject", names[some], moved[some]),
+                    ("centroid", list(centres), np.array(list(centres.values()))),
+                    ("query", [self.goal], problem.query),
+                    ("alone", [self.goal], alone),
+                )
+            ],
+            ignore_index=True,
+        )
+
+    def facts(self, people: pd.DataFrame, curves: pd.DataFrame, seed: int) -> Row:
         """Return everything asked, as one JSON-ready document."""
         problem = self.problem(people)
         reach = Reach(self.sizes(problem)[self.answers_at], self.norm)
@@ -276,9 +290,7 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
             "regret_along_query": towards.regret,
         }
 
-    def _audit(
-        self, problem: CollectiveRecourseProblem, helped: RecourseOutcome, seed: int
-    ) -> dict[str, Any]:
+    def _audit(self, problem: CollectiveRecourseProblem, helped: RecourseOutcome, seed: int) -> Row:
         """Audit the shift as a platform sees it: matched, among moves of everyday size."""
         X = problem.crowd.X
         everyday = 0.5 * X.std(axis=0) * generator(seed, "everyday moves").normal(size=X.shape)
@@ -301,8 +313,8 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
             return CentroidLearner(tuple(range(classes)))
         if classes != 2:
             raise ParameterError(
-                f"a {self.learner} learner tells two classes apart, the table has {classes}; take "
-                "another label or the centroid learner"
+                f"a {self.learner} learner distinguishes two classes, the table has {classes}; "
+                "take another label or the centroid learner"
             )
         if self.learner == "logistic":
             return LogisticLearner(penalty=self.learner_settings.get("penalty", 1e-2))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,12 +23,12 @@ from countermove.data.standardise import Standardiser
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import NotEnoughRowsError, ParameterError, nearest
-from countermove.experiments.lookahead.published_fits import PublishedQuasiNewton
+from countermove.experiments._drawing import BELOW
+from countermove.experiments.lookahead._published import PublishedQuasiNewton
+from countermove.experiments.protocol import Experiment
 from countermove.experiments.tables import Tables
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response.score_seeking import GainResponse
-
-Preparation = Literal["paper", "chain"]
 
 PAPER_TABLE = "give-me-some-credit"
 LABEL = "SeriousDlqin2yrs"
@@ -60,31 +60,14 @@ CONSTANTS = ("constant", "intercept", "bias", "1")
 
 @dataclass(frozen=True, eq=False)
 class LookaheadTable:
-    """People in standardised units.
+    """People in standardised units; labels are 1 for the favourable outcome, else 0."""
 
-    Parameters
-    ----------
-    crowd
-        Features (n, d) and labels in {0, 1}, 1 the favourable outcome; no column of ones, which
-        a learner adds itself.
-    names
-        The d columns.
-    changeable
-        Those people can change where an experiment names none.
-    """
-
-    crowd: Crowd
+    crowd: Crowd  # without a column of ones, which a learner adds itself
     names: tuple[str, ...]
-    changeable: tuple[str, ...] = ()
+    changeable: tuple[str, ...] = ()  # what people can change where an experiment names nothing
 
     def columns(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the positions of columns people can change, by name.
-
-        Raises
-        ------
-        ParameterError
-            If there is none, one twice, one unknown, or the learner's constant.
-        """
+        """Return the positions of columns people can change, by name."""
         if not names or len(set(names)) < len(names):
             raise ParameterError(f"name at least one column, each once; got {list(names)}")
         for name in names:
@@ -98,10 +81,7 @@ class LookaheadTable:
         return tuple(self.names.index(name) for name in names)
 
     def only(self, names: Sequence[str] = ()) -> ActionSet:
-        """Return the actions of people who can change these columns freely, and no other.
-
-        Without names, those that are ``changeable``.
-        """
+        """Return the actions of people who can change these columns (none: all ``changeable``)."""
         free = self.columns(names or self.changeable)
         return ActionSet(immutable=tuple(j for j in range(len(self.names)) if j not in free))
 
@@ -111,20 +91,12 @@ class LookaheadTable:
 
 
 def lookahead_table(
-    tables: Tables, raw: Tables, dataset: str = PAPER_TABLE, preparation: Preparation | None = None
+    tables: Tables,
+    raw: Tables,
+    dataset: str = PAPER_TABLE,
+    preparation: Literal["paper", "chain"] | None = None,
 ) -> LookaheadTable:
-    """Return the people of a dataset.
-
-    Parameters
-    ----------
-    tables, raw
-        Give a typed, or a raw, table and its schema by name.
-    dataset
-        Its name.
-    preparation
-        ``"paper"`` (`paper_table`; give-me-some-credit only, and its default) or ``"chain"``
-        (`prepared_table`; the default of every other table).
-    """
+    """Return the people of a dataset, prepared as in the paper or as the chain does."""
     chosen = preparation or ("paper" if dataset == PAPER_TABLE else "chain")
     if chosen == "chain":
         return prepared_table(*tables(dataset))
@@ -136,16 +108,9 @@ def lookahead_table(
 
 
 def paper_table(raw: pd.DataFrame) -> LookaheadTable:
-    """Return give-me-some-credit as the paper prepares it.
-
-    Rows with an empty cell are dropped, the rest standardised, and only then balanced: all who
-    defaulted and the first 10,000 who did not, in the order of the file.
-
-    Raises
-    ------
-    DataError
-        If columns are missing or hold something else than numbers, or too few rows are left.
-    """
+    """Return give-me-some-credit as the paper prepares it."""
+    # Rows with an empty cell are dropped, the rest standardised, and only then balanced: all who
+    # defaulted and the first 10,000 who did not, in the order of the file.
     expected = (LABEL, *FEATURES)
     surplus = [str(column) for column in raw.columns if column not in expected]
     raise_all(column_problems(raw.columns, expected, surplus), PAPER_TABLE)
@@ -172,10 +137,7 @@ def paper_table(raw: pd.DataFrame) -> LookaheadTable:
 
 
 def prepared_table(typed: pd.DataFrame, schema: Schema) -> LookaheadTable:
-    """Return a typed table, standardised, with everybody in it.
-
-    People can change what the schema says they can; one-hot columns stay.
-    """
+    """Return a typed table, standardised, with everybody in it; one-hot columns stay."""
     arrays = design_matrix(typed, schema)
     names = tuple(schema.feature_names)
     X = Standardiser.fit(arrays.X, names).transform(arrays.X)
@@ -217,11 +179,9 @@ def with_constant(people: LookaheadTable) -> LookaheadTable:
 
 
 def moved_in_code(name: str, people: LookaheadTable, narrow: LookaheadTable) -> str:
-    """Return the column that the published code moves where the paper names another.
-
-    The code drops the first column and keeps the numbers of the others, so that each name
-    stands for its neighbour to the right, and the last one for the constant.
-    """
+    """Return the column that the published code moves where the paper names another."""
+    # It drops the first column and keeps the numbers of the others, so that each name stands for
+    # its neighbour to the right, and the last one for the constant.
     position = people.columns([name])[0]
     return (*narrow.names, CONSTANT)[position]
 
@@ -255,3 +215,32 @@ def share_words(shares: Mapping[int, float]) -> str:
 def accuracy(scores: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float:
     """Return the share of people whose decision is their label in {0, 1}."""
     return float(np.mean((scores >= 0.0) == (y > 0.5)))
+
+
+class LookaheadExperiment(Experiment[LookaheadTable]):
+    """An experiment on one table of people."""
+
+    layout: ClassVar[dict[str, Any]] = {"legend": BELOW}
+    digits: ClassVar[str] = ".4g"  # small numbers keep theirs
+
+    def titled(self, title: str) -> str:
+        """Return the name of the results as a title."""
+        return title.replace("_", " ").capitalize().replace("Lookahead", "Look-ahead")
+
+
+def lookahead_facts(
+    people: LookaheadTable, means: pd.DataFrame, settings: Mapping[str, Any], seed: int
+) -> dict[str, Any]:
+    """Return what was run, on whom, and what came out, JSON-ready (None for no number)."""
+    rows = means.astype(object).where(pd.notna(means), None)
+    return {
+        "experiment": dict(settings["experiment"]),
+        "name": settings["name"],
+        "dataset": settings["dataset"],
+        "preparation": settings["preparation"],
+        "people": people.crowd.n,
+        "favourable": float(people.crowd.mean(people.crowd.y)),
+        "columns": list(people.names),
+        "seed": seed,
+        "results": rows.to_dict("records"),
+    }

@@ -8,26 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
+from math import isnan
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.dynamics.learners import LogisticLearner
 from countermove.dynamics.retraining.loop import Retraining, retrain_until_stable
 from countermove.dynamics.retraining.populations import LevelKPopulation
 from countermove.dynamics.retraining.stability import linearise, promise, settle
 from countermove.errors import ParameterError
-from countermove.execution import Mapper
-from countermove.experiments.lookahead.experiment import LookaheadExperiment
-from countermove.experiments.lookahead.figures import (
-    beliefs_figure,
-    rates_figure,
-    retraining_figure,
-)
+from countermove.experiments._drawing import DARK, OTHER, PUBLISHED, RIGHT, coloured, marked
+from countermove.experiments.lookahead._published import PublishedDescent
 from countermove.experiments.lookahead.people import (
+    LookaheadExperiment,
     LookaheadTable,
     Solver,
     accuracy,
@@ -35,8 +32,7 @@ from countermove.experiments.lookahead.people import (
     platform,
     share_words,
 )
-from countermove.experiments.lookahead.published_fits import PublishedDescent
-from countermove.experiments.protocol import mean_and_spread
+from countermove.experiments.protocol import Measured, Row, mean_and_spread, records
 from countermove.randomness import generator
 
 if TYPE_CHECKING:
@@ -49,31 +45,7 @@ MIXTURES: tuple[Mixture, ...] = ({1: 0.9, 2: 0.1}, {1: 0.5, 2: 0.5}, {1: 0.1, 2:
 
 @dataclass(frozen=True)
 class RetrainingExperiment(LookaheadExperiment):
-    r"""Mixtures × seeds × rounds.
-
-    Parameters
-    ----------
-    mixtures
-        Shares by level.
-    response_strength
-        :math:`\epsilon`: people move by :math:`\epsilon w_S`.
-    columns
-        S; none: those of the table that can change.
-    rounds
-        Models trained after the first.
-    seeds
-        Draws of who thinks how far (one is enough where ``groups`` are weights).
-    solver
-        ``exact``, or ``published``: as the paper's code fits.
-    groups
-        ``drawn``: everybody has one level, at random, as in the paper; ``weights``: everybody
-        counts at every level with its share.
-    start
-        ``fitted`` to the people before any deployment, or where the ``published`` descent stops;
-        none: as the solver.
-    penalty, penalise_intercept
-        Of the learner; none: 1/n, the intercept too, as published.
-    """
+    r"""Figure 1: mixtures × seeds × rounds; people move by :math:`\epsilon w_S`."""
 
     mixtures: Sequence[Mixture] = field(default=MIXTURES)
     response_strength: float = 0.5
@@ -81,28 +53,45 @@ class RetrainingExperiment(LookaheadExperiment):
     rounds: int = 25
     seeds: Sequence[int] = tuple(range(10))
     solver: Solver = "exact"
+    # Everybody has one level at random, as in the paper, or counts at every level with its share.
     groups: Literal["drawn", "weights"] = "drawn"
+    # Fitted to the people before any deployment, or where the published descent stops.
     start: Literal["fitted", "published"] | None = None
     penalty: float | None = None
     penalise_intercept: bool = True
 
-    def cells(
-        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
-    ) -> pd.DataFrame:
-        """Return one row per mixture, seed and round.
+    def given(self, source: LookaheadTable, seed: int) -> tuple[LookaheadTable, Floats]:
+        """Return the people and the first model."""
+        return source, self._start(source)
 
-        ``gap`` is the distance between models in a row, ``gap_scaled`` the same over the length
-        of the first model on the columns people change (what the paper plots).
-        """
-        start = self._start(people)
-        return pd.concat(
-            [
-                table.assign(mixture=share_words(shares), seed=number)
-                for shares in self.mixtures
-                for number, table in self._runs(people, shares, start, seed)
-            ],
-            ignore_index=True,
+    def places(self, given: Any) -> list[tuple[Mixture, int]]:
+        """Return mixtures and seeds; one seed is enough where everybody counts at every level."""
+        return list(product(self.mixtures, self.seeds[: None if self.groups == "drawn" else 1]))
+
+    def rows_at(
+        self, place: tuple[Mixture, int], seed: int, given: tuple[LookaheadTable, Floats]
+    ) -> list[Row]:
+        """Return one row per round, with the distance between models in a row."""
+        (shares, number), (people, start) = place, given
+        learner = platform(people, self.solver, self.penalty, self.penalise_intercept)
+        response = gain_response(people, self.columns, self.response_strength)
+        moved = people.columns(self.columns or people.changeable)
+        population = (
+            LevelKPopulation.drawn(
+                people.crowd, response, shares, generator(seed, f"levels {number}")
+            )
+            if self.groups == "drawn"
+            else LevelKPopulation(people.crowd, response, shares)
         )
+        run = retrain_until_stable(
+            learner, population, start, rounds=self.rounds, tolerance=0.0,
+            on_divergence="report", theory=False,
+        )  # fmt: skip
+        table = run.table()[["round", "gap", "risk"]]
+        # What the paper plots: over the length of the first model on the columns people change.
+        scaled = table["gap"] / float(np.linalg.norm(start[list(moved)]))
+        named = table.assign(gap_scaled=scaled, status=run.status, mixture=share_words(shares))
+        return records(named.assign(seed=number))
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return averages over seeds per mixture and round, with standard deviations."""
@@ -115,31 +104,25 @@ class RetrainingExperiment(LookaheadExperiment):
             return PublishedDescent(learner.penalty).fit(people.crowd)
         return learner.fit(people.crowd)
 
-    def _runs(
-        self, people: LookaheadTable, shares: Mixture, start: Floats, seed: int
-    ) -> Iterator[tuple[int, pd.DataFrame]]:
-        learner = platform(people, self.solver, self.penalty, self.penalise_intercept)
-        response = gain_response(people, self.columns, self.response_strength)
-        moved = people.columns(self.columns or people.changeable)
-        size = float(np.linalg.norm(start[list(moved)]))
-        drawn = self.groups == "drawn"
-        for number in self.seeds if drawn else self.seeds[:1]:
-            rng = generator(seed, f"levels {number}")
-            population = (
-                LevelKPopulation.drawn(people.crowd, response, shares, rng)
-                if drawn
-                else LevelKPopulation(people.crowd, response, shares)
-            )
-            run = retrain_until_stable(
-                learner, population, start, rounds=self.rounds, tolerance=0.0,
-                on_divergence="report", theory=False,
-            )  # fmt: skip
-            table = run.table()[["round", "gap", "risk"]]
-            yield number, table.assign(gap_scaled=table["gap"] / size, status=run.status)
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw the gaps over rounds on a logarithmic scale, with one standard deviation."""
+        from plotly.graph_objects import Figure
 
-    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
-        """Draw the experiment, without title and legend."""
-        return retraining_figure(cells, means)
+        figure = Figure()
+        for mixture, part, colour in coloured(means[means["gap_scaled"] > 0.0], "mixture"):
+            trace = marked(part, "round", "gap_scaled", str(mixture), colour)
+            spread = part["gap_scaled_sd"].fillna(0.0)
+            # A logarithmic axis has no room for a mean less its deviation where that is below 0.
+            below = spread.clip(upper=0.9 * part["gap_scaled"])
+            trace.error_y = {
+                "array": spread.tolist(), "arrayminus": below.tolist(), "symmetric": False,
+                "thickness": 1,
+            }  # fmt: skip
+            figure.add_trace(trace)
+        figure.update_yaxes(
+            type="log", exponentformat="power", title="gap over length of the first model",
+        )  # fmt: skip
+        return figure.update_xaxes(title="round").update_layout(height=600)
 
 
 # Theorem 3 where it can be seen: only part of the people respond, so the model itself moves. Where
@@ -156,70 +139,39 @@ RATE_MIXTURES: tuple[Mixture, ...] = (
 
 @dataclass(frozen=True)
 class RatesExperiment(LookaheadExperiment):
-    r"""Response strengths × mixtures, with exact fits and exact shares.
-
-    Parameters
-    ----------
-    mixtures
-        Shares by level.
-    response_strengths
-        :math:`\epsilon`: people move by :math:`\epsilon w_S`.
-    columns
-        S; none: those of the table that can change.
-    respond_below
-        The column below whose median people respond; none: the second column (the paper's age).
-    rounds
-        Most models trained after the first.
-    penalty, penalise_intercept
-        Of the learner; none: 1/n.
-    """
+    """Theorem 3: response strengths × mixtures, with exact fits and exact shares."""
 
     mixtures: Sequence[Mixture] | None = None
     response_strengths: Sequence[float] = (10.0, 50.0)
     columns: Sequence[str] = ()
-    respond_below: str | None = None
+    respond_below: str | None = None  # a column; none: the second (the paper's age)
     rounds: int = 40
     penalty: float | None = None
     penalise_intercept: bool = False
 
-    def cells(
-        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
-    ) -> pd.DataFrame:
-        """Return one row per strength and mixture; nothing is drawn.
+    def places(self, given: LookaheadTable) -> Sequence[float]:
+        """Return the response strengths."""
+        return self.response_strengths
 
-        ``measured``: the last ratio of gaps; ``radius``: spectral radius of retraining where it
-        came to rest; ``predicted``: Theorem 3's sum with the eigenvalues of level 1 at its stable
-        model, above 1 where retraining leaves it, none with people of level 0, whose stable model
-        is another; ``distance``: of the last model from level 1's stable one; ``holds``: Theorem
-        3's condition.
-        """
-        return pd.DataFrame(
-            [
-                {"response_strength": strength, **row}
-                for strength in self.response_strengths
-                for row in self._rows(people, strength)
-            ]
-        )
-
-    def means(self, cells: pd.DataFrame) -> pd.DataFrame:
-        """Return the cells: each is exact."""
-        return cells
-
-    def _rows(self, people: LookaheadTable, strength: float) -> Iterator[dict[str, Any]]:
-        learner = platform(people, "exact", self.penalty, self.penalise_intercept)
-        alone = self._population(people, strength, {1: 1.0})
-        walked = self._run(learner, alone).thetas
-        holds = promise(learner, alone, walked).holds
+    def rows_at(self, place: float, seed: int, given: LookaheadTable) -> Iterator[Row]:
+        """Yield one row per mixture; nothing is drawn."""
+        learner = platform(given, "exact", self.penalty, self.penalise_intercept)
+        alone = self._population(given, place, {1: 1.0})
+        path = self._run(learner, alone).thetas
+        holds = promise(learner, alone, path).holds
         # Where level 1 alternates, its stable model lies between the last two.
-        home = settle(learner, alone, walked[-2:].mean(axis=0))
+        home = settle(learner, alone, path[-2:].mean(axis=0))
         values = np.linalg.eigvals(linearise(learner, alone, home).matrix)
         for shares in self.mixtures or RATE_MIXTURES:
-            population = self._population(people, strength, shares)
+            population = self._population(given, place, shares)
             run = self._run(learner, population)
+            # Theorem 3's sum with the eigenvalues of level 1 at its stable model, above 1 where
+            # retraining leaves it; none with people of level 0, whose stable model is another.
             sums = [sum(share * value**k for k, share in shares.items() if k) for value in values]
             predicted = None if shares.get(0) else float(np.abs(sums).max())
-            scores = learner.scores(run.theta, people.crowd.X)
+            scores = learner.scores(run.theta, given.crowd.X)
             yield {
+                "response_strength": place,
                 "mixture": share_words(shares),
                 "status": run.status,
                 "rounds": len(run.gaps),
@@ -228,7 +180,7 @@ class RatesExperiment(LookaheadExperiment):
                 "radius": linearise(learner, population, run.theta).radius if run.stable else None,
                 "distance": float(np.linalg.norm(run.theta - home)),
                 "risk": float(run.risks[-1]),
-                "accuracy_before": accuracy(scores, people.crowd.y),
+                "accuracy_before": accuracy(scores, given.crowd.y),
                 "holds": holds,
             }
 
@@ -242,17 +194,42 @@ class RatesExperiment(LookaheadExperiment):
         self, people: LookaheadTable, strength: float, shares: Mixture
     ) -> LevelKPopulation:
         response = gain_response(people, self.columns, strength)
-        return LevelKPopulation(people.crowd, response, shares, who=self._who(people))
+        who = _below_median(people, self.respond_below)
+        return LevelKPopulation(people.crowd, response, shares, who=who)
 
-    def _who(self, people: LookaheadTable) -> NDArray[np.bool_]:
-        name = self.respond_below or people.names[min(1, len(people.names) - 1)]
-        values = people.crowd.X[:, people.columns([name])[0]]
-        below: NDArray[np.bool_] = values < np.median(values)
-        return below
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw measured and predicted rates, and how far stable models lie from level 1's."""
+        from plotly.graph_objects import Bar
+        from plotly.subplots import make_subplots
 
-    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
-        """Draw the experiment, without title and legend."""
-        return rates_figure(cells, means)
+        strengths = list(dict.fromkeys(means["response_strength"]))
+        figure = make_subplots(
+            rows=2, cols=len(strengths), shared_xaxes=True, vertical_spacing=0.08,
+            subplot_titles=[f"response strength {value:g}" for value in strengths],
+        )  # fmt: skip
+        for column, strength in enumerate(strengths, start=1):
+            part = means[means["response_strength"] == strength]
+            where = part["mixture"].tolist()
+            for name, label, colour in (
+                ("measured", "above: last ratio of gaps", DARK),
+                ("predicted", "predicted from level 1 (above 1: unstable)", OTHER),
+                ("radius", "spectral radius at the stable model", RIGHT),
+            ):
+                bar = Bar(
+                    x=where, y=_numbers(part[name]), name=label, legendgroup=label,
+                    showlegend=column == 1, marker_color=colour, hovertext=part["status"].tolist(),
+                )  # fmt: skip
+                figure.add_trace(bar, row=1, col=column)
+            apart = Bar(
+                x=where, y=_numbers(part["distance"]),
+                name="below: distance from level 1's stable model",
+                legendgroup="apart", showlegend=column == 1, marker_color=PUBLISHED,
+                hovertext=part["status"].tolist(),
+            )  # fmt: skip
+            figure.add_trace(apart, row=2, col=column)
+        figure.update_yaxes(title="rate a round", row=1, col=1)
+        figure.update_yaxes(title="distance", row=2, col=1)
+        return figure.update_layout(height=750, barmode="group")
 
 
 # The paper's open question: people who look ahead with a wrong or an estimated learner. Level 2 and
@@ -262,60 +239,52 @@ class RatesExperiment(LookaheadExperiment):
 
 @dataclass(frozen=True)
 class BeliefsExperiment(LookaheadExperiment):
-    r"""Wrong penalties, and samples of rows, against people who know the learner.
-
-    Parameters
-    ----------
-    shares
-        Shares by level; somebody thinks at level 2 or more.
-    response_strength
-        :math:`\epsilon`: people move by :math:`\epsilon w_S`.
-    columns
-        S; none: those of the table that can change.
-    respond_below
-        As in `RatesExperiment`: the column below whose median people respond.
-    believed_penalties
-        Penalties people think of, as multiples of the true one.
-    believed_rows
-        Numbers of rows they estimate the next model from.
-    seeds
-        Draws of those rows.
-    rounds
-        Most models trained after the first.
-    """
+    """Wrong penalties, and samples of rows, against people who know the learner."""
 
     shares: Mapping[int, float] = field(default_factory=lambda: {2: 1.0})
     response_strength: float = 10.0
     columns: Sequence[str] = ()
     respond_below: str | None = None
-    believed_penalties: Sequence[float] = (10.0, 100.0, 1000.0)
+    believed_penalties: Sequence[float] = (10.0, 100.0, 1000.0)  # multiples of the true one
     believed_rows: Sequence[int] = (1_000, 3_000, 10_000)
     seeds: Sequence[int] = tuple(range(5))
     rounds: int = 100
 
-    def cells(
-        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
-    ) -> pd.DataFrame:
-        """Return one row per belief and seed.
+    def given(self, source: LookaheadTable, seed: int) -> tuple[LookaheadTable, Retraining]:
+        """Return the people, and the retraining of people who know the learner."""
+        return source, self._run(self._learner(source), self._population(source))
 
-        ``distance``: of the stable model from that of people who know; ``gain``: what a person
-        who responds gains on average, score less cost; ``measured``: the rate of the end.
-        """
-        learner = platform(people, penalise_intercept=False)
-        right = self._population(people)
-        known = self._run(learner, right)
-        rows = [
-            {"belief": "right", "value": 1.0, "seed": 0, **_facts(known, known, right, learner)}
+    def places(self, given: Any) -> list[tuple[str, float, int]]:
+        """Return beliefs: the right one, wrong penalties, samples of rows by seed."""
+        return [
+            ("right", 1.0, 0),
+            *(("penalty", factor, 0) for factor in self.believed_penalties),
+            *(("rows", float(size), seed) for size in self.believed_rows for seed in self.seeds),
         ]
-        for belief, value, number, population in self._believers(people, learner, right, seed):
-            run = self._run(learner, population)
-            found = _facts(run, known, population, learner)
-            rows.append({"belief": belief, "value": value, "seed": number, **found})
-        return pd.DataFrame(rows)
+
+    def rows_at(
+        self, place: tuple[str, float, int], seed: int, given: tuple[LookaheadTable, Retraining]
+    ) -> list[Row]:
+        """Return one row: how far the stable model is from the right one, what people gain."""
+        (belief, value, number), (people, known) = place, given
+        learner, population = self._learner(people), self._population(people)
+        if belief == "penalty":
+            believed = replace(learner, penalty=value * learner.penalty)
+            population = replace(population, believed_learner=believed)
+        if belief == "rows":
+            rng, n = generator(seed, f"believed rows {int(value)} {number}"), people.crowd.n
+            rows = np.sort(rng.permutation(n)[: min(int(value), n)])
+            population = replace(population, believed_rows=rows)
+        run = known if belief == "right" else self._run(learner, population)
+        found = _facts(run, known, population, learner)
+        return [{"belief": belief, "value": value, "seed": number, **found}]
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return averages over seeds per belief."""
         return mean_and_spread(cells, ["belief", "value"], ["distance", "gain", "risk", "measured"])
+
+    def _learner(self, people: LookaheadTable) -> LogisticLearner:
+        return platform(people, penalise_intercept=False)
 
     def _run(self, learner: LogisticLearner, population: LevelKPopulation) -> Retraining:
         return retrain_until_stable(
@@ -324,10 +293,8 @@ class BeliefsExperiment(LookaheadExperiment):
         )  # fmt: skip
 
     def _population(self, people: LookaheadTable) -> LevelKPopulation:
-        name = self.respond_below or people.names[min(1, len(people.names) - 1)]
-        values = people.crowd.X[:, people.columns([name])[0]]
         response = gain_response(people, self.columns, self.response_strength)
-        who = values < np.median(values)
+        who = _below_median(people, self.respond_below)
         population = LevelKPopulation(people.crowd, response, self.shares, who=who)
         if population.top < 2:
             raise ParameterError(
@@ -335,26 +302,30 @@ class BeliefsExperiment(LookaheadExperiment):
             )
         return population
 
-    def _believers(
-        self, people: LookaheadTable, learner: LogisticLearner, right: LevelKPopulation, seed: int
-    ) -> Iterator[tuple[str, float, int, LevelKPopulation]]:
-        for factor in self.believed_penalties:
-            believed = replace(learner, penalty=factor * learner.penalty)
-            yield "penalty", factor, 0, replace(right, believed_learner=believed)
-        for size in self.believed_rows:
-            for number in self.seeds:
-                rng = generator(seed, f"believed rows {size} {number}")
-                chosen = np.sort(rng.permutation(people.crowd.n)[: min(size, people.crowd.n)])
-                yield "rows", float(size), number, replace(right, believed_rows=chosen)
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw how far wrong beliefs take the stable model, and what people gain."""
+        from plotly.graph_objects import Bar
+        from plotly.subplots import make_subplots
 
-    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
-        """Draw the experiment, without title and legend."""
-        return beliefs_figure(cells, means)
+        names = [
+            "right" if belief == "right"
+            else f"{value:g} × penalty" if belief == "penalty" else f"{value:g} rows"
+            for belief, value in zip(means["belief"], means["value"], strict=True)
+        ]  # fmt: skip
+        titles = "distance from the stable model of people who know", "gain of a person"
+        figure = make_subplots(rows=1, cols=2, subplot_titles=titles)
+        for column, (name, colour) in enumerate((("distance", DARK), ("gain", RIGHT)), start=1):
+            bar = Bar(
+                x=names, y=_numbers(means[name]), marker_color=colour, showlegend=False,
+                error_y={"array": means[f"{name}_sd"].fillna(0.0).tolist()},
+            )  # fmt: skip
+            figure.add_trace(bar, row=1, col=column)
+        return figure
 
 
 def _facts(
     run: Retraining, known: Retraining, population: LevelKPopulation, learner: LogisticLearner
-) -> dict[str, Any]:
+) -> Row:
     crowd = population.answer(run.theta, learner)
     moves = crowd.X - population.base.X
     price = population.response.cost.price(population.base.X, crowd.X)
@@ -367,3 +338,15 @@ def _facts(
         "risk": float(run.risks[-1]),
         "measured": run.measured.rate,
     }
+
+
+def _below_median(people: LookaheadTable, column: str | None) -> Mask:
+    # Who responds; by default by the second column, the paper's age.
+    name = column or people.names[min(1, len(people.names) - 1)]
+    values = people.crowd.X[:, people.columns([name])[0]]
+    below: Mask = values < np.median(values)
+    return below
+
+
+def _numbers(values: pd.Series) -> list[float | None]:
+    return [None if isnan(value) else float(value) for value in values.astype(float)]

@@ -6,8 +6,9 @@ that the model comes close to one they want; beyond some size they push it too f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +24,14 @@ from countermove.dynamics.collective.utilities import TargetModelUtility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import ParameterError
-from countermove.execution import Mapper
-from countermove.experiments.lookahead.experiment import LookaheadExperiment
-from countermove.experiments.lookahead.figures import scaling_figure
-from countermove.experiments.lookahead.people import LookaheadTable, chosen, narrowed
+from countermove.experiments._drawing import DARK, DOTTED, coloured, marked
+from countermove.experiments.lookahead.people import (
+    LookaheadExperiment,
+    LookaheadTable,
+    chosen,
+    narrowed,
+)
+from countermove.experiments.protocol import Measured, Row
 from countermove.randomness import generator
 
 if TYPE_CHECKING:
@@ -38,28 +43,10 @@ DIFFERENCE = 1e-4
 
 @dataclass(frozen=True)
 class ScalingExperiment(LookaheadExperiment):
-    r"""Strengths × sizes (× trials).
+    r"""Strengths :math:`\eta` × sizes (× trials).
 
-    Parameters
-    ----------
-    columns
-        S: those that members shift by :math:`\eta\,E[x_S \mid \text{favourable}]`; none: all that
-        people can change.
-    strengths
-        :math:`\eta`.
-    participation
-        Shares of the people with the unfavourable outcome.
-    target_participation, target_strength
-        The size and strength whose model members want.
-    dropped
-        Columns left out.
-    outliers
-        People with one of the columns this many deviations out are left out.
-    published
-        Draw the members, and those of the target model, as the published code does, instead of
-        counting everybody by the share.
-    trials
-        Draws per cell, where members are drawn.
+    Members shift columns S by :math:`\eta\,E[x_S \mid \text{favourable}]`. Everybody counts by the
+    share; ``published`` draws the members, and those of the target model, as the code does.
     """
 
     columns: Sequence[str] = ()
@@ -80,29 +67,18 @@ class ScalingExperiment(LookaheadExperiment):
                 f"{list(self.strengths)}, {self.trials} and {list(self.participation)}"
             )
 
-    def cells(
-        self, people: LookaheadTable, seed: int, mapper: Mapper | None = None
-    ) -> pd.DataFrame:
-        """Return one row per strength, size and trial.
-
-        ``slope`` is exact, ``slope_by_differences`` checks it, ``psi`` has its opposite sign;
-        ``psi_printed`` is Proposition 7 as printed, ``psi_in_code`` as the published code has it.
-        """
-        kept = self._kept(people)
+    def given(self, source: LookaheadTable, seed: int) -> tuple[LookaheadTable, Floats]:
+        """Return the people without outliers, and the model that members want."""
+        kept = self._kept(source)
         rng = generator(seed, "scaling target")
         rows = self._drawn(kept, self.target_participation, rng) if self.published else None
         base = self._collective(kept, self.target_participation, None, rows)
-        target = base.at(self._move(kept, self.target_strength)).theta
-        trials = self.trials if self.published else 1
-        return pd.DataFrame(
-            [
-                {"strength": strength, "participation": share, "trial": trial, **row}
-                for strength in self.strengths
-                for share in self.participation
-                for trial in range(trials)
-                for row in self._cell(kept, strength, share, target, seed, trial)
-            ]
-        )
+        return kept, base.at(self._move(kept, self.target_strength)).theta
+
+    def places(self, given: tuple[LookaheadTable, Floats]) -> list[tuple[float, float, int]]:
+        """Return strengths, sizes and trials."""
+        trials = range(self.trials if self.published else 1)
+        return list(product(self.strengths, self.participation, trials))
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return, per strength, where growing stops paying and what the ends are worth."""
@@ -113,7 +89,7 @@ class ScalingExperiment(LookaheadExperiment):
             ]
         )
 
-    def _summary(self, part: pd.DataFrame) -> dict[str, Any]:
+    def _summary(self, part: pd.DataFrame) -> Row:
         mean = part.groupby("participation", sort=True).mean(numeric_only=True).reset_index()
         right = np.sign(mean["slope"]) == np.sign(mean["slope_by_differences"])
         printed = np.sign(-mean["psi_printed"]) == np.sign(mean["slope_by_differences"])
@@ -130,15 +106,11 @@ class ScalingExperiment(LookaheadExperiment):
             "slope_error": float((mean["slope"] / mean["slope_by_differences"] - 1.0).abs().max()),
         }
 
-    def _cell(
-        self,
-        people: LookaheadTable,
-        strength: float,
-        share: float,
-        target: Floats,
-        seed: int,
-        trial: int,
-    ) -> Iterator[dict[str, float]]:
+    def rows_at(
+        self, place: tuple[float, float, int], seed: int, given: tuple[LookaheadTable, Floats]
+    ) -> list[Row]:
+        """Return one row: the utility, and every reading of its slope in the size."""
+        (strength, share, trial), (people, target) = place, given
         eta, exact = self._move(people, strength), self._collective(people, share, target, None)
         near = exact.problem.at(eta, target)
         slopes = scaling(exact, near)
@@ -151,14 +123,19 @@ class ScalingExperiment(LookaheadExperiment):
             played = (drawn, drawn.problem.at(eta, near.theta))
         up, down = min(share + DIFFERENCE, 1.0), share - DIFFERENCE
         ends = [exact.of_size(size).problem.at(eta, near.theta).value for size in (up, down)]
-        yield {
-            "utility": played[1].value,
-            "slope": slopes.slope,
-            "slope_by_differences": (ends[0] - ends[1]) / (up - down),
-            "psi": slopes.psi,
-            "psi_printed": slopes.psi_published,
-            "psi_in_code": _psi_in_code(*played, target),
-        }
+        return [
+            {
+                "strength": strength,
+                "participation": share,
+                "trial": trial,
+                "utility": played[1].value,
+                "slope": slopes.slope,
+                "slope_by_differences": (ends[0] - ends[1]) / (up - down),
+                "psi": slopes.psi,  # of the opposite sign
+                "psi_printed": slopes.psi_published,  # Proposition 7 as printed
+                "psi_in_code": _psi_in_code(*played, target),
+            }
+        ]
 
     def _kept(self, people: LookaheadTable) -> LookaheadTable:
         narrow = narrowed(people, self.dropped)
@@ -192,9 +169,30 @@ class ScalingExperiment(LookaheadExperiment):
             participation=share if rows is None else 1.0,
         )
 
-    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
-        """Draw the experiment, without title and legend."""
-        return scaling_figure(cells, means)
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw the alignment of a fixed strategy and the utility over the size."""
+        from plotly.subplots import make_subplots
+
+        figure = make_subplots(
+            rows=1, cols=2, subplot_titles=("alignment Ψ", "utility of a member")
+        )
+        mean = found.cells.groupby(["strength", "participation"], as_index=False, sort=False).mean(
+            numeric_only=True
+        )
+        for strength, part, colour in coloured(mean, "strength"):
+            label = f"strength {strength:g}"
+            figure.add_trace(marked(part, "participation", "psi", label, colour), row=1, col=1)
+            printed = marked(
+                part, "participation", "psi_printed", f"{label}, as printed", colour, **DOTTED
+            )
+            figure.add_trace(printed, row=1, col=1)
+            worth = marked(part, "participation", "utility", label, colour, showlegend=False)
+            figure.add_trace(worth, row=1, col=2)
+            stops = means.loc[means["strength"] == strength, "stops_paying_at"]
+            if len(stops) and stops.iloc[0] == stops.iloc[0]:
+                figure.add_vline(float(stops.iloc[0]), line={"color": colour, "dash": "dash"})
+        figure.add_hline(0.0, line={"color": DARK, "width": 1}, row=1, col=1)
+        return figure.update_xaxes(title="participation of those with the unfavourable outcome")
 
 
 def crossing(sizes: Any, values: Any) -> float:
@@ -208,11 +206,8 @@ def crossing(sizes: Any, values: Any) -> float:
 
 
 def _psi_in_code(sized: Collective, point: Point, target: Floats) -> float:
-    r"""Return the published code's number.
-
-    The utility's slope without its 2, the learner's with its sign turned and the penalty's weight
-    1 instead of 1/n, and :math:`H + I`.
-    """
+    # The published code's number: the utility's slope without its 2, the learner's with its sign
+    # turned and the penalty's weight 1 instead of 1/n, and H + I.
     members, theta = sized.space.members_at(point.eta), point.theta
     learner = _learner(sized.base)
     loss_slope = -members.mean(learner.row_gradients(theta, members)) + theta

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,10 +21,13 @@ from numpy.typing import NDArray
 from countermove.data.rows import design_matrix
 from countermove.data.standardise import Standardiser
 from countermove.errors import NotEnoughRowsError, ParameterError, nearest
-from countermove.execution import Mapper, map_ordered
-from countermove.experiments.protocol import Experiment, Measured, Sources, over_splits
-from countermove.experiments.recourse.figures import recourse_figure, recourse_page
-from countermove.experiments.recourse.measures import (
+from countermove.experiments.protocol import Experiment, Measured, Row, Sources, over_splits
+from countermove.experiments.recourse._figures import (
+    examples_table,
+    means_tables,
+    recourse_figure,
+)
+from countermove.experiments.recourse._measures import (
     COLUMNS,
     Part,
     RecourseParts,
@@ -33,7 +36,7 @@ from countermove.experiments.recourse.measures import (
     measures,
 )
 from countermove.experiments.recourse.thresholds import HighestF1, ThresholdRows, ThresholdRule
-from countermove.experiments.tables import Sampling, Table, Tables, present
+from countermove.experiments.tables import Table, some_present
 from countermove.people import ActionSet
 from countermove.recourse.causal import CausalModel
 from countermove.recourse.classifier import RecourseClassifier
@@ -48,158 +51,96 @@ logger = logging.getLogger(__name__)
 Direction = Literal["up", "down", "both"]
 PLACE = ("dataset", "split", "recourse_weight", "largest_action", "rule")
 """Columns that name a cell."""
-Row = dict[str, Any]
-Cell = tuple[Row, Row, list[Row]]
-"""Which cell, its figures and its examples."""
+Place = tuple[str, int, float, float]
+"""Table, split, largest action and weight of the recourse term."""
 HELD_OUT = 0.2
 """Share of the rows that test rows are drawn from, as published."""
 
 
 @dataclass(frozen=True)
 class TableCase:
-    """One table and how it is used.
-
-    Parameters
-    ----------
-    train, selection, calibration, test
-        Rows of each part, drawn at random; the rest is left out.
-    actions
-        Which features people can change, and in which direction.
-    settings
-        Arguments of `RecourseClassifier` that differ from the experiment's.
-    group, reference
-        Sensitive column to compare groups by, and the group compared with.
-    causal
-        What follows from what, as `CausalModel.from_mapping` reads it; None: nothing.
-    """
+    """One table: the rows of its parts, drawn at random, and what people can change."""
 
     train: int
     selection: int
     calibration: int
     test: int
     actions: Mapping[str, Direction]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    group: str | None = None
-    reference: str | None = None
-    causal: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)  # where they differ
+    group: str | None = None  # sensitive column to compare groups by
+    reference: str | None = None  # the group compared with
+    causal: Mapping[str, Any] | None = None  # as `CausalModel.from_mapping` reads it
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecourseExperiment(Experiment[Sources]):
-    r"""What varies, and what does not.
+    """Tables × splits × sizes of actions × weights of the recourse term, judged by every rule."""
 
-    Parameters
-    ----------
-    cases
-        The tables by name.
-    splits
-        Seeds, one split and one start of the network each.
-    weights
-        :math:`\lambda` of the recourse term; 0 is plain training.
-    largest_actions
-        :math:`\delta_{max}`: no feature moves further, in standard deviations.
-    rules
-        Ways to set the threshold.
-    methods
-        Searches for recourse, each measured.
-    promised_by
-        The search that promises are calibrated with.
-    audited, margins
-        A search whose actions are also tested against noise and for plausibility, and
-        margins of probability with which they are tested once more.
-    examples
-        How many people per cell are shown with what the first search advises them.
-    settings
-        Arguments of `RecourseClassifier`.
-    skip_missing
-        Leave out, with a warning, tables that are not there.
-    axis
-        What the figure is drawn against: ``recourse_weight``, ``largest_action`` or ``threshold``.
-    """
+    what: ClassVar[str] = "models"
 
     cases: Mapping[str, TableCase]
     splits: Sequence[int] = (0, 21, 42)
     weights: Sequence[float] = (0.0, 0.8)
-    largest_actions: Sequence[float] = (0.75,)
+    largest_actions: Sequence[float] = (0.75,)  # no feature moves further, in deviations
     rules: Sequence[ThresholdRule] = (HighestF1(),)
     methods: Sequence[str] = ("linear_program", "gradient", "exhaustive")
     promised_by: str = "linear_program"
-    audited: str | None = None
+    audited: str | None = None  # a search whose actions are tested against noise
     margins: Sequence[float] = ()
     examples: int = 0
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of `RecourseClassifier`
     skip_missing: bool = False
     axis: str = "recourse_weight"
 
-    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
-        """Return one row per table, split, weight, size of actions and rule."""
-        return self.measure(source, seed, mapper).cells
+    def given(self, source: Sources, seed: int) -> dict[str, Table]:
+        """Return the tables that are there; the splits are the seeds."""
+        return some_present(self.cases, source.tables, self.skip_missing)
 
-    def measure(self, source: Sources, seed: int, mapper: Mapper | None = None) -> Measured:
-        """Train every model and measure it; the splits are the seeds. Beside: examples."""
-        return run_recourse_experiment(self, source.tables, mapper)
+    def places(self, given: dict[str, Table]) -> list[Place]:
+        """Return tables, splits, sizes of actions and weights."""
+        return list(product(given, self.splits, self.largest_actions, self.weights))
+
+    def measured_at(
+        self, place: Place, seed: int, given: dict[str, Table]
+    ) -> tuple[list[Row], list[Row]]:
+        """Return one row per rule for a model trained here; beside: examples of its advice."""
+        name, split, largest, weight = place
+        case = self.cases[name]
+        parts = make_parts(case, given[name], split)
+        actions = paper_actions(case.actions, largest, parts.names)
+        started = time.perf_counter()
+        settings = {**self.settings, **case.settings}
+        model = RecourseClassifier(
+            actions=actions, recourse_weight=weight, random_state=split, **settings
+        ).fit(parts.train.X, parts.train.y, validation=(parts.selection.X, parts.selection.y))
+        spent = {"seconds": time.perf_counter() - started}
+        logger.info("%s, split %d, weight %g: trained", name, split, weight)
+        cells, examples = [], []
+        for rule, figures, shown in _judged(self, case, model, parts, split):
+            where = dict(zip(PLACE, (name, split, weight, largest, rule), strict=True))
+            cells.append(where | spent | figures)
+            examples += [where | example for example in shown]
+        return cells, examples
+
+    def beside(self, parts: Sequence[list[Row]]) -> pd.DataFrame:
+        """Return the examples of all models."""
+        shown = [example for part in parts for example in part]
+        return pd.DataFrame(shown, columns=[*PLACE, *COLUMNS])
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return averages over splits."""
         return over_splits(cells, ["dataset", "rule", "recourse_weight", "largest_action"])
 
-    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
-        """Draw performance and recourse against the axis."""
-        return recourse_figure(found.cells, self.axis, title)
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw the mean over splits of every measure against the axis, with standard errors."""
+        return recourse_figure(found.cells, self.axis)
 
-    def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
-        """Write figure, means and examples as a page."""
-        return recourse_page(figure, means, found.beside)
-
-
-def run_recourse_experiment(
-    experiment: RecourseExperiment, tables: Tables, mapper: Mapper | None = None
-) -> Measured:
-    """Train every model and measure it: a cell per table, split, weight, size of actions and rule.
-
-    Columns of the cells: dataset, split, recourse_weight, largest_action, rule, threshold; n, f1,
-    accuracy, auc and more of `Performance`; always_positive_f1; refused; per method its
-    recourse_neg and recourse_all; where ``exhaustive`` is among the methods, the share of
-    the recourse it finds that another method finds too; of an audit or of groups,
-    what they measure; seconds of training. Models are given to the ``mapper``'s workers; trained
-    here, one after the other, by default.
-    """
-    sampling = Sampling(datasets=list(experiment.cases), skip_missing=experiment.skip_missing)
-    known = dict(present(sampling, tables))
-    if not known:
-        raise ParameterError(
-            f"none of the tables of this experiment is there ({', '.join(experiment.cases)}); "
-            "fetch them or name other datasets"
-        )
-    places = product(known, experiment.splits, experiment.largest_actions, experiment.weights)
-    models = map_ordered(judge_model, list(places), (experiment, known), mapper, "models")
-    found = [cell for cells in models for cell in cells]
-    shown = [place | example for place, _, examples in found for example in examples]
-    return Measured(
-        pd.DataFrame([place | figures for place, figures, _ in found]),
-        pd.DataFrame(shown, columns=[*PLACE, *COLUMNS]),
-    )
-
-
-def judge_model(
-    shared: tuple[RecourseExperiment, Mapping[str, Table]], place: tuple[str, int, float, float]
-) -> list[Cell]:
-    """Train the model of one table, split, size of actions and weight; judge it by every rule."""
-    (experiment, tables), (name, seed, largest, weight) = shared, place
-    case = experiment.cases[name]
-    parts = make_parts(case, tables[name], seed)
-    actions = paper_actions(case.actions, largest, parts.names)
-    started = time.perf_counter()
-    settings = {**experiment.settings, **case.settings}
-    model = RecourseClassifier(
-        actions=actions, recourse_weight=weight, random_state=seed, **settings
-    ).fit(parts.train.X, parts.train.y, validation=(parts.selection.X, parts.selection.y))
-    spent = {"seconds": time.perf_counter() - started}
-    logger.info("%s, split %d, weight %g: trained", name, seed, weight)
-    return [
-        (dict(zip(PLACE, (name, seed, weight, largest, rule), strict=True)), spent | figures, told)
-        for rule, figures, told in _judged(experiment, case, model, parts, seed)
-    ]
+    def shown(self, found: Measured, means: pd.DataFrame) -> Row:
+        """Show examples of advice if there are any, and every mean."""
+        splits = int(means["splits"].max())
+        rows = f"averaged over {splits} splits" if splits > 1 else "one split"
+        examples = [] if found.beside.empty else [examples_table(found.beside)]
+        return {"tables": [*examples, *means_tables(means)], "lead": f"Test rows, {rows}."}
 
 
 def _judged(
@@ -249,12 +190,10 @@ def _causal(case: TableCase, parts: RecourseParts) -> CausalModel | None:
 
 
 def make_parts(case: TableCase, table: Table, seed: int) -> RecourseParts:
-    """Return the four parts of a table, standardised by the training rows.
-
-    Test rows are drawn as the published experiments draw theirs (a fifth of the rows is
-    cut off by the seed, and divided by the same seed), so that on the same table they
-    are the same people; the other parts share what is left.
-    """
+    """Return the four parts of a table, standardised by the training rows."""
+    # Test rows are drawn as the published experiments draw theirs (a fifth of the rows is cut off
+    # by the seed, and divided by the same seed), so that on the same table they are the same
+    # people; the other parts share what is left.
     from sklearn.model_selection import train_test_split
 
     typed, schema = table

@@ -10,17 +10,16 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from countermove.data.texts import Texts
 from countermove.errors import NotEnoughRowsError, ParameterError
-from countermove.execution import Mapper
-from countermove.experiments.protocol import Experiment, Measured, Sources, over_splits
-from countermove.experiments.recourse.figures import text_figure
+from countermove.experiments._drawing import OTHER, RIGHT
+from countermove.experiments.protocol import Experiment, Measured, Row, Sources, over_splits
+from countermove.experiments.recourse._figures import AXES, DASHES
 from countermove.randomness import generator
 from countermove.recourse.performance import best_f1
 from countermove.recourse.recommend import NOT_NEEDED, PROVEN_NONE
@@ -47,109 +46,97 @@ logger = logging.getLogger(__name__)
 
 HIGHEST_F1 = "highest_f1"
 
-Stores = Callable[[Encoder], VectorStore]
-"""Gives the vectors kept for an encoder."""
+LINES = (("f1", "F1", OTHER), ("recourse_all", "approved or recourse", RIGHT))
+
+Pool = tuple[Options, VectorStore]
+"""All sentences with their replacements, and the vectors of advised ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextExperiment(Experiment[Sources]):
-    r"""What varies, and what does not.
+    """Splits × weights of the recourse term, each with every threshold."""
 
-    Parameters
-    ----------
-    dataset
-        What the cells are called.
-    train, selection, test
-        Sentences of each part.
-    encoder, wordnet
-        Make the encoder; name WordNet's folder (None: where it usually is).
-    candidates
-        Replacements per sentence that training looks at.
-    splits
-        Seeds, one split and one start each.
-    weights
-        :math:`\lambda` of the recourse term; 0 is plain training.
-    thresholds
-        Ways to set the threshold, each measured: ``"highest_f1"`` on selection sentences, or
-        a probability.
-    hidden, dropout
-        Of the network on the vectors; no hidden layer is a linear score.
-    settings
-        Arguments of `Trainer`.
-    text, label, favourable
-        Columns of the file, and the label that authors hope for.
-    """
+    alone: ClassVar[bool] = True  # vectors are made once for all cells
 
     dataset: str
     train: int
     selection: int
     test: int
     encoder: Callable[[], Encoder]
-    wordnet: str | None = None
-    candidates: int = 10
+    wordnet: str | None = None  # its folder; None: where it usually is
+    candidates: int = 10  # replacements per sentence that training looks at
     splits: Sequence[int] = (0, 21, 42)
     weights: Sequence[float] = (0.0, 0.25, 0.8)
-    thresholds: Sequence[float | str] = (HIGHEST_F1,)
-    hidden: tuple[int, ...] = ()
+    thresholds: Sequence[float | str] = (HIGHEST_F1,)  # or probabilities
+    hidden: tuple[int, ...] = ()  # none: a linear score
     dropout: float = 0.3
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of `Trainer`
     text: str = "text"
     label: str = "label"
     favourable: str = "fresh"
 
-    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
-        """Return one row per split, weight and threshold."""
-        return self.measure(source, seed, mapper).cells
-
-    def measure(self, source: Sources, seed: int, mapper: Mapper | None = None) -> Measured:
-        """Train every score of the sentences; the splits are the seeds. Beside: advice."""
+    def given(self, source: Sources, seed: int) -> Pool:
+        """Return the sentences, as many as the parts ask for, whatever the splits."""
         if source.texts is None or source.vectors is None:
             raise ParameterError("an experiment on texts needs texts and a store of vectors")
         names = {"text": self.text, "label": self.label, "favourable": self.favourable}
-        return run_text_experiment(self, source.texts(self.dataset, **names), source.vectors)
+        texts, wanted = source.texts(self.dataset, **names), self.train + self.selection + self.test
+        antonyms, encoder = Antonyms(WordNet.load(self.wordnet)), self.encoder()
+        if wanted > len(texts):
+            raise NotEnoughRowsError(
+                f"the parts ask for {wanted:,} texts of {len(texts):,}; make them smaller"
+            )
+        options = options_of(texts.drawn(wanted), antonyms, source.vectors(encoder))
+        # Advised sentences are encoded again from their words, once for all cells.
+        return options, VectorStore(encoder)
+
+    def places(self, given: Pool) -> list[tuple[int, float]]:
+        """Return splits and weights; the splits are the seeds."""
+        return list(product(self.splits, self.weights))
+
+    def measured_at(
+        self, place: tuple[int, float], seed: int, given: Pool
+    ) -> tuple[list[Row], list[pd.DataFrame]]:
+        """Return one row per threshold; beside: the advice, of the first split alone."""
+        (split, weight), (options, encoder) = place, given
+        parts = _parts(self, options, split)
+        score, best = _trained(self, parts, weight, split)
+        where = {"dataset": self.dataset, "split": split, "recourse_weight": weight}
+        cells, advised = [], []
+        for rule in self.thresholds:
+            threshold = best if isinstance(rule, str) else rule
+            name = rule if isinstance(rule, str) else f"fixed_{rule:g}"
+            cell, advice = _cell(self, parts["test"], score, threshold, encoder)
+            cells.append(where | {"rule": name} | cell)
+            if split == self.splits[0]:
+                advised.append(advice.frame().assign(recourse_weight=weight, rule=name))
+        logger.info("split %d, weight %g: measured", split, weight)
+        return cells, advised
+
+    def beside(self, parts: Sequence[list[pd.DataFrame]]) -> pd.DataFrame:
+        """Return the advice."""
+        return pd.concat([frame for part in parts for frame in part], ignore_index=True)
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return averages over splits."""
         return over_splits(cells, ["dataset", "rule", "recourse_weight"], sort=True)
 
-    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
-        """Draw performance and recourse against the weight of the recourse term."""
-        return text_figure(means, title)
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw F1 and recourse over sentences against the weight, one dash per threshold."""
+        from plotly.graph_objects import Figure, Scatter
 
-
-def run_text_experiment(experiment: TextExperiment, texts: Texts, stores: Stores) -> Measured:
-    """Return one row per split, weight and threshold, and the advice of the first split.
-
-    The sentences used are as many as the parts ask for, drawn the same way whatever the
-    splits. Columns of a row: dataset, split, recourse_weight, rule, threshold; those of
-    `Performance`; refused; recourse_neg and recourse_all over ``candidates`` replacements
-    (as published) and, named ``_every``, over all of them; the share of the refused for whom
-    it is proven that no single replacement does.
-    """
-    antonyms = Antonyms(WordNet.load(experiment.wordnet))
-    encoder = experiment.encoder()
-    wanted = experiment.train + experiment.selection + experiment.test
-    if wanted > len(texts):
-        raise NotEnoughRowsError(
-            f"the parts ask for {wanted:,} texts of {len(texts):,}; make them smaller"
-        )
-    pool = options_of(texts.drawn(wanted), antonyms, stores(encoder))
-    # Advised sentences are encoded again from their words, once for all cells.
-    again = VectorStore(encoder)
-    cells, advised = [], []
-    for split, weight in product(experiment.splits, experiment.weights):
-        parts = _parts(experiment, pool, split)
-        score, chosen = _trained(experiment, parts, weight, split)
-        at = {"dataset": experiment.dataset, "split": split, "recourse_weight": weight}
-        for rule in experiment.thresholds:
-            threshold = chosen if isinstance(rule, str) else rule
-            name = rule if isinstance(rule, str) else f"fixed_{rule:g}"
-            cell, advice = _cell(experiment, parts["test"], score, threshold, again)
-            cells.append(at | {"rule": name} | cell)
-            if split == experiment.splits[0]:
-                advised.append(advice.frame().assign(recourse_weight=weight, rule=name))
-        logger.info("split %d, weight %g: measured", split, weight)
-    return Measured(pd.DataFrame(cells), pd.concat(advised, ignore_index=True))
+        figure = Figure()
+        for (rule, part), dash in zip(means.groupby("rule"), DASHES * len(means), strict=False):
+            for measure, label, colour in LINES:
+                figure.add_trace(
+                    Scatter(
+                        x=part["recourse_weight"].tolist(),
+                        y=part[measure].tolist(),
+                        name=f"{label}, {rule}",
+                        line={"color": colour, "dash": dash},
+                    )
+                )
+        return figure.update_xaxes(title=AXES["recourse_weight"])
 
 
 def _parts(experiment: TextExperiment, pool: Options, split: int) -> dict[str, Options]:
@@ -190,6 +177,7 @@ def _cell(
         "threshold": threshold,
         **full.performance.to_json(),
         "refused": int(refused.sum()),
+        # Over ``candidates`` replacements, as published, and over all of them.
         "recourse_neg": short.recourse_neg.value,
         "recourse_all": short.recourse_all.value,
         "recourse_neg_every": full.recourse_neg.value,

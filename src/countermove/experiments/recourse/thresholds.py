@@ -18,19 +18,11 @@ from countermove.recourse.performance import best_f1
 
 @dataclass(frozen=True)
 class ThresholdRows:
-    """What a threshold may be chosen from.
-
-    Parameters
-    ----------
-    scores, favourable
-        Scores of the selection people, shape (n,), and which of them deserve approval.
-    reach
-        The best score each calibration person can get to, shape (m,).
-    """
+    """What a threshold may be chosen from: selection people, and the reach of calibration ones."""
 
     scores: Floats
     favourable: Mask
-    reach: Floats
+    reach: Floats  # the best score each calibration person can get to
 
 
 class ThresholdRule(Protocol):
@@ -59,11 +51,7 @@ class HighestF1:
 
 @dataclass(frozen=True)
 class Promise:
-    """The threshold of the highest F1 on selection rows among those that keep the promise.
-
-    The largest threshold that keeps it is known from the calibration rows; every one
-    below keeps it too, so the choice among them costs nothing.
-    """
+    """The threshold of the highest F1 on selection rows among those that keep the promise."""
 
     miss_rate: float = 0.05
     failure_probability: float = 0.05
@@ -75,6 +63,7 @@ class Promise:
 
     def threshold(self, seen: ThresholdRows) -> float:
         """Return the probability from which people are approved."""
+        # Every threshold below the bound keeps the promise too: choosing among them costs nothing.
         bound = threshold_bound(seen.reach, self.miss_rate, self.failure_probability)
         # People beyond the bound are approved at every allowed threshold: one cut stands for them.
         cut, _ = best_f1(np.minimum(seen.scores, logit(bound)), seen.favourable)
@@ -83,10 +72,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class NearestPrecision:
-    """The threshold whose precision on selection rows is nearest to the one wanted.
-
-    Of equally near ones the lowest, which approves the most.
-    """
+    """The threshold whose precision on selection rows is nearest to the one wanted, or lowest."""
 
     wanted: float = 0.65
 

@@ -1,6 +1,6 @@
-"""How long strategic training takes, and how much of it people's answers do.
+"""How long strategic training takes, and how much of it finding people's response does.
 
-The answer is found again for every batch. The published procedure is stopped
+The response is found again for every batch. The published procedure is stopped
 when the average move is small or after a number of steps that grows with the
 epochs; ours solves the fixed point itself. Blind training is the yardstick.
 """
@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from torch import Tensor
 
 from countermove.data.standardise import Standardiser
-from countermove.execution import Mapper
-from countermove.experiments.protocol import Experiment, Measured, Sources, experiment_page
-from countermove.experiments.tables import Sampling, Tables, make_split, present
+from countermove.experiments._drawing import BELOW, GREY, OCHRE, PUBLISHED, RIGHT, VIOLET
+from countermove.experiments.protocol import Experiment, Measured, Row, Sources
+from countermove.experiments.tables import Sampling, make_split, present
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.comparison import Split
 from countermove.people import QuadraticCost
@@ -29,30 +30,28 @@ from countermove.response.base import OnFailure, Responses
 from countermove.scores import Score
 
 if TYPE_CHECKING:
-    import pandas as pd
     from plotly.graph_objects import Figure
 
 
 logger = logging.getLogger(__name__)
 
 SYNTHETIC = "synthetic"
+WAYS = {
+    "blind": ("blind", GREY),
+    "exact": ("strategic, fixed point solved", RIGHT),
+    "row": ("procedure, each person until still", OCHRE),
+    "batch": ("procedure, until the average is still", VIOLET),
+    "increasing": ("procedure, one more step per epoch", PUBLISHED),
+}
+"""How the ways of finding the response are called and drawn."""
+
 PROTOCOL: dict[str, Any] = {"start": "stay", "normalised": False, "gradient": "last_proxy"}
 """The published people: the raw score, the procedure started at x."""
 
 
 @dataclass(frozen=True)
 class Synthetic:
-    """Fabricated rows on which the batch size varies.
-
-    Parameters
-    ----------
-    rows, features
-        Size of the table; three quarters train, one quarter validates.
-    batch_sizes
-        What varies.
-    epochs
-        How long each run trains.
-    """
+    """Fabricated rows on which the batch size varies; three quarters train, the rest validate."""
 
     rows: int = 1024
     features: int = 5
@@ -73,19 +72,10 @@ class Synthetic:
 
 @dataclass(frozen=True, kw_only=True)
 class RunTimes(Sampling, Experiment[Sources]):
-    """What is timed.
+    """Every way to find people's response, timed on fabricated rows and on tables."""
 
-    Parameters
-    ----------
-    synthetic
-        The fabricated table.
-    epochs
-        Length of the runs on real tables.
-    scale, temperature
-        Of the quadratic cost and of the smoothed step.
-    learning_rate
-        Of every run.
-    """
+    alone: ClassVar[bool] = True  # or clocks would be wrong
+    layout: ClassVar[Row] = {"legend": BELOW}
 
     synthetic: Synthetic = field(default_factory=Synthetic)
     epochs: int = 7
@@ -94,7 +84,7 @@ class RunTimes(Sampling, Experiment[Sources]):
     learning_rate: float = 0.1
 
     def ways(self) -> dict[str, Response]:
-        """Return the ways to find people's answers, by name."""
+        """Return the ways to find people's response, by name."""
         cost = QuadraticCost(self.scale)
 
         def stopped(stopping: Any) -> Response:
@@ -110,63 +100,96 @@ class RunTimes(Sampling, Experiment[Sources]):
             "increasing": stopped("increasing"),
         }
 
-    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
-        """Train once by every way of finding people's answers; alone, or clocks would be wrong."""
-        return measure_run_times(self, source.tables, seed)
+    def given(self, source: Sources, seed: int) -> list[TimedRun]:
+        """Return the rows of every run: fabricated ones by batch size, then the tables."""
+        made, own = self.synthetic.split(seed), self.synthetic
+        runs = [TimedRun(SYNTHETIC, made, size, own.epochs) for size in own.batch_sizes]
+        for name, table in present(self.datasets, source.tables, self.skip_missing).items():
+            split = make_split(self, table, seed)
+            runs.append(TimedRun(name, split, self.batch_sizes.get(name, 64), self.epochs))
+        return runs
 
-    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
-        """Draw seconds against the batch size, and per table."""
-        return run_times_figure(found.cells, title)
+    def places(self, given: list[TimedRun]) -> list[tuple[TimedRun, str]]:
+        """Return every run in every way."""
+        return list(product(given, self.ways()))
 
-    def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
-        """Write the figure as a page."""
-        return experiment_page([figure])
+    def rows_at(self, place: tuple[TimedRun, str], seed: int, given: list[TimedRun]) -> list[Row]:
+        """Return one row: the seconds of training, and those that find people's response."""
+        run, way = place
+        seconds, responding = _timed_fit(self, run, self.ways()[way], seed)
+        logger.info("%s, batches of %d, %s: %.2f s", run.name, run.batch_size, way, seconds)
+        return [
+            {
+                "dataset": run.name,
+                "batch_size": run.batch_size,
+                "way": way,
+                "epochs": run.epochs,
+                "seconds": seconds,
+                # Without gradients; ``seconds`` is the whole of training with its validation.
+                "response_seconds": responding,
+                "share": responding / seconds,
+            }
+        ]
 
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw seconds against the batch size on fabricated rows, and per real table."""
+        from plotly.graph_objects import Bar, Scatter
+        from plotly.subplots import make_subplots
 
-def measure_run_times(times: RunTimes, tables: Tables, seed: int) -> pd.DataFrame:
-    """Return one row per run: dataset, batch_size, way, epochs, seconds, response_seconds, share.
-
-    ``seconds`` is the whole of training with its validation, ``response_seconds``
-    the part that finds people's answers, without their gradients.
-    """
-    rows = []
-    for name, split, batch_size, epochs in _runs(times, tables, seed):
-        for way, response in times.ways().items():
-            seconds, answering = _timed_fit(times, split, response, batch_size, epochs, seed)
-            logger.info("%s, batches of %d, %s: %.2f s", name, batch_size, way, seconds)
-            rows.append(
-                {
-                    "dataset": name,
-                    "batch_size": batch_size,
-                    "way": way,
-                    "epochs": epochs,
-                    "seconds": seconds,
-                    "response_seconds": answering,
-                    "share": answering / seconds,
-                }
+        cells = found.cells
+        fabricated = cells["dataset"] == SYNTHETIC
+        figure = make_subplots(
+            rows=1,
+            cols=3,
+            subplot_titles=(
+                "synthetic: seconds",
+                "synthetic: share of the answers",
+                "tables: seconds",
+            ),
+        )
+        for way, (label, colour) in WAYS.items():
+            of_way = cells["way"] == way
+            line = cells[fabricated & of_way]
+            look = {"name": label, "legendgroup": way, "marker": {"color": colour}}
+            sizes = line["batch_size"].tolist()
+            figure.add_trace(Scatter(x=sizes, y=line["seconds"].tolist(), **look), row=1, col=1)
+            shares = Scatter(x=sizes, y=line["share"].tolist(), showlegend=False, **look)
+            figure.add_trace(shares, row=1, col=2)
+            bars = cells[~fabricated & of_way]
+            seconds = Bar(
+                x=bars["dataset"].tolist(), y=bars["seconds"].tolist(), showlegend=False, **look
             )
-    return pd.DataFrame(rows)
+            figure.add_trace(seconds, row=1, col=3)
+        for column in (1, 2):
+            figure.update_xaxes(title="batch size", type="log", dtick=0.30103, row=1, col=column)
+        figure.update_yaxes(type="log", row=1, col=1)
+        figure.update_yaxes(range=[0, 1], tickformat=".0%", row=1, col=2)
+        return figure
+
+    def shown(self, found: Measured, means: pd.DataFrame) -> Row:
+        """Show the figure alone."""
+        return {}
 
 
-def _runs(times: RunTimes, tables: Tables, seed: int) -> Iterator[tuple[str, Split, int, int]]:
-    fabricated = times.synthetic.split(seed)
-    for size in times.synthetic.batch_sizes:
-        yield SYNTHETIC, fabricated, size, times.synthetic.epochs
-    for name, table in present(times, tables):
-        size = times.batch_sizes.get(name, 64)
-        yield name, make_split(times, table, seed), size, times.epochs
+class TimedRun(NamedTuple):
+    """One training that is timed."""
+
+    name: str
+    split: Split
+    batch_size: int
+    epochs: int
 
 
 def _timed_fit(
-    times: RunTimes, split: Split, response: Response, batch_size: int, epochs: int, seed: int
+    times: RunTimes, run: TimedRun, response: Response, seed: int
 ) -> tuple[float, float]:
     """Train twice and time the second run: the first compiles kernels and warms caches."""
-    for length in (1, epochs):
+    for length in (1, run.epochs):
         clock = Clock(response)
         rule = StrategicClassifier(
             response=clock,
             learning_rate=times.learning_rate,
-            batch_size=batch_size,
+            batch_size=run.batch_size,
             max_epochs=length,
             patience=length,
             random_state=seed,
@@ -174,7 +197,7 @@ def _timed_fit(
             calibrate=False,
         )
         started = time.perf_counter()
-        rule.fit(*split.train, validation=split.validation)
+        rule.fit(*run.split.train, validation=run.split.validation)
         seconds = time.perf_counter() - started
     return seconds, sum(clock.spent)
 
@@ -201,46 +224,3 @@ class Clock(Response):
         scores = self.response.scores_after(score, X)
         self.spent.append(time.perf_counter() - started)
         return scores
-
-
-WAYS = {
-    "blind": ("blind", "#9aa5b1"),
-    "exact": ("strategic, fixed point solved", "#00796b"),
-    "row": ("procedure, each person until still", "#b7791f"),
-    "batch": ("procedure, until the average is still", "#805ad5"),
-    "increasing": ("procedure, one more step per epoch", "#c53030"),
-}
-"""How the ways of finding answers are called and drawn."""
-
-
-def run_times_figure(cells: pd.DataFrame, title: str) -> Figure:
-    """Draw seconds against the batch size on fabricated rows, and per real table."""
-    from plotly.graph_objects import Bar, Scatter
-    from plotly.subplots import make_subplots
-
-    fabricated = cells["dataset"] == "synthetic"
-    figure = make_subplots(
-        rows=1,
-        cols=3,
-        subplot_titles=("synthetic: seconds", "synthetic: share of the answers", "tables: seconds"),
-    )
-    for way, (label, colour) in WAYS.items():
-        of_way = cells["way"] == way
-        line = cells[fabricated & of_way]
-        look = {"name": label, "legendgroup": way, "marker": {"color": colour}}
-        sizes = line["batch_size"].tolist()
-        figure.add_trace(Scatter(x=sizes, y=line["seconds"].tolist(), **look), row=1, col=1)
-        shares = Scatter(x=sizes, y=line["share"].tolist(), showlegend=False, **look)
-        figure.add_trace(shares, row=1, col=2)
-        bars = cells[~fabricated & of_way]
-        seconds = Bar(
-            x=bars["dataset"].tolist(), y=bars["seconds"].tolist(), showlegend=False, **look
-        )
-        figure.add_trace(seconds, row=1, col=3)
-    for column in (1, 2):
-        figure.update_xaxes(title="batch size", type="log", dtick=0.30103, row=1, col=column)
-    figure.update_yaxes(type="log", row=1, col=1)
-    figure.update_yaxes(range=[0, 1], tickformat=".0%", row=1, col=2)
-    return figure.update_layout(
-        title=title, template="plotly_white", legend={"orientation": "h", "y": -0.2}
-    )

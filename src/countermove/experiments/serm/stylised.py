@@ -8,9 +8,9 @@ knows the truth.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,8 @@ import torch
 from countermove._types import Floats
 from countermove.data.synthetic import ParabolaTangents, on_parabola, parabola, two_clouds
 from countermove.errors import UnknownNameError, nearest
-from countermove.execution import Mapper, map_ordered
-from countermove.experiments.protocol import Experiment, Measured, Sources
-from countermove.experiments.serm.stylised_figure import stylised_figure
+from countermove.experiments._drawing import GREY, OCHRE, OTHER, PUBLISHED, RIGHT, VIOLET
+from countermove.experiments.protocol import Experiment, Measured, Row, Sources, averages
 from countermove.learning import StrategicClassifier
 from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
 from countermove.people import MixtureCost, QuadraticCost, WeightedQuadraticCost
@@ -36,9 +35,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 Rows = tuple[Floats, Floats]
-Run = tuple[list[dict[str, Any]], dict[str, Any]]
+Run = tuple[list[Row], Row]
 
-PUBLISHED: Mapping[str, Any] = {
+AS_PUBLISHED: Row = {
     "learning_rate": 0.1,
     "batch_size": 16,
     "max_epochs": 6,
@@ -48,23 +47,24 @@ PUBLISHED: Mapping[str, Any] = {
     "stop_by": "merit",
 }
 """As in the experiments: few epochs, random start, the first epoch of the best accuracy."""
-OURS: Mapping[str, Any] = {"start": "blind", "calibrate": True}
+COLOURS = {"naive": OCHRE, "oracle": VIOLET, "serm": RIGHT, "blind": GREY}
+CALLED = {
+    "naive": "naive",
+    "oracle": "knows the truth",
+    "serm": "strategic",
+    "blind": "blind",
+}
+PEOPLE = {1.0: ("favourable", OTHER), -1.0: ("unfavourable", PUBLISHED)}
+"""How both kinds of people are called and drawn."""
+OURS: Row = {"start": "blind", "calibrate": True}
 """For the same people: from the blind rule, until validation is content, intercept settled."""
 
 
 @dataclass(frozen=True)
 class Stylised(Experiment[Sources]):
-    """One of the pictures, repeated.
+    """One of the pictures, with tables and starts drawn afresh; the first is drawn."""
 
-    Parameters
-    ----------
-    picture
-        ``"flexible"``, ``"unknown"`` or ``"manifold"``.
-    repetitions
-        Tables and starts drawn afresh; the first of them is drawn as a picture.
-    rows
-        People in each; None: as published (300, 300 and 2,000).
-    """
+    what: ClassVar[str] = "repetitions"
 
     picture: str = "flexible"
     repetitions: int = 5
@@ -75,26 +75,55 @@ class Stylised(Experiment[Sources]):
             hint = nearest(self.picture, EXPERIMENTS)
             raise UnknownNameError(f"no experiment is called {self.picture!r}: {hint}")
 
-    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
-        """Return one row per repetition, people and rule."""
-        return self.measure(source, seed, mapper).cells
+    def places(self, given: Sources) -> range:
+        """Return the repetitions."""
+        return range(self.repetitions)
 
-    def measure(self, source: Sources, seed: int, mapper: Mapper | None = None) -> Measured:
-        """Train every rule on every made-up table; beside the cells, the first picture."""
-        return Measured(*run_stylised(self, seed, mapper))
+    def measured_at(self, place: int, seed: int, given: Sources) -> Run:
+        """Return one row per people and rule, and what the picture shows."""
+        cells, picture = EXPERIMENTS[self.picture](self.rows, seed + place)
+        named = {"experiment": self.picture}
+        return [named | {"repetition": place} | row for row in cells], named | picture
+
+    def beside(self, parts: Sequence[Row]) -> Row:
+        """Return the first picture."""
+        return parts[0]
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return the averages over repetitions."""
-        measured = cells.drop(columns=["experiment", "repetition"])
-        return measured.groupby(["people", "rule"], sort=False).mean().reset_index()
+        return averages(cells, ["people", "rule"], ["experiment", "repetition"])
 
-    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
-        """Draw the first table."""
-        return stylised_figure(found.beside, title)
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw people, the rules learned, and what the experiment is about."""
+        from plotly.graph_objects import Figure, Scatter
+
+        X, y = np.array(found.beside["X"]), np.array(found.beside["y"])
+        figure = Figure()
+        for label, (name, colour) in PEOPLE.items():
+            of_label = X[y == label]
+            dots = {"color": colour, "size": 6, "opacity": 0.7}
+            figure.add_trace(
+                Scatter(x=of_label[:, 0], y=of_label[:, 1], mode="markers", name=name, marker=dots)
+            )
+        span = X.min(axis=0), X.max(axis=0)
+        for rule, line in found.beside["rules"].items():
+            ends = _boundary(np.array(line["weight"]), line["bias"], *span)
+            look = {"color": COLOURS[rule], "width": 3}
+            figure.add_trace(
+                Scatter(x=ends[:, 0], y=ends[:, 1], mode="lines", name=CALLED[rule], line=look)
+            )
+        {"flexible": _directions, "unknown": _rings, "manifold": _tangents}[self.picture](
+            figure, found.beside
+        )
+        low, high = span
+        margin = 0.25 * (high - low)
+        figure.update_xaxes(range=[low[0] - margin[0], high[0] + margin[0]], title="x1")
+        figure.update_yaxes(range=[low[1] - margin[1], high[1] + margin[1]], title="x2")
+        return figure
 
 
 @dataclass(frozen=True)
-class Parts:
+class Fifths:
     """The first fifth to test on, the next to stop by, the rest to train on, as published."""
 
     X: Floats
@@ -110,33 +139,9 @@ class Parts:
         return self.X[rows], self.y[rows]
 
 
-def run_stylised(
-    stylised: Stylised, seed: int, mapper: Mapper | None = None
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return one row per repetition, people and rule, and what the first picture shows.
-
-    ``seconds`` are CPU seconds of training, that of the surface included. Repetitions are
-    given to the ``mapper``'s workers; done here, one after the other, by default.
-    """
-    shared, named = (stylised, seed), {"experiment": stylised.picture}
-    runs = map_ordered(repeat, range(stylised.repetitions), shared, mapper, "repetitions")
-    rows = [
-        named | {"repetition": number} | row
-        for number, (cells, _) in enumerate(runs)
-        for row in cells
-    ]
-    return pd.DataFrame(rows), named | runs[0][1]
-
-
-def repeat(shared: tuple[Stylised, int], number: int) -> Run:
-    """Do one repetition."""
-    stylised, seed = shared
-    return EXPERIMENTS[stylised.picture](stylised.rows, seed + number)
-
-
 def flexible(rows: int | None, seed: int) -> Run:
-    """Learn rule and cost together; the first cost hides what tells people apart."""
-    parts = Parts(*two_clouds(rows or 300, 0.5, (0.1, 1.0), seed))
+    """Learn rule and cost together; the first cost hides what distinguishes people."""
+    parts = Fifths(*two_clouds(rows or 300, 0.5, (0.1, 1.0), seed))
     first = MixtureCost([0.5, 0.5], gamma=0.05, scale=0.5)
     truth = MixtureCost([1.0, 0.0], gamma=0.05, scale=0.5)
     box = CostBox.around(first, "direction", 2.0)
@@ -152,19 +157,19 @@ def flexible(rows: int | None, seed: int) -> Run:
             model, seconds = _fit(parts, seed, cost=cost, **settings)
             chosen = _direction(model)
             accuracy = model.score_after_response(*parts["test"])
-            told = {"v1": chosen[0], "v2": chosen[1], "seconds": seconds}
-            cells.append({"people": people, "rule": rule + training, "accuracy": accuracy} | told)
+            learned = {"v1": chosen[0], "v2": chosen[1], "seconds": seconds}
+            cells.append(
+                {"people": people, "rule": rule + training, "accuracy": accuracy} | learned
+            )
             if settings.get("start") == "random":
                 picture["rules"][rule] = _line(model) | {"direction": chosen}
     return cells, picture
 
 
 def unknown(rows: int | None, seed: int) -> Run:
-    """Learn for the worst cost of a box around a wrong estimate.
-
-    ``worst`` is the accuracy at the worst of the truth and both ends of the box.
-    """
-    parts = Parts(*two_clouds(rows or 300, 0.6, (0.1, 0.1), seed))
+    """Learn for the worst cost of a box around a wrong estimate."""
+    # ``worst`` is the accuracy at the worst of the truth and both ends of the box.
+    parts = Fifths(*two_clouds(rows or 300, 0.6, (0.1, 0.1), seed))
     guess, truth = WeightedQuadraticCost([1.0, 1.0]), WeightedQuadraticCost([0.25, 0.25])
     box = CostBox.around(guess, "weights", 0.85)
     costs = {"naive": guess, "oracle": truth, "serm": UnknownCost(box=box)}
@@ -177,11 +182,11 @@ def unknown(rows: int | None, seed: int) -> Run:
         ]
         for rule, cost in costs.items():
             model, seconds = _fit(parts, seed, cost=cost, **settings)
-            told = {"people": people, "rule": rule + training, "seconds": seconds}
+            judged = {"people": people, "rule": rule + training, "seconds": seconds}
             at_truth, *at_ends = (
                 model.score_after_response(*parts["test"], response=answer) for answer in answers
             )
-            cells.append(told | {"accuracy": at_truth, "worst": min(at_truth, *at_ends)})
+            cells.append(judged | {"accuracy": at_truth, "worst": min(at_truth, *at_ends)})
             if settings.get("start") == "random":
                 picture["rules"][rule] = _line(model)
     weights = {"estimate": 1.0, "truth": 0.25, "cheapest": 0.15, "dearest": 1.85}
@@ -191,7 +196,7 @@ def unknown(rows: int | None, seed: int) -> Run:
 
 def manifold(rows: int | None, seed: int) -> Run:
     """Learn for people who stay on a surface that has to be learned too."""
-    parts, cost = Parts(*on_parabola(rows or 2000, seed)), QuadraticCost(1.0 / 70.0)
+    parts, cost = Fifths(*on_parabola(rows or 2000, seed)), QuadraticCost(1.0 / 70.0)
     started = time.process_time()
     surface = ContractiveAutoencoder(seed=seed).fit(parts["train"][0])
     learned = time.process_time() - started
@@ -204,8 +209,8 @@ def manifold(rows: int | None, seed: int) -> Run:
         "true curve, rational": PointsResponse(curve, cost),
     }
     free = named_response("published", cost, None, 1.0)
-    published = dict(PUBLISHED) | {"learning_rate": 0.5, "batch_size": 64}
-    rules: list[tuple[str, Any, dict[str, Any]]] = [
+    published = AS_PUBLISHED | {"learning_rate": 0.5, "batch_size": 64}
+    rules: list[tuple[str, Any, Row]] = [
         ("blind", "none", published),
         ("naive", free, published),
         ("serm", on_tangents, published),
@@ -232,11 +237,11 @@ EXPERIMENTS: Mapping[str, Callable[[int | None, int], Run]] = {
 }
 
 
-def _protocols(seed: int) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _protocols(seed: int) -> Iterator[tuple[str, str, Row]]:
     """Yield people, what to call their training, and how: published, then ours."""
     people = {"response": "published", "temperature": 1.0, "eval_temperature": 0.2}
-    yield "published", "", people | dict(PUBLISHED) | {"score": _published_start(seed)}
-    yield "published", ", settled", people | dict(OURS)
+    yield "published", "", people | AS_PUBLISHED | {"score": _published_start(seed)}
+    yield "published", ", settled", people | OURS
     yield "smooth", "", {"response": "smooth"}
     yield "best", "", {"response": "best"}
 
@@ -250,14 +255,14 @@ def _published_start(seed: int) -> LinearScore:
     return score
 
 
-def _fit(parts: Parts, seed: int, **settings: Any) -> tuple[StrategicClassifier, float]:
+def _fit(parts: Fifths, seed: int, **settings: Any) -> tuple[StrategicClassifier, float]:
     started = time.process_time()
     model = StrategicClassifier(random_state=seed, **settings)
     model.fit(*parts["train"], validation=parts["validation"])
     return model, time.process_time() - started
 
 
-def _benchmark(parts: Parts, people: str, seed: int) -> dict[str, Any]:
+def _benchmark(parts: Fifths, people: str, seed: int) -> Row:
     """Return the accuracy of blind training where nobody moves."""
     model, seconds = _fit(parts, seed, response="none")
     accuracy = model.score(*parts["test"])
@@ -270,18 +275,16 @@ def _direction(model: StrategicClassifier) -> list[float]:
     return direction
 
 
-def _people(parts: Parts) -> dict[str, Any]:
+def _people(parts: Fifths) -> Row:
     X, y = parts["test"]
     return {"X": X.tolist(), "y": y.tolist(), "rules": {}}
 
 
-def _line(model: StrategicClassifier) -> dict[str, Any]:
+def _line(model: StrategicClassifier) -> Row:
     return {"weight": model.coef_[0].tolist(), "bias": float(model.intercept_[0])}
 
 
-def _moves(
-    parts: Parts, model: StrategicClassifier, surface: Any, response: Response
-) -> dict[str, Any]:
+def _moves(parts: Fifths, model: StrategicClassifier, surface: Any, response: Response) -> Row:
     """Return where some people of the picture go, and the tangents they go along."""
     shown = parabola(np.sort(parts["test"][0][:40, 0]))
     answer = response.respond(model.score_, shown)
@@ -290,3 +293,74 @@ def _moves(
         "to": answer.x_new.tolist(),
         "tangents": surface.tangents(shown)[:, :, 0].tolist(),
     }
+
+
+def _boundary(weight: Any, bias: float, low: Any, high: Any) -> Any:
+    """Return two far points of the line on which the score is zero."""
+    length = float(np.linalg.norm(weight))
+    if length == 0.0:
+        return np.empty((0, 2))
+    foot = -bias * weight / length**2
+    along = np.array([-weight[1], weight[0]]) / length
+    # Slide the foot to where the picture is, then reach well beyond its edges.
+    middle = foot + along * float(along @ (0.5 * (low + high) - foot))
+    far = 4.0 * float(np.linalg.norm(high - low))
+    return np.stack([middle - far * along, middle + far * along])
+
+
+def _arrow(figure: Figure, start: Any, end: Any, colour: str, text: str = "") -> None:
+    figure.add_annotation(
+        x=end[0], y=end[1], ax=start[0], ay=start[1], xref="x", yref="y", axref="x", ayref="y",
+        showarrow=True, arrowhead=3, arrowwidth=2, arrowcolor=colour,
+    )  # fmt: skip
+    if text:
+        figure.add_annotation(x=end[0], y=end[1], text=text, showarrow=False, yshift=14)
+
+
+def _directions(figure: Figure, picture: Row) -> None:
+    """Draw the directions in which a move is charged: given, best and learned."""
+    names = {"naive": "v₀", "oracle": "v*", "serm": "v̂"}
+    for rule, name in names.items():
+        direction = np.array(picture["rules"][rule]["direction"])
+        end = 0.7 * direction / np.linalg.norm(direction)
+        _arrow(figure, (0.0, 0.0), end, COLOURS[rule], name)
+
+
+def _rings(figure: Figure, picture: Row) -> None:
+    """Draw how far people may go at the estimate, in truth, and at the ends of the box."""
+    from plotly.graph_objects import Scatter
+
+    centre = np.array([-0.6, 0.0])
+    angles = np.linspace(0.0, 2.0 * np.pi, 181)
+    looks = {
+        "estimate": (COLOURS["naive"], "solid"),
+        "truth": (COLOURS["oracle"], "solid"),
+        "cheapest": (COLOURS["serm"], "dot"),
+        "dearest": (COLOURS["serm"], "dot"),
+    }
+    for name, (colour, dash) in looks.items():
+        reach = picture["reaches"][name]
+        x, y = centre[0] + reach * np.cos(angles), centre[1] + reach * np.sin(angles)
+        figure.add_trace(
+            Scatter(
+                x=x, y=y, mode="lines", name=f"reach, {name}", line={"color": colour, "dash": dash}
+            )
+        )
+
+
+def _tangents(figure: Figure, picture: Row) -> None:
+    """Draw learned tangents, and where people go along them."""
+    from plotly.graph_objects import Scatter
+
+    at, to = np.array(picture["from"]), np.array(picture["to"])
+    along = np.array(picture["tangents"])
+    x, y = [], []
+    for point, direction in zip(at, along, strict=True):
+        ends = point + np.array([[-1.0], [1.0]]) * direction
+        x += [*ends[:, 0].tolist(), None]
+        y += [*ends[:, 1].tolist(), None]
+    grey = {"color": "#4a5568", "width": 1}
+    figure.add_trace(Scatter(x=x, y=y, mode="lines", name="learned tangents", line=grey))
+    for start, end in zip(at, to, strict=True):
+        if not np.allclose(start, end, atol=0.05):
+            _arrow(figure, start, end, COLOURS["serm"])

@@ -9,7 +9,8 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,11 @@ import pandas as pd
 from countermove import __version__
 from countermove.data.schema import Schema
 from countermove.errors import ParameterError, shown
-from countermove.execution import Mapper, map_ordered
+from countermove.execution import Mapper
+from countermove.experiments._drawing import DARK, GREY, OCHRE, PUBLISHED, RIGHT, VIOLET
 from countermove.experiments.cell_store import CellStore, content_key
-from countermove.experiments.protocol import Experiment, Measured, Sources, experiment_page
-from countermove.experiments.tables import Sampling, Table, Tables, make_split, present
+from countermove.experiments.protocol import Experiment, Measured, Row, Sources
+from countermove.experiments.tables import Sampling, Table, make_split, some_present
 from countermove.learning.baselines import hardt_threshold
 from countermove.learning.comparison import (
     Split,
@@ -42,47 +44,35 @@ ScoreOf = Callable[[Schema, int], Score | None]
 """Gives the score to start from, by schema and seed; None: linear."""
 
 
+RULES = {
+    "benchmark": ("nobody moves, blind", DARK, "dot"),
+    "blind": ("blind", GREY, "solid"),
+    "shifted_blind": ("blind, threshold raised by the reach", OCHRE, "dash"),
+    "bias_search": ("blind, best intercept", VIOLET, "dash"),
+    "hardt": ("Hardt et al.", PUBLISHED, "solid"),
+    "strategic": ("strategic", RIGHT, "solid"),
+}
+"""How the rules of a comparison are called and drawn."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Grid(Sampling, Experiment[Sources]):
-    """What varies, and what does not.
+    """Datasets × splits × costs (× lengths of history × seeds × strengths of a regulariser)."""
 
-    Parameters
-    ----------
-    splits, costs
-        The axes besides the datasets: number of random splits, prices of a move.
-    response
-        The population, as `StrategicClassifier` takes it.
-    settings
-        Further arguments of `StrategicClassifier`.
-    blind
-        Arguments that differ for the blind rule.
-    steps
-        Lengths of history, one more axis, for tables that are series.
-    seeds
-        Of training (start and mini-batches), one more axis; empty: one, that of the split.
-    regulariser, strengths
-        What is added to the strategic rule's risk, and how much of it, one more axis; empty: as
-        much as the regulariser says.
-    score
-        The score to start from; linear by default.
-    axis
-        What the figure is drawn against: ``steps``, ``strength`` or a number of the cost.
-    prune
-        Remove finished cells that this grid does not ask for.
-    """
+    what: ClassVar[str] = "splits"
 
     splits: int
     costs: Sequence[Cost]
     response: Any = "best"
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    blind: Mapping[str, Any] = field(default_factory=dict)
-    steps: Sequence[int] = ()
-    score: ScoreOf | None = None
-    seeds: Sequence[int] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of `StrategicClassifier`
+    blind: Mapping[str, Any] = field(default_factory=dict)  # those that differ for the blind rule
+    steps: Sequence[int] = ()  # lengths of history, for tables that are series
+    score: ScoreOf | None = None  # linear by default
+    seeds: Sequence[int] = ()  # of training; none: one, that of the split
     regulariser: Any = None
-    strengths: Sequence[float] = ()
-    axis: str = "scale"
-    prune: bool = False
+    strengths: Sequence[float] = ()  # none: as much as the regulariser says
+    axis: str = "scale"  # of the figure: steps, strength or a number of the cost
+    prune: bool = False  # whether finished cells that this grid does not ask for are removed
 
     def __post_init__(self) -> None:
         if self.strengths and self.regulariser is None:
@@ -97,17 +87,76 @@ class Grid(Sampling, Experiment[Sources]):
         aims = [replace(self.regulariser, strength=s) for s in self.strengths]
         return [(aim, cost) for aim in aims or [self.regulariser] for cost in self.costs]
 
-    def cells(self, source: Sources, seed: int, mapper: Mapper | None = None) -> pd.DataFrame:
+    def given(self, source: Sources, seed: int) -> SweepWork:
+        """Return the tables that are there, by name and length of history."""
+        found = some_present(self.datasets, source.tables, self.skip_missing)
+        tables = {
+            (name, steps): source.tables(name, steps) if steps else table
+            for name, table in found.items()
+            for steps in (self.steps or (None,))
+        }
+        return SweepWork(self, tables, seed, source.store)
+
+    def places(self, given: SweepWork) -> list[Block]:
+        """Return tables, splits and seeds."""
+        seeds: Sequence[int | None] = self.seeds or (None,)
+        where = product(given.tables, range(self.splits), seeds)
+        return [Block(*key, split, seed) for key, split, seed in where]
+
+    def measured_at(self, place: Block, seed: int, given: SweepWork) -> tuple[list[Row], list[str]]:
+        """Return the cells of a block, those known and those trained now; beside: their keys."""
+        inner, store, table = self.inner, given.store, given.tables[place.table, place.steps]
+        keys = [] if store is None else _keys(given, place, table)
+        rows = {} if store is None else store.known(keys)
+        missing = [k for k in range(len(inner)) if k not in rows]
+        trained = _cells(self, place, table, seed, [inner[k] for k in missing])
+        for k, row in zip(missing, trained, strict=True):
+            rows[k] = row
+            if store is not None:
+                store.put(keys[k], row)
+        return [place.axes | rows[k] for k in range(len(inner))], keys
+
+    def beside(self, parts: Sequence[list[str]]) -> list[str]:
+        """Return the keys of all cells."""
+        return [key for keys in parts for key in keys]
+
+    def measure(self, source: Sources, seed: int, mapper: Mapper | None = None) -> Measured:
         """Train and judge every cell that is not finished yet."""
-        return run_sweep(self, source.tables, seed, mapper, source.store, self.prune)
+        found = super().measure(source, seed, mapper)
+        if self.prune and source.store is not None:
+            _prune(self, set(found.cells["dataset"]), source.store, found.beside)
+        return Measured(found.cells)
 
-    def figure(self, found: Measured, means: pd.DataFrame, title: str) -> Figure:
-        """Draw mean accuracies against the axis."""
-        return sweep_figure(found.cells, self.axis, title)
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw the mean accuracy of every rule over splits, one panel per dataset."""
+        from plotly.graph_objects import Scatter
+        from plotly.subplots import make_subplots
 
-    def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
-        """Write the figure as a page."""
-        return experiment_page([figure])
+        names = list(dict.fromkeys(found.cells["dataset"]))
+        figure = make_subplots(rows=1, cols=len(names), subplot_titles=names, shared_yaxes=True)
+        for column, name in enumerate(names, start=1):
+            own = found.cells[found.cells["dataset"] == name]
+            averages = own.groupby(self.axis).mean(numeric_only=True)
+            for rule, (label, colour, dash) in RULES.items():
+                if rule in averages:
+                    line = Scatter(
+                        x=averages.index.tolist(),
+                        y=averages[rule].tolist(),
+                        name=label,
+                        legendgroup=rule,
+                        showlegend=column == 1,
+                        line={"color": colour, "dash": dash},
+                    )
+                    figure.add_trace(line, row=1, col=column)
+            named = {"steps": "steps of history", "strength": "strength of the regulariser"}
+            words = named.get(self.axis, f"{self.axis} of the cost")
+            figure.update_xaxes(title=words, row=1, col=column)
+        figure.update_yaxes(title="share judged right after response", row=1, col=1)
+        return figure
+
+    def shown(self, found: Measured, means: pd.DataFrame) -> Row:
+        """Show the figure alone."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -137,65 +186,6 @@ class SweepWork:
     store: CellStore | None = None
 
 
-def run_sweep(
-    grid: Grid,
-    tables: Tables,
-    seed: int,
-    mapper: Mapper | None = None,
-    store: CellStore | None = None,
-    prune: bool = False,
-) -> pd.DataFrame:
-    """Return one row per cell: dataset, split, cost, the accuracies of every rule, seconds.
-
-    Where the grid has them as axes also the steps, the seed and the strength.
-
-    Parameters
-    ----------
-    grid
-        What varies, and what does not.
-    tables
-        Gives a table by name.
-    seed
-        Of the first split; the others follow.
-    mapper
-        Who works; here, one block after the other, by default.
-    store
-        Keeps finished cells: a sweep that was stopped goes on where it was.
-    prune
-        Remove from the store, at the end, the cells this sweep does not ask for.
-    """
-    found = _found(grid, tables)
-    blocks = [
-        Block(*key, number, drawn)
-        for key in found
-        for number in range(grid.splits)
-        for drawn in (grid.seeds or (None,))
-    ]
-    work = SweepWork(grid, found, seed, store)
-    done = map_ordered(do_block, blocks, work, mapper, "splits")
-    if prune and store is not None:
-        _prune(grid, {name for name, _ in found}, store, [key for keys, _ in done for key in keys])
-    rows = [
-        block.axes | row for block, (_, cells) in zip(blocks, done, strict=True) for row in cells
-    ]
-    return pd.DataFrame(rows)
-
-
-def _found(grid: Grid, tables: Tables) -> dict[tuple[str, int | None], Table]:
-    """Return the tables that are there, by name and length of history."""
-    found = {
-        (name, steps): tables(name, steps) if steps else table
-        for name, table in present(grid, tables)
-        for steps in (grid.steps or (None,))
-    }
-    if not found:
-        raise ParameterError(
-            f"none of the tables of this sweep is there ({', '.join(grid.datasets)}); "
-            "put a file and a schema in place or name other datasets"
-        )
-    return found
-
-
 def _prune(grid: Grid, present: set[str], store: CellStore, asked: Sequence[str]) -> None:
     """Remove what the sweep no longer asks for, unless a table it asks for was not there."""
     absent = [name for name in grid.datasets if name not in present]
@@ -207,20 +197,6 @@ def _prune(grid: Grid, present: set[str], store: CellStore, asked: Sequence[str]
         return
     removed = store.prune(asked)
     logger.info("%d cells that this sweep does not ask for removed from %s", removed, store.folder)
-
-
-def do_block(work: SweepWork, block: Block) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the keys and the cells of a block, those that are known and those trained now."""
-    inner, table, store = work.grid.inner, work.tables[block.table, block.steps], work.store
-    keys = [] if store is None else _keys(work, block, table)
-    rows = {} if store is None else store.known(keys)
-    missing = [k for k in range(len(inner)) if k not in rows]
-    trained = _cells(work.grid, block, table, work.seed, [inner[k] for k in missing])
-    for k, row in zip(missing, trained, strict=True):
-        rows[k] = row
-        if store is not None:
-            store.put(keys[k], row)
-    return keys, [rows[k] for k in range(len(inner))]
 
 
 def _keys(work: SweepWork, block: Block, table: Table) -> list[str]:
@@ -297,41 +273,3 @@ def _axes(cost: Cost) -> dict[str, Any]:
         for name, value in described.items()
         if np.ndim(value) == 0 and name != "kind"
     }
-
-
-RULES = {
-    "benchmark": ("nobody moves, blind", "#1f2933", "dot"),
-    "blind": ("blind", "#9aa5b1", "solid"),
-    "shifted_blind": ("blind, threshold raised by the reach", "#b7791f", "dash"),
-    "bias_search": ("blind, best intercept", "#805ad5", "dash"),
-    "hardt": ("Hardt et al.", "#c53030", "solid"),
-    "strategic": ("strategic", "#00796b", "solid"),
-}
-"""How the rules of a comparison are called and drawn."""
-
-
-def sweep_figure(cells: pd.DataFrame, axis: str, title: str) -> Figure:
-    """Draw the mean accuracy of every rule over splits, one panel per dataset."""
-    from plotly.graph_objects import Scatter
-    from plotly.subplots import make_subplots
-
-    names = list(dict.fromkeys(cells["dataset"]))
-    figure = make_subplots(rows=1, cols=len(names), subplot_titles=names, shared_yaxes=True)
-    for column, name in enumerate(names, start=1):
-        means = cells[cells["dataset"] == name].groupby(axis).mean(numeric_only=True)
-        for rule, (label, colour, dash) in RULES.items():
-            if rule in means:
-                line = Scatter(
-                    x=means.index.tolist(),
-                    y=means[rule].tolist(),
-                    name=label,
-                    legendgroup=rule,
-                    showlegend=column == 1,
-                    line={"color": colour, "dash": dash},
-                )
-                figure.add_trace(line, row=1, col=column)
-        named = {"steps": "steps of history", "strength": "strength of the regulariser"}
-        words = named.get(axis, f"{axis} of the cost")
-        figure.update_xaxes(title=words, row=1, col=column)
-    figure.update_yaxes(title="share judged right after response", row=1, col=1)
-    return figure.update_layout(title=title, template="plotly_white")

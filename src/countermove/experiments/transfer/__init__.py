@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
-from countermove._lazy import lazy
+from countermove.experiments.protocol import Experiment, Sources
 
-if TYPE_CHECKING:
-    from countermove.experiments.transfer.bounds import LemmaExperiment, TightnessExperiment
-    from countermove.experiments.transfer.dag import DagExperiment
-    from countermove.experiments.transfer.fico import FicoExperiment, Lender
-    from countermove.experiments.transfer.minimise import BanditExperiment, ReplicatorExperiment
 
-__all__ = [
-    "BanditExperiment",
-    "DagExperiment",
-    "FicoExperiment",
-    "LemmaExperiment",
-    "Lender",
-    "ReplicatorExperiment",
-    "TightnessExperiment",
-]
+class TransferExperiment(Experiment[Sources]):
+    """An experiment of the transferability paper: how its figures are called and laid out."""
 
-_HOMES = {
-    "BanditExperiment": "minimise",
-    "DagExperiment": "dag",
-    "FicoExperiment": "fico",
-    "Lender": "fico",
-    "LemmaExperiment": "bounds",
-    "ReplicatorExperiment": "minimise",
-    "TightnessExperiment": "bounds",
-}
-__getattr__ = lazy(__name__, _HOMES)
+    layout: ClassVar[dict[str, Any]] = {"legend": {"orientation": "h", "y": -0.15}}
+
+    def titled(self, title: str) -> str:
+        """Return the name of the results as a title."""
+        return title.replace("_", " ").capitalize()

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats
-from countermove.experiments.transfer.experiment import TransferExperiment
-from countermove.experiments.transfer.figures import lemma_figure, tightness_figure
-from countermove.experiments.transfer.known_answers import (
+from countermove.experiments._drawing import AGAIN, DARK, PUBLISHED, RIGHT, line
+from countermove.experiments.protocol import Measured, Row
+from countermove.experiments.transfer import TransferExperiment
+from countermove.experiments.transfer._known_answers import (
     Held,
     proposition_5_3_both,
     random_law,
@@ -33,29 +34,19 @@ READINGS = ("x + B", "τ + |B − x|, as printed", "τ + B")
 
 @dataclass(frozen=True)
 class LemmaExperiment(TransferExperiment):
-    """Thresholds of people uniform on [0, 1] with one budget.
-
-    Parameters
-    ----------
-    thresholds, budget
-        Of the rule and of the people.
-    draws
-        People per threshold and reading.
-    bins
-        Of the histogram.
-    """
+    """Thresholds of people uniform on [0, 1] with one budget."""
 
     thresholds: Sequence[float] = (0.5, 0.05, 0.95)
     budget: float = 0.2
     draws: int = 4_000_000
     bins: int = 50
 
-    def places(self) -> list[tuple[float, str]]:
+    def places(self, given: Any) -> list[tuple[float, str]]:
         """Return thresholds and readings."""
         return list(product(self.thresholds, READINGS))
 
-    def measured(self, place: tuple[float, str], seed: int, people: None) -> list[dict[str, Any]]:
-        """Return one row per bin of a threshold and reading: density drawn, lemma, closed form."""
+    def rows_at(self, place: tuple[float, str], seed: int, given: Any) -> list[Row]:
+        """Return one row per bin: density drawn, lemma, closed form."""
         threshold, reading = place
         answer = UniformResponse(threshold, self.budget)
         rng = generator(seed, f"lemma {threshold} {reading}")
@@ -113,9 +104,34 @@ class LemmaExperiment(TransferExperiment):
             )
         return pd.DataFrame(rows)
 
-    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
-        """Draw the experiment, without title and legend."""
-        return lemma_figure(cells, means)
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw densities after response, one panel per threshold."""
+        from plotly.subplots import make_subplots
+
+        groups = list(found.cells.groupby("threshold", sort=False))
+        titles = [f"threshold {threshold:g}" for threshold, _ in groups]
+        figure = make_subplots(rows=1, cols=len(groups), subplot_titles=titles)
+        for column, (_, panel) in enumerate(groups, start=1):
+            lines = [
+                (reading, "drawn", f"drawn, lands up to {reading}", {"color": colour})
+                for reading, colour in zip(READINGS, (RIGHT, PUBLISHED, AGAIN), strict=True)
+            ] + [
+                (READINGS[0], name, label, {"dash": dash, "width": 1})
+                for name, label, dash in (
+                    ("lemma", "Lemma A.3 as printed", "dot"),
+                    ("closed_form", "closed form with edges", "solid"),
+                )
+            ]
+            for reading, name, label, stroke in lines:
+                part = panel[panel["reading"] == reading]
+                group = label if name == "drawn" else name
+                trace = line(
+                    part["bin"], part[name], label, DARK, legendgroup=group,
+                    showlegend=column == 1, line=stroke | {"shape": "hv"},
+                )  # fmt: skip
+                figure.add_trace(trace, row=1, col=column)
+            figure.update_xaxes(title="feature", row=1, col=column)
+        return figure.update_yaxes(title="density after response", row=1, col=1)
 
 
 # Appendix G: random populations with known answers, bound over truth.
@@ -126,28 +142,17 @@ NOTHING = 1e-6
 
 @dataclass(frozen=True)
 class TightnessExperiment(TransferExperiment):
-    """Random populations of either shift.
-
-    Parameters
-    ----------
-    populations
-        Of covariate shift, and as many of target shift with either fitness.
-    budget
-        Of the strategic people.
-    """
+    """Random populations of covariate shift, and as many of target shift with either fitness."""
 
     populations: int = 2_000
     budget: float = 0.2
 
-    def places(self) -> list[None]:
+    def places(self, given: Any) -> list[None]:
         """Return one place: the populations are drawn one after the other."""
         return [None]
 
-    def measured(self, place: None, seed: int, people: None) -> list[dict[str, Any]]:
-        """Return one row per population and bound: shift, name, bound, truth, violated."""
-        return list(self._cells(seed))
-
-    def _cells(self, seed: int) -> Iterator[dict[str, Any]]:
+    def rows_at(self, place: None, seed: int, given: Any) -> Iterator[Row]:
+        """Yield one row per population and bound: shift, name, bound, truth, violated."""
         rng = generator(seed, "tightness")
         for _ in range(self.populations):
             found = {
@@ -160,24 +165,21 @@ class TightnessExperiment(TransferExperiment):
                     yield {"shift": shift, **asdict(held), "violated": held.violated}
 
     def means(self, cells: pd.DataFrame) -> pd.DataFrame:
-        """Return one row per bound: violations, means, and how close it comes to the truth.
-
-        ``closest`` is the largest share of an upper bound that the truth reached (of a lower
-        bound: the largest share of the truth that the bound reached); 1 would be tight, above 1
-        is a violation. ``typical`` is the median of bound over truth where neither is 0.
-        """
+        """Return one row per bound: violations, means, and how close it comes to the truth."""
         rows = []
         for (shift, name), part in cells.groupby(["shift", "name"], sort=False):
             bound, truth = part["bound"].to_numpy(), part["truth"].to_numpy()
             some = (bound > NOTHING) & (truth > NOTHING)
-            share = truth[some] / bound[some]
-            if not part["upper"].iloc[0]:
+            # Share of an upper bound that the truth reached, or of the truth that a lower bound
+            # reached: 1 would be tight, above 1 is a violation.
+            upper, share = part["upper"].iloc[0], truth[some] / bound[some]
+            if not upper:
                 share = 1.0 / share
             rows.append(
                 {
                     "shift": shift,
                     "bound": name,
-                    "side": "upper" if part["upper"].iloc[0] else "lower",
+                    "side": "upper" if upper else "lower",
                     "printed_false": bool(part["printed_false"].iloc[0]),
                     "populations": len(part),
                     "violations": int(part["violated"].sum()),
@@ -190,9 +192,24 @@ class TightnessExperiment(TransferExperiment):
             )
         return pd.DataFrame(rows)
 
-    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
-        """Draw the experiment, without title and legend."""
-        return tightness_figure(cells, means)
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw how close every bound came to the truth; beyond 1 it was violated."""
+        from plotly.graph_objects import Bar, Figure
+
+        bars = Bar(
+            x=means["closest"].fillna(0.0).clip(upper=3.0).tolist(),
+            y=[f"{b} ({s})" for b, s in zip(means["bound"], means["shift"], strict=True)],
+            orientation="h",
+            marker_color=[PUBLISHED if v else RIGHT for v in means["violations"]],
+            text=[
+                f"{v} of {n} violated"
+                for v, n in zip(means["violations"], means["populations"], strict=True)
+            ],
+        )
+        figure = Figure([bars]).add_vline(x=1.0, line_dash="dot")
+        figure.update_yaxes(autorange="reversed").update_layout(height=600)
+        title = "largest share of the bound that the truth reached (cut at 3)"
+        return figure.update_xaxes(title=title)
 
 
 def random_target(rng: np.random.Generator) -> list[Held]:

@@ -11,17 +11,18 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats
-from countermove.experiments.transfer.dag_cases import (
-    Case,
+from countermove.experiments._drawing import AGAIN, OTHER, PUBLISHED, RIGHT
+from countermove.experiments.protocol import Measured, Row
+from countermove.experiments.transfer import TransferExperiment
+from countermove.experiments.transfer._dag_cases import (
     CovariateCase,
+    DagCase,
     Reading,
     TargetCase,
     dag_case,
 )
-from countermove.experiments.transfer.experiment import TransferExperiment
-from countermove.experiments.transfer.figures import dag_figure
-from countermove.experiments.transfer.published import (
-    Drawn,
+from countermove.experiments.transfer._published import (
+    DrawnScores,
     cell_bounds,
     coded_lower_covariate,
     coded_lower_target,
@@ -42,38 +43,20 @@ Chances = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class DagExperiment(TransferExperiment):
-    """Cases × readings × seeds of the published size, and one large sample of each.
-
-    Parameters
-    ----------
-    cases
-        Of ``CS1``, ``CS2``, ``TS1``, ``TS2``.
-    readings
-        ``paper`` and ``released``.
-    seeds
-        Repetitions at the published size.
-    candidates
-        Thresholds compared.
-    large
-        Rows of the large sample, half to choose on and half to judge on.
-    failure_probability
-        Of the interval of the difference.
-    """
+    """Cases × readings × seeds of the published size, and one large sample of each."""
 
     cases: Sequence[str] = ("CS1", "CS2", "TS1", "TS2")
     readings: Sequence[Reading] = ("paper", "released")
     seeds: Sequence[int] = tuple(range(10))
     candidates: int = 100
-    large: int = 200_000
+    large: int = 200_000  # half to choose on and half to judge on
     failure_probability: float = 0.05
 
-    def places(self) -> list[tuple[str, Reading, int | None]]:
+    def places(self, given: Any) -> list[tuple[str, Reading, int | None]]:
         """Return cases, readings and seeds; None is the large sample."""
         return list(product(self.cases, self.readings, (*self.seeds, None)))
 
-    def measured(
-        self, place: tuple[str, Reading, int | None], seed: int, people: None
-    ) -> list[dict[str, Any]]:
+    def rows_at(self, place: tuple[str, Reading, int | None], seed: int, given: Any) -> list[Row]:
         """Return one row of a case, reading and seed, or of the large sample (no seed)."""
         name, reading, number = place
         case, stage = dag_case(name, reading), f"{name} {reading}"
@@ -83,16 +66,16 @@ class DagExperiment(TransferExperiment):
             found = self._published(case, reading, generator(seed, f"{stage} {number}"))
         return [{"case": name, "reading": reading, "seed": number, **found}]
 
-    def _published(self, case: Case, reading: Reading, rng: np.random.Generator) -> dict[str, Any]:
+    def _published(self, case: DagCase, reading: Reading, rng: np.random.Generator) -> Row:
         """Return the published search at the published size; released target shifts as coded."""
         X, y = case.source(case.n, rng)
         chances = fitted(X, y)
 
-        def deploying(case: Case) -> Callable[[float], Drawn]:
-            def deploy(threshold: float) -> Drawn:
+        def deploying(case: DagCase) -> Callable[[float], DrawnScores]:
+            def deploy(threshold: float) -> DrawnScores:
                 decision = np.where(chances(X) > threshold, 1.0, -1.0)
                 after, label = case.induced(X, y, decision, rng)
-                return Drawn(chances(after), label > 0, after)
+                return DrawnScores(chances(after), label > 0, after)
 
             return deploy
 
@@ -101,7 +84,10 @@ class DagExperiment(TransferExperiment):
             evaluate = replace(case, matched=False)
             compare = replace(case, matched=False, means=(0.0, 1.5), spread=0.25)
         search = published_search(
-            Drawn(chances(X), y > 0, X), deploying(evaluate), deploying(compare), self.candidates
+            DrawnScores(chances(X), y > 0, X),
+            deploying(evaluate),
+            deploying(compare),
+            self.candidates,
         )
         covariate = isinstance(case, CovariateCase)
         upper = coded_upper_covariate if covariate else coded_upper_target
@@ -115,7 +101,7 @@ class DagExperiment(TransferExperiment):
             "published_lower": lower(search),
         }
 
-    def _large(self, case: Case, seed: int, stage: str) -> dict[str, Any]:
+    def _large(self, case: DagCase, seed: int, stage: str) -> Row:
         """Return the difference and the bounds from many rows, with common random numbers."""
         rng = generator(seed, f"{stage} large")
         X, y = case.source(self.large, rng)
@@ -155,16 +141,47 @@ class DagExperiment(TransferExperiment):
             )
         return pd.DataFrame(rows)
 
-    def draw(self, cells: pd.DataFrame, means: pd.DataFrame) -> Figure:
-        """Draw the experiment, without title and legend."""
-        return dag_figure(cells, means)
+    def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
+        """Draw differences and upper bounds per case and reading."""
+        from plotly.graph_objects import Bar
+        from plotly.subplots import make_subplots
+
+        figure = make_subplots(
+            rows=1, cols=2, subplot_titles=("what h_S loses against h_T", "upper bounds on it")
+        )
+        where = [
+            f"{case}, {reading}"
+            for case, reading in zip(means["case"], means["reading"], strict=True)
+        ]
+        spread = (means["held_out_high"] - means["held_out_low"]) / 2
+        for column, bars in enumerate(
+            (
+                (
+                    ("published", "least of 100 noisy errors, as published", PUBLISHED),
+                    ("published_again", "the same rules on fresh draws", AGAIN),
+                    ("held_out", "judged on other people, common random numbers", RIGHT),
+                ),
+                (
+                    ("published_upper", "as coded", PUBLISHED),
+                    ("upper", "Theorem 4.2 on cells, or 5.1", OTHER),
+                    ("upper_tighter", "tighter form", RIGHT),
+                ),
+            ),
+            start=1,
+        ):
+            for name, label, colour in bars:
+                bar = Bar(x=where, y=means[name].tolist(), name=label, marker_color=colour)
+                if name == "held_out":
+                    bar.error_y = {"array": spread.tolist()}
+                figure.add_trace(bar, row=1, col=column)
+        return figure
 
 
 @dataclass(frozen=True, eq=False)
 class Deployment:
     """A case's people, a fitted score, and one stream of draws for every threshold."""
 
-    case: Case
+    case: DagCase
     chances: Chances
     X: Floats
     y: Floats
@@ -192,14 +209,14 @@ class Deployment:
         return self.case.induced(self.X, self.y, decision, generator(self.seed, self.name))
 
 
-def large_bounds(case: Case, people: Deployment, found: Suboptimality) -> dict[str, Any]:
+def large_bounds(case: DagCase, people: Deployment, found: Suboptimality) -> Row:
     """Return the bounds that belong to a case, at the two thresholds found."""
     own, best = found.source_threshold, found.induced_threshold
     pairs = people.pair(own), people.pair(best)
     source, induced = pairs[0].source, pairs[0].induced
     labels = [s.share(s.favourable) for s in (source, induced, pairs[1].induced)]
     accepted = source.share(source.accepted(own)), induced.share(induced.accepted(own))
-    bounds: dict[str, Any] = {
+    bounds: Row = {
         "larger_error": max(source.error(own), induced.error(own)),
         "lower_3_3": float(formulas.theorem_3_3(labels[0], labels[1], *accepted)),
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from countermove.experiments.protocol import PageTable, experiment_page, page_table
+from countermove.experiments._drawing import GREY, OCHRE, OTHER, PUBLISHED, RIGHT, VIOLET
+from countermove.experiments.protocol import PageTable, page_table
 from countermove.reporting.words import number
 
 if TYPE_CHECKING:
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
 
 
 LINES = {
-    "f1": ("F1", "#2b6cb0"),
-    "accuracy": ("accuracy", "#9aa5b1"),
-    "recourse_all_linear_program": ("approved or recourse, linear program", "#00796b"),
-    "recourse_all_gradient": ("approved or recourse, gradient", "#b7791f"),
-    "recourse_neg_causal": ("recourse of the refused, causal", "#805ad5"),
-    "disparity_gradient": ("reference group minus others, gradient", "#c53030"),
+    "f1": ("F1", OTHER),
+    "accuracy": ("accuracy", GREY),
+    "recourse_all_linear_program": ("approved or recourse, linear program", RIGHT),
+    "recourse_all_gradient": ("approved or recourse, gradient", OCHRE),
+    "recourse_neg_causal": ("recourse of the refused, causal", VIOLET),
+    "disparity_gradient": ("reference group minus others, gradient", PUBLISHED),
 }
 """What is drawn where it was measured: column, how it is called, colour."""
 
@@ -32,15 +33,16 @@ AXES = {
     "largest_action": "largest action, standard deviations",
     "threshold": "threshold",
 }
+CELL = ("dataset", "recourse_weight", "largest_action", "rule")
+HIDDEN = ("splits", "seconds", "n", "balanced_accuracy")
+"""Columns of the means that the page leaves to the CSV file."""
+NAMES = {"recourse_weight": "λ = ", "largest_action": "δ max = "}
 PER_ROW = 2
 """Panels side by side."""
 
 
-def recourse_figure(cells: pd.DataFrame, axis: str, title: str) -> Figure:
-    """Draw the mean over splits of every measure against ``axis``, with standard errors.
-
-    One panel per table; what else varies (rule, weight, size of actions) has a dash each.
-    """
+def recourse_figure(cells: pd.DataFrame, axis: str) -> Figure:
+    """Draw every measure, one panel per table; what else varies has a dash each."""
     from plotly.subplots import make_subplots
 
     names = list(dict.fromkeys(cells["dataset"]))
@@ -59,8 +61,6 @@ def recourse_figure(cells: pd.DataFrame, axis: str, title: str) -> Figure:
         figure.update_xaxes(title=AXES[axis], **place)
     below = 80 + 8 * (len(figure.data) // len(names))
     return figure.update_layout(
-        title=title,
-        template="plotly_white",
         height=300 * rows + 80 + below,
         margin={"b": below},
         legend={"orientation": "h", "yref": "container", "y": 0.0, "yanchor": "bottom"},
@@ -68,7 +68,6 @@ def recourse_figure(cells: pd.DataFrame, axis: str, title: str) -> Figure:
 
 
 def _lines(cells: pd.DataFrame, axis: str) -> list[tuple[str, pd.DataFrame]]:
-    """Return the cells of each line and what tells it from the others, in words."""
     # Against the threshold the rules are the points of one line, not lines of their own.
     rest = [one for one in CELL[1:] if one != axis and (axis, one) != ("threshold", "rule")]
     differ = [one for one in rest if len(set(cells[one])) > 1]
@@ -78,7 +77,6 @@ def _lines(cells: pd.DataFrame, axis: str) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _traces(part: pd.DataFrame, axis: str, said: str, dash: str, first: bool) -> Iterator[Scatter]:
-    """Yield the lines of one panel, one per measure that was taken."""
     from plotly.graph_objects import Scatter
 
     grouped = part.groupby(axis)
@@ -98,20 +96,7 @@ def _traces(part: pd.DataFrame, axis: str, said: str, dash: str, first: bool) ->
         )
 
 
-CELL = ("dataset", "recourse_weight", "largest_action", "rule")
-HIDDEN = ("splits", "seconds", "n", "balanced_accuracy")
-"""Columns of the means that the page leaves to the CSV file."""
-
-
-def recourse_page(figure: Figure, means: pd.DataFrame, examples: pd.DataFrame) -> str:
-    """Return the page: examples of advice if there are any, the figure, and every mean."""
-    splits = int(means["splits"].max())
-    rows = f"averaged over {splits} splits" if splits > 1 else "one split"
-    shown = [] if examples.empty else [_examples(examples)]
-    return experiment_page([figure], [*shown, *_means(means)], lead=f"Test rows, {rows}.")
-
-
-def _means(means: pd.DataFrame) -> Iterator[PageTable]:
+def means_tables(means: pd.DataFrame) -> Iterator[PageTable]:
     """Yield a table of the means per dataset, one line per measure, one column per cell."""
     differs = means[list(CELL[1:])].ne(means[list(CELL[1:])].iloc[0]).any()
     varying = [axis for axis in CELL[1:] if differs[axis]] or ["recourse_weight"]
@@ -129,10 +114,8 @@ def _cell(row: pd.Series, varying: list[str]) -> str:
     return ", ".join(f"{NAMES.get(axis, '')}{row[axis]}" for axis in varying)
 
 
-NAMES = {"recourse_weight": "λ = ", "largest_action": "δ max = "}
-
-
-def _examples(examples: pd.DataFrame) -> PageTable:
+def examples_table(examples: pd.DataFrame) -> PageTable:
+    """Return the examples of advice as a table."""
     head = ("table", "λ", "person", "feature", "before", "after", "change")
     rows = [
         (
@@ -147,25 +130,3 @@ def _examples(examples: pd.DataFrame) -> PageTable:
         for _, row in examples.iterrows()
     ]
     return page_table("Examples of advice", head, rows)
-
-
-def text_figure(means: pd.DataFrame, title: str) -> Figure:
-    """Draw F1 and recourse over sentences against the weight, one dash per threshold."""
-    from plotly.graph_objects import Figure, Scatter
-
-    figure = Figure()
-    for (rule, part), dash in zip(means.groupby("rule"), DASHES * len(means), strict=False):
-        for measure, label in (("f1", "F1"), ("recourse_all", "approved or recourse")):
-            figure.add_trace(
-                Scatter(
-                    x=part["recourse_weight"].tolist(),
-                    y=part[measure].tolist(),
-                    name=f"{label}, {rule}",
-                    line={"color": TEXT_COLOURS[measure], "dash": dash},
-                )
-            )
-    figure.update_xaxes(title=AXES["recourse_weight"])
-    return figure.update_layout(title=title, template="plotly_white")
-
-
-TEXT_COLOURS = {"f1": "#2b6cb0", "recourse_all": "#00796b"}

@@ -56,15 +56,7 @@ def strategic_weights(budget: float) -> tuple[Floats, Floats]:
 
 
 def strategic_bounds(chances: Floats, budget: float) -> list[Held]:
-    """Return every bound for covariate shift beside the truth, for one law of the label.
-
-    Parameters
-    ----------
-    chances
-        P(Y = +1 | cell), shape (200,).
-    budget
-        Of the strategic people.
-    """
+    """Return every bound for covariate shift beside the truth, for one law of the label."""
     if chances.shape != (GRID,) or np.any((chances < 0.0) | (chances > 1.0)):
         raise DataError(f"expected {GRID} chances in [0, 1], one per cell")
     thresholds, weights = strategic_weights(budget)
@@ -117,17 +109,7 @@ def target_bounds(
     classes: GaussianClasses,
     thresholds: Floats,
 ) -> list[Held]:
-    """Return every bound for target shift beside the truth.
-
-    Parameters
-    ----------
-    favourable
-        Share of label +1 before.
-    replicator, classes
-        The answer of the shares, and the feature by class.
-    thresholds
-        The rules, shape (k,).
-    """
+    """Return every bound for target shift beside the truth."""
     rates = classes.rates(thresholds)
     after = np.asarray(replicator.share(favourable, *rates))
     source = np.asarray(formulas.error_of_rates(favourable, *rates))

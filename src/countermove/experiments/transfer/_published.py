@@ -18,7 +18,7 @@ from countermove.transfer.weights import cell_weights, score_edges
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnScores:
     """Scores and labels (True: +1), shape (n,) each; features where they are needed."""
 
     score: Floats
@@ -34,44 +34,28 @@ class Drawn:
         return float(np.mean(self.score > threshold))
 
 
-Deploy = Callable[[float], Drawn]
+Deploy = Callable[[float], DrawnScores]
 """A fresh draw of the people that a threshold induces."""
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
-    """What the published procedure reports.
+class PublishedSearch:
+    """What the published procedure reports, for the thresholds taken for h_S and h_T."""
 
-    Parameters
-    ----------
-    source
-        The people before.
-    own, best
-        Thresholds taken for h_S and h_T.
-    after_own, after_best
-        A draw of the people either induces, the second not the one it was chosen on.
-    loss
-        The published Diff.
-    loss_again
-        The same two thresholds on fresh draws.
-    larger
-        The larger error of h_S before and after.
-    """
-
-    source: Drawn
+    source: DrawnScores
     own: float
     best: float
-    after_own: Drawn
-    after_best: Drawn
-    loss: float
-    loss_again: float
-    larger: float
+    after_own: DrawnScores
+    after_best: DrawnScores  # not the draw it was chosen on
+    loss: float  # the published Diff
+    loss_again: float  # the same two thresholds on fresh draws
+    larger: float  # the larger error of h_S before and after
 
 
 def published_search(
-    source: Drawn, deploy: Deploy, choose: Deploy | None = None, candidates: int = 100
-) -> Search:
-    """Search as published: the least of ``candidates`` errors, each on its own draw.
+    source: DrawnScores, deploy: Deploy, choose: Deploy | None = None, candidates: int = 100
+) -> PublishedSearch:
+    """PublishedSearch as published: the least of ``candidates`` errors, each on its own draw.
 
     ``choose`` draws the people that candidates are compared on where the released code
     draws them differently from those it then evaluates on.
@@ -83,7 +67,7 @@ def published_search(
     best = float(thresholds[int(np.argmin(noisy))])
     after_own, after_best = deploy(own), deploy(best)
     error = after_own.error(own)
-    return Search(
+    return PublishedSearch(
         source=source,
         own=own,
         best=best,
@@ -95,7 +79,7 @@ def published_search(
     )
 
 
-def coded_upper_target(search: Search) -> float:
+def coded_upper_target(search: PublishedSearch) -> float:
     """Return Theorem 5.1 as coded: the share accepted stands for p(h)."""
     source, own, best = search.source, search.own, search.best
     apart = abs(search.after_own.accepted(own) - search.after_best.accepted(best))
@@ -106,7 +90,7 @@ def coded_upper_target(search: Search) -> float:
     return apart + (1.0 + float(source.good.mean())) * sum(rates)
 
 
-def coded_lower_target(search: Search) -> float:
+def coded_lower_target(search: PublishedSearch) -> float:
     """Return Theorem 5.2 as coded: precision and false discovery rate for TPR and FPR."""
     accepted = search.source.score > search.own
     precision = float(search.source.good[accepted].mean()) if accepted.any() else 0.0
@@ -114,14 +98,12 @@ def coded_lower_target(search: Search) -> float:
     return 0.5 * apart * (1.0 - abs(precision - (1.0 - precision)))
 
 
-def coded_upper_covariate(search: Search, bins: int = 20) -> float:
-    """Return Theorem 4.2 with the variance of the weights as coded.
+def coded_upper_covariate(search: PublishedSearch, bins: int = 20) -> float:
+    """Return Theorem 4.2 with the variance of the weights as coded; infinite at an empty bin."""
+    # The unweighted variance over bins of source count over induced count, all features in one
+    # histogram whose edges differ before and after.
 
-    The unweighted variance over bins of source count over induced count, all features in one
-    histogram whose edges differ before and after; infinite where a bin is empty after.
-    """
-
-    def spread(after: Drawn) -> float:
+    def spread(after: DrawnScores) -> float:
         counts = [
             np.histogram(np.asarray(part.features).ravel(), bins=bins)[0].astype(np.float64)
             for part in (search.source, after)
@@ -134,14 +116,11 @@ def coded_upper_covariate(search: Search, bins: int = 20) -> float:
     return float(np.sqrt(search.source.error(search.best)) * spreads)
 
 
-def coded_lower_covariate(search: Search) -> float:
+def coded_lower_covariate(search: PublishedSearch) -> float:
     """Return Theorem 4.6 as coded, for h_S; it may be negative."""
     labels = abs(float(search.source.good.mean()) - float(search.after_own.good.mean()))
     accepted = abs(search.source.accepted(search.own) - search.after_own.accepted(search.own))
     return 0.5 * (labels - accepted)
-
-
-# Theorem 4.2 on cells of score and label, for two deployed thresholds.
 
 
 def cell_bounds(

@@ -84,22 +84,7 @@ def measures(
     reference: str | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Return the figures of one rule on its test rows, by name.
-
-    Parameters
-    ----------
-    model, threshold
-        The rule.
-    parts
-        The people; only test rows are measured on.
-    advised
-        What each search advises them.
-    audited, margins
-        The search whose actions are audited, and margins with which its actions are
-        tested against noise once more.
-    group, reference
-        Sensitive column to compare recourse by, and the group compared with.
-    """
+    """Return what one rule is worth on its test rows, by name, given what each search advises."""
     test = parts.test
     rule = model.score_.at_threshold(threshold)
     found: dict[str, Any] = performance(scores_of(rule, test.X), test.y > 0).to_json()
@@ -218,20 +203,9 @@ COLUMNS = (
 def examples_of(
     advice: Advice, X: NDArray[np.float64], parts: RecourseParts, count: int
 ) -> list[dict[str, Any]]:
-    """Return what ``count`` people are advised, one row per feature that changes.
-
-    They are spread evenly over the costs of the advice: one is the median, three are
-    the cheapest quarter's end, the median and the dearest quarter's.
-
-    Parameters
-    ----------
-    advice, X
-        What was advised to these people, shape (n, d), standardised units.
-    parts
-        Their schema and units.
-    count
-        How many people; 0 shows nobody.
-    """
+    """Return what ``count`` people are advised, one row per feature that changes."""
+    # Spread evenly over the costs of the advice: one is the median, three are the end of the
+    # cheapest quarter, the median and that of the most expensive quarter.
     found = np.flatnonzero(advice.status == FOUND)
     if not count or not found.size:
         return []
