@@ -52,8 +52,8 @@ def test_every_kind_can_be_named(project, kind):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("kind=burdn", ("burdn", "'utility', 'burden', 'recourse'")),
-        ("kind=burden,serm.regulariser.strength=-1", ("strength", "greater than or equal to 0")),
+        ("kind=burdn", ("burdn", "utility, burden, recourse", "did you mean 'burden'?")),
+        ("kind=burden,serm.regulariser.strength=-1", ("strength", "at least 0")),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(project, said, words):

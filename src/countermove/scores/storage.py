@@ -213,7 +213,9 @@ def _read_description(content: bytes, path: str) -> tuple[dict[str, Any], str]:
         description: dict[str, Any] = json.loads(content)
         recorded: str = description.pop("sha256")
     except (ValueError, KeyError, AttributeError) as error:
-        raise ModelFileError(f"{path} is not a model description: {error!r}") from error
+        raise ModelFileError(
+            f"{path} is not a model description: {error!r}; restore the file or use another version"
+        ) from error
     if description.get("format_version") not in READS:
         raise ModelFileError(
             f"{path} has format version {description.get('format_version')!r}, this release reads "
