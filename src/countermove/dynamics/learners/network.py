@@ -292,31 +292,13 @@ class TrainedLearner(Learner):
         """Return 0: nothing is promised for a trained score."""
         return 0.0
 
-    def row_gradients(self, theta: Floats, crowd: Crowd) -> Floats:
-        """Refuse."""
-        self._refuse()
-
-    def gradient(self, theta: Floats, crowd: Crowd) -> Floats:
-        """Refuse."""
-        self._refuse()
-
-    def solve(self, theta: Floats, crowd: Crowd, v: Floats) -> Floats:
-        """Refuse."""
-        self._refuse()
-
-    def pull(self, theta: Floats, crowd: Crowd, v: Floats) -> tuple[Floats, Floats]:
-        """Refuse."""
-        self._refuse()
-
-    def loss_slopes(self, theta: Floats, crowd: Crowd) -> tuple[Floats, Floats]:
-        """Refuse."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ParameterError(
             f"{type(self.classifier).__name__} only fits: it has no derivatives to descend or look "
             "ahead by; use LogisticLearner or RidgeLearner for that"
         )
+
+    row_gradients = gradient = solve = pull = loss_slopes = _refuse
 
     def describe(self) -> dict[str, Any]:
         """Return the classifier and its settings, as text."""
