@@ -85,7 +85,7 @@ def test_numbers_match_however_they_are_written(
     assert table["label"].tolist() == [1] * 6 + [-1] * 6
 
 
-def test_a_sensitive_column_may_be_a_feature_when_asked(
+def test_a_sensitive_column_may_be_a_feature_when_listed(
     raw: pd.DataFrame, mapping: dict[str, Any]
 ) -> None:
     mapping["sensitive"] = ["sex", "owner"]
@@ -207,7 +207,7 @@ def test_a_table_without_rows_is_refused(raw: pd.DataFrame, schema: Schema) -> N
         clean(raw.head(0), schema)
 
 
-def test_a_schema_cannot_ask_a_recipe_for_more_than_it_offers(schemas: Path) -> None:
+def test_a_schema_cannot_name_a_column_its_recipe_does_not_offer(schemas: Path) -> None:
     schema = load_schema("german", schemas)
     content = schema.to_mapping() | {"sensitive": ["sexx"]}
     from countermove.data.sources import read_embedded

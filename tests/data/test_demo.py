@@ -54,6 +54,6 @@ def test_a_file_of_the_user_is_never_replaced(tmp_path):
     assert list(tmp_path.iterdir()) == [mine]
 
 
-def test_a_table_that_does_not_come_along_has_no_demo(tmp_path):
+def test_a_table_that_the_package_does_not_carry_has_no_demo(tmp_path):
     with pytest.raises(DataError, match="does not come with the package"):
         lay_out_demo(load_schema("adult", SCHEMAS), tmp_path)

@@ -78,7 +78,7 @@ def test_few_calibration_rows_are_reported(loans: Schema) -> None:
     assert not report_on(fabricate("tiny"), loans, enough).warnings
 
 
-def test_an_immutable_world_is_reported(loans: Schema) -> None:
+def test_a_table_nobody_can_act_on_is_reported(loans: Schema) -> None:
     content = loans.to_mapping()
     for entry in content["features"].values():
         entry["change"] = "immutable"

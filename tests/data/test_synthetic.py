@@ -1,4 +1,4 @@
-"""Known populations keep their word."""
+"""Known populations have the accuracies they state."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def test_samples_follow_the_seed() -> None:
 
 
 @pytest.mark.parametrize(("centre", "share"), [((0.0, 0.0), 0.5), ((1.0,), 0.0), ((1.0,), 1.0)])
-def test_populations_without_an_answer_are_refused(centre: tuple[float, ...], share: float) -> None:
+def test_populations_without_a_best_rule_are_refused(
+    centre: tuple[float, ...], share: float
+) -> None:
     with pytest.raises(ParameterError):
         GaussianPopulation(centre, share)
 

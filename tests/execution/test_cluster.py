@@ -51,7 +51,7 @@ def test_parts_on_a_cluster_are_parts_here(cluster, tmp_path):
     assert there.times["worker"].nunique() >= 1
 
 
-def test_a_scheduler_out_of_reach_is_said_within_seconds():
+def test_an_unreachable_scheduler_is_reported_within_seconds():
     port = free_port()
     started = time.monotonic()
     with pytest.raises(ClusterError, match=f"127.0.0.1:{port} within 2 s.*Nothing was written"):

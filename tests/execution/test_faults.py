@@ -47,7 +47,7 @@ def test_a_worker_killed_under_way_changes_nothing(table, tmp_path):
     assert done.result().read().equals(expected(table, tmp_path))
 
 
-def test_a_part_that_takes_every_worker_with_it_is_given_up_with_advice(table, tmp_path):
+def test_a_part_that_kills_every_worker_is_given_up_with_advice(table, tmp_path):
     out = tmp_path / "out"
     with RunningCluster() as cluster:
         with pytest.raises(ClusterError, match=r"workers were lost one after the other.*memory"):
@@ -96,7 +96,7 @@ def size_of(path):
         return 0
 
 
-def test_a_scheduler_lost_under_way_is_said_and_the_next_run_does_the_rest(table, tmp_path):
+def test_a_lost_scheduler_is_reported_and_the_next_run_does_the_rest(table, tmp_path):
     out = tmp_path / "out"
     with RunningCluster(workers=1) as cluster:
 
@@ -116,7 +116,7 @@ def test_a_scheduler_lost_under_way_is_said_and_the_next_run_does_the_rest(table
     assert done.result().read().equals(expected(table, tmp_path))
 
 
-def test_a_cluster_behind_tls_knows_its_callers(table, tmp_path, caplog):
+def test_a_cluster_behind_tls_authenticates_its_clients(table, tmp_path, caplog):
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed: certificates cannot be made")
     ca, key = certificate(tmp_path)

@@ -70,7 +70,7 @@ def test_a_poison_part_is_named_and_the_rest_is_kept(table, tmp_path):
     assert np.array_equal(done.result().read()["x"], np.arange(25.0) + 1.0)
 
 
-def test_other_work_or_other_rows_start_anew(table, tmp_path):
+def test_other_work_or_other_rows_start_again(table, tmp_path):
     out = tmp_path / "out"
     for task in (work.AddTask(1.0, limit=16.0), work.AddTask(2.0, limit=16.0)):
         with pytest.raises(PartError):

@@ -287,7 +287,7 @@ def test_a_leak_is_perfect_and_beyond_chance() -> None:
     assert not gives_away(pd.Series([f"w{row}" for row in range(40)]), good)
 
 
-def test_stray_cells_among_numbers_are_told() -> None:
+def test_stray_cells_among_numbers_are_reported() -> None:
     guess = guess_column(pd.Series([str(row / 7) for row in range(60)] + ["?", "unknown"]))
     assert guess.entry["kind"] == "numeric"
     assert any("1 cells are not numbers, such as 'unknown'" in why for why in guess.reasons)

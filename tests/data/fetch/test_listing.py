@@ -37,7 +37,9 @@ def test_every_table_is_embedded_fabricated_or_fetchable(schemas: Path, tmp_path
 
 
 @pytest.mark.parametrize("name", WITHOUT_FETCHING)
-def test_the_numbers_of_what_comes_along_are_true(schemas: Path, tmp_path: Path, name: str) -> None:
+def test_the_numbers_of_the_embedded_tables_are_true(
+    schemas: Path, tmp_path: Path, name: str
+) -> None:
     schema = load_schema(name, schemas)
     table = clean(read_raw(name, tmp_path, schema), schema)
     facts = WITHOUT_FETCHING[name]
@@ -57,7 +59,7 @@ def test_a_table_to_be_fetched_says_how(schemas: Path, tmp_path: Path) -> None:
         read_raw("adult", tmp_path, load_schema("adult", schemas))
 
 
-def test_files_are_told_apart(
+def test_files_of_the_user_and_fetched_files_are_distinguished(
     schemas: Path, raw: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, place = tmp_path / "schemas", tmp_path / "raw"

@@ -87,7 +87,7 @@ def test_what_is_filled_in_is_the_median_of_what_is_known(folder: Path) -> None:
     assert income[dependents.isna()].isna().all()
 
 
-def test_fico_people_fare_as_the_report_says(folder: Path) -> None:
+def test_fico_people_repay_as_the_report_says(folder: Path) -> None:
     """The share without default per group is the sum over scores of share times performance."""
     people = typed_of("fico", folder)
     shares = (people["label"] == 1).groupby(people["race"]).mean()

@@ -161,7 +161,7 @@ def test_loanapp_spells_out_its_groups() -> None:
     assert caught.value.rows == (1,)
 
 
-def test_mnist_asks_for_any_digit() -> None:
+def test_mnist_takes_any_digit() -> None:
     images = np.zeros((3, len(MNIST_COLUMNS)), dtype=np.uint8)
     images[:, -1] = [1, 9, 1]
     images[0, 28 * 4 + 5] = 200
@@ -194,7 +194,7 @@ def test_fico_people_follow_the_published_shares() -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_nobody_is_asked_to_change_who_they_are_or_what_happened(name: str, schemas: Path) -> None:
+def test_nobody_can_change_who_they_are_or_what_happened(name: str, schemas: Path) -> None:
     changes = {f.name: f.change for f in load_schema(name, schemas).features}
     fixed = ("age", "is_", "native", "married", "priors", "NumberOfTime", "chist", "pubrec", "mort")
     assert all(

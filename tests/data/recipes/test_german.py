@@ -53,7 +53,7 @@ def test_sensitive_columns_are_no_features(raw: pd.DataFrame, schemas: Path) -> 
     assert np.linalg.matrix_rank(rows.X - rows.X.mean(axis=0)) > 30
 
 
-def test_a_sensitive_column_becomes_a_feature_when_asked(raw: pd.DataFrame, schemas: Path) -> None:
+def test_a_sensitive_column_becomes_a_feature_when_listed(raw: pd.DataFrame, schemas: Path) -> None:
     content = load_schema("german", schemas).to_mapping()
     content["features"]["age_years"] = {"kind": "integer", "min": 18, "max": 100}
     content["features"]["foreign_worker"] = {"kind": "binary", "categories": ["no", "yes"]}
