@@ -1,4 +1,4 @@
-"""Scalar against conic: the same answers and the same gradients, like with like.
+"""Scalar against conic: the same responses and the same gradients, like with like.
 
 Two sorts of people are set aside and counted, never dropped silently: near-ties
 between two basins, where any tolerance decides, and answers on the verge of a

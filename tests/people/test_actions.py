@@ -46,7 +46,7 @@ def test_a_person_beyond_a_bound_has_to_come_back():
     assert np.isneginf(lower[0, 0])
 
 
-def test_rounding_at_a_bound_is_no_wish_to_move():
+def test_rounding_at_a_bound_is_no_reason_to_move():
     lower, _ = ActionSet(min_value=[0.1 + 0.2], only_increase=[0]).box(np.array([[0.3]]))
     assert lower[0, 0] == 0.0
 

@@ -51,7 +51,7 @@ def network(d: int = 4, hidden=(8,), dropout: float = 0.0) -> MLPScore:
 
 @pytest.mark.parametrize("name", ["quadratic", "weighted", "mahalanobis", "mixture", "linear"])
 @pytest.mark.parametrize("boxed", [False, True])
-def test_on_a_linear_score_it_is_the_exact_answer(make_case, name, boxed):
+def test_on_a_linear_score_it_is_the_exact_response(make_case, name, boxed):
     case = make_case(name, 0, boxed)
     climbed = AscentResponse(case.cost, case.actions).respond(case.score, case.X)
     exact = ScalarResponse(case.cost, case.actions).respond(case.score, case.X)
@@ -126,7 +126,7 @@ def test_the_cost_gets_its_gradient_too():
 
 
 @pytest.mark.parametrize("name", COSTS)
-def test_answers_are_allowed_and_worth_the_move(name):
+def test_responses_are_allowed_and_worth_the_move(name):
     X, score = people(), network()
     response = AscentResponse(COSTS[name], BOX)
     answer = response.respond(score, X)
@@ -135,7 +135,7 @@ def test_answers_are_allowed_and_worth_the_move(name):
     assert (response.utility(score, X, answer.x_new) >= response.utility(score, X, X)).all()
 
 
-def test_rescaling_the_score_changes_nobodys_answer():
+def test_rescaling_the_score_changes_nobodys_response():
     X, score, loud = people(), network(), network()
     with torch.no_grad():
         loud.weight.mul_(50.0)

@@ -27,7 +27,7 @@ def test_nobody_moves_under_no_response(make_score):
 
 
 @pytest.mark.parametrize("name", ["best", "smooth", "published", "none"])
-def test_populations_by_name_answer_and_describe_themselves(make_score, name):
+def test_populations_by_name_respond_and_describe_themselves(make_score, name):
     response = named_response(name, QuadraticCost(0.5), ActionSet(immutable=[1]), 0.3)
     assert response.name == name
     assert json.loads(json.dumps(response.describe()))["kind"] == name

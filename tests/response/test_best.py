@@ -30,7 +30,7 @@ def least_cost_by_search(case, x: np.ndarray, n: int = 40_000) -> float:
     actions = rng.uniform(lower, upper, size=(n, len(x)))
     gains = actions @ case.w
     need = -(x @ case.w + case.b)
-    # Shrink what overshoots to the boundary: no dearer, since costs are convex and 0 at 0.
+    # Shrink what overshoots to the boundary: no more expensive, since costs are convex and 0 at 0.
     useful = gains >= need
     shrunk = actions[useful] * (need / gains[useful])[:, None]
     if not len(shrunk):
@@ -38,7 +38,7 @@ def least_cost_by_search(case, x: np.ndarray, n: int = 40_000) -> float:
     return float(case.cost.price(np.zeros_like(shrunk), shrunk).min())
 
 
-def test_nobody_finds_a_better_answer_by_search(make_case, cost_name, boxed):
+def test_nobody_finds_a_better_response_by_search(make_case, cost_name, boxed):
     case = make_case(cost_name, 0, boxed, n=12, d=3)
     found = BestResponse(case.cost, case.actions).respond(case.score, case.X)
     scores = case.X @ case.w + case.b
@@ -53,7 +53,7 @@ def test_nobody_finds_a_better_answer_by_search(make_case, cost_name, boxed):
     assert (found.cost[scores >= 0.0] == 0.0).all()
 
 
-def test_the_answer_is_allowed_priced_and_never_unfavourable_by_rounding(
+def test_the_response_is_allowed_priced_and_never_unfavourable_by_rounding(
     make_case, cost_name, boxed
 ):
     case = make_case(cost_name, 1, boxed, n=400)

@@ -31,7 +31,7 @@ def case(make_case):
     return make_case("quadratic", 0, True, n=8, d=4)
 
 
-def test_a_written_cost_gives_the_closed_form_s_answer(case):
+def test_a_written_cost_gives_the_closed_form_s_response(case):
     same = ConicCost(scaled_quadratic, {"root": np.full(4, np.sqrt(0.8))})
     wanted = ScalarResponse(QuadraticCost(0.8), case.actions).respond(case.score, case.X)
     found = ConicResponse(same, case.actions).respond(case.score, case.X)
@@ -98,7 +98,7 @@ def test_a_mixture_with_extra_constraints_goes_the_conic_way(case):
         (lambda x, x_new: cp.sum_squares(cp.multiply(x, x_new)) * cp.abs(x[0]), "DPP|convex"),
     ],
 )
-def test_costs_people_cannot_answer_are_refused(case, build, says):
+def test_costs_without_a_unique_response_are_refused(case, build, says):
     with pytest.raises(CostError, match=says):
         ConicResponse(ConicCost(build)).respond(case.score, case.X)
 

@@ -15,7 +15,8 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.response import BestResponse, ScalarResponse
-from countermove.response.manifold import PointsResponse, TangentResponse
+from countermove.response.manifold import PointsResponse, TangentResponse, _smoothed_gain
+from countermove.response.step import rise
 
 from .conftest import linear_score
 
@@ -58,28 +59,28 @@ def test_where_everything_is_open_it_is_the_free_response(cost):
 
 @pytest.mark.parametrize("behaviour", ["best", "smooth"])
 def test_nobody_leaves_the_tangent_space(behaviour):
-    answer = TangentResponse(Planes(), QuadraticCost(0.2), behaviour).respond(RULE, X)
+    found = TangentResponse(Planes(), QuadraticCost(0.2), behaviour).respond(RULE, X)
     basis = Planes().tangents(X)
-    moves = answer.x_new - X
+    moves = found.x_new - X
     inside = np.einsum("ndr,ner,ne->nd", basis, basis, moves)
-    assert answer.moved.any()
+    assert found.moved.any()
     assert np.allclose(inside, moves, atol=1e-12)
-    assert np.allclose(answer.cost, 0.2 * (moves**2).sum(axis=1))
+    assert np.allclose(found.cost, 0.2 * (moves**2).sum(axis=1))
 
 
 def test_rational_people_cross_exactly_if_it_pays():
     response = TangentResponse(Planes(), QuadraticCost(0.5))
-    answer = response.respond(RULE, X)
+    found = response.respond(RULE, X)
     with torch.no_grad():
-        after = RULE(torch.from_numpy(answer.x_new)).numpy()
-    assert (after[answer.moved] >= 0.0).all()
-    assert (answer.cost <= 2.0 + 1e-9).all()
+        after = RULE(torch.from_numpy(found.x_new)).numpy()
+    assert (after[found.moved] >= 0.0).all()
+    assert (found.cost <= 2.0 + 1e-9).all()
     assert np.array_equal(after >= 0.0, response.decisions_after(RULE, X))
 
 
 def test_nobody_finds_a_better_gain():
     response = TangentResponse(Planes(), QuadraticCost(0.3), "smooth", 0.3)
-    answer = response.respond(RULE, X)
+    found = response.respond(RULE, X)
     basis = Planes().tangents(X)
     w = RULE.weight.detach().numpy()
     unit = np.linalg.norm(np.einsum("ndr,d->nr", basis, w), axis=1)
@@ -90,9 +91,29 @@ def test_nobody_finds_a_better_gain():
         step = 2 * y / (np.sqrt((y + 1) ** 2 + 1) + np.sqrt((y - 1) ** 2 + 1))
         return step - 0.3 * ((rows - X) ** 2).sum(axis=1)
 
-    found = utility(answer.x_new)
+    found = utility(found.x_new)
     for coefficients in RNG.normal(size=(500, len(X), 2)) * 2.0:
         assert (utility(X + np.einsum("ndr,nr->nd", basis, coefficients)) <= found + 1e-9).all()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_everybody_stops_where_their_own_marginal_cost_meets_the_slope_of_the_step(first):
+    rng = np.random.default_rng(7)
+    now, reach = 3.0 * rng.normal(size=2_000), np.exp(rng.normal(size=2_000))
+    sharpness = np.exp(rng.normal(size=2_000))
+    reach[:20] = 0.0
+    gain = _smoothed_gain(now, reach, sharpness, first)
+    assert (gain[:20] == 0.0).all()
+    # The derivative of step(sharpness (s + g)) - (g / reach)^2, times reach^2.
+    miss = [
+        a * r * r * rise(a * (s + g)) - 2.0 * g
+        for s, r, a, g in zip(now, reach, sharpness, gain, strict=True)
+    ]
+    assert np.abs(miss).max() <= 1e-12 * (1.0 + (sharpness * reach**2).max())
+    if first:
+        best = _smoothed_gain(now, reach, sharpness, False)
+        assert (gain <= best + 1e-12).all()
+        assert (gain < best - 1e-3).any()
 
 
 @pytest.mark.parametrize("start", ["global", "stay"])
@@ -216,9 +237,9 @@ def test_where_the_score_is_flat_along_the_surface_nobody_moves():
             return np.tile(np.array([[0.5], [1.0], [0.0]]) / 1.25**0.5, (len(X), 1, 1))
 
     for behaviour in ("best", "smooth"):
-        answer = TangentResponse(Across(), behaviour=behaviour).respond(RULE, X)
-        assert not answer.moved.any()
-        assert np.array_equal(answer.x_new, X)
+        found = TangentResponse(Across(), behaviour=behaviour).respond(RULE, X)
+        assert not found.moved.any()
+        assert np.array_equal(found.x_new, X)
     price = TangentResponse(Across()).crossing_cost(RULE, X)
     assert set(np.unique(price)) == {0.0, np.inf}
 
@@ -234,9 +255,9 @@ def test_short_moves_along_a_curve_are_those_along_its_tangent():
 
 def test_places_are_chosen_by_trying_them_all():
     places = RNG.normal(size=(25, 3))
-    answer = PointsResponse(places, QuadraticCost(0.5)).respond(RULE, X)
+    found = PointsResponse(places, QuadraticCost(0.5)).respond(RULE, X)
     w, b = RULE.weight.detach().numpy(), float(RULE.bias.detach())
-    for person, chosen in zip(X, answer.x_new, strict=True):
+    for person, chosen in zip(X, found.x_new, strict=True):
         options = np.vstack([person, places])
         worth = np.sign(options @ w + b) - 0.5 * ((options - person) ** 2).sum(axis=1)
         assert np.allclose(options[np.argmax(worth)], chosen)

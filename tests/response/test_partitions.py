@@ -57,7 +57,7 @@ def parts_of(X, folder, rows):
 
 
 @pytest.mark.parametrize("name", RESPONSES)
-def test_parts_answer_bit_for_bit_as_the_whole(name, tmp_path):
+def test_parts_respond_bit_for_bit_as_the_whole(name, tmp_path):
     response = RESPONSES[name]
     whole = response.respond(SCORE, PEOPLE)
     decided = response.decisions_after(SCORE, PEOPLE)
@@ -105,7 +105,7 @@ def test_conic_parts_agree_within_the_solvers_tolerance(tmp_path):
     assert np.allclose(run.result().read()[FEATURES].to_numpy(), whole, atol=1e-5)
 
 
-def test_rows_that_cannot_be_answered_are_named_in_the_whole_table(tmp_path):
+def test_rows_without_a_response_are_named_in_the_whole_table(tmp_path):
     X = PEOPLE.copy()
     X[[420, 431], 1] = np.nan
     parts = parts_of(X, tmp_path / "in", 100)

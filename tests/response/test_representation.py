@@ -1,4 +1,4 @@
-"""Movement in a learned representation: the head's answer, gradients into the network."""
+"""Movement in a learned representation: the response to the head, gradients into the network."""
 
 import numpy as np
 import pytest
@@ -57,14 +57,14 @@ def test_gradients_reach_features_and_network(name):
 
 
 def test_the_published_gradient_differentiates_the_last_proxy_only():
-    """No derivative of the answer (factors of 0.44 to 1.26), but it reaches the network."""
+    """No derivative of the response (factors of 0.44 to 1.26), but it reaches the network."""
     rule = score()
     RepresentationResponse(INNER["published"]).scores_after(rule, people()).sum().backward()
     assert all(weight.grad.abs().max() > 0.0 for weight in rule.weights)
 
 
 @pytest.mark.parametrize("name", INNER)
-def test_people_answer_the_head_from_where_they_are_represented(name):
+def test_people_respond_to_the_head_from_where_they_are_represented(name):
     response, rule, X = RepresentationResponse(INNER[name]), score(), people()
     head = LinearScore(2)
     head.load_state_dict({"weight": rule.weight.data, "bias": rule.bias.data})

@@ -86,7 +86,7 @@ def test_per_person_bounds_follow_the_people():
     assert np.allclose(response.of_rows([2]).respond(score, X[:1]).x_new, 3.0)
 
 
-def test_what_cannot_be_answered_is_said():
+def test_what_has_no_closed_form_is_refused():
     score, X = LinearScore(2), np.zeros((2, 2))
     with pytest.raises(CostError, match="quadratic and weighted quadratic"):
         GainResponse(LinearCost([1.0, 1.0])).respond(score, X)

@@ -1,4 +1,4 @@
-"""Answers read off the free path and solved in blocks are those of the traced polyline."""
+"""Responses read off the unbounded path and solved in blocks are those of the traced polyline."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def people():
 
 
 def traced(response, score, X, gain=GAIN, **smooth):
-    """Return everybody's answer by the general engine, and their scores after it."""
+    """Return everybody's response by the polyline solver, and their scores after it."""
     arrays = response.reduction(score, len(X)).arrays
     w, b = score.weight.detach().numpy(), score.bias.item()
     solution, after = RowSolutions.empty(len(X), np.empty_like(X)), np.empty(len(X))
@@ -57,7 +57,7 @@ def traced(response, score, X, gain=GAIN, **smooth):
 
 @costs
 @boxes
-def test_best_answers_are_those_of_the_polyline(make_score, people, cost, box):
+def test_best_responses_are_those_of_the_polyline(make_score, people, cost, box):
     score = make_score(RNG.normal(size=D), -0.2)
     response = BestResponse(cost, ActionSet(**box))
     found, wanted = response.respond(score, people), traced(response, score, people)
@@ -70,7 +70,7 @@ def test_best_answers_are_those_of_the_polyline(make_score, people, cost, box):
 @boxes
 @pytest.mark.parametrize("temperature", [0.05, 0.2, 0.5, 2.0])
 @pytest.mark.parametrize("start", ["global", "stay"])
-def test_smooth_answers_are_those_of_the_polyline(
+def test_smooth_responses_are_those_of_the_polyline(
     make_score, people, cost, box, temperature, start
 ):
     score = make_score(np.linspace(-1.0, 1.5, D), -0.2)

@@ -37,7 +37,7 @@ def best_on_a_fine_path(case, response, i: int, n: int = 4001) -> float:
 
 
 @starts
-def test_answers_are_allowed_priced_and_stationary(make_case, cost_name, boxed, start):
+def test_responses_are_allowed_priced_and_stationary(make_case, cost_name, boxed, start):
     case = make_case(cost_name, 0, boxed, n=100)
     response = ScalarResponse(case.cost, case.actions, temperature=0.3, start=start)
     found = response.respond(case.score, case.X)
@@ -55,7 +55,7 @@ def test_answers_are_allowed_priced_and_stationary(make_case, cost_name, boxed, 
 
 
 @pytest.mark.parametrize("temperature", [0.1, 0.5, 1.5])
-def test_the_global_answer_beats_a_fine_grid(make_case, cost_name, boxed, temperature):
+def test_the_global_response_beats_a_fine_grid(make_case, cost_name, boxed, temperature):
     """Figure to reach: never worse than a fine grid by more than 1e-8."""
     for seed in range(2):
         case = make_case(cost_name, seed, boxed, n=10)
@@ -93,7 +93,7 @@ def test_two_features_beat_a_grid_of_actions(w, b, temperature, scale, mixed):
 
 
 def test_staying_is_where_the_procedure_ends(make_case, cost_name, boxed):
-    """Algorithm 1 run literally converges to the polished answer of ``start="stay"``."""
+    """Algorithm 1 run literally converges to the polished response of ``start="stay"``."""
     case = make_case(cost_name, 1, boxed, n=60)
     polished = ScalarResponse(case.cost, case.actions, 0.6, "stay", False)
     literal = ScalarResponse(
@@ -115,7 +115,9 @@ def test_global_is_never_worse_than_staying_and_sometimes_better(make_case):
 
 
 @pytest.mark.parametrize("factor", [1e-3, 50.0])
-def test_a_normalised_answer_depends_on_the_rule_and_not_on_its_scale(make_case, cost_name, factor):
+def test_a_normalised_response_depends_on_the_rule_and_not_on_its_scale(
+    make_case, cost_name, factor
+):
     case = make_case(cost_name, 3, True)
     response = ScalarResponse(case.cost, case.actions)
     before = response.respond(case.score, case.X).x_new
@@ -125,7 +127,7 @@ def test_a_normalised_answer_depends_on_the_rule_and_not_on_its_scale(make_case,
     np.testing.assert_allclose(response.respond(case.score, case.X).x_new, before, atol=1e-7)
 
 
-def test_the_published_answer_is_gamed_by_scale(make_case):
+def test_the_published_response_is_gamed_by_scale(make_case):
     """reference: serm.md 0.3: fifty times the score, and people stay where they stand."""
     case = make_case("quadratic", 4, False, n=200)
     published = ScalarResponse(case.cost, None, 0.2, "stay", False, "last_proxy")

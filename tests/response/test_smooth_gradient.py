@@ -116,7 +116,7 @@ def test_signal_places_and_decisions_agree(make_case, cost_name, boxed):
     np.testing.assert_array_equal(decided[sure], (places >= 0.0)[sure])
 
 
-def test_unpolished_answers_train(make_case):
+def test_unpolished_responses_train(make_case):
     case = make_case("quadratic", 11, True, n=40)
     response = ScalarResponse(
         case.cost, case.actions, 0.4, "stay", False, "last_proxy", polish=False

@@ -1,4 +1,4 @@
-"""What a smoothed response is told: unit, stopping rules, and what it refuses."""
+"""The settings of a smoothed response: unit, stopping rules, and what it refuses."""
 
 import numpy as np
 import pytest

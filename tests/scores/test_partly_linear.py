@@ -39,7 +39,7 @@ class Bump(nn.Module):
         return self.height * torch.exp(-X.square().sum(1, keepdim=True))
 
 
-def test_a_network_of_ones_own_is_trained_through_peoples_answers():
+def test_a_network_of_ones_own_is_trained_through_the_response():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     y = np.where(X[:, 0] + 4.0 * np.exp(-(X[:, 1:] ** 2).sum(axis=1)) > 1.5, 1, 0)

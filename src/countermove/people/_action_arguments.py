@@ -124,13 +124,10 @@ def check_order(low: Floats | None, high: Floats | None, *names: str) -> None:
 
 
 def schema_arguments(schema: Schema, standardiser: Standardiser) -> dict[str, Any]:
-    """Return the arguments of the action set of a schema's model columns, in original units.
-
-    A feature with a step (that of whole numbers and categories is 1) moves by whole
-    steps from where the person stands. Bounds hold for features that may change
-    only: a value outside them on an immutable column is the data's business, not
-    the person's.
-    """
+    """Return the arguments of the action set of a schema's model columns, in original units."""
+    # A feature with a step (1 for whole numbers and categories) moves by whole steps from where
+    # the person stands. Bounds hold for features that may change only: a value outside them on an
+    # immutable column is the data's business, not the person's.
     columns = schema.model_features()
     names = [column.name for column in columns]
     if list(standardiser.names) != names:

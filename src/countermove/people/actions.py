@@ -45,12 +45,6 @@ class Bounds:
     min_value: Floats
     max_value: Floats
 
-    @property
-    def any_finite(self) -> bool:
-        """Whether some bound is finite."""
-        parts = (self.lower, self.upper, self.min_value, self.max_value)
-        return any(bool(np.isfinite(part).any()) for part in parts)
-
 
 class ActionSet:
     r"""The actions :math:`\delta = x' - x` a person may take.

@@ -23,22 +23,11 @@ POSITIVE = ("scale", "weights")
 
 @dataclass(frozen=True)
 class CostBox:
-    r"""The costs :math:`c_v` with :math:`l \le v \le u`, around a first one :math:`c_{v_0}`.
+    r"""The costs :math:`c_v` with :math:`l \le v \le u`, around a first one :math:`c_{v_0}`."""
 
-    Parameters
-    ----------
-    cost
-        :math:`c_{v_0}`, any cost with a closed form.
-    coefficient
-        Which of its coefficients is :math:`v`: ``"scale"``, ``"weights"`` or ``"direction"``.
-    lower, upper
-        :math:`l` and :math:`u`, one number for all entries or one each; :math:`v_0`
-        lies between them.
-    """
-
-    cost: Cost
-    coefficient: str
-    lower: ArrayLike
+    cost: Cost  # with a closed form, and v_0 as its coefficient
+    coefficient: str  # "scale", "weights" or "direction"
+    lower: ArrayLike  # one number for all entries, or one each
     upper: ArrayLike
 
     def __post_init__(self) -> None:

@@ -27,24 +27,11 @@ Coefficient = ArrayLike | Tensor
 
 @dataclass(frozen=True)
 class CanonicalCost:
-    r"""The shape the solvers read.
+    """The shape the solvers read: ``sum_j q_j δ_j²`` (or ``δ' M δ``) plus ``max(0, l . δ)``."""
 
-    .. math:: c(\delta) = \sum_j q_j \delta_j^2 \;(\text{or } \delta^\top M \delta)
-              + \max(0, \ell \cdot \delta)
-
-    Parameters
-    ----------
-    weights
-        :math:`q`, shape (d,), non-negative; None when ``matrix`` is given.
-    matrix
-        :math:`M`, shape (d, d), symmetric positive definite.
-    kink
-        :math:`\ell`, shape (d,); None without a kink.
-    """
-
-    weights: Tensor | None
-    matrix: Tensor | None = None
-    kink: Tensor | None = None
+    weights: Tensor | None  # q, (d,), non-negative; None when ``matrix`` is given
+    matrix: Tensor | None = None  # M, (d, d), symmetric positive definite
+    kink: Tensor | None = None  # l, (d,)
 
 
 class Cost(ABC):

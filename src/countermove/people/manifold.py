@@ -21,7 +21,7 @@ from countermove._types import Floats
 from countermove.errors import DataError, NotConvergedError, ParameterError, shown
 from countermove.randomness import torch_generator
 
-GAIN = 2.0
+START_SPREAD = 2.0
 """Spread of the start: sigmoids flatten whatever passes, so a narrow one leaves the code flat."""
 FLAT = 1e-9
 """A Jacobian this small, next to the largest of the sample, says nothing about directions."""
@@ -36,39 +36,18 @@ class Tangents(Protocol):
 
 @dataclass(frozen=True)
 class ContractiveAutoencoder:
-    r"""A code :math:`c(x)` that rebuilds :math:`x` and changes as little as it can.
+    """A code c(x) that rebuilds x and changes as little as it can."""
 
-    .. math:: \min \frac1n \sum_i \|x_i - r(c(x_i))\|^2 + \lambda\,
-              \frac{\sum_i \|\nabla c(x_i)\|_F^2}{\sum_i \|c(x_i) - \bar c\|^2}
+    # min mean |x - r(c(x))|² + contraction * sum |∇c(x)|² / sum |c(x) - mean c|²: all layers are
+    # sigmoid but the last of the decoder, rows are centred and scaled. The contraction is
+    # relative to the spread of the code: an absolute one (Rifai et al.) is escaped by a small
+    # code that the decoder amplifies. On SERM's parabola one start in four ended in a code whose
+    # tangents say nothing; five starts leave that to one draw in a thousand.
 
-    All layers are sigmoid but the last of the decoder; rows are centred and scaled
-    first. The contraction is relative to the spread of the code: an absolute one (Rifai et
-    al.) is escaped by a small code that the decoder amplifies, and then says nothing about
-    directions. Fitted by L-BFGS on all rows at once, from ``starts`` random starts of which
-    the best is kept.
-
-    Parameters
-    ----------
-    dimension
-        Of the surface, the width of the code.
-    hidden
-        Widths of the encoder's hidden layers; the decoder has two of the last width, as in
-        the SERM experiment.
-    contraction
-        :math:`\lambda`.
-    max_iterations
-        Of L-BFGS.
-    starts
-        Random starts. On SERM's parabola one in four ended in a code that rebuilds a seventh
-        less, with tangents that say nothing; five leave that to one draw in a thousand.
-    seed
-        Decides them.
-    """
-
-    dimension: int = 1
-    hidden: Sequence[int] = (20,)
+    dimension: int = 1  # of the surface, the width of the code
+    hidden: Sequence[int] = (20,)  # widths of the encoder; the decoder has two of the last
     contraction: float = 0.1
-    max_iterations: int = 200
+    max_iterations: int = 200  # of L-BFGS
     starts: int = 5
     seed: int = 0
 
@@ -127,42 +106,25 @@ class ContractiveAutoencoder:
         for width_in, width_out in (*pairwise(encoder), *pairwise(decoder)):
             for shape in ((width_out, width_in), (width_out,)):
                 drawn = torch.rand(shape, dtype=torch.float64, generator=draw)
-                weights.append(((2.0 * drawn - 1.0) * GAIN / width_in**0.5).requires_grad_())
+                weights.append(
+                    ((2.0 * drawn - 1.0) * START_SPREAD / width_in**0.5).requires_grad_()
+                )
         return weights
 
 
 @dataclass(frozen=True)
 class LearnedManifold:
-    """The encoder of a fitted surface.
+    """The encoder of a fitted surface."""
 
-    Attributes
-    ----------
-    encoder
-        Weights and offsets, layer by layer.
-    centre, scale
-        Of the rows it was fitted to.
-    steepest
-        The largest entry of the code's Jacobian on those rows.
-    loss
-        Reconstruction and contraction together, where fitting ended.
-    """
-
-    encoder: list[Tensor]
-    centre: Floats
+    encoder: list[Tensor]  # weights and offsets, layer by layer
+    centre: Floats  # of the rows it was fitted to
     scale: Floats
-    steepest: float
-    loss: float
+    steepest: float  # the largest entry of the code's Jacobian on those rows
+    loss: float  # reconstruction and contraction together
 
     def tangents(self, X: Floats) -> Floats:
-        r"""Return the row space of the code's Jacobian as orthonormal columns, shape (n, d, r).
-
-        In the units of ``X``: a direction of the scaled rows times ``scale``.
-
-        Raises
-        ------
-        DataError
-            Naming the rows at which the code does not change in all its dimensions.
-        """
+        """Return the row space of the code's Jacobian as orthonormal columns, shape (n, d, r)."""
+        # In the units of X: a direction of the scaled rows times ``scale``.
         unit = torch.from_numpy((np.asarray(X, dtype=np.float64) - self.centre) / self.scale)
         jacobian = _jacobian(unit, self.encoder)
         across, sizes, _ = torch.linalg.svd(jacobian.mT, full_matrices=False)

@@ -11,14 +11,7 @@ from countermove.people.costs import ConicCost, Cost
 
 
 def own_cost(path: str, arguments: Mapping[str, Any]) -> Cost:
-    """Return the cost that the function at a dotted path makes of these arguments.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such function, it does not take the arguments, or what it returns is
-        no cost, or one without a closed form.
-    """
+    """Return the cost that the function at a dotted path makes of these arguments."""
     try:
         made = function_at(path)(**arguments)
     except TypeError as error:

@@ -28,7 +28,7 @@ from countermove.recourse._search import (
     probability_slope,
     search_problem,
 )
-from countermove.response.base import people
+from countermove.response.base import checked_rows
 from countermove.scores.base import score_of, values
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def _verified(
 
 def _people(model: Any, X: Any) -> tuple[Any, Floats]:
     score = score_of(model)
-    rows = people(X, score)
+    rows = checked_rows(X, score)
     broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if broken.size:
         raise DataError(

@@ -1,8 +1,9 @@
-"""People whom a bound stops, under quadratic costs without cross terms: a block side by side.
+"""People whom a bound stops, under costs without cross terms: a block side by side.
 
 Their price solves one equation along the clipped action. Newton's steps on it are
 taken for all people of a block at once, feature by feature; each stands still once arrived.
-Whoever does not arrive, or may have several answers, has the whole polyline traced.
+Whoever does not arrive, or may have several local maxima, has the whole polyline traced. Under a
+kink the one price that gains what is needed is sought person by person.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ BLOCK = 128
 """People side by side: their rows stay in the nearest cache."""
 STEPS = 16
 """Newton's steps a block takes; four are usual."""
-FORETOLD = 1e-14
-"""Share of its size, in step units, by which a gain may differ from what was foretold."""
+KINK_STEPS = 30
+"""Newton's steps on the price under a kink, guarded by a bracket; five are usual."""
+PREDICTED = 1e-14
+"""Share of its size, in step units, by which a gain may differ from what was predicted."""
 
 # Columns of a block lie in one array at fixed distances, so that the compiler sees that
 # they do not overlap: column C of person p is ``work[C + p]``. Flags are 0 or 1.
@@ -48,7 +51,7 @@ def load_boxes(X, who, m, bounds, slack, stopped):  # type: ignore[no-untyped-de
         for j in range(X.shape[1]):
             below, above = low[c, j] - X[i, j], high[e, j] - X[i, j]
             room = slack * (1.0 + abs(X[i, j]))
-            # A place just outside its bounds is rounding, not a wish to move.
+            # A place just outside its bounds is rounding, not a need to move.
             below = 0.0 if (below > 0.0) & (below <= room) else below
             above = 0.0 if (above < 0.0) & (above >= -room) else above
             least = lower[a, j] if lower[a, j] > below else below
@@ -97,10 +100,8 @@ def trace_alone(p, slope, weights, cap, stopped):  # type: ignore[no-untyped-def
 
 @jit
 def cross_stopped(m, slope, weights, direction, free, gain, stopped):  # type: ignore[no-untyped-def]
-    """Replace the price by that of crossing, zero for those who do not; DONE tells who does.
-
-    ``free`` is the gain per price without bounds.
-    """
+    """Replace the price by that of crossing, zero for those who do not; DONE marks who does."""
+    # ``free`` is the gain per price without bounds.
     work, buffers = stopped[2], stopped[3]
     begin(m, slope, weights, direction, stopped)
     for p in range(m):
@@ -149,7 +150,7 @@ def arrive(m, slope, weights, direction, stopped):  # type: ignore[no-untyped-de
 
 @jit
 def settle_stopped(m, slope, weights, direction, sharpness, curve, first, stopped):  # type: ignore[no-untyped-def]
-    """Replace the price by that of the smoothed step's answer; DONE tells who converged."""
+    """Replace the price by that of the smoothed step's solution; DONE marks who converged."""
     work, buffers = stopped[2], stopped[3]
     cap = sharpness * HIGHEST_RISE * (1.0 + 1e-9)
     begin(m, slope, weights, direction, stopped)
@@ -158,7 +159,7 @@ def settle_stopped(m, slope, weights, direction, sharpness, curve, first, stoppe
         work[PRICE + p] = min(work[PRICE + p], cap)
     act_at(RIGHT, m, slope, weights, direction, stopped)
     for p in range(m):
-        # Off the fold the objective bends one way only: there is a single answer.
+        # Off the fold the objective bends one way only: there is a single solution.
         beyond = sharpness * (work[SCORE + p] + work[START + p]) >= curve.high_fold
         short = sharpness * (work[SCORE + p] + work[GAINED + p]) <= curve.low_fold
         single = (curve.low_fold == curve.high_fold) | beyond | short
@@ -175,11 +176,9 @@ def settle_stopped(m, slope, weights, direction, sharpness, curve, first, stoppe
 
 @jit
 def balance(m, slope, weights, direction, sharpness, c, stopped):  # type: ignore[no-untyped-def]
-    """Take Newton's steps to the price that equals the slope of the step where it leads to.
-
-    A person has arrived when a step that leaves too little to matter gained what its
-    rate foretold: no feature has started or stopped moving on the way.
-    """
+    """Take Newton's steps to the price that equals the slope of the step where it leads to."""
+    # A person has arrived when a step that leaves too little to matter gained what its rate
+    # predicted: no feature has started or stopped moving on the way.
     work = stopped[2]
     for _ in range(STEPS):
         act_at(PRICE, m, slope, weights, direction, stopped)
@@ -188,7 +187,7 @@ def balance(m, slope, weights, direction, sharpness, c, stopped):  # type: ignor
             u, gained, rate = work[PRICE + p], work[GAINED + p], work[RATE + p]
             risen, bent = rise_and_bend(sharpness * (work[SCORE + p] + gained))
             gap = sharpness * abs(gained - work[AHEAD + p])
-            same = gap <= FORETOLD * (1.0 + sharpness * abs(gained))
+            same = gap <= PREDICTED * (1.0 + sharpness * abs(gained))
             done = (work[DONE + p] > 0.0) | ((work[SMALL + p] > 0.0) & same)
             miss = sharpness * risen - u
             left = u if miss > 0.0 else work[LEFT + p]
@@ -225,10 +224,6 @@ def put_stopped(X, i, p, direction, low, high, stopped, as_action, out):  # type
         out[i, j] = action if as_action else place
 
 
-KINK_STEPS = 30
-"""Newton's steps on the price, guarded by a bracket; five are usual."""
-
-
 @jit
 def price_to_gain(need, slack, w, q, kink, lo, hi, action):  # type: ignore[no-untyped-def]
     """Return ``(price, multiplier, cost, hit)`` of gaining ``need``; the action is written."""
@@ -260,7 +255,7 @@ def cross_kinked(  # type: ignore[no-untyped-def]
     X, i, s, margin, slope, weights, kink, bounds, slack, gain, buffers, as_action, write, out,
     price, cost, multiplier, favoured, crossed, moved, status,
 ):  # fmt: skip
-    """Answer the hard step for person ``i``; the status stays as it is if that is left open."""
+    """Solve the hard step for person ``i``; the status stays as it is if that is left open."""
     lower, upper, low, high, _ = bounds
     lo, hi, action = buffers[0], buffers[1], buffers[2]
     if not row_box(X[i], i, lower, upper, low, high, slack, lo, hi):

@@ -31,44 +31,25 @@ CONCAVE = 1e-9
 
 
 class Stop(NamedTuple):
-    """Where the climb ended: the action, the multiplier of the kink, and what holds it there.
-
-    ``residual`` is the largest coordinate of one more proximal step of length one.
-    """
+    """Where the climb ended, and what holds people there."""
 
     action: Tensor
-    multiplier: Tensor
-    residual: Tensor
-    concave: Tensor
+    multiplier: Tensor  # of the kink
+    residual: Tensor  # largest coordinate of one more proximal step of length one
+    concave: Tensor  # whether the maximum is strict
 
 
 @dataclass(frozen=True)
 class Climb:
-    """The problems of n people over the m features that can move.
-
-    Parameters
-    ----------
-    score
-        The published score, as it decides.
-    X
-        People, shape (n, d).
-    columns
-        Positions of the m features.
-    lower, upper
-        The box of the actions, shape (n, m).
-    sharpness
-        Score units to step units, a scalar.
-    weights, matrix, kink
-        The cost's parts over the m features; None where it has none.
-    """
+    """The problems of n people over the m features that can move."""
 
     score: Score
-    X: Tensor
-    columns: Tensor
-    lower: Tensor
+    X: Tensor  # (n, d)
+    columns: Tensor  # positions of the m features
+    lower: Tensor  # the box of the actions, (n, m)
     upper: Tensor
-    sharpness: Tensor
-    weights: Tensor | None
+    sharpness: Tensor  # score units to step units, a scalar
+    weights: Tensor | None  # the cost's parts over the m features; None where it has none
     matrix: Tensor | None
     kink: Tensor | None
 
@@ -115,11 +96,8 @@ class Climb:
         return 0.5 * (half + half.transpose(1, 2))
 
     def nearest(self, point: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
-        r"""Return the proximal point and the multiplier of the kink.
-
-        .. math:: \arg\min_{\delta} \tfrac12\|\delta - p\|^2 + \alpha\max(0, \ell\cdot\delta)
-                  = \operatorname{clip}(p - \alpha\mu\ell), \quad \mu \in [0, 1]
-        """
+        """Return the proximal point and the multiplier of the kink."""
+        # argmin |δ - p|²/2 + α max(0, l·δ) over the box is clip(p - α μ l) with μ in [0, 1].
         clipped = point.clamp(self.lower, self.upper)
         low = point.new_zeros(len(point))
         if self.kink is None:
@@ -130,14 +108,14 @@ class Climb:
             return (point - multiplier[:, None] * pull).clamp(self.lower, self.upper)
 
         high = torch.ones_like(low)
-        dear = moved(high) @ self.kink >= 0.0
+        costly = moved(high) @ self.kink >= 0.0
         cheap = clipped @ self.kink <= 0.0
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             above = moved(middle) @ self.kink > 0.0
             low, high = torch.where(above, middle, low), torch.where(above, high, middle)
         between = 0.5 * (low + high)
-        multiplier = torch.where(cheap, 0.0, torch.where(dear, 1.0, between))
+        multiplier = torch.where(cheap, 0.0, torch.where(costly, 1.0, between))
         return moved(multiplier), multiplier
 
 
@@ -185,11 +163,9 @@ def polish(problem: Climb, action: Tensor, steps: int, tolerance: float) -> Stop
 
 
 def _newton(problem: Climb, action: Tensor, length: Tensor) -> tuple[Tensor, ...]:
-    """Take one proximal step, which finds the active bounds, then Newton's step along them.
-
-    Returns the action, the kink's multiplier, the residual, whether the maximum is strict,
-    and the longest proximal step the curvature allows (``length`` is the one found before).
-    """
+    """Take one proximal step, which finds the active bounds, then Newton's step along them."""
+    # Returns the action, the kink's multiplier, the residual, whether the maximum is strict, and
+    # the longest proximal step the curvature allows (``length`` is the one found before).
     target = _proximal(problem, action, length)
     base, slope = problem.ascent(target)
     base = base - problem.kinked(target)
@@ -230,30 +206,14 @@ def _proximal(problem: Climb, action: Tensor, length: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class FreeDirections:
-    """Along what a stopped person may still move, and how f bends there.
+    """Along what a stopped person may still move, and how f bends there."""
 
-    Parameters
-    ----------
-    free
-        Features strictly inside their bounds, shape (n, m).
-    on_kink
-        Who stays where the kink is.
-    normal
-        The kink over the free features, at length one, shape (n, m); zero without it.
-    curvature
-        The Hessian of f over the free features, shape (n, m, m).
-    bent
-        The same along the tangent, minus one elsewhere: invertible where f is strictly concave.
-    concave
-        Whether it is negative definite, shape (n,).
-    """
-
-    free: Tensor
-    on_kink: Tensor
-    normal: Tensor
-    curvature: Tensor
-    bent: Tensor
-    concave: Tensor
+    free: Tensor  # features strictly inside their bounds, (n, m)
+    on_kink: Tensor  # who stays where the kink is
+    normal: Tensor  # the kink over the free features, at length one, (n, m); zero without it
+    curvature: Tensor  # the Hessian of f over the free features, (n, m, m)
+    bent: Tensor  # the same along the tangent, minus one elsewhere
+    concave: Tensor  # whether it is negative definite, (n,)
 
     @classmethod
     def at(
@@ -314,19 +274,7 @@ DRAWN_SHARE = 0.7
 
 
 def starting_points(problem: Climb, reference: Tensor, drawn: int, seed: int) -> Tensor:
-    """Return the actions to climb from, shape (5 + drawn, n, m).
-
-    Parameters
-    ----------
-    problem
-        Everybody's problem.
-    reference
-        People among whom approved ones are looked for, shape (k, d).
-    drawn
-        Number of directions drawn at random, the same for everybody.
-    seed
-        Of those.
-    """
+    """Return the actions to climb from, shape (5 + drawn, n, m); ``reference`` has shape (k, d)."""
     n, m = len(problem.X), len(problem.columns)
     uphill = problem.score.gradient(problem.X)[:, problem.columns]
     if problem.weights is not None:

@@ -11,11 +11,9 @@ import numba
 
 
 def forget_stale_kernels(folder: Path) -> None:
-    """Drop the compiled kernels of a folder when any of its sources has changed.
-
-    Numba looks at one file at a time, but a kernel has those it calls compiled
-    into it, so an edit elsewhere would leave it out of date.
-    """
+    """Drop the compiled kernels of a folder when any of its sources has changed."""
+    # Numba looks at one file at a time, but a kernel has those it calls compiled into it, so an
+    # edit elsewhere would leave it out of date.
     if not os.access(folder, os.W_OK):
         return
     sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))

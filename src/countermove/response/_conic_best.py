@@ -1,7 +1,8 @@
-"""The hard step under costs only a conic solver can answer."""
+"""The hard step under costs that need a conic solver."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,8 +17,8 @@ from countermove.response._conic_layers import (
 )
 from countermove.response._solutions import raise_not_finite
 from countermove.response.action_plan import slope_of
-from countermove.response.base import GAIN, Crossing, Responses, people
-from countermove.response.conic import conic_batch, pick, spread, with_more
+from countermove.response.base import GAIN, Crossing, Responses, checked_rows
+from countermove.response.conic import conic_batch, pick, spread
 from countermove.scores import Score
 
 if TYPE_CHECKING:
@@ -28,13 +29,7 @@ MARGIN = 1e-7
 
 
 class ConicBest:
-    """Best responses through convex layers: the reach decides, then the cheapest crossing.
-
-    Parameters
-    ----------
-    response
-        Whose cost and actions are meant.
-    """
+    """Best responses through convex layers: the reach decides, then the cheapest crossing."""
 
     def __init__(self, response: BestResponse) -> None:
         self.response = response
@@ -50,7 +45,7 @@ class ConicBest:
     def respond(self, score: Score, X: Any) -> Responses[Any]:
         """Return where people move to."""
         tensor = isinstance(X, Tensor)
-        given = X if tensor else torch.from_numpy(people(X, score))
+        given = X if tensor else torch.from_numpy(checked_rows(X, score))
         with torch.set_grad_enabled(tensor and torch.is_grad_enabled()):
             now: Tensor = score(given)
             raise_not_finite(given.detach().numpy(), now.detach().numpy())
@@ -99,7 +94,7 @@ class ConicBest:
             columns = torch.tensor(shape.columns, dtype=torch.long)
             along, wanted = slope[columns] / unit, (need / unit).clamp(min=0.0)
             more = {"slope": along.expand(len(X), -1), "need": wanted}
-            part, _ = self._layer("shortfall", shape).solve(with_more(batch, more))
+            part, _ = self._layer("shortfall", shape).solve(replace(batch, more=more))
         return (most >= need) & (part @ along >= wanted - MARGIN)
 
     def _reach(self, score: Score, X: Tensor) -> Tensor:
@@ -110,7 +105,7 @@ class ConicBest:
         shape, batch = conic_batch(plan, X)
         columns = torch.tensor(shape.columns, dtype=torch.long)
         more = {"slope": slope[columns].expand(len(X), -1)}
-        part, _ = self._layer("reach", shape).solve(with_more(batch, more))
+        part, _ = self._layer("reach", shape).solve(replace(batch, more=more))
         return spread(part, columns, X.shape[1])
 
     def _cheapest(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
@@ -120,7 +115,7 @@ class ConicBest:
         columns = torch.tensor(shape.columns, dtype=torch.long)
         slope = plan.movable(slope_of(score))[columns]
         more = {"slope": slope.expand(len(who), -1), "need": _need(now[who])}
-        part, price = self._layer("crossing", shape).solve(with_more(pick(batch, who), more))
+        part, price = self._layer("crossing", shape).solve(replace(pick(batch, who), more=more))
         return spread(part, columns, X.shape[1]), price
 
     def _cross(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:

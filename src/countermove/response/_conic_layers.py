@@ -29,7 +29,7 @@ CHECKED, AGREE = 3, 1e-4
 TINY = 1e-6
 """Weight of the squared action beside the score that is missing, per unit of slope."""
 FEASIBLE = 1e-6
-"""A solver whose answer breaks the constraints by more than this is not believed."""
+"""A solution that breaks the constraints by more than this is not accepted."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,7 @@ class LayerShape:
 
 @dataclass
 class SharedProblem:
-    """Variables, parameters and constraints every sub-problem shares.
-
-    ``values`` maps each CVXPY parameter to the tensor that fills it, given the batch.
-    """
+    """Variables, parameters and constraints every sub-problem shares."""
 
     action: Any
     x: Any
@@ -109,11 +106,8 @@ def shared_problem(cost: Cost, actions: ActionSet, shape: LayerShape) -> SharedP
 
 
 def proxy_layer(cost: Cost, actions: ActionSet, shape: LayerShape, solver: Solver | None) -> Layer:
-    r"""Return the concave proxy, with ``pull`` the slope of its straight part.
-
-    .. math:: \max_\delta\; pull\cdot\delta - \tfrac12\sqrt{(a (s + w\cdot\delta) - 1)^2 + 1}
-              - c(\delta)
-    """
+    """Return the concave proxy, with ``pull`` the slope of its straight part."""
+    # max pull·δ - sqrt((a (s + w·δ) - 1)² + 1)/2 - c(δ)
     import cvxpy as cp
 
     shared = shared_problem(cost, actions, shape)
@@ -154,11 +148,9 @@ def crossing_layer(
 
 
 def shortfall_layer(actions: ActionSet, shape: LayerShape, solver: Solver | None) -> Layer:
-    r"""Return the action that leaves least missing, :math:`\min\,(need - w\cdot\delta)_+`.
-
-    No cost plays a part: it says who can cross at all. The square of the action, small enough
-    not to be traded for score, keeps the answer unique.
-    """
+    r"""Return the action that leaves least missing, :math:`\min\,(need - w\cdot\delta)_+`."""
+    # No cost plays a part: it decides who can cross at all. The square of the action, small
+    # enough not to be traded for score, keeps the solution unique.
     import cvxpy as cp
 
     shared = shared_problem(QuadraticCost(), actions, shape)
@@ -233,7 +225,7 @@ def _user_expression(cost: ConicCost, shared: SharedProblem, d: int) -> Any:
     if not expression.is_convex():
         raise CostError(
             f"the cost {expression} is not convex by CVXPY's rules (curvature "
-            f"{expression.curvature}); people's problem would have no single answer"
+            f"{expression.curvature}); the response would not be unique"
         )
     if not expression.is_dpp():
         raise CostError(
@@ -280,20 +272,7 @@ class _Quiet(torch.autograd.Function):
 
 
 class Layer:
-    """A sub-problem that can be solved for a batch and differentiated.
-
-    Parameters
-    ----------
-    people
-        The shared part.
-    objective
-        A CVXPY objective.
-    cost
-        Prices the answers; a `ConicCost` is priced by the problem's own epigraph.
-    solver
-        ``"MOREAU"`` or ``"DIFFCP"``. With None, MOREAU is taken where it passes a check
-        against DIFFCP on the first people it meets, DIFFCP elsewhere and on failure.
-    """
+    """A sub-problem that can be solved for a batch and differentiated."""
 
     def __init__(
         self, shared: SharedProblem, objective: Any, cost: Cost, solver: Solver | None
@@ -321,15 +300,15 @@ class Layer:
             except _solver_failures() as error:
                 failure = error
                 continue
-            if self._believable(action, batch):
+            if self._is_feasible(action, batch):
                 return action, spent[0] if spent else self._price(action, batch)
-            failure = SolverError(f"{name} returned an answer outside the constraints")
+            failure = SolverError(f"{name} returned a solution outside the constraints")
         if any(word in str(failure).lower() for word in ("unbounded", "dual infeasible")):
             raise UnboundedResponseError(
                 "people can move without end at no cost, so no response exists; bound the actions "
                 "or let the cost grow with distance"
             ) from failure
-        raise SolverError(f"no solver could solve people's problem: {failure}") from failure
+        raise SolverError(f"no solver found a response: {failure}") from failure
 
     def _values(self, batch: ConicBatch) -> list[Tensor]:
         values = []
@@ -384,7 +363,7 @@ class Layer:
         full = action.new_zeros(batch.X.shape).index_copy(1, columns, action)
         return self.cost.price(torch.zeros_like(full), full)
 
-    def _believable(self, action: Tensor, batch: ConicBatch) -> bool:
+    def _is_feasible(self, action: Tensor, batch: ConicBatch) -> bool:
         moves, columns = action.detach(), self.shared.columns
         lo, hi = batch.lo.detach()[:, columns], batch.hi.detach()[:, columns]
         inside = (moves >= lo - FEASIBLE) & (moves <= hi + FEASIBLE)

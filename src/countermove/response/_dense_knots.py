@@ -188,11 +188,9 @@ def dense_piece(u, own, P, r, h, active, count, values, c, L, z):  # type: ignor
 
 @jit
 def dense_knots(own, P, r, h, cap, budget, active, values, c, L, z, G, U):  # type: ignore[no-untyped-def]
-    """Trace the polyline up to price ``cap`` or cost ``budget`` above the start.
-
-    Returns ``(count, rate, ok)``; as with a kink, every knot is solved afresh
-    and a piece halved until prediction and solution agree.
-    """
+    """Trace the polyline up to a price or a cost above the start; return ``(count, rate, ok)``."""
+    # As with a kink, every knot is solved again and a piece halved until prediction and solution
+    # agree.
     live = cold_multipliers(0.0, P, r, h, active, values, c, L, z)
     if live < 0:
         return 0, 0.0, False

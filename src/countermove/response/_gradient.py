@@ -30,25 +30,15 @@ class TangentImage(NamedTuple):
 
 @dataclass(frozen=True)
 class TangentMaps:
-    """The tangent maps of a batch.
-
-    Parameters
-    ----------
-    free
-        Features strictly inside their bounds, shape (n, d).
-    on_kink
-        People whose action stays where ``kink . action = 0``.
-    by_value
-        Features stopped by a bound on ``x_new`` (which moves with x), shape (n, d).
-    """
+    """The tangent maps of a batch."""
 
     arrays: KernelArrays
     chunk: Chunk
     price: Floats
     action: Floats
-    free: Mask
-    on_kink: Mask
-    by_value: Mask
+    free: Mask  # features strictly inside their bounds, (n, d)
+    on_kink: Mask  # whose action stays where kink . action = 0
+    by_value: Mask  # features stopped by a bound on x_new, which moves with x, (n, d)
 
     def apply(self, vector: Floats) -> TangentImage:
         """Return T times one vector per person, shape (n, d)."""
@@ -102,11 +92,9 @@ class TangentMaps:
         rho: Floats,
         r: Floats,
     ) -> None:
-        """Set the weights of people on a level piece: the limit of no curvature, in place.
-
-        Their price is fixed by one feature's ratio; that feature takes up whatever
-        keeps the score where the price wants it.
-        """
+        """Set the weights of people on a level piece: the limit of no curvature, in place."""
+        # Their price is fixed by one feature's ratio; that feature takes up whatever keeps the
+        # score where the price wants it.
         pivot, has = self._pivot()
         w = self.arrays.slope
         for i in np.flatnonzero(has & ~self.on_kink & (w[pivot] != 0.0)):
@@ -139,22 +127,11 @@ def tangent_maps(
 
 @dataclass(frozen=True)
 class Stationarity:
-    r"""The derivatives of the price equation :math:`u = f(z;\ s_{last}, N)`.
+    r"""The derivatives of the price equation :math:`u = f(z;\ s_{last}, N)`, each (n,)."""
 
-    Parameters
-    ----------
-    by_score
-        :math:`\partial f/\partial z`, shape (n,); minus infinity pins the score
-        (a crossing stops on the boundary).
-    by_last
-        With respect to the score of the last proxy's fixed point.
-    by_unit
-        With respect to N(w).
-    """
-
-    by_score: Floats
-    by_last: Floats
-    by_unit: Floats
+    by_score: Floats  # minus infinity pins the score: a crossing stops on the boundary
+    by_last: Floats  # by the score of the last proxy's fixed point
+    by_unit: Floats  # by N(w)
 
     @classmethod
     def pinned(cls, crosses: Mask) -> Stationarity:
@@ -175,11 +152,9 @@ class Solved:
     last_action: Floats | None = None
 
     def backward(self, on_action: Floats | None, on_score: Floats) -> tuple[Any, ...]:
-        """Return gradients for slope, weights, matrix, kink, unit, score, last score, X.
-
-        ``on_action`` (n, d) and ``on_score`` (n,) are the incoming gradients on the
-        action and on the score after it.
-        """
+        """Return gradients for slope, weights, matrix, kink, unit, score, last score, X."""
+        # ``on_action`` (n, d) and ``on_score`` (n,) are the incoming gradients on the action and
+        # on the score after it.
         arrays, action, price = self.reduction.arrays, self.action, self.solution.price
         along = tangent_maps(
             arrays, self.rows, self.solution.price, self.solution.multiplier, action
@@ -299,12 +274,7 @@ def _inputs(reduction: Reduction, X: Tensor, now: Tensor, last: Tensor | None) -
 
 
 class ReachFunction(torch.autograd.Function):
-    r"""The largest affordable score gain, :math:`\max\{w\cdot\delta : c(\delta) \le 2\}`.
-
-    By the envelope theorem its derivative needs the maximising action only:
-    :math:`\delta` in the slope, :math:`-\partial c/u` in the cost, and what the
-    multipliers of active bounds say in the bounds.
-    """
+    r"""The largest affordable score gain, :math:`\max\{w\cdot\delta : c(\delta) \le 2\}`."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
@@ -323,7 +293,8 @@ class ReachFunction(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        """Apply the envelope theorem."""
+        """Apply the envelope theorem: the maximising action is all that is needed."""
+        # δ in the slope, -∂c/u in the cost, and the multipliers of active bounds in the bounds.
         reduction, rows, solution = ctx.solved
         arrays, action = reduction.arrays, solution.out
         g = grads[0].numpy()
@@ -364,13 +335,8 @@ class ReachFunction(torch.autograd.Function):
         return result
 
 
-class CrossingAction:
-    """The action of best responders, with the derivative of the crossing point."""
-
-    @staticmethod
-    def of(reduction: Reduction, X: Tensor, now: Tensor, solution: RowSolutions) -> Tensor:
-        """Return the actions with their graph."""
-        rows = np.ascontiguousarray(X.detach().numpy())
-        equation = Stationarity.pinned(solution.crossed)
-        solved = Solved(reduction, rows, solution, solution.out, equation)
-        return attach_action(solved, X, now)
+def crossing_action(reduction: Reduction, X: Tensor, now: Tensor, solution: RowSolutions) -> Tensor:
+    """Return the actions of best responders, with the derivative of the crossing point."""
+    rows = np.ascontiguousarray(X.detach().numpy())
+    equation = Stationarity.pinned(solution.crossed)
+    return attach_action(Solved(reduction, rows, solution, solution.out, equation), X, now)

@@ -117,10 +117,8 @@ def straight_knots(w, kink, lo, hi, base, order, G, U):  # type: ignore[no-untyp
 
 @jit
 def straight_action(gain, w, kink, lo, hi, base, order, items, action):  # type: ignore[no-untyped-def]
-    """Write the cheapest action of that gain; return its cost and the ratio of the item in hand.
-
-    Gains that cost nothing lie on the segment from staying to the best free action.
-    """
+    """Write the cheapest action of that gain; return its cost and the ratio of the item in hand."""
+    # Gains that cost nothing lie on the segment from staying to the best free action.
     reached, spent, stay_gain, stay_spent = totals(w, kink, lo, hi, base)
     for j in range(w.shape[0]):
         action[j] = base[j]

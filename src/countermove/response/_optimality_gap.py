@@ -1,4 +1,4 @@
-"""How far answers found by ascent are known to fall short of the best."""
+"""How far responses found by ascent are known to fall short of the best."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ CERTAIN = 1e-6
 
 @dataclass(frozen=True)
 class OptimalityGap:
-    """What people gave away by climbing instead of knowing.
+    """How much utility people lose by ascent, against the best response known.
 
     Attributes
     ----------
     gap
-        Utility of the best place known minus that of the answer, at least 0, shape (n,). The
+        Utility of the best place known minus that of the response, at least 0, shape (n,). The
         decision is worth 2, so 0.02 is one per cent of it.
     against
         ``"exact"``: the global maximum (scores with a slope); ``"grid"``: the best place of a
@@ -60,19 +60,7 @@ class OptimalityGap:
 def optimality_gap(
     response: AscentResponse, score: Score, X: Floats, starts: int = 64
 ) -> OptimalityGap:
-    """Compare everybody's answer with the best that a more expensive search finds.
-
-    Parameters
-    ----------
-    response
-        Whose answers are measured.
-    score
-        The published score.
-    X
-        People, shape (n, d).
-    starts
-        Number of starts where neither an exact answer nor a grid is at hand.
-    """
+    """Compare everybody's response with the best that a more expensive search finds."""
     problem, stop = response.solve(score, X)
     found = problem.place(stop.action).numpy()
     mine = response.utility(score, X, found)

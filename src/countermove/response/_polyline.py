@@ -1,4 +1,4 @@
-r"""One person's trade-off as a polyline, and the answers read off it.
+r"""One person's trade-off as a polyline, and the solutions read off it.
 
 ``V(g)``, the least cost of gaining ``g`` score, is convex and its derivative, the
 price ``u``, runs along a polyline of knots ``(g, u)`` for every cost here. Level
@@ -40,10 +40,8 @@ def excess(g, s, sharpness, g0, u0, lift):  # type: ignore[no-untyped-def]
 
 @jit
 def root_of_excess(left, right, s, sharpness, g0, u0, lift):  # type: ignore[no-untyped-def]
-    """Return the root between ``left`` (excess > 0) and ``right`` (<= 0), and if it converged.
-
-    Newton's step where it stays inside the bracket, bisection elsewhere.
-    """
+    """Return the root between ``left`` (excess > 0) and ``right`` (<= 0), and if it converged."""
+    # Newton's step where it stays inside the bracket, bisection elsewhere.
     g = 0.5 * (left + right)
     last = right - left
     for _ in range(ROOT_STEPS):
@@ -81,10 +79,8 @@ def gain_of_bend(left, right, target, s, sharpness, rising):  # type: ignore[no-
 
 @jit
 def dips(f_left, slope_left, f_right, slope_right, width):  # type: ignore[no-untyped-def]
-    """Return whether a convex function can be negative between two ends where it is not.
-
-    Its two end tangents bound it from below; their crossing is the lowest they allow.
-    """
+    """Return whether a convex function can be negative between two ends where it is not."""
+    # Its two end tangents bound it from below; their crossing is the lowest they allow.
     if slope_left >= 0.0 or slope_right <= 0.0:
         return False
     ahead = (f_right - f_left - slope_right * width) / (slope_left - slope_right)
@@ -93,12 +89,9 @@ def dips(f_left, slope_left, f_right, slope_right, width):  # type: ignore[no-un
 
 @jit
 def peak_in_bend(left, right, f_left, f_right, s, sharpness, g0, u0, lift, convex):  # type: ignore[no-untyped-def]
-    """Return a bracket of a local maximum that the signs at both ends do not show.
-
-    Below the boundary the excess is convex, then concave: it has at most two
-    zeros, parted by its single extremum. That one is sought only where simple
-    bounds leave the matter open.
-    """
+    """Return a bracket of a local maximum that the signs at both ends do not show."""
+    # Below the boundary the excess is convex, then concave: it has at most two zeros, parted by
+    # its single extremum. That one is sought only where simple bounds leave the matter open.
     width = right - left
     if convex and (f_left <= 0.0 or f_left - lift * width > 0.0):
         return False, left, right
@@ -137,10 +130,8 @@ def part_end(part, right, s, sharpness):  # type: ignore[no-untyped-def]
 
 @jit
 def peak_on_piece(g0, right, u0, lift, v0, s, sharpness, first):  # type: ignore[no-untyped-def]
-    """Return ``(gain, value, converged)`` of the highest (or first) local maximum on one piece.
-
-    The value is minus infinity where the piece has none.
-    """
+    """Return ``(gain, value, converged)`` of the highest (or first) local maximum on one piece."""
+    # The value is minus infinity where the piece has none.
     best_g, best_value, best_ok = g0, -np.inf, False
     low, f_low = g0, excess(g0, s, sharpness, g0, u0, lift)
     for part in range(3):
@@ -168,12 +159,10 @@ def peak_on_piece(g0, right, u0, lift, v0, s, sharpness, first):  # type: ignore
 
 @jit
 def peak(G, U, V, count, rate, s, sharpness, first):  # type: ignore[no-untyped-def]
-    r"""Return ``(gain, price, value, converged)`` of :math:`\max_g \sigma^*(s+g) - V(g)`.
-
-    All local maxima are found, piece by piece, and the highest kept (the
-    cheapest among equals); with ``first``, the first one: where the
-    convex-concave procedure ends when started at the person's own place.
-    """
+    r"""Return ``(gain, price, value, converged)`` of :math:`\max_g \sigma^*(s+g) - V(g)`."""
+    # All local maxima are found, piece by piece, and the highest kept (the cheapest among
+    # equals); with ``first``, the first one: where the convex-concave procedure ends when started
+    # at x.
     best_g, best_u, best_value, best_ok = G[0], U[0], -np.inf, False
     for k in range(count):
         g0, u0, last = G[k], U[k], k == count - 1
@@ -196,12 +185,9 @@ def peak(G, U, V, count, rate, s, sharpness, first):  # type: ignore[no-untyped-
 
 @jit
 def proxy_peak(G, U, count, rate, s, sharpness, pull):  # type: ignore[no-untyped-def]
-    r"""Return gain and price of the concave proxy, ``pull`` the slope of its straight part.
-
-    .. math:: \max_g\; pull\cdot g - \tfrac12\sqrt{(\text{sharpness}(s+g)-1)^2+1} - V(g)
-
-    Its derivative falls strictly, so the one root is bracketed on the one piece it lies on.
-    """
+    """Return gain and price of the concave proxy, ``pull`` the slope of its straight part."""
+    # max pull g - sqrt((sharpness (s + g) - 1)² + 1)/2 - V(g): its derivative falls strictly, so
+    # the one root is bracketed on the one piece it lies on.
     k = 0
     while k < count - 1:
         slope = pull + sharpness * concave_rise(sharpness * (s + G[k + 1]))
@@ -316,11 +302,8 @@ def crossing_rows(G, U, V, count, rate, need, price, cost):  # type: ignore[no-u
 
 @jit
 def budget_rows(G, U, V, count, rate, budget, gain, price, spent):  # type: ignore[no-untyped-def]
-    """Write the largest gain for ``budget`` above the cheapest action's cost, and its price.
-
-    ``spent`` tells whether the budget is used up: where bounds stop a person first,
-    it is not.
-    """
+    """Write the largest gain for ``budget`` above the cheapest action's cost, and its price."""
+    # ``spent``: whether the budget is used up; where bounds stop a person first, it is not.
     for k in range(G.shape[0]):
         total = V[k, 0] + budget
         gain[k], price[k] = gain_of_budget(G[k], U[k], V[k], count[k], rate[k], total)

@@ -1,6 +1,6 @@
 """People solved on their polylines, a chunk at a time.
 
-Tracing and acting differ by kind of cost; reading the answer off a polyline does
+Tracing and acting differ by kind of cost; reading the solution off a polyline does
 not. Everything is row by row: chunks bound the memory, never change a result.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove._types import Floats, Mask
+from countermove._types import Floats, Index, Mask
 from countermove.people.actions import SLACK
 from countermove.response._polyline import (
     HIGHEST_RISE,
@@ -43,12 +43,9 @@ class ChunkActions:
 
 
 class Chunk:
-    """Some people of a population: their boxes, and their polylines once traced.
+    """Some people of a population: their boxes, and their polylines (one, if the box is shared)."""
 
-    When everybody has the same box there is one polyline for all.
-    """
-
-    def __init__(self, arrays: KernelArrays, rows: Floats, who: NDArray[np.intp]) -> None:
+    def __init__(self, arrays: KernelArrays, rows: Floats, who: Index) -> None:
         self.arrays, self.rows, self.who = arrays, rows[who], who
         lines = 1 if arrays.shared else len(who)
         lo, hi, _, _ = boxes(arrays, self.rows[:lines], who[:lines])
@@ -145,9 +142,9 @@ class Chunk:
 
 def solve_best(
     arrays: KernelArrays, rows: Floats, scores: Floats, margin: Floats, gain: float,
-    as_action: bool, write: bool, who: NDArray[np.intp], solution: RowSolutions,
+    as_action: bool, write: bool, who: Index, solution: RowSolutions,
 ) -> None:  # fmt: skip
-    """Answer the hard step for the people ``who``: cross if that costs less than ``gain``."""
+    """Solve the hard step for the people ``who``: cross if that costs less than ``gain``."""
     for chunk, (s, slack) in _chunks(arrays, rows, who, scores, margin):
         status = chunk.trace(np.inf, gain)
         solution.status[chunk.who] = status
@@ -172,10 +169,8 @@ def solve_best(
 def _cross(
     chunk: Chunk, s: Floats, slack: Floats, crosses: Mask, stay: ChunkActions
 ) -> ChunkActions:
-    """Return the crossing actions; the aim is corrected by what the solved action missed.
-
-    The knots carry rounding: three corrections bring the gain to within the safety margin.
-    """
+    """Return the crossing actions; the aim is corrected by what the solved action missed."""
+    # The knots carry rounding: three corrections bring the gain to within the safety margin.
     target = slack - s
     aim = np.where(crosses, target, chunk.G[:, 0])
     price, cost = np.empty(len(s)), np.empty(len(s))
@@ -213,9 +208,9 @@ def solve_reach(
 
 def solve_smooth(
     arrays: KernelArrays, rows: Floats, scores: Floats, sharpness: float, first: bool,
-    as_action: bool, write: bool, who: NDArray[np.intp], solution: RowSolutions, after: Floats,
+    as_action: bool, write: bool, who: Index, solution: RowSolutions, after: Floats,
 ) -> None:  # fmt: skip
-    """Answer the smoothed step for the people ``who``."""
+    """Solve the smoothed step for the people ``who``."""
     cap = sharpness * HIGHEST_RISE * (1.0 + 1e-9)
     for chunk, (s,) in _chunks(arrays, rows, who, scores):
         status = chunk.trace(cap, np.inf)
@@ -256,7 +251,7 @@ def _polish(
 
 def solve_proxy(
     arrays: KernelArrays, rows: Floats, scores: Floats, sharpness: float, last: Floats,
-    who: NDArray[np.intp], solution: RowSolutions, after: Floats,
+    who: Index, solution: RowSolutions, after: Floats,
 ) -> None:  # fmt: skip
     """Solve the concave proxy linearised at the scores ``last``, for the people ``who``."""
     for chunk, (s, at) in _chunks(arrays, rows, who, scores, last):
@@ -270,9 +265,7 @@ def solve_proxy(
         solution.out[chunk.who] = act.action
 
 
-def boxes(
-    arrays: KernelArrays, rows: Floats, who: NDArray[np.intp]
-) -> tuple[Floats, Floats, Mask, Mask]:
+def boxes(arrays: KernelArrays, rows: Floats, who: Index) -> tuple[Floats, Floats, Mask, Mask]:
     """Return everybody's box of actions and where a bound on ``x_new`` is the tighter one."""
     lower, upper = _of(arrays.lower, who), _of(arrays.upper, who)
     if arrays.shared:
@@ -287,18 +280,18 @@ def boxes(
 
 
 def _chunks(
-    arrays: KernelArrays, rows: Floats, who: NDArray[np.intp], *columns: Floats
+    arrays: KernelArrays, rows: Floats, who: Index, *columns: Floats
 ) -> Iterator[tuple[Chunk, list[Floats]]]:
     for start in range(0, len(who), CHUNK):
         part = who[start : start + CHUNK]
         yield Chunk(arrays, rows, part), [column[part] for column in columns]
 
 
-def _of(bound: Floats, who: NDArray[np.intp]) -> Floats:
+def _of(bound: Floats, who: Index) -> Floats:
     return bound if len(bound) == 1 else bound[who]
 
 
-def _offsets(arrays: KernelArrays, lo: Floats, hi: Floats, who: NDArray[np.intp]) -> Floats:
+def _offsets(arrays: KernelArrays, lo: Floats, hi: Floats, who: Index) -> Floats:
     held = np.diag(arrays.inverse) == 0.0
     extra = np.broadcast_to(_of(arrays.offsets, who), (len(lo), arrays.offsets.shape[1]))
     h = np.hstack([np.where(held, np.inf, -lo), np.where(held, np.inf, hi), extra])

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.errors import CostError, ParameterError
 from countermove.people import ActionSet, Cost
 from countermove.people.costs import CanonicalCost
@@ -48,25 +47,13 @@ class KernelArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class Reduction:
-    """One rule met by one population.
-
-    Parameters
-    ----------
-    arrays
-        The arrays for the kernels.
-    slope, weights, matrix, kink
-        The same as tensors with their graphs; None where the cost has no such part.
-    plan
-        What the actions say.
-    bounded
-        Whether something bounds a feature that moves.
-    """
+    """One rule met by one population: arrays for the kernels, and tensors with their graphs."""
 
     arrays: KernelArrays
     plan: ActionPlan
-    bounded: bool
+    bounded: bool  # whether something bounds a feature that moves
     slope: Tensor
-    weights: Tensor | None
+    weights: Tensor | None  # None where the cost has no such part
     matrix: Tensor | None
     kink: Tensor | None
 
@@ -100,9 +87,9 @@ def make_reduction(score: Score, cost: Cost, plan: ActionPlan, n_rows: int) -> R
     bounds = plan.bounds(n_rows)
     unbounded, shared = plan.facts(n_rows)
     kind = _kind(shape, unbounded, plan.actions)
-    plain = _plain(usable)
-    weights = np.ones(d) if shape.weights is None else _plain(shape.weights)
-    kink = np.zeros(d) if shape.kink is None else _plain(shape.kink)
+    plain = as_array(usable)
+    weights = np.ones(d) if shape.weights is None else as_array(shape.weights)
+    kink = np.zeros(d) if shape.kink is None else as_array(shape.kink)
     arrays = KernelArrays(
         kind,
         shared,
@@ -120,16 +107,14 @@ def make_reduction(score: Score, cost: Cost, plan: ActionPlan, n_rows: int) -> R
 
 
 def known_scores(score: Score, X: Tensor | Floats) -> tuple[Floats, Floats, float]:
-    """Return ``(scores, weight, bias)``: weights for linear scores, else the scores themselves.
-
-    The kernels form a linear score row by row, so that nobody's result depends on
-    who else is in the batch; other scores are evaluated here.
-    """
+    """Return ``(scores, weight, bias)``: weights for linear scores, else the scores themselves."""
+    # The kernels form a linear score row by row, so that nobody's result depends on who else is
+    # in the batch; other scores are evaluated here.
     if type(score) is LinearScore:
-        return np.empty(0), _plain(score.weight), float(score.bias.detach())
+        return np.empty(0), as_array(score.weight), float(score.bias.detach())
     with torch.no_grad():
         values = score(torch.as_tensor(X).detach())
-    return _plain(values), np.zeros(score.n_features), 0.0
+    return as_array(values), np.zeros(score.n_features), 0.0
 
 
 def sharpness_of(temperature: float, unit: float) -> float:
@@ -161,13 +146,13 @@ def _dense_parts(
     matrix: Tensor | None,
     weights: Floats,
     slope: Floats,
-    moving: NDArray[np.bool_],
+    moving: Mask,
     actions: ActionSet,
 ) -> tuple[Floats, ...]:
     if kind != DENSE:
         return _NO_DENSE
     d = len(slope)
-    full = np.diag(weights) if matrix is None else _plain(matrix)
+    full = np.diag(weights) if matrix is None else as_array(matrix)
     inverse = np.zeros((d, d))
     block = np.ix_(moving, moving)
     if moving.any():
@@ -180,12 +165,13 @@ def _dense_parts(
 
 
 def _check_coefficients(arrays: KernelArrays) -> None:
-    # One sum tells whether any weight is not finite, one minimum whether any is not positive.
+    # One sum shows whether any weight is not finite, one minimum whether any is not positive.
     if not math.isfinite(arrays.slope.sum()):
         raise ParameterError("the score's weights hold NaN or infinity")
     if not arrays.weights.min() > 0.0:
         raise CostError(f"the weights of a quadratic cost must be positive, got {arrays.weights}")
 
 
-def _plain(tensor: Tensor) -> Floats:
+def as_array(tensor: Tensor) -> Floats:
+    """Return a tensor's numbers without its graph, contiguous."""
     return np.ascontiguousarray(tensor.detach().numpy(), dtype=np.float64)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.response._compile import jit
 from countermove.response.step import INFLECTION, TIGHT, bend, rise, rise_and_bend, step
 
@@ -21,10 +22,6 @@ NODES = 64
 """Nodes per branch: Newton then starts within about 1e-3 and needs two steps."""
 REACHED = 5.0
 """The table spans sinh(REACHED) step units to either side; beyond, Newton starts at y0."""
-STEEPEST = 0.4247
-"""An upper bound of the step's second derivative: below 1/c the curve cannot fold."""
-
-
 LEFT_OVER = 1e-14
 """Error, in step units, a Newton step may leave."""
 BLOCK_STEPS = 3
@@ -41,9 +38,9 @@ class Curve(NamedTuple):
     """Two branches as nodes of (y, psi(y), dy/dpsi), split at ``fold``, and the threshold."""
 
     c: float
-    y: NDArray[np.float64]
-    psi: NDArray[np.float64]
-    pace: NDArray[np.float64]
+    y: Floats
+    psi: Floats
+    pace: Floats
     fold: int
     threshold: float
     hints: NDArray[np.int64]
@@ -224,11 +221,9 @@ def make_grid(curve):  # type: ignore[no-untyped-def]
 
 @jit
 def follow_block(curve, grid, y0, m, y, done):  # type: ignore[no-untyped-def]
-    """Write where each of ``m`` people ends into ``y``, and into ``done`` whether it converged.
-
-    All take the same Newton steps side by side and whoever has arrived stands still,
-    so nobody's result depends on the others. The few that do not arrive go alone.
-    """
+    """Write where each of ``m`` people ends into ``y``, and into ``done`` whether it converged."""
+    # All take the same Newton steps side by side and whoever has arrived stands still, so
+    # nobody's result depends on the others. The few that do not arrive go alone.
     per_cell = GRID / HINTED
     for p in range(m):
         done[p] = False

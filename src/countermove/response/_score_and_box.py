@@ -17,10 +17,8 @@ EPSILON = 2.220446049250313e-16
 
 @jit
 def row_score(x, weight, bias):  # type: ignore[no-untyped-def]
-    """Return the linear score of one row, always summed in the same order.
-
-    Four running sums: one alone would wait for itself at every feature.
-    """
+    """Return the linear score of one row, always summed in the same order."""
+    # Four running sums: one alone would wait for itself at every feature.
     d = x.shape[0]
     first, second, third, fourth = bias, 0.0, 0.0, 0.0
     whole = d - d % 4
@@ -45,11 +43,9 @@ def score_rows(X, weight, bias):  # type: ignore[no-untyped-def]
 
 @jit
 def safety(x, weight, bias, score, known):  # type: ignore[no-untyped-def]
-    """Return a bound on the rounding of the score near ``x``, whatever the order of summation.
-
-    A person who crosses aims this far inside, so that the published score of
-    ``x_new`` is never negative by rounding.
-    """
+    """Return a bound on the rounding of the score near ``x``, whatever the order of summation."""
+    # A person who crosses aims this far inside, so that the published score of ``x_new`` is never
+    # negative by rounding.
     even, odd = abs(bias) + 2.0 * abs(score), 0.0
     whole = x.shape[0] - x.shape[0] % 2
     for j in range(0, whole, 2):

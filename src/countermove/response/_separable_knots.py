@@ -44,11 +44,9 @@ def moving_window(w, q, lo, hi):  # type: ignore[no-untyped-def]
 
 @jit
 def diagonal_knots(w, q, lo, hi, cap, events, changes, G, U):  # type: ignore[no-untyped-def]
-    """Trace the polyline without a kink: each feature starts and stops moving once.
-
-    Returns ``(count, rate, start)``: knots, gain per price beyond them, cost at price 0.
-    Knots above price ``cap`` are left out.
-    """
+    """Trace the polyline without a kink, up to price ``cap``; return ``(count, rate, start)``."""
+    # Each feature starts and stops moving once. ``rate`` is the gain per price beyond the knots,
+    # ``start`` the cost at price 0.
     count, listed, moving = 1, 0, 0
     rate, gain, start = 0.0, 0.0, 0.0
     for j in range(w.shape[0]):
@@ -91,11 +89,9 @@ def kink_balance(u, m, w, q, kink, lo, hi):  # type: ignore[no-untyped-def]
 
 @jit
 def kink_multiplier(u, w, q, kink, lo, hi):  # type: ignore[no-untyped-def]
-    r"""Return the largest m in [0, 1] with :math:`\ell\cdot\delta(u, m) \ge 0` (0 if none).
-
-    The left side falls in m and is made of straight pieces: Newton's step is
-    exact on the right piece, bisection guards it.
-    """
+    r"""Return the largest m in [0, 1] with :math:`\ell\cdot\delta(u, m) \ge 0` (0 if none)."""
+    # The left side falls in m and is made of straight pieces: Newton's step is exact on the right
+    # piece, bisection guards it.
     scale = 0.0
     for j in range(w.shape[0]):
         scale += (abs(kink[j] * u * w[j]) + kink[j] * kink[j]) / (2.0 * q[j])
@@ -192,11 +188,9 @@ def smallest_event(w, q, kink, lo, hi):  # type: ignore[no-untyped-def]
 
 @jit
 def kink_knots(w, q, kink, lo, hi, cap, budget, action, G, U):  # type: ignore[no-untyped-def]
-    """Trace the polyline with a kink, up to price ``cap`` or cost ``budget`` above the start.
-
-    Each knot is solved afresh; a piece is halved until the end its active set
-    predicts is the end found, so a missed event cannot pass.
-    """
+    """Trace the polyline with a kink, up to price ``cap`` or cost ``budget`` above the start."""
+    # Each knot is solved again; a piece is halved until the end its active set predicts is the
+    # end found, so a missed event cannot pass.
     scale = smallest_event(w, q, kink, lo, hi)
     G[0], start = kink_action(
         0.0, kink_multiplier(0.0, w, q, kink, lo, hi), w, q, kink, lo, hi, action

@@ -1,7 +1,7 @@
-"""The compiled rows of costs without cross terms: one pass from features to answer.
+"""The compiled rows of costs without cross terms: one pass from features to response.
 
-People are answered a block at a time. The problem is solved without its bounds; where
-that answer is allowed it is the answer, and only the others need more work. Nothing
+A block of people at a time, the problem is solved without its bounds; where that
+solution is allowed it is the response, and only the others need more work. Nothing
 is summed across people, so nobody's result depends on who else is there.
 """
 
@@ -105,7 +105,7 @@ def best_rows(  # type: ignore[no-untyped-def]
     X, scores, weight, bias, slope, weights, kink, path, bounds, slack, gain, as_action, write,
     out, price, cost, multiplier, favoured, crossed, moved, status,
 ):  # fmt: skip
-    """Answer the hard step in closed form: cross where that costs less than ``gain``."""
+    """Solve the hard step in closed form: cross where that costs less than ``gain``."""
     d, known, kinked = X.shape[1], scores.shape[0] > 0, kink.shape[0] > 0
     numbers, (outside, missed), who = make_block()
     s, margin, u = numbers[:3]
@@ -150,7 +150,7 @@ def best_stopped(  # type: ignore[no-untyped-def]
     X, who, m, slope, weights, path, bounds, slack, gain, stopped, as_action, write, out, price,
     cost, favoured, crossed, moved, status,
 ):  # fmt: skip
-    """Answer the hard step for the people of a block whom a bound stops."""
+    """Solve the hard step for the people of a block whom a bound stops."""
     work, direction = stopped[2], path.along[0]
     load_boxes(X, who, m, bounds, slack, stopped)
     cross_stopped(m, slope, weights, direction, path.rate, gain, stopped)
@@ -206,7 +206,7 @@ def smooth_rows(  # type: ignore[no-untyped-def]
     X, scores, weight, bias, slope, weights, path, bounds, slack, kinked, sharpness, first,
     as_action, write, out, after, price, cost, multiplier, moved, status,
 ):  # fmt: skip
-    """Answer the smoothed step, by the curve all unbounded people share where it fits."""
+    """Solve the smoothed step, by the curve all unbounded people share where it fits."""
     d, square = X.shape[1], sharpness * sharpness
     numbers, flags, who = make_block()
     s, u, ok = numbers[0], numbers[2], flags[0]
@@ -248,7 +248,7 @@ def smooth_stopped(  # type: ignore[no-untyped-def]
     X, who, m, slope, weights, path, bounds, slack, sharpness, first, curve, stopped, as_action,
     write, out, after, price, cost, moved, status,
 ):  # fmt: skip
-    """Answer the smoothed step for the people of a block whom a bound stops."""
+    """Solve the smoothed step for the people of a block whom a bound stops."""
     work, direction = stopped[2], path.along[0]
     load_boxes(X, who, m, bounds, slack, stopped)
     settle_stopped(m, slope, weights, direction, sharpness, curve, first, stopped)

@@ -1,4 +1,4 @@
-"""From the kernel's row codes to errors that name the people."""
+"""What the solvers found for everybody, and the errors that name those they found nothing for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.errors import DataError, UnboundedResponseError, shown
 from countermove.people.actions import infeasible
 from countermove.response._reduction import KernelArrays
@@ -16,11 +16,30 @@ FINE, NOT_FINITE, INFEASIBLE, NOT_CONVERGED, UNBOUNDED, STOPPED = range(6)
 """How a row ended; ``STOPPED`` rows met a bound and wait for their polyline."""
 
 
-def raise_not_finite(rows: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
-    """Raise with the people whose features or score are NaN or infinite.
+@dataclass(frozen=True)
+class RowSolutions:
+    """What the solvers found, one row per person."""
 
-    A score is a sum over all features, so it is finite only if they are.
-    """
+    out: Floats  # the action, or where it leads, (n, d); (0, d) if not asked for
+    price: Floats  # of score there, zero for those who stay
+    multiplier: Floats  # of the cost's kink, in [0, 1]
+    cost: Floats
+    favoured: Mask  # the decision afterwards (hard step only)
+    crossed: Mask  # who crossed the boundary for it (hard step only)
+    moved: Mask
+    status: NDArray[np.int64]  # how the row ended, see above
+
+    @classmethod
+    def empty(cls, n: int, out: Floats) -> RowSolutions:
+        """Allocate the solutions of ``n`` people around an output array."""
+        numbers = (np.zeros(n) for _ in range(3))
+        flags = (np.zeros(n, dtype=bool) for _ in range(3))
+        return cls(out, *numbers, *flags, np.zeros(n, dtype=np.int64))
+
+
+def raise_not_finite(rows: Floats, scores: Floats) -> None:
+    """Raise with the people whose features or score are NaN or infinite."""
+    # A score is a sum over all features, so it is finite only if they are.
     bad = np.flatnonzero(~np.isfinite(scores))
     if not bad.size:
         return
@@ -38,9 +57,7 @@ def raise_not_finite(rows: NDArray[np.float64], scores: NDArray[np.float64]) -> 
     )
 
 
-def raise_failures(
-    rows: NDArray[np.float64], status: NDArray[np.int64], arrays: KernelArrays
-) -> NDArray[np.bool_]:
+def raise_failures(rows: Floats, status: NDArray[np.int64], arrays: KernelArrays) -> Mask:
     """Raise for bad input, impossible actions and runaway responses; return who converged."""
     if not status.any():
         return np.ones(len(status), dtype=bool)
@@ -58,53 +75,5 @@ def raise_failures(
             "max_value) of those features, or add a quadratic part (MixtureCost)",
             rows=runaway,
         )
-    converged: NDArray[np.bool_] = status != NOT_CONVERGED
+    converged: Mask = status != NOT_CONVERGED
     return converged
-
-
-@dataclass(frozen=True)
-class RowSolutions:
-    """One row per person.
-
-    Parameters
-    ----------
-    out
-        The action, or the place it leads to, shape (n, d); (0, d) if nobody asked.
-    price
-        The price of score at the answer, zero for those who stay.
-    multiplier
-        The multiplier of the cost's kink, in [0, 1].
-    cost
-        What the move costs.
-    favoured
-        The decision afterwards (hard answers only).
-    crossed
-        Who crossed the boundary to get it (hard answers only).
-    moved
-        Who moved at all.
-    status
-        How the row ended (see `failures`).
-    """
-
-    out: Floats
-    price: Floats
-    multiplier: Floats
-    cost: Floats
-    favoured: NDArray[np.bool_]
-    crossed: NDArray[np.bool_]
-    moved: NDArray[np.bool_]
-    status: NDArray[np.int64]
-
-    @classmethod
-    def empty(cls, n: int, out: Floats) -> RowSolutions:
-        """Allocate an answer for ``n`` people around an output array."""
-        return cls(
-            out,
-            np.zeros(n),
-            np.zeros(n),
-            np.zeros(n),
-            np.zeros(n, dtype=bool),
-            np.zeros(n, dtype=bool),
-            np.zeros(n, dtype=bool),
-            np.zeros(n, dtype=np.int64),
-        )

@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from countermove._types import Floats
+from countermove._types import Floats, Index
 from countermove.people import Cost, QuadraticCost, WeightedQuadraticCost
 from countermove.people.actions import SLACK, Bounds
-from countermove.response._reduction import make_reduction
+from countermove.response._reduction import as_array, make_reduction
 from countermove.response._solutions import raise_failures
 from countermove.response.action_plan import slope_of
 from countermove.response.base import check_converged
@@ -29,23 +29,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LinearSignal:
-    """What stays the same from batch to batch: how a plain quadratic cost is answered."""
+    """What stays the same from batch to batch: the response and its plain quadratic cost."""
 
     response: ScalarResponse
     weights: Floats
 
     def __call__(self, score: Score, rows: Floats) -> Tensor:
-        """Return the scores after the response, with gradients to weight and bias.
-
-        The kernel gives each person's tangent; torch evaluates it, so that forward
-        and backward passes are two matrix-vector products.
-        """
+        """Return the scores after the response, with gradients to weight and bias."""
+        # The kernel gives each person's tangent; torch evaluates it, so that forward and backward
+        # passes are two matrix-vector products.
         plan = self.response.plan(rows.shape[1])
         bounds, (unbounded, _) = plan.bounds(len(rows)), plan.facts(len(rows))
         parts = (bounds.lower, bounds.upper, bounds.min_value, bounds.max_value, not unbounded)
         masks = (plan.ones, plan.rising, plan.falling)
         rest, by_bias, by_weight, status = _tangents(
-            self, rows, _plain(slope_of(score)), score.bias.item(), self.weights, masks, parts
+            self, rows, as_array(slope_of(score)), score.bias.item(), self.weights, masks, parts
         )
         _raise_failed(self.response, score, rows, status)
         tangent = torch.addmv(rest, by_weight, slope_of(score))
@@ -60,11 +58,9 @@ class AffineSignal:
     weights: Floats
 
     def __call__(self, score: Score, rows: Floats) -> Tensor:
-        r"""Return the scores after the response, with gradients to slope and score.
-
-        Person i sees :math:`w \cdot x + \beta_i` with :math:`\beta_i = s(x_i) - w \cdot x_i`:
-        the intercept enters the kernel as one more feature, of weight one, that cannot move.
-        """
+        """Return the scores after the response, with gradients to slope and score."""
+        # Person i sees w·x + β_i with β_i = s(x_i) - w·x_i: the intercept enters the kernel as
+        # one more feature, of weight one, that cannot move.
         n, d = rows.shape
         plan, moving = self.response.plan(d), _not_fixed(score)
         X, slope = torch.from_numpy(rows), slope_of(score)[moving]
@@ -78,8 +74,8 @@ class AffineSignal:
         parts[2][:, -1], parts[3][:, -1] = -np.inf, np.inf
         rest, by_own, by_slope, status = _tangents(
             self,
-            np.column_stack([seen.numpy(), _plain(own)]),
-            np.append(_plain(slope), 1.0),
+            np.column_stack([seen.numpy(), as_array(own)]),
+            np.append(as_array(slope), 1.0),
             0.0,
             np.append(self.weights[moving], 1.0),
             tuple(np.append(m[moving], 0.0) for m in (plan.ones, plan.rising, plan.falling)),
@@ -133,26 +129,17 @@ def _extended(part: Floats, value: float) -> Floats:
     return np.column_stack([part, np.full(len(part), value)])
 
 
-def _not_fixed(score: Score) -> NDArray[np.intp]:
+def _not_fixed(score: Score) -> Index:
     """Return the positions of the features the score does not hold fixed."""
     moving = np.ones(score.n_features, dtype=bool)
     moving[list(score.fixed)] = False
     return np.flatnonzero(moving)
 
 
-def _plain(tensor: Tensor) -> Floats:
-    values: Floats = tensor.detach().numpy()
-    return values
-
-
 def training_signal(response: ScalarResponse, score: Score, X: Tensor) -> Signal | None:
-    """Return the one-call signal where it applies: plain costs, scores with a slope.
-
-    Not where ``X`` or the cost wants a gradient, nor where a bound holds what the score
-    holds fixed: then everything has to be looked at.
-
-    The weights are read anew each time: a cost may be changed in place.
-    """
+    """Return the one-call signal where it applies: plain costs, scores with a slope; else None."""
+    # Not where ``X`` or the cost wants a gradient, nor where a bound holds what the score holds
+    # fixed. The weights are read again each time: a cost may be changed in place.
     if not response.polish or X.requires_grad or not torch.is_grad_enabled():
         return None
     weights = _constant_weights(response.cost, score.n_features)
@@ -177,7 +164,7 @@ def _constant_weights(cost: Cost, n_features: int) -> Floats | None:
 
 
 def _bounds_fixed(bounds: Bounds, fixed: list[int]) -> bool:
-    """Tell whether somebody has to move a feature the score holds fixed, or might have to."""
+    """Return whether somebody has to move a feature the score holds fixed, or might have to."""
     must = (bounds.lower[:, fixed] > 0.0).any() or (bounds.upper[:, fixed] < 0.0).any()
     low, high = bounds.min_value[:, fixed], bounds.max_value[:, fixed]
     return bool(must or np.isfinite(low).any() or np.isfinite(high).any())

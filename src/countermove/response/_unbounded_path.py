@@ -3,7 +3,7 @@ r"""The trade-off of a person without bounds, in closed form.
 Under :math:`\sum_j q_j\delta_j^2 + \max(0, \ell\cdot\delta)` the action at price u is
 :math:`\delta = (u w - m \ell)/2q`: on the kink :math:`\ell\cdot\delta = 0` up to one price, with
 :math:`m = 1` beyond it. Two straight pieces, one if the kink never acts; where
-they lead to is allowed, they are the answer.
+they lead to is allowed, they are the solution.
 """
 
 from __future__ import annotations
@@ -21,32 +21,16 @@ FLAT = 1e-6
 
 
 class UnboundedPath(NamedTuple):
-    """Two pieces: the action at price u is ``u * along[k] + start[k]``.
+    """Two pieces: the action at price u is ``u * along[k] + start[k]``."""
 
-    Parameters
-    ----------
-    turn
-        The price at which the kink is left; infinite if there is no second piece.
-    turn_gain
-        The score gained there.
-    rate, beyond
-        Gain per price on the first piece and on the second.
-    lost
-        Score the second piece starts below zero: its gain is ``u * beyond - lost``.
-    share
-        Kink multiplier per price on the first piece.
-    along, start
-        Shape (2, d).
-    """
-
-    turn: float
-    turn_gain: float
-    rate: float
-    beyond: float
-    lost: float
-    share: float
-    along: Floats
-    start: Floats
+    turn: float  # the price at which the kink is left; infinite without a second piece
+    turn_gain: float  # the score gained there
+    rate: float  # gain per price on the first piece
+    beyond: float  # and on the second
+    lost: float  # the second piece gains u * beyond - lost
+    share: float  # kink multiplier per price on the first piece
+    along: Floats  # (2, d)
+    start: Floats  # (2, d)
 
 
 def unbounded_path(reduction: Reduction) -> UnboundedPath | None:
@@ -98,11 +82,9 @@ def unbounded_gain(path, u):  # type: ignore[no-untyped-def]
 
 @jit
 def aim(path, slope, need, slack, u):  # type: ignore[no-untyped-def]
-    """Correct a price by what its action misses of ``need``; return it and whether it hits.
-
-    On the kink features pull against each other, so that the gain of the action
-    as rounded may miss by more than the safety margin ``slack``.
-    """
+    """Correct a price by what its action misses of ``need``; return it and whether it hits."""
+    # On the kink features pull against each other, so that the gain of the action as rounded may
+    # miss by more than the safety margin ``slack``.
     for _ in range(4):
         k = 0 if u <= path.turn else 1
         reached = 0.0

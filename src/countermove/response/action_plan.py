@@ -14,15 +14,7 @@ from countermove.scores import Score
 
 
 class ActionPlan:
-    """What a response knows of its actions before it meets a score; made once and kept.
-
-    Parameters
-    ----------
-    actions
-        The allowed actions.
-    n_features
-        Number of features.
-    """
+    """What a response knows of its actions before it meets a score; made once and kept."""
 
     def __init__(self, actions: ActionSet, n_features: int) -> None:
         self.actions = actions.for_response()
@@ -64,10 +56,7 @@ class ActionPlan:
         return result
 
     def unit(self, slope: Tensor) -> Tensor:
-        r"""Return :math:`\sup\{w\cdot\delta : \|\delta\|_2 \le 1\}` over movable directions.
-
-        Of several slopes, shape (n, d), one each.
-        """
+        r"""Return :math:`\sup\{w\cdot\delta : \|\delta\|_2 \le 1\}` over movable directions."""
         if not self.all_free:
             down, up, _ = self._tensors
             slope = slope * torch.where(slope > 0.0, up, down)
@@ -81,7 +70,7 @@ def slope_of(score: Score) -> Tensor:
     if slope is None:
         raise ParameterError(
             f"{type(score).__name__} has no slope: it is not affine in the features that move, so "
-            "people's answer does not reduce to one number each and there is no N(w) to measure "
+            "the response does not reduce to one number per person and there is no N(w) to measure "
             "distance by. unit=<score per unit of distance> can stand for N(w), but nothing can "
             "stand for the slope: publish a score that is affine in what moves (LinearScore, or "
             "PartlyLinearScore, any network in the other features), or let people climb it "

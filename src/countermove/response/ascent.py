@@ -1,7 +1,7 @@
 r"""The response to any differentiable score, found by ascent.
 
-Where the score is not affine in what moves, people's problem is no longer one number
-each and may have several local maxima. They are climbed from several starts, and
+Where the score is not affine in what moves, the best response is no longer one number per
+person and may have several local maxima. They are climbed from several starts, and
 the best one found is differentiated implicitly.
 """
 
@@ -28,7 +28,7 @@ from countermove.response._climbing import (
 )
 from countermove.response._solutions import raise_not_finite
 from countermove.response.action_plan import ActionPlan
-from countermove.response.base import OnFailure, Response, Responses, check_converged, people
+from countermove.response.base import OnFailure, Response, Responses, check_converged, checked_rows
 from countermove.response.smooth import check_positive
 from countermove.response.step import smoothed_step
 from countermove.scores import Score, deciding
@@ -47,7 +47,7 @@ class AscentResponse(Response):
 
     .. math:: \Delta(x) = \arg\max_{x'} \sigma^*\!\left(\frac{s(x')}{\tau N}\right) - c(x, x')
 
-    over the box of the allowed actions. Guarantee: the answer is a strict local maximum
+    over the box of the allowed actions. Guarantee: the response is a strict local maximum
     to ``tolerance``, or ``converged`` is False; it is never worse than staying (or than the
     nearest allowed place); it depends on nobody else. It need *not* be the global maximum:
     `optimality_gap` measures by how much it is known to fall short.
@@ -65,7 +65,7 @@ class AscentResponse(Response):
         Starts in directions of their own, besides staying, going up the gradient (twice) and
         down it, and going towards the nearest approved person of ``reference``.
     tolerance
-        Largest coordinate of a proximal gradient step of length one at the answer.
+        Largest coordinate of a proximal gradient step of length one at the response.
     max_iterations
         Gradient steps per start, and Newton steps from the best of them.
     unit
@@ -110,12 +110,12 @@ class AscentResponse(Response):
         if self.actions.A is not None:
             raise ParameterError(
                 "an ascent response climbs inside a box; extra constraints A δ + b ≥ 0 are only "
-                "answered for scores with a slope (ScalarResponse, ConicResponse)"
+                "supported for scores with a slope (ScalarResponse, ConicResponse)"
             )
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the derivative of the local maximum."""
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         problem, stop = self.solve(score, rows)
         converged = self._converged(stop)
         check_converged(converged.numpy(), on_failure)
@@ -129,12 +129,12 @@ class AscentResponse(Response):
         return Responses(X + action, self.cost.price(torch.zeros_like(X), action), moved, converged)
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
-        """Return the score at the answer.
+        """Return the score at the response.
 
         People whose climb stopped early are judged where it stopped, and their move is
         held fixed in the gradient; more of them than one in twenty (and than one) are an error.
         """
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         problem, stop = self.solve(score, rows)
         converged = self._converged(stop)
         if int((~converged).sum()) > max(1.0, ALLOWED_SHARE * len(rows)):
@@ -189,7 +189,7 @@ class AscentResponse(Response):
         if shape is None:
             raise CostError(
                 "an ascent response needs a cost with a closed form (quadratic, weighted, "
-                "Mahalanobis, linear, mixture); a conic one is answered by ConicResponse, for "
+                "Mahalanobis, linear, mixture); a conic one needs ConicResponse, for "
                 "scores with a slope"
             )
         if shape.weights is None and shape.matrix is None:
@@ -231,10 +231,10 @@ class AscentResponse(Response):
         return super().describe() | described | {"reference_rows": rows}
 
     def optimality_gap(self, score: Score, X: Any, starts: int = 64) -> OptimalityGap:
-        """Measure how far answers fall short of the best known ones (see `OptimalityGap`)."""
+        """Measure how far responses fall short of the best known ones (see `OptimalityGap`)."""
         from countermove.response._optimality_gap import optimality_gap
 
-        return optimality_gap(self, score, people(X, score), starts)
+        return optimality_gap(self, score, checked_rows(X, score), starts)
 
     def _converged(self, stop: Stop) -> Tensor:
         found: Tensor = (stop.residual <= self.tolerance) & stop.concave
@@ -260,12 +260,10 @@ class AscentResponse(Response):
         return square.sqrt() if float(square.detach()) > 0.0 else square
 
     def _differentiable(self, score: Score, X: Tensor, solved: Climb, stop: Stop) -> Tensor:
-        r"""Return the action with its derivative: one Newton step at the maximum, (n, d).
-
-        With H the curvature along the tangent, held constant, and g the gradient of the
-        utility as a function of everything, :math:`\delta - H^{-1} g` has the value of the
-        answer and, by the implicit function theorem, its derivative.
-        """
+        """Return the action with its derivative: one Newton step at the maximum, (n, d)."""
+        # With H the curvature along the tangent, held constant, and g the gradient of the utility
+        # as a function of everything, δ - H⁻¹ g has the value of the response and, by the
+        # implicit function theorem, its derivative.
         problem = self.problem(score, X, self.sharpness(score))
         _, slope = solved.ascent(stop.action)
         tangent = FreeDirections.at(solved, stop.action, slope, stop.multiplier)

@@ -1,4 +1,4 @@
-"""How a person answers a score: the one interface of every response.
+"""The one interface of every response.
 
 A response knows a cost, the allowed actions and a model of behaviour; given a
 score and people it says where they move to, and what the rule then decides.
@@ -42,7 +42,7 @@ class Responses(Generic[Array]):
     moved
         Who moved at all, shape (n,).
     converged
-        Whose answer was found to tolerance, shape (n,).
+        Whose response was found to tolerance, shape (n,).
     """
 
     x_new: Array
@@ -53,23 +53,14 @@ class Responses(Generic[Array]):
 
 @dataclass(frozen=True)
 class Crossing:
-    """The cheapest way to a favourable decision.
+    """The cheapest way to a favourable decision."""
 
-    Parameters
-    ----------
-    cost
-        What it costs, shape (n,); zero for the favourable and, without meaning, where
-        there is no way.
-    possible
-        Whom some allowed move brings there (or who stands there), shape (n,).
-    """
-
-    cost: Tensor
-    possible: Tensor
+    cost: Tensor  # (n,), zero for the favourable and, without meaning, where not possible
+    possible: Tensor  # whom some allowed move brings there (or who stands there), (n,)
 
 
 class Response(ABC):
-    """A model of how people answer a published score.
+    """A model of how people respond to a published score.
 
     Parameters
     ----------
@@ -81,7 +72,7 @@ class Response(ABC):
 
     name: str
     costly: bool = False
-    """Whether an answer takes so long that searches had better ask seldom."""
+    """Whether a response takes so long that searches should evaluate few of them."""
     exact_reach: bool = False
     """Whether ``scores_after`` moves with the intercept, one for one: what people can reach does
     not depend on it."""
@@ -132,7 +123,7 @@ class Response(ABC):
 
     def decisions_after(self, score: Score, X: Any) -> Mask:
         """Return who gets the favourable decision once people have moved, shape (n,)."""
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         with torch.no_grad():
             return (self.scores_after(score, torch.from_numpy(rows)) >= 0.0).numpy()
 
@@ -179,7 +170,7 @@ class NoResponse(Response):
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return everybody where they stand."""
-        people(X, score)
+        checked_rows(X, score)
         n = len(X)
         if isinstance(X, Tensor):
             still = torch.zeros(n, dtype=torch.bool)
@@ -193,7 +184,7 @@ class NoResponse(Response):
         return result
 
 
-def people(X: Any, score: Score) -> Floats:
+def checked_rows(X: Any, score: Score) -> Floats:
     """Return the rows as a contiguous float64 array after checking their shape."""
     rows = X.detach().numpy() if isinstance(X, Tensor) else np.asarray(X)
     if rows.ndim != 2 or rows.shape[1] != score.n_features:

@@ -16,7 +16,7 @@ from torch import Tensor
 from countermove._types import Floats, Mask
 from countermove.people import Cost, QuadraticCost
 from countermove.people.actions import SLACK
-from countermove.response._gradient import CrossingAction, ReachFunction
+from countermove.response._gradient import ReachFunction, crossing_action
 from countermove.response._reduction import KINKED, Reduction, known_scores
 from countermove.response._solutions import STOPPED, RowSolutions, raise_failures, raise_not_finite
 from countermove.response.action_plan import slope_of
@@ -27,7 +27,7 @@ from countermove.response.base import (
     Response,
     Responses,
     check_converged,
-    people,
+    checked_rows,
 )
 from countermove.scores import Score
 
@@ -68,7 +68,7 @@ class BestResponse(Response):
             return self._conic().respond(score, X)
         if isinstance(X, Tensor):
             return self._respond_with_gradient(score, X, on_failure)
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         reduction = self.reduction(score, len(rows))
         x_new = np.empty_like(rows)
         solution = self._solve(score, rows, reduction, x_new, as_action=False)
@@ -100,7 +100,7 @@ class BestResponse(Response):
 
     def decisions_after(self, score: Score, X: Any) -> Mask:
         """Return who is favoured after the response, without forming ``x_new``."""
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         if self._is_conic(score):
             return super().decisions_after(score, rows)
         reduction = self.reduction(score, len(rows))
@@ -114,7 +114,7 @@ class BestResponse(Response):
         Zero for those who are favourable already, infinity for those whom no
         allowed move brings there, whatever the gain.
         """
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         if self._is_conic(score):
             with torch.no_grad():
                 found = self._conic().crossing(score, torch.from_numpy(rows))
@@ -131,10 +131,10 @@ class BestResponse(Response):
         """
         if self._is_conic(score):
             return self._conic().crossing(score, X)
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         reduction = self.reduction(score, len(rows))
         solution = self._cheapest(score, rows, reduction)
-        moves = CrossingAction.of(reduction, X, score(X), solution)
+        moves = crossing_action(reduction, X, score(X), solution)
         cost = self.cost.price(torch.zeros_like(moves), moves)
         possible = torch.from_numpy(solution.favoured)
         return Crossing(torch.where(possible, cost, torch.zeros_like(cost)), possible)
@@ -169,13 +169,13 @@ class BestResponse(Response):
     def _respond_with_gradient(
         self, score: Score, X: Tensor, on_failure: OnFailure
     ) -> Responses[Tensor]:
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         reduction = self.reduction(score, len(rows))
         action = np.empty_like(rows)
         solution = self._solve(score, rows, reduction, action, as_action=True)
         converged = raise_failures(rows, solution.status, reduction.arrays)
         check_converged(converged, on_failure)
-        moves = CrossingAction.of(reduction, X, score(X), solution)
+        moves = crossing_action(reduction, X, score(X), solution)
         x_new = X + moves
         return Responses(
             x_new,

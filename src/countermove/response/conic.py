@@ -7,19 +7,19 @@ beyond convexity; where both apply it is the referee.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.people import ActionSet, Cost
 from countermove.response._conic_layers import ConicBatch, Layer, LayerShape, Solver, proxy_layer
 from countermove.response._solutions import raise_not_finite
 from countermove.response.action_plan import ActionPlan, slope_of
-from countermove.response.base import OnFailure, Responses, check_converged, people
+from countermove.response.base import OnFailure, Responses, check_converged, checked_rows
 from countermove.response.smooth import Gradient, SmoothedResponse, Start
 from countermove.response.step import smoothed_step
 from countermove.scores import Score
@@ -84,7 +84,7 @@ class ConicResponse(SmoothedResponse):
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the gradient chosen at construction."""
         tensor = isinstance(X, Tensor)
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         given = X if tensor else torch.from_numpy(rows)
         with torch.set_grad_enabled(tensor and torch.is_grad_enabled()):
             action, cost, converged = self._solve(score, given)
@@ -102,7 +102,7 @@ class ConicResponse(SmoothedResponse):
         now: Tensor = score(X)
         return now + action @ slope_of(score)
 
-    def _solve(self, score: Score, X: Tensor) -> tuple[Tensor, Tensor, NDArrayBool]:
+    def _solve(self, score: Score, X: Tensor) -> tuple[Tensor, Tensor, Mask]:
         plan = self.plan(score.n_features)
         slope = plan.movable(slope_of(score))
         now: Tensor = score(X)
@@ -140,7 +140,7 @@ class ConicResponse(SmoothedResponse):
         return pull + (wanted - wanted.detach()) / share.detach()
 
     def with_cost(self, cost: Cost) -> Self:
-        """Return the same behaviour at another cost; its proxies are compiled anew."""
+        """Return the same behaviour at another cost; its proxies are compiled again."""
         other = super().with_cost(cost)
         other._layers = {}
         return other
@@ -173,10 +173,10 @@ class ConicProblem:
             "steep": rule.sharpness * inner,
             "now": rule.sharpness * rule.now,
         }
-        part, cost = self.response.layer(self.shape).solve(with_more(self.batch, more))
+        part, cost = self.response.layer(self.shape).solve(replace(self.batch, more=more))
         return spread(part, self.columns, self.X.shape[1]), cost
 
-    def find(self, rule: ConicRule) -> tuple[Tensor, NDArrayBool]:
+    def find(self, rule: ConicRule) -> tuple[Tensor, Mask]:
         """Return the pull at everybody's fixed point, and who converged."""
         a, n = rule.sharpness, len(self.X)
         starts = [rule.now]
@@ -253,19 +253,11 @@ def pick(batch: ConicBatch, who: Tensor) -> ConicBatch:
     return ConicBatch(batch.X[who], batch.lo[who], batch.hi[who], batch.offsets[who], {})
 
 
-def with_more(batch: ConicBatch, more: dict[str, Tensor]) -> ConicBatch:
-    """Return the batch with the sub-problem's own tensors."""
-    return ConicBatch(batch.X, batch.lo, batch.hi, batch.offsets, more)
-
-
 def spread(part: Tensor, columns: Tensor, n_features: int) -> Tensor:
     """Return full actions from those of the movable features."""
     if len(columns) == n_features:
         return part
     return part.new_zeros(len(part), n_features).index_copy(1, columns, part)
-
-
-NDArrayBool = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def pull_at(a: Tensor, scores: Tensor) -> Tensor:

@@ -1,8 +1,9 @@
-r"""People who can only move along a surface, to first order: within their tangent space.
+r"""People who can only move along a surface: within their tangent space, or among its points.
 
 With :math:`x' = x + T u` and a quadratic cost, what matters is again the score gained:
 a gain :math:`g` costs at least :math:`g^2/\rho^2` with :math:`\rho^2 = a^\top M^{-1} a`,
-:math:`a = T^\top w`, :math:`M = T^\top H T`. Each person has a :math:`\rho` of their own.
+:math:`a = T^\top w`, :math:`M = T^\top H T`. Each person has a :math:`\rho` of their own. Where
+the surface is known by its points every place is tried; that serves as the reference.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from countermove.people import Cost, QuadraticCost
 from countermove.people.manifold import Tangents
 from countermove.response._polyline import peak_rows
 from countermove.response.action_plan import slope_of
-from countermove.response.base import GAIN, Crossing, OnFailure, Response, Responses, people
+from countermove.response.base import GAIN, Crossing, OnFailure, Response, Responses, checked_rows
 from countermove.response.smooth import Start, check_choice, check_positive
 from countermove.response.step import smoothed_step
 from countermove.scores import Score
@@ -30,6 +31,8 @@ Behaviour = Literal["best", "smooth"]
 
 RANK = 1e-9
 """Directions shorter than this, next to the longest, are none."""
+BLOCK = 2_000_000
+"""Pairs of person and place priced at once."""
 
 
 @dataclass(frozen=True)
@@ -43,25 +46,11 @@ class _Open:
 
 
 class TangentResponse(Response):
-    r"""The response confined to each person's tangent space.
+    """The response confined to each person's tangent space, under a quadratic cost."""
 
-    .. math:: \Delta(x) = \arg\max_{x' \in x + T(x)} \mathrm{step}(s(x')) - c(x, x')
-
-    Exact for the tangent plane; a surface that bends within a person's reach is met only to
-    first order (compare with `PointsResponse` where the surface is known).
-
-    Parameters
-    ----------
-    tangents
-        Knows the directions open to people.
-    cost
-        Any quadratic cost; ``QuadraticCost(1.0)`` by default.
-    behaviour
-        ``"best"``: the hard step; ``"smooth"``: the smoothed one.
-    temperature, start, normalised
-        Of the smoothed step, as in `ScalarResponse`; the unit is the length of the slope
-        within the tangent space, each person's own.
-    """
+    # Exact for the tangent plane; a surface that bends within a person's reach is met only to
+    # first order (compare with PointsResponse where the surface is known). With ``normalised``
+    # the unit is the length of the slope within the tangent space, each person's own.
 
     def __init__(
         self,
@@ -87,7 +76,7 @@ class TangentResponse(Response):
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry gradients to the score and the cost."""
-        given = X if isinstance(X, Tensor) else torch.from_numpy(people(X, score))
+        given = X if isinstance(X, Tensor) else torch.from_numpy(checked_rows(X, score))
         with torch.set_grad_enabled(isinstance(X, Tensor) and torch.is_grad_enabled()):
             open_ = self._open(score, given)
             gain = self._crossing(open_) if self.behaviour == "best" else self._climbed(open_)
@@ -113,13 +102,9 @@ class TangentResponse(Response):
         return other
 
     def crossing_cost(self, score: Score, X: Any) -> Floats:
-        """Return what the cheapest favourable decision within the tangent space costs, (n,).
-
-        Zero for those who are favourable already, infinity where the score does not grow along
-        the surface.
-        """
+        """Return what the cheapest favourable decision costs, (n,); infinity if out of reach."""
         with torch.no_grad():
-            found = self.crossing(score, torch.from_numpy(people(X, score)))
+            found = self.crossing(score, torch.from_numpy(checked_rows(X, score)))
         return np.where(found.possible.numpy(), found.cost.numpy(), np.inf)
 
     def crossing(self, score: Score, X: Tensor) -> Crossing:
@@ -136,7 +121,7 @@ class TangentResponse(Response):
         return super().describe() | {name: getattr(self, name) for name in names}
 
     def _open(self, score: Score, X: Tensor) -> _Open:
-        basis = _checked(self.tangents.tangents(people(X, score)), tuple(X.shape))
+        basis = _checked(self.tangents.tangents(checked_rows(X, score)), tuple(X.shape))
         slope = torch.einsum("ndr,d->nr", basis, slope_of(score))
         prices = _priced(self.cost, basis)
         best = torch.linalg.solve(prices, slope[:, :, None])[:, :, 0]
@@ -226,28 +211,12 @@ def _priced(cost: Cost, basis: Tensor) -> Tensor:
     return torch.einsum("ndr,d,nds->nrs", basis, shape.weights, basis)
 
 
-BLOCK = 2_000_000
-"""Pairs of person and place priced at once."""
-
-
 class PointsResponse(Response):
-    r"""The best of finitely many places, and of staying.
+    """The best of finitely many places, shape (m, d), and of staying."""
 
-    .. math:: \Delta(x) = \arg\max_{x' \in \{x\} \cup P} \mathrm{step}(s(x')) - c(x, x')
-
-    Parameters
-    ----------
-    points
-        :math:`P`, shape (m, d).
-    cost
-        Any cost with a closed form; ``QuadraticCost(1.0)`` by default.
-    temperature
-        None: the hard step. Else of the smoothed step, in units of the score.
-    start
-        ``"global"``: the best place wherever it is. ``"stay"``: people climb along the places,
-        which then lie in order on a curve, from the one nearest to them, in the direction in
-        which they gain more, until they gain no more.
-    """
+    # Without a temperature the step is hard; with one it is smoothed, in units of the score. With
+    # start="stay" the places lie in order on a curve, and people climb from the nearest one in
+    # the direction in which they gain more, until they gain no more.
 
     name = "points"
 
@@ -280,8 +249,8 @@ class PointsResponse(Response):
         if not isinstance(X, Tensor):
             return Responses(x_new, cost, moved, np.ones(len(rows), dtype=bool))
         kept = torch.from_numpy(moved)
-        answer = torch.where(kept[:, None], torch.from_numpy(x_new), X)
-        return Responses(answer, torch.from_numpy(cost), kept, torch.ones_like(kept))
+        places = torch.where(kept[:, None], torch.from_numpy(x_new), X)
+        return Responses(places, torch.from_numpy(cost), kept, torch.ones_like(kept))
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return the score at the place chosen."""
@@ -294,10 +263,7 @@ class PointsResponse(Response):
         return type(self)(self.points, cost)
 
     def crossing_cost(self, score: Score, X: Any) -> Floats:
-        """Return the price of the cheapest favourable place, shape (n,); infinity if none is.
-
-        Zero for those who are favourable already.
-        """
+        """Return the price of the cheapest favourable place, (n,); infinity if none is."""
         rows = self._rows(score, X)
         with torch.no_grad():
             now, there = (score(torch.from_numpy(z)).numpy() for z in (rows, self.points))
@@ -311,11 +277,11 @@ class PointsResponse(Response):
 
     def describe(self) -> dict[str, Any]:
         """Return the cost, the number of places and the temperature."""
-        told = {"points": len(self.points), "temperature": self.temperature, "start": self.start}
-        return super().describe() | told
+        own = {"points": len(self.points), "temperature": self.temperature, "start": self.start}
+        return super().describe() | own
 
     def _rows(self, score: Score, X: Any) -> Floats:
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         if self.points.shape[1] != rows.shape[1]:
             raise ParameterError(
                 f"people have {rows.shape[1]} features, the places {self.points.shape[1]}"

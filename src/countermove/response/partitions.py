@@ -27,21 +27,11 @@ FAVOURED_BEFORE = "favoured_before"
 """Columns beside the moved features: what the move cost, who moved, and what the rule decides
 for people where they end up and where they stood."""
 CELLS, FEWEST = 1 << 18, 1024
-"""Numbers (2 MB) that are answered at once, and the fewest rows for which a call pays."""
+"""Numbers (2 MB) that are handled at once, and the fewest rows for which a call pays."""
 
 
 class RespondTask(PartTask):
-    """Let the people of a part answer a score.
-
-    Parameters
-    ----------
-    response, score
-        Who answers what.
-    features
-        Columns the score reads, in its order, in standardised units.
-    keep
-        Further columns that stay beside the moved features (an id, a label).
-    """
+    """Let the people of a part respond; ``keep`` names columns to carry along."""
 
     def __init__(
         self, response: Response, score: Score, features: Sequence[str], keep: Sequence[str] = ()
@@ -62,15 +52,15 @@ class RespondTask(PartTask):
         import pyarrow as pa
 
         try:
-            found = self._answered(rows, first_row, max(FEWEST, CELLS // len(self.features)))
+            found = self._respond(rows, first_row, max(FEWEST, CELLS // len(self.features)))
         except CountermoveError:
             # All as one block: the error then counts rows from the part's first.
-            found = self._answered(rows, first_row, len(rows))
+            found = self._respond(rows, first_row, len(rows))
         kept = {name: rows[name] for name in self.keep}
         return pa.table(kept | {name: pa.array(column) for name, column in found.items()})
 
-    def _answered(self, rows: pa.Table, first_row: int, size: int) -> dict[str, Floats | Mask]:
-        """Answer ``size`` people at a time: their matrix stays in the core's cache."""
+    def _respond(self, rows: pa.Table, first_row: int, size: int) -> dict[str, Floats | Mask]:
+        """Respond for ``size`` people at a time: their matrix stays in the core's cache."""
         n = len(rows)
         moved, cost = np.empty((len(self.features), n)), np.empty(n)
         flags = {name: np.empty(n, dtype=np.bool_) for name in (MOVED, FAVOURED, FAVOURED_BEFORE)}
@@ -105,25 +95,10 @@ def respond_parts(
     keep: Sequence[str] = (),
     mapper: Mapper | None = None,
 ) -> PartsRun:
-    """Let a population in parts answer a score; the result is a folder of parts.
-
-    Guarantee: for scores affine in what moves and costs with a scalar reduction the result
-    is the same, bit for bit, on every engine and for every way of cutting the table; for
-    conic costs within the solver's tolerance.
-
-    Parameters
-    ----------
-    response, score
-        Who answers what.
-    parts
-        Standardised rows, in parquet files.
-    folder
-        Where the moved rows go; replaced whole, see `map_parts`.
-    features, keep
-        Columns the score reads, and columns to carry along.
-    mapper
-        Who works; here, one part after the other, by default.
-    """
+    """Let a population in parts respond to a score; the result is a folder of parts."""
+    # For scores affine in what moves and costs with a scalar reduction the result is the same,
+    # bit for bit, on every engine and for every way of cutting the table; for conic costs within
+    # the solver's tolerance.
     task = RespondTask(response, score, features, keep)
     return map_parts(task, parts, folder, SerialMapper() if mapper is None else mapper)
 

@@ -23,19 +23,10 @@ Rational = BestResponse | TangentResponse | PointsResponse
 
 
 def rational(response: Response, unscaled: bool = False) -> Rational:
-    """Return fully rational people with the cost and the actions of a response.
-
-    People who stay on a surface stay on it when they are rational; of a robust response the
-    first member's people are meant. Free people are made once per response: their plan is
-    kept, and conic costs are compiled only once.
-
-    Parameters
-    ----------
-    response
-        Whose cost and actions are meant.
-    unscaled
-        Price moves by their squared length instead of the cost.
-    """
+    """Return fully rational people with a response's cost (or, ``unscaled``, squared length)."""
+    # People on a surface stay on it; of a robust response the first member's people are meant.
+    # Free people are made once per response: their plan is kept, and conic costs are compiled
+    # once.
     response = members_of(response)[0]
     if isinstance(response, TangentResponse | PointsResponse):
         return response.rational(unscaled)
@@ -59,11 +50,8 @@ class RationalPeople(NamedTuple):
 
 
 def rational_people(response: Response, score: Score, X: Floats) -> RationalPeople | None:
-    """Return best responders with a response's cost and actions.
-
-    People who move in a representation see its head from there; those on a surface stay on
-    it. None where no closed form knows their answer: the score is not affine in what moves.
-    """
+    """Return best responders with a response's cost and actions; None without a closed form."""
+    # People who move in a representation see its head from there; those on a surface stay on it.
     member = members_of(response)[0]
     if isinstance(member, RepresentationResponse):
         known = represented(score)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from countermove._types import Mask
 from countermove.errors import ParameterError
-from countermove.response.base import OnFailure, Response, Responses, people
+from countermove.response.base import OnFailure, Response, Responses, checked_rows
 from countermove.scores import RepresentationScore, Score
 
 
@@ -29,7 +29,7 @@ class RepresentationResponse(Response):
     Parameters
     ----------
     inner
-        How people answer the head; its cost and its actions are about the dimensions of the
+        How people respond to the head; its cost and its actions are about the dimensions of the
         representation, which has no names and no natural bounds. The best response by default.
     """
 
@@ -49,14 +49,14 @@ class RepresentationResponse(Response):
         """Return where people move to: ``x_new`` lies in the representation, shape (n, k)."""
         known = represented(score)
         if isinstance(X, Tensor):
-            people(X, score)
+            checked_rows(X, score)
             return self.inner.respond(known.head(), known.represent(X), on_failure)
         return self.inner.respond(known.head(), self._places(known, X), on_failure)
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return the inner response's training signal, differentiable through φ."""
         known = represented(score)
-        people(X, score)
+        checked_rows(X, score)
         return self.inner.scores_after(known.head(), known.represent(X))
 
     def decisions_after(self, score: Score, X: Any) -> Mask:
@@ -81,7 +81,7 @@ class RepresentationResponse(Response):
     @staticmethod
     def _places(score: RepresentationScore, X: Any) -> Any:
         with torch.no_grad():
-            return score.represent(torch.from_numpy(people(X, score))).numpy()
+            return score.represent(torch.from_numpy(checked_rows(X, score))).numpy()
 
 
 def represented(score: Score) -> RepresentationScore:

@@ -1,7 +1,7 @@
 """Several response models at once: training counts on the worst of them.
 
-It is no behaviour of its own: nobody answers a rule in several ways, we merely
-do not know in which. So it has members, and is judged member by member.
+Nobody responds to a rule in several ways; we do not know in which. So the set has
+members, and a rule is evaluated member by member.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RobustResponse(Response):
         self.weights = None if weights is None else tuple(weights)
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
-        """Refuse: name the member whose answer is meant."""
+        """Refuse: name the member whose response is meant."""
         self._refuse()
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:

@@ -18,12 +18,12 @@ from countermove._types import Floats
 from countermove.errors import CostError, ParameterError
 from countermove.response._solutions import raise_not_finite
 from countermove.response.action_plan import slope_of
-from countermove.response.base import OnFailure, Response, Responses, people
+from countermove.response.base import OnFailure, Response, Responses, checked_rows
 from countermove.scores import Score
 
 
 class GainResponse(Response):
-    r"""The exact answer of people to whom each point of score is worth one unit of cost.
+    r"""The exact response of people to whom each point of score is worth one unit of cost.
 
     .. math:: x'_j = x_j + \mathrm{clip}\bigl(w_j / (2 q_j),\, lo_j(x),\, hi_j(x)\bigr)
 
@@ -50,7 +50,7 @@ class GainResponse(Response):
         """Return where people move to; tensors carry gradients to score, ``X`` and cost."""
         if not isinstance(X, Tensor):
             with torch.no_grad():
-                return self._respond_plainly(score, people(X, score))
+                return self._respond_plainly(score, checked_rows(X, score))
         moves = self._moves(score, X)
         cost = self.cost.price(torch.zeros_like(moves), moves)
         moved = (moves.detach() != 0.0).any(dim=1)
@@ -66,8 +66,8 @@ class GainResponse(Response):
         return after
 
     def _respond_plainly(self, score: Score, rows: Floats) -> Responses[Floats]:
-        """Return the answer of rows without gradients; one move serves where nothing bounds it."""
-        wanted, bounded = self._wish(score, rows)
+        """Respond without gradients; where nothing bounds them, all people share one move."""
+        wanted, bounded = self._wanted_move(score, rows)
         moves = self._within_bounds(wanted, torch.from_numpy(rows)) if bounded else wanted[None]
         cost = self.cost.price(torch.zeros_like(moves), moves).numpy()
         action, n = moves.numpy(), len(rows)
@@ -83,10 +83,10 @@ class GainResponse(Response):
 
     def _moves(self, score: Score, X: Tensor) -> Tensor:
         """Return everybody's move, shape (n, d)."""
-        wanted, bounded = self._wish(score, people(X, score))
+        wanted, bounded = self._wanted_move(score, checked_rows(X, score))
         return self._within_bounds(wanted, X) if bounded else wanted.expand(len(X), -1)
 
-    def _wish(self, score: Score, rows: Floats) -> tuple[Tensor, bool]:
+    def _wanted_move(self, score: Score, rows: Floats) -> tuple[Tensor, bool]:
         """Return the move of people whom nothing bounds, shape (d,), and whether bounds matter."""
         refuse_infinite(rows)
         plan = self.plan(score.n_features)
@@ -130,7 +130,7 @@ class GainResponse(Response):
 
 
 def refuse_infinite(rows: Floats) -> None:
-    """Raise with the people whose features are not finite; one sum tells whether there are any."""
+    """Raise with the people whose features are not finite; one sum shows whether there are any."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum()):
             return

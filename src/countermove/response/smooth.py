@@ -1,4 +1,10 @@
-"""What every response to a smoothed decision is built from: its temperature and its unit."""
+r"""The smoothed response: one number per person.
+
+People maximise :math:`\sigma^*(s(x')/(\tau N)) - c(x, x')`. What matters is the score
+they gain, so the problem is one-dimensional: the smoothed step against the
+polyline of least costs. The convex-concave procedure of SERM (Algorithm 1)
+started at x ends in its first stationary point; ``start="global"`` takes the best.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +30,8 @@ from countermove.response._reduction import KINKED, Reduction, known_scores, sha
 from countermove.response._solutions import STOPPED, RowSolutions, raise_failures, raise_not_finite
 from countermove.response._training_signal import training_signal
 from countermove.response.action_plan import slope_of
-from countermove.response.base import OnFailure, Response, Responses, check_converged, people
-from countermove.response.step import last_proxy, smoothed_step, smoothed_step_price
+from countermove.response.base import OnFailure, Response, Responses, check_converged, checked_rows
+from countermove.response.step import last_proxy_price, smoothed_step, smoothed_step_price
 from countermove.scores import Score
 
 Start = Literal["global", "stay"]
@@ -33,7 +39,7 @@ Gradient = Literal["fixed_point", "last_proxy"]
 
 
 class SmoothedResponse(Response):
-    """The head `ScalarResponse` and `ConicResponse` share; they say what its arguments mean."""
+    """What `ScalarResponse` and `ConicResponse`, which document the arguments, have in common."""
 
     def __init__(
         self,
@@ -125,7 +131,7 @@ class ScalarResponse(SmoothedResponse):
         at their cheapest allowed action).
     normalised
         Divide the score by :math:`N(w) = \sup\{w\cdot\delta : \|\delta\|_2 \le 1\}` over
-        movable directions, so that the answer depends on the rule, not on its scale.
+        movable directions, so that the response depends on the rule, not on its scale.
     gradient
         ``"fixed_point"``: derivative of the stationary point; ``"last_proxy"``: of
         the last concave proxy only, as published.
@@ -141,7 +147,7 @@ class ScalarResponse(SmoothedResponse):
     unit
         Score per unit of distance: a positive number that replaces N(w), whether
         ``normalised`` or not, and is then a constant without a derivative. It lets several
-        rules, or a rule before and after retraining, be answered on one scale.
+        rules, or a rule before and after retraining, be compared on one scale.
     """
 
     def __init__(
@@ -190,7 +196,7 @@ class ScalarResponse(SmoothedResponse):
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the gradient chosen at construction."""
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         reduction = self.reduction(score, len(rows))
         tensor = isinstance(X, Tensor)
         run = self._solve(score, rows, reduction, as_action=tensor, write=True)
@@ -209,7 +215,7 @@ class ScalarResponse(SmoothedResponse):
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return the score at the smoothed response."""
-        rows = people(X, score)
+        rows = checked_rows(X, score)
         signal = training_signal(self, score, X)
         if signal is not None:
             return signal(score, rows)
@@ -310,7 +316,7 @@ class ScalarResponse(SmoothedResponse):
         if self.gradient == "fixed_point":
             parts = smoothed_step_price(sharpness, run.after)
         else:
-            parts = last_proxy(sharpness, run.after, run.last)
+            parts = last_proxy_price(sharpness, run.after, run.last)
         moving_unit = self.normalised and self.unit is None and unit > 0.0
         by_unit = -parts.by_sharpness * sharpness / unit if moving_unit else 0.0 * run.after
         equation = Stationarity(parts.by_score, parts.by_last, by_unit)

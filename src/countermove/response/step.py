@@ -3,7 +3,9 @@ r"""The smoothed step of SERM and its derivatives, compiled.
 .. math:: \sigma^*(y) = \tfrac12\sqrt{(y+1)^2+1} - \tfrac12\sqrt{(y-1)^2+1},
           \qquad y = \text{sharpness}\cdot\text{score}
 
-Every form below is rewritten so that no difference of large roots is taken.
+Every compiled form is rewritten so that no difference of large roots is taken. With a the
+sharpness, the stationary point pays :math:`u = a\,\sigma^{*\prime}(y)`, the last concave proxy
+:math:`u = a\,\sigma_\cup'(y_{last}) + a\,\sigma_\cap'(y)`, its first part held fixed.
 """
 
 from __future__ import annotations
@@ -37,11 +39,9 @@ def step(y):  # type: ignore[no-untyped-def]
 
 @jit
 def rise(y):  # type: ignore[no-untyped-def]
-    """Return the derivative of the step: even, largest at 0 (1/sqrt 2).
-
-    One formula with two readings and no branch around a root, so that loops over
-    people go through the vector unit.
-    """
+    """Return the derivative of the step: even, largest at 0 (1/sqrt 2)."""
+    # One formula with two readings and no branch around a root, so that loops over people go
+    # through the vector unit.
     y = abs(y)
     up, down = y + 1.0, y - 1.0
     over, under = math.sqrt(1.0 + up * up), math.sqrt(1.0 + down * down)
@@ -124,7 +124,7 @@ def smoothed_step_price(sharpness: float, after: Floats) -> PriceParts:
     return PriceParts(sharpness**2 * bend, np.zeros_like(y), rise + y * bend)
 
 
-def last_proxy(sharpness: float, after: Floats, last: Floats) -> PriceParts:
+def last_proxy_price(sharpness: float, after: Floats, last: Floats) -> PriceParts:
     """Return the derivatives of the stationarity of the last concave proxy."""
     y, before = sharpness * after, sharpness * last
     convex, concave = _half_bend(before + 1.0), -_half_bend(y - 1.0)

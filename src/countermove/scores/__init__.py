@@ -1,4 +1,4 @@
-"""The published score: what people see and answer."""
+"""The published score: what people see and respond to."""
 
 from countermove.scores.base import Score, deciding
 from countermove.scores.linear import LinearScore

@@ -138,22 +138,11 @@ lies between a coin toss and certainty to double precision."""
 
 
 def fit_slope(scores: Floats, y: Floats) -> float:
-    r"""Return Platt's slope through the decision boundary.
-
-    .. math:: \min_{a > 0} -\sum_i t_i \log \sigma(a s_i) + (1 - t_i) \log \sigma(-a s_i)
-
-    with Platt's targets :math:`t = (n_+ + 1)/(n_+ + 2)` for the favourable and
-    :math:`1/(n_- + 2)` for the others, which keep :math:`a` finite when the score
-    separates the classes. The problem is convex in :math:`a`.
-
-    Parameters
-    ----------
-    scores
-        Scores of people who were not trained on, as the rule judges them (after
-        their response, where the rule was trained for one), shape (n,).
-    y
-        Their labels in {-1, +1}.
-    """
+    """Return Platt's slope a > 0 through the decision boundary; labels are in {-1, +1}."""
+    # Logistic loss of a * s against Platt's targets, (n_+ + 1)/(n_+ + 2) and 1/(n_- + 2), which
+    # keep a finite when the score separates the classes; convex in a. The people were not trained
+    # on, and their scores are as the rule judges them (after their response, where it was trained
+    # for one).
     from scipy.optimize import minimize_scalar
 
     bad = np.flatnonzero(~np.isfinite(scores))

@@ -53,27 +53,13 @@ _KINDS: dict[str, type[Score]] = {
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """A score and a threshold with everything needed to apply them to a raw table.
+    """A score and a threshold with everything needed to apply them to a raw table."""
 
-    Parameters
-    ----------
-    score
-        The score as it was trained, in standardised units.
-    standardiser
-        From original to standardised units.
-    schema_digest
-        SHA-256 of the schema the model was made for.
-    about
-        JSON-ready facts: parameters, response trained for, seed.
-    threshold
-        The probability that is asked for.
-    """
-
-    score: Score
-    standardiser: Standardiser
-    schema_digest: str
-    about: dict[str, Any] = field(default_factory=dict)
-    threshold: float = 0.5
+    score: Score  # as it was trained, in standardised units
+    standardiser: Standardiser  # from original to standardised units
+    schema_digest: str  # SHA-256 of the schema the model was made for
+    about: dict[str, Any] = field(default_factory=dict)  # parameters, response, seed
+    threshold: float = 0.5  # the probability that is asked for
 
     @property
     def probability_slope(self) -> float:
@@ -136,17 +122,7 @@ def load_model(folder: Path, schema_digest: str | None = None) -> PublishedModel
 def unpack_model(
     read: Callable[[str], bytes], where: str, schema_digest: str | None = None
 ) -> tuple[PublishedModel, str]:
-    """Return the model in some files and its SHA-256, refusing it as `load_model` does.
-
-    Parameters
-    ----------
-    read
-        Returns the content of a file by its name.
-    where
-        What messages call the place of the files.
-    schema_digest
-        Of the present schema; None takes a model made for any.
-    """
+    """Return the model in the files that ``read`` returns by name, and its SHA-256."""
     description, digest = _read_description(read(DESCRIPTION), f"{where}/{DESCRIPTION}")
     if schema_digest is not None and description["schema_digest"] != schema_digest:
         raise ModelFileError(

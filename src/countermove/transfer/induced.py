@@ -14,7 +14,7 @@ from countermove.certificates import Assumption
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.randomness import generator
 from countermove.response import Response, named_response
-from countermove.response.base import people
+from countermove.response.base import checked_rows
 from countermove.scores import Score
 from countermove.scores.base import score_of, values
 from countermove.transfer.sample import Labels, Pair, Sample
@@ -127,7 +127,7 @@ def induce(
         Of drawn labels; equal seeds give all rules and thresholds the same luck.
     """
     score = score_of(rule)
-    rows, given = people(X, score), np.asarray(y, dtype=np.float64)
+    rows, given = checked_rows(X, score), np.asarray(y, dtype=np.float64)
     source = Sample(values(score, rows), given, rows)
     answer = named_response(response) if isinstance(response, str) else response
     x_new, scores = answered(score, rows, answer, threshold)
@@ -220,7 +220,7 @@ class Deployments:
         self, rule: Any, X: Floats, y: Floats, chances: Chances | None = None, seed: int = 0
     ) -> None:
         self._score, self._chances, self._seed = score_of(rule), chances, seed
-        self._X = people(X, self._score)
+        self._X = checked_rows(X, self._score)
         self.source = Sample(values(self._score, self._X), y, self._X)
         self._answers: dict[tuple[int, float], tuple[Floats, Floats]] = {}
         self._before = None if chances is None else chances_at(chances, self._X)
