@@ -16,7 +16,7 @@ from countermove.data.fetch import fetch
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.dynamics.collective.recourse import individual, individual_sphere, together
-from countermove.dynamics.collective.recourse_answers import break_even, least_budgets
+from countermove.dynamics.collective.recourse_analysis import break_even, least_budgets
 from countermove.dynamics.collective.recourse_problem import Reach, recourse_problem
 from countermove.errors import SourceUnreachableError
 from countermove.experiments.collective.people import random_participants

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         individual_recourse,
         together,
     )
-    from countermove.dynamics.collective.recourse_answers import (
+    from countermove.dynamics.collective.recourse_analysis import (
         alternatives,
         break_even,
         least_budgets,
@@ -112,18 +112,18 @@ _HOMES = {
     "TorchLearner": "learners.network",
     "TrainedLearner": "learners.network",
     "Utility": "collective.utilities",
-    "alternatives": "collective.recourse_answers",
+    "alternatives": "collective.recourse_analysis",
     "audit_shift": "collective.shift_audit",
-    "break_even": "collective.recourse_answers",
+    "break_even": "collective.recourse_analysis",
     "collective_recourse": "collective.recourse",
     "individual_recourse": "collective.recourse",
-    "least_budgets": "collective.recourse_answers",
+    "least_budgets": "collective.recourse_analysis",
     "linearise": "retraining.stability",
-    "marginal_values": "collective.recourse_answers",
+    "marginal_values": "collective.recourse_analysis",
     "recourse_problem": "collective.recourse_problem",
     "retrain_until_stable": "retraining.loop",
     "settle": "retraining.stability",
-    "side_effects": "collective.recourse_answers",
+    "side_effects": "collective.recourse_analysis",
     "together": "collective.recourse",
 }
 

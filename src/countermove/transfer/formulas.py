@@ -88,9 +88,9 @@ def assumptions_4_3_to_4_5(
     label_source: Value, label_induced: Value, accepted_source: Value, accepted_induced: Value
 ) -> tuple[Value, Value, Value]:
     """Return the three margins whose signs are Assumptions 4.3, 4.4 (>= 0) and 4.5 (> 0)."""
-    # E_S[(1 - w) 1{Y=1}] is negative where w >= 1 and positive elsewhere, so 4.3 says that label +1
-    # does not become rarer; 4.4 says so of acceptances; 4.5, a covariance with w, that the first
-    # rises by more.
+    # The part of E_S[(1 - w) 1{Y=1}] where w >= 1 is negative and the rest positive; 4.3, that the
+    # first outweighs the rest, says that label +1 does not become rarer. 4.4 says so of
+    # acceptances; 4.5, a covariance with w, says that labels rise by more.
     _check(
         label_source=label_source,
         label_induced=label_induced,

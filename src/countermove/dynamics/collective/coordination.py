@@ -51,7 +51,7 @@ class Coordination:
     selfish: SelfishPoint  # the selfish stable point
     benefit: float  # in units of utility
     # <E_D*[grad u], E_D#[grad loss]> in the metric of the inverse Hessian, with the learner's
-    # penalty and the people who do not take part; not above 0 where the benefit is and U is concave
+    # penalty and the people who do not take part; where U is concave and there is a benefit, <= 0
     alignment: float
     steering: float  # squared length of Theorem 12's vector, per member
     distance: float  # between the two strategies, in the same metric

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.dynamics.collective.recourse import individual, individual_sphere, together
-from countermove.dynamics.collective.recourse_answers import (
+from countermove.dynamics.collective.recourse_analysis import (
     alternatives,
     break_even,
     least_budgets,

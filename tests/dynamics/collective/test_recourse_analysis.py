@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from countermove.dynamics.collective.recourse import individual, together
-from countermove.dynamics.collective.recourse_answers import (
+from countermove.dynamics.collective.recourse_analysis import (
     alternatives,
     break_even,
     least_budgets,
