@@ -81,7 +81,9 @@ def test_a_write_that_fails_leaves_the_previous_file(
 
     with monkeypatch.context() as patched:
         patched.setattr("countermove.catalog._files.os.replace", full)
-        with pytest.raises(DatasetError, match="No space left on device; what was") as refused:
+        with pytest.raises(
+            DatasetError, match="No space left on device; the previous content is kept"
+        ) as refused:
             dataset.save(other)
     assert isinstance(refused.value.__cause__, StorageError)
     assert same(dataset.load(), content)
