@@ -8,12 +8,10 @@ from sklearn.datasets import load_iris
 
 from countermove.dynamics.collective.recourse import together
 from countermove.dynamics.collective.recourse_problem import Reach, recourse_problem
-from countermove.dynamics.collective.recourse_search import RecourseSearch
 from countermove.dynamics.collective.recourse_variants import (
     label_moves,
     recourse_rounds,
     with_retrainings,
-    with_surrogate,
 )
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import NotEnoughRowsError, ParameterError
@@ -92,18 +90,6 @@ def test_few_unknowns_need_few_retrainings():
     free = with_retrainings(PROBLEM, Reach(0.5), retrainings=41)
     towards = with_retrainings(PROBLEM, Reach(0.5), retrainings=41, directions="query")
     assert 0.0 <= towards.regret < 0.5 * free.regret
-
-
-def test_a_surrogate_helps_where_the_learners_agree():
-    rows, y = X[Y > 0], Y[Y > 0] - 1
-    query = 0.25 * MEANS[1] + 0.75 * MEANS[2]
-    problem = recourse_problem(rows, y, query, 0)
-    found = with_surrogate(
-        problem, LogisticLearner(penalty=0.1), Reach(0.5), search=RecourseSearch(strict=False)
-    )
-    assert found.retrainings == 0
-    assert found.regret > 0.0
-    assert found.recourse.loss < found.recourse.loss_before
 
 
 def test_unknown_directions_are_refused():

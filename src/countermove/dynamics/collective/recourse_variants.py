@@ -22,7 +22,6 @@ from countermove.dynamics.collective.recourse_problem import (
 )
 from countermove.dynamics.collective.recourse_search import RecourseSearch
 from countermove.dynamics.crowd import Crowd, mixture
-from countermove.dynamics.learners import Learner
 from countermove.errors import NotEnoughRowsError, ParameterError, shown
 from countermove.randomness import generator
 
@@ -182,34 +181,6 @@ class BlindHelp:
     recourse: RecourseOutcome  # the moves, and what the true learner made of them
     retrainings: int  # how many had to be watched
     regret: float  # loss above that of the moves found with the learner in sight
-
-
-def with_surrogate(
-    problem: CollectiveRecourseProblem,
-    surrogate: Learner,
-    reach: Reach,
-    participants: Any = None,
-    search: RecourseSearch | None = None,
-) -> BlindHelp:
-    """Plan the moves against a learner of one's own, and let the true one judge them.
-
-    Parameters
-    ----------
-    problem
-        Who asks for what of the true learner.
-    surrogate
-        Stands for it; it reads the same labels.
-    reach, participants, search
-        See `together`.
-    """
-    imagined = replace(problem, learner=surrogate)
-    planned = together(imagined, reach, participants, search=search)
-    theta = problem.learner.fit(problem.crowd.moved(problem.crowd.X + planned.moves))
-    real = RecourseOutcome(
-        problem, planned.moves, planned.query_moves, theta, "surrogate", planned.converged
-    )
-    seen = together(problem, reach, participants, search=search)
-    return BlindHelp(real, 0, real.loss - seen.loss)
 
 
 def with_retrainings(
