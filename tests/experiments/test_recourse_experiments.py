@@ -64,7 +64,7 @@ def outcome(tables) -> Measured:
         audited="gradient",
         margins=(0.05,),
         examples=2,
-        settings=SMALL,
+        training=SMALL,
     )
     return experiment.measure(Sources(tables), 0)
 
@@ -155,7 +155,7 @@ def test_every_line_is_drawn_by_itself_with_its_errors(cells):
 
 def test_the_same_experiment_gives_the_same_cells(tables, cells):
     again = RecourseExperiment(
-        cases={"german-recourse": german()}, splits=(1,), weights=(0.8,), settings=SMALL
+        cases={"german-recourse": german()}, splits=(1,), weights=(0.8,), training=SMALL
     )
     found = again.cells(Sources(tables), 0)
     before = cells[(cells["split"] == 1) & (cells["rule"] == "highest_f1")]

@@ -44,7 +44,7 @@ def experiment(wordnet: str, **changes) -> TextExperiment:
         "wordnet": wordnet,
         "splits": (0, 1),
         "weights": (0.0, 0.8),
-        "settings": {"learning_rate": 0.05, "max_epochs": 6, "patience": 6},
+        "training": {"learning_rate": 0.05, "max_epochs": 6, "patience": 6},
     }
     return TextExperiment(**said | changes)
 

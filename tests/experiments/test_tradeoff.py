@@ -9,7 +9,7 @@ from countermove.errors import ParameterError, UnknownNameError
 from countermove.experiments import Measured, Sources
 from countermove.experiments.serm.tradeoff import TradeOff, TradeOffCurve
 from countermove.learning import SocialBurden
-from countermove.params.paper import TradeoffParameters
+from countermove.params.serm_experiments import TradeoffParameters
 from countermove.people import QuadraticCost
 
 from .test_sweep import tables

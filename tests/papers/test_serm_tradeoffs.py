@@ -19,7 +19,7 @@ from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.experiments import Sources
-from countermove.params.paper import TradeoffParameters
+from countermove.params.serm_experiments import TradeoffParameters
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]

@@ -7,11 +7,7 @@ from countermove.params.chain import (
     IngestParameters,
     RecourseParameters,
 )
-from countermove.params.experiments import (
-    CollectiveParameters,
-    LookaheadParameters,
-    SweepParameters,
-)
+from countermove.params.experiments import CollectiveParameters, LookaheadParameters
 from countermove.params.paper import PaperParameters
 from countermove.params.production import (
     EstimatePeopleParameters,
@@ -19,6 +15,7 @@ from countermove.params.production import (
     ScoreParameters,
 )
 from countermove.params.serm import SermParameters
+from countermove.params.serm_experiments import SweepParameters
 
 GROUPS: dict[str, type[Parameters]] = {
     "execution": ExecutionParameters,

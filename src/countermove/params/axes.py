@@ -31,16 +31,7 @@ OWN_COST = "these people's own cost; null: serm.cost"
 TEMPERATURE = "how blurred the step is that people see, in units of distance"
 
 
-class CostModel(Parameters):
-    """What every kind of cost shares."""
-
-    def build(self) -> Cost:
-        """Return the cost."""
-        cost: Cost = self.make()
-        return cost
-
-
-class QuadraticCostParameters(CostModel):
+class QuadraticCostParameters(Parameters):
     """Scale times the squared length of the move, in standardised units."""
 
     describes: ClassVar = "countermove.people:QuadraticCost"
@@ -48,7 +39,7 @@ class QuadraticCostParameters(CostModel):
     scale: Positive = library("price of a move of length one")
 
 
-class WeightedQuadraticCostParameters(CostModel):
+class WeightedQuadraticCostParameters(Parameters):
     """One price per feature."""
 
     describes: ClassVar = "countermove.people:WeightedQuadraticCost"
@@ -56,7 +47,7 @@ class WeightedQuadraticCostParameters(CostModel):
     weights: list[Positive] = needed("a price per model column, in the schema's order")
 
 
-class MahalanobisCostParameters(CostModel):
+class MahalanobisCostParameters(Parameters):
     """A positive definite matrix of prices."""
 
     describes: ClassVar = "countermove.people:MahalanobisCost"
@@ -64,7 +55,7 @@ class MahalanobisCostParameters(CostModel):
     matrix: list[list[float]] = needed("a row per model column")
 
 
-class LinearCostParameters(CostModel):
+class LinearCostParameters(Parameters):
     """max(0, direction · move); needs bounds on what can be moved."""
 
     describes: ClassVar = "countermove.people:LinearCost"
@@ -72,7 +63,7 @@ class LinearCostParameters(CostModel):
     direction: list[float] = needed("a price per unit of each model column")
 
 
-class MixtureCostParameters(CostModel):
+class MixtureCostParameters(Parameters):
     """scale · ((1 − gamma) · linear + gamma · quadratic)."""
 
     describes: ClassVar = "countermove.people:MixtureCost"
@@ -82,14 +73,14 @@ class MixtureCostParameters(CostModel):
     scale: Positive = library("price factor of the whole")
 
 
-class OwnCostParameters(CostModel):
+class OwnCostParameters(Parameters):
     """A cost that your function makes."""
 
     kind: Literal["own"]
     function: str = needed("your function, as package.module:name")
     arguments: dict[str, float | list[float] | str | bool] = part(dict, "handed to it by name")
 
-    def build(self) -> Cost:
+    def build(self, *args: Any, **given: Any) -> Cost:
         """Return the cost."""
         from countermove.people.own import own_cost
 
@@ -133,7 +124,7 @@ class PartlyLinearScoreParameters(Parameters):
         d = len(schema.feature_names)
         movable = np.flatnonzero(actions.for_response().movable_among(d)).tolist()
         start = torch_generator(seed, "start")
-        score: Score = self.make(n_features=d, movable=movable, generator=start)
+        score: Score = super().build(n_features=d, movable=movable, generator=start)
         return score
 
 
@@ -167,7 +158,7 @@ class MLPScoreParameters(Parameters):
         from countermove.randomness import torch_generator
 
         start = torch_generator(seed, "start")
-        score: Score = self.make(n_features=len(schema.feature_names), generator=start)
+        score: Score = super().build(n_features=len(schema.feature_names), generator=start)
         return score
 
 
@@ -185,19 +176,11 @@ class NoRegulariserParameters(Parameters):
 
     kind: Literal["none"] = "none"
 
-    def build(self) -> None:
+    def build(self, *args: Any, **given: Any) -> None:
         """Return None."""
 
 
-class RegulariserModel(Parameters):
-    """What every kind of regulariser shares."""
-
-    def build(self) -> Any:
-        """Return the regulariser."""
-        return self.make()
-
-
-class L2Parameters(RegulariserModel):
+class L2Parameters(Parameters):
     """Half the squared length of the slope."""
 
     describes: ClassVar = "countermove.learning:L2"
@@ -205,7 +188,7 @@ class L2Parameters(RegulariserModel):
     strength: NotNegative = library(STRENGTH)
 
 
-class UtilityParameters(RegulariserModel):
+class UtilityParameters(Parameters):
     """People's payoff: the decision as they see it, minus what the move cost."""
 
     describes: ClassVar = "countermove.learning:ExpectedUtility"
@@ -213,7 +196,7 @@ class UtilityParameters(RegulariserModel):
     strength: NotNegative = library(STRENGTH)
 
 
-class BurdenParameters(RegulariserModel):
+class BurdenParameters(Parameters):
     """What the deserving must pay."""
 
     describes: ClassVar = "countermove.learning:SocialBurden"
@@ -222,7 +205,7 @@ class BurdenParameters(RegulariserModel):
     unscaled: bool = library("count the squared distance, not the cost")
 
 
-class RecourseAimParameters(RegulariserModel):
+class RecourseAimParameters(Parameters):
     """Who is refused and stays refused."""
 
     describes: ClassVar = "countermove.learning:Recourse"
@@ -231,27 +214,24 @@ class RecourseAimParameters(RegulariserModel):
     temperature: Positive = library("how blurred the decision is, in units of distance")
 
 
-SocialParameters = Annotated[
-    UtilityParameters | BurdenParameters | RecourseAimParameters, Field(discriminator="kind")
-]
+Social = UtilityParameters | BurdenParameters | RecourseAimParameters
+SocialParameters = Annotated[Social, Field(discriminator="kind")]
 RegulariserParameters = Annotated[
-    NoRegulariserParameters
-    | L2Parameters
-    | UtilityParameters
-    | BurdenParameters
-    | RecourseAimParameters,
-    Field(discriminator="kind"),
+    NoRegulariserParameters | L2Parameters | Social, Field(discriminator="kind")
 ]
 
 
 class ResponseModel(Parameters):
     """What every kind of response shares."""
 
+    named: ClassVar[dict[str, str]] = {}
+
     def build(self, cost: Cost, actions: ActionSet) -> Response:
         """Return the response; a cost of these people's own goes before the common one."""
         own = getattr(self, "cost", None)
-        given: dict[str, Any] = {"cost": cost if own is None else own.build(), "actions": actions}
-        response: Response = self.make(**given)
+        response: Response = super().build(
+            cost=cost if own is None else own.build(), actions=actions, **self.named
+        )
         return response
 
 
@@ -277,12 +257,9 @@ class PublishedParameters(ResponseModel):
     """The SERM paper's simulated people; for comparison only."""
 
     describes: ClassVar = "countermove.response:named_response"
+    named: ClassVar = {"name": "published"}
     kind: Literal["published"]
     temperature: Positive = library(TEMPERATURE)
-
-    def make(self, **given: Any) -> Any:
-        """Return the response by its name."""
-        return super().make(name="published", **given)
 
 
 class NobodyMovesParameters(ResponseModel):
@@ -301,14 +278,14 @@ class AscentParameters(ResponseModel):
     random_starts: Annotated[int, Field(ge=0)] = library("random points to climb from, beside home")
 
 
-SingleResponseParameters = Annotated[
+SingleResponse = (
     BestParameters
     | SmoothParameters
     | PublishedParameters
     | NobodyMovesParameters
-    | AscentParameters,
-    Field(discriminator="kind"),
-]
+    | AscentParameters
+)
+SingleResponseParameters = Annotated[SingleResponse, Field(discriminator="kind")]
 
 
 class RobustParameters(Parameters):
@@ -337,16 +314,8 @@ class RobustParameters(Parameters):
     def build(self, cost: Cost, actions: ActionSet) -> Response:
         """Return the response."""
         built = [member.build(cost, actions) for member in self.members]
-        response: Response = self.make(members=built)
+        response: Response = super().build(members=built)
         return response
 
 
-ResponseParameters = Annotated[
-    BestParameters
-    | SmoothParameters
-    | PublishedParameters
-    | NobodyMovesParameters
-    | AscentParameters
-    | RobustParameters,
-    Field(discriminator="kind"),
-]
+ResponseParameters = Annotated[SingleResponse | RobustParameters, Field(discriminator="kind")]

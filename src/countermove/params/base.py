@@ -26,6 +26,10 @@ NotNegative = Annotated[float, Field(ge=0)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0)]
+Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
+"""Of a folder of results."""
 
 
 class _FromLibrary:
@@ -70,16 +74,19 @@ class Parameters(BaseModel):
             if isinstance(factory, _FromLibrary) and not hasattr(factory, "owner"):
                 factory.owner, factory.name = cls, name
 
-    def make(self, **given: Any) -> Any:
+    def build(self, *args: Any, **given: Any) -> Any:
         """Call the library's object with these settings (all but ``kind``) and what is given."""
-        own = {
-            name: _made(getattr(self, name)) for name in type(self).model_fields if name != "kind"
-        }
-        return library_object(self.describes)(**(own | given))
+        names = [name for name in type(self).model_fields if name not in {"kind", *given}]
+        own = {name: _built(getattr(self, name)) for name in names}
+        return library_object(self.describes)(*args, **own, **given)
 
 
-def _made(value: Any) -> Any:
-    return value.make() if isinstance(value, Parameters) else value
+def _built(value: Any) -> Any:
+    if isinstance(value, Parameters):
+        return value.build()
+    if isinstance(value, dict):
+        return {name: _built(each) for name, each in value.items()}
+    return type(value)(map(_built, value)) if isinstance(value, list | tuple) else value
 
 
 def library(words: str, where: str | None = None) -> Any:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from countermove.data.schema import Schema
     from countermove.data.standardise import Standardiser
     from countermove.execution import Execution
-    from countermove.recourse import PromiseTerms
     from countermove.response import Response
     from countermove.transfer import TransferTerms
 
@@ -69,12 +68,12 @@ class ExecutionParameters(Parameters):
     tls: TlsParameters | None = library("certificates for a tls:// scheduler")
     rows_per_part: Count = library("rows of a table in parts that a worker holds at once", PARTS)
 
-    def build(self) -> Execution:
+    def build(self, *args: Any, **given: Any) -> Execution:
         """Return where to work."""
         from countermove.execution import Execution
 
         own = self.model_dump(exclude={"rows_per_part", "tls"})
-        return Execution(**own, tls=None if self.tls is None else self.tls.make())
+        return Execution(**own, tls=None if self.tls is None else self.tls.build())
 
     def cut(self, splits: Mapping[str, Partitions]) -> dict[str, Partitions]:
         """Return splits in parts of which workers hold ``rows_per_part`` rows at once."""
@@ -100,7 +99,7 @@ class SplitParameters(Parameters):
             )
         return self
 
-    def build(self) -> dict[str, float]:
+    def build(self, *args: Any, **given: Any) -> dict[str, float]:
         """Return the shares by split."""
         return self.model_dump()
 
@@ -146,11 +145,6 @@ class RecourseParameters(Parameters):
     margin: Annotated[float, Field(ge=0, lt=1)] = library(
         "how far beyond the threshold advice goes where it can, in probability"
     )
-
-    def build(self) -> PromiseTerms:
-        """Return the terms of the promise."""
-        terms: PromiseTerms = self.make()
-        return terms
 
 
 def _climbers() -> tuple[SingleResponseParameters, ...]:
@@ -198,7 +192,7 @@ class EvaluationParameters(Parameters):
         TransferParameters, "How the effect of deployment on the error is predicted."
     )
 
-    def build(self) -> TransferTerms:
+    def build(self, *args: Any, **given: Any) -> TransferTerms:
         """Return the terms of the transfer report."""
         from countermove.transfer import TransferTerms
 

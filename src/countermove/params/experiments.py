@@ -1,44 +1,31 @@
-"""Sweeps, and the experiments on people who look ahead or act together."""
+"""The experiments on people who look ahead or act together."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from countermove.params.axes import (
-    CostParameters,
-    LinearScoreParameters,
-    NoRegulariserParameters,
-    QuadraticCostParameters,
-    RegulariserParameters,
-    ScoreParameters,
-)
 from countermove.params.base import (
     Count,
+    Name,
     NotNegative,
     Parameters,
     Positive,
     Probability,
+    Seeds,
     library,
+    part,
     setting,
 )
-from countermove.params.serm import TrainingParameters
 
 if TYPE_CHECKING:
-    from countermove.data.schema import Schema
     from countermove.experiments.collective.people import SubjectPreparation
     from countermove.experiments.collective.recourse import CollectiveExperiment
     from countermove.experiments.lookahead.people import LookaheadExperiment
-    from countermove.experiments.serm.sweep import Grid
-    from countermove.scores import Score
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
-Seed = Annotated[int, Field(ge=0)]
-Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
 Fraction = Annotated[float, Field(gt=0, le=1)]
 Fractions = Annotated[tuple[Fraction, ...], Field(min_length=1)]
-Strength = Annotated[float, Field(ge=0)]
 Columns = tuple[str, ...]
 Mixture = Annotated[dict[Annotated[int, Field(ge=0, le=50)], NotNegative], Field(min_length=1)]
 Mixtures = Annotated[tuple[Mixture, ...], Field(min_length=1)]
@@ -46,95 +33,6 @@ Norm = Annotated[
     Literal[1, 2, "inf"], BeforeValidator(lambda given: "inf" if given == float("inf") else given)
 ]
 BUDGETS = [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5]
-SAMPLING = "countermove.experiments.tables:Sampling"
-
-
-def _quadratic() -> list[CostParameters]:
-    return [QuadraticCostParameters()]
-
-
-class PopulationParameters(Parameters):
-    """The people of every cell."""
-
-    kind: Literal["best", "smooth", "published", "ascent"] = setting("best", "how people answer")
-    temperature: Positive = setting(0.5, "of the smoothed step")
-    eval_temperature: Positive | None = setting(None, "of judging; null: as in training")
-
-
-class SamplingParameters(Parameters):
-    """Which tables are read and how they are prepared."""
-
-    datasets: list[str] = setting(["credit"], "the tables")
-    batch_sizes: dict[str, Count] = library("per table, where it differs from training", SAMPLING)
-    balance: bool = library("as many favourable as unfavourable rows", SAMPLING)
-    max_rows: Count | None = library("rows drawn at random; null: all", SAMPLING)
-    divide_by_root_d: bool = library("standardised features over the root of d", SAMPLING)
-    skip_missing: bool = library("leave out, with a warning, tables that are not there", SAMPLING)
-
-    def sampling(self) -> dict[str, Any]:
-        """Return the arguments of `Sampling`."""
-        return self.model_dump(include=set(SamplingParameters.model_fields))
-
-
-class SweepParameters(SamplingParameters):
-    """Datasets × splits × seeds × strengths × costs for one population."""
-
-    name: Name = setting("sweep", "folder of the results")
-    axis: Literal["scale", "gamma", "steps", "strength"] = setting("scale", "drawn against this")
-    datasets: Annotated[list[str], Field(min_length=1)] = setting(["credit"], "the tables")
-    splits: Count = setting(3, "random splits")
-    costs: list[CostParameters] = Field(
-        default_factory=_quadratic, min_length=1, description="what a move costs, one axis"
-    )
-    response: PopulationParameters = setting(PopulationParameters(), "the people")
-    score: ScoreParameters = Field(
-        default_factory=LinearScoreParameters, description="the score to start from"
-    )
-    steps: list[Count] = setting([], "lengths of history of a series, one axis")
-    seeds: list[Seed] = setting([], "of training, one axis; none: one, that of the split")
-    regulariser: RegulariserParameters = Field(
-        default_factory=NoRegulariserParameters, description="added to the strategic rule's risk"
-    )
-    strengths: list[Strength] = setting([], "of the regulariser, one axis")
-    prune: bool = setting(False, "remove finished cells that are no longer asked for")
-    training: TrainingParameters = Field(
-        default_factory=TrainingParameters, description="how to optimise"
-    )
-    blind_training: TrainingParameters | None = setting(None, "of the blind rule; null: the same")
-
-    @model_validator(mode="after")
-    def _strengths_of_something(self) -> Self:
-        if self.strengths and self.regulariser.kind == "none":
-            raise ValueError("strengths are of a regulariser; name its kind, or leave them out")
-        if self.axis == "strength" and not self.strengths:
-            raise ValueError("axis 'strength' needs strengths to draw against")
-        return self
-
-    def build(self) -> Grid:
-        """Return the grid."""
-        from countermove.experiments.serm.sweep import Grid
-
-        people = self.response.model_dump(exclude={"kind"})
-        kept = {"splits", "steps", "seeds", "strengths", "axis", "prune"}
-        blind = self.blind_training
-        return Grid(
-            **self.sampling(),
-            **self.model_dump(include=kept),
-            costs=[cost.build() for cost in self.costs],
-            response=self.response.kind,
-            settings=self.training.model_dump() | people,
-            blind={} if blind is None else blind.model_dump(),
-            score=self._score,
-            regulariser=self.regulariser.build(),
-        )
-
-    def _score(self, schema: Schema, seed: int) -> Score | None:
-        """Return the score to start from; what a schema calls immutable cannot move."""
-        from countermove.people import ActionSet
-
-        columns = enumerate(schema.model_features())
-        held = [j for j, column in columns if column.change == "immutable"]
-        return self.score.build(schema, ActionSet(immutable=held), seed)
 
 
 class RetrainingParameters(Parameters):
@@ -262,13 +160,13 @@ class LookaheadParameters(Parameters):
     preparation: Literal["paper", "chain"] | None = setting(
         None, "paper (give-me-some-credit only, and its default) or chain: cleaned, standardised"
     )
-    experiment: LookaheadExperimentParameters = Field(
-        default_factory=lambda: RetrainingParameters(kind="figure_1"), description="what is run"
+    experiment: LookaheadExperimentParameters = part(
+        lambda: RetrainingParameters(kind="figure_1"), "what is run"
     )
 
-    def build(self) -> LookaheadExperiment:
+    def build(self, *args: Any, **given: Any) -> LookaheadExperiment:
         """Return the experiment."""
-        made: LookaheadExperiment = self.experiment.make()
+        made: LookaheadExperiment = self.experiment.build()
         return made
 
 
@@ -352,12 +250,12 @@ class CollectiveParameters(Parameters):
         """Return how the people are prepared."""
         from countermove.experiments.collective.people import SubjectPreparation
 
-        codes = None if self.codes is None else self.codes.make()
+        codes = None if self.codes is None else self.codes.build()
         return SubjectPreparation(
             self.dataset, self.label, self.features, self.subjects, self.standardise, codes
         )
 
-    def build(self) -> CollectiveExperiment:
+    def build(self, *args: Any, **given: Any) -> CollectiveExperiment:
         """Return the experiment."""
         from countermove.experiments.collective.recourse import CollectiveExperiment
 

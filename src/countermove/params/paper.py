@@ -3,61 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from countermove.params.axes import (
-    BurdenParameters,
-    CostParameters,
-    QuadraticCostParameters,
-    SocialParameters,
-)
 from countermove.params.base import (
     Count,
+    Name,
     NotNegative,
     Parameters,
     Positive,
     Probability,
+    Seed,
+    Seeds,
     library,
-    needed,
     part,
     setting,
 )
-from countermove.params.experiments import (
-    Name,
-    PopulationParameters,
-    SamplingParameters,
-    Seed,
-    Seeds,
-    Strength,
-)
 from countermove.params.renamed import FOLDERS
-from countermove.params.serm import TrainingParameters
+from countermove.params.serm_experiments import (
+    RunTimesParameters,
+    StylisedParameters,
+    TradeoffParameters,
+)
 
 if TYPE_CHECKING:
     from countermove.experiments import Experiment, Sources
-    from countermove.experiments.recourse.grid import TableCase
-    from countermove.experiments.serm.tradeoff import TradeOffCurve
     from countermove.recourse.text import Encoder
 
 Method = Literal["linear_program", "gradient", "integer_program", "causal", "exhaustive"]
 Candidates = Annotated[int, Field(ge=2)]
-Fraction = Annotated[float, Field(gt=0, lt=1)]
 Effect = Annotated[float, Field(ge=0, lt=1)]
 Payoffs = tuple[NotNegative, NotNegative]
 
 
-class ExperimentParameters(Parameters):
-    """One kind of experiment."""
-
-    def build(self) -> Experiment[Sources]:
-        """Return the experiment."""
-        made: Experiment[Sources] = self.make()
-        return made
-
-
-class LemmaParameters(ExperimentParameters):
+class LemmaParameters(Parameters):
     """Transferability, Lemma A.3: where strategic people end up, under three readings."""
 
     describes: ClassVar = "countermove.experiments.transfer.bounds:LemmaExperiment"
@@ -68,7 +48,7 @@ class LemmaParameters(ExperimentParameters):
     bins: Count = library("of the histogram")
 
 
-class DagParameters(ExperimentParameters):
+class DagParameters(Parameters):
     """Transferability, Figure 4: structural models, as in the paper and as released."""
 
     describes: ClassVar = "countermove.experiments.transfer.dag:DagExperiment"
@@ -101,13 +81,13 @@ class DynamicsParameters(Parameters):
     label_effect: Effect = library("of an outcome")
 
 
-class FicoParameters(ExperimentParameters):
+class FicoParameters(Parameters):
     """Transferability, Figures 3, 5 and 6: lenders × seeds × steps on people with a score."""
 
     describes: ClassVar = "countermove.experiments.transfer.fico:FicoExperiment"
     kind: Literal["fico"]
-    lenders: Annotated[dict[str, LenderParameters], Field(min_length=1)] = Field(
-        default_factory=lambda: {"plain": LenderParameters()}, description="by name"
+    lenders: Annotated[dict[str, LenderParameters], Field(min_length=1)] = part(
+        lambda: {"plain": LenderParameters()}, "by name"
     )
     dataset: str = library("table with score and race")
     seeds: Seeds = library("repetitions")
@@ -116,14 +96,8 @@ class FicoParameters(ExperimentParameters):
     candidates: Candidates = library("thresholds compared")
     failure_probability: Probability = library("of the interval of the difference")
 
-    def build(self) -> Experiment[Sources]:
-        """Return the experiment."""
-        lenders = {name: lender.make() for name, lender in self.lenders.items()}
-        made: Experiment[Sources] = self.make(lenders=lenders)
-        return made
 
-
-class ReplicatorParameters(ExperimentParameters):
+class ReplicatorParameters(Parameters):
     """Transferability, Figure 7 and App. F: utility matrices × initial shares of label +1.
 
     ``utilities`` maps a name to ``[[refused bad, accepted bad], [refused good, accepted good]]``.
@@ -138,7 +112,7 @@ class ReplicatorParameters(ExperimentParameters):
     bounds: tuple[float, float] = library("thresholds allowed")
 
 
-class BanditParameters(ExperimentParameters):
+class BanditParameters(Parameters):
     """Transferability, App. E.2: descents that only see the losses of deployed rules."""
 
     describes: ClassVar = "countermove.experiments.transfer.minimise:BanditExperiment"
@@ -153,7 +127,7 @@ class BanditParameters(ExperimentParameters):
     runs: Count = library("repetitions per method")
 
 
-class TightnessParameters(ExperimentParameters):
+class TightnessParameters(Parameters):
     """Transferability, App. G: every bound over the truth in random populations."""
 
     describes: ClassVar = "countermove.experiments.transfer.bounds:TightnessExperiment"
@@ -162,145 +136,14 @@ class TightnessParameters(ExperimentParameters):
     budget: Annotated[float, Field(gt=0, lt=0.5)] = library("of the strategic people")
 
 
-class SyntheticParameters(Parameters):
-    """The fabricated table on which the batch size varies."""
-
-    describes: ClassVar = "countermove.experiments.serm.run_times:Synthetic"
-    rows: Annotated[int, Field(ge=8)] = library("of the table")
-    features: Annotated[int, Field(ge=2)] = library("of the table")
-    batch_sizes: Annotated[tuple[Count, ...], Field(min_length=1)] = library("what varies")
-    epochs: Count = library("of each run")
-
-
-class RunTimesParameters(ExperimentParameters):
-    """SERM, Figure 4: training by every way of finding people's answers, timed."""
-
-    describes: ClassVar = "countermove.experiments.serm.run_times:RunTimes"
-    kind: Literal["run_times"]
-    synthetic: SyntheticParameters = part(SyntheticParameters, "the fabricated table")
-    datasets: list[str] = setting(["credit"], "the real tables")
-    batch_sizes: dict[str, Count] = library("per table; else 64")
-    epochs: Count = library("on real tables")
-    scale: Positive = library("of the quadratic cost")
-    temperature: Positive = library("of the smoothed step")
-    learning_rate: Positive = library("of every run")
-    max_rows: Count | None = setting(3000, "rows drawn at random; null: all")
-    skip_missing: bool = library("leave out, with a warning, tables that are not there")
-
-
-class StylisedParameters(ExperimentParameters):
-    """SERM, Figure 3: costs chosen (flexible), costs unknown, or moves on a manifold."""
-
-    describes: ClassVar = "countermove.experiments.serm.stylised:Stylised"
-    kind: Literal["stylised"]
-    picture: Literal["flexible", "unknown", "manifold"] = library("which of the three")
-    repetitions: Count = library("tables and starts")
-    rows: Annotated[int, Field(ge=50)] | None = library("people in each; null: as published")
-
-
-class SharesParameters(Parameters):
-    """Shares of the rows to train on, to stop and choose by, and to report on."""
-
-    train: Fraction = setting(0.5, "to train on")
-    validation: Fraction = setting(0.25, "to stop and choose by")
-    test: Fraction = setting(0.25, "to report on")
-
-    @model_validator(mode="after")
-    def _sum_to_one(self) -> Self:
-        total = self.train + self.validation + self.test
-        if abs(total - 1.0) > 1e-9:
-            raise ValueError(f"the shares must sum to 1, they sum to {total:g}")
-        return self
-
-
-class StrengthsParameters(Parameters):
-    """``points`` strengths from ``lowest`` to ``highest``, each by the same factor larger."""
-
-    lowest: Positive = needed("the first")
-    highest: Positive = needed("the last")
-    points: Count = setting(20, "how many")
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.lowest > self.highest:
-            raise ValueError(f"lowest {self.lowest:g} is above highest {self.highest:g}")
-        return self
-
-    def build(self) -> list[float]:
-        """Return the strengths."""
-        import numpy as np
-
-        return [float(value) for value in np.geomspace(self.lowest, self.highest, self.points)]
-
-
-class CurveParameters(Parameters):
-    """One population: its strengths (a list, or a range) and its training."""
-
-    response: PopulationParameters = setting(PopulationParameters(), "the people")
-    strengths: StrengthsParameters | Annotated[list[Strength], Field(min_length=1)] = setting(
-        StrengthsParameters(lowest=1e-3, highest=0.3), "of the regulariser"
-    )
-    training: TrainingParameters = part(TrainingParameters, "how to optimise")
-    epochs: Count | None = setting(None, "of strengths above 0; null: training.max_epochs")
-    settle: bool | None = setting(
-        None, "hard decisions settle the intercept; null: except for published"
-    )
-
-    def build(self) -> TradeOffCurve:
-        """Return the curve."""
-        from countermove.experiments.serm.tradeoff import TradeOffCurve
-
-        given = self.strengths
-        strengths = given.build() if isinstance(given, StrengthsParameters) else given
-        settings: dict[str, Any] = self.training.model_dump()
-        settings |= self.response.model_dump(exclude={"kind"}) | {"calibrate": self.settle}
-        words = {None: "usual", True: "intercept settled", False: "intercept as trained"}
-        return TradeOffCurve(
-            self.response.kind, strengths, settings, self.epochs, words[self.settle]
-        )
-
-
-class TradeoffParameters(SamplingParameters):
-    """Accuracy against one measure of social good: datasets × splits × populations × strengths."""
-
-    kind: Literal["tradeoff"] = "tradeoff"
-    regulariser: SocialParameters = part(
-        lambda: BurdenParameters(kind="burden"), "the measure; its own strength is not used"
-    )
-    curves: Annotated[list[CurveParameters], Field(min_length=1)] = part(
-        lambda: [CurveParameters()], "one per population"
-    )
-    datasets: Annotated[list[str], Field(min_length=1)] = setting(["credit"], "the tables")
-    splits: Count = setting(1, "random splits")
-    cost: CostParameters = part(QuadraticCostParameters, "of a move")
-    tolerance: Annotated[float, Field(ge=0, lt=1)] = setting(0.01, "accuracy that may be given up")
-    shares: SharesParameters = setting(SharesParameters(), "of the rows")
-
-    def build(self) -> Experiment[Sources]:
-        """Return the experiment."""
-        from countermove.experiments.serm.tradeoff import TradeOff
-
-        return TradeOff(
-            **self.sampling(),
-            **self.model_dump(include={"splits", "tolerance", "shares"}),
-            regulariser=self.regulariser.build(),
-            curves=[curve.build() for curve in self.curves],
-            cost=self.cost.build(),
-        )
-
-
-class ThresholdParameters(Parameters):
-    """How the threshold is chosen on selection and calibration rows."""
-
-
-class HighestF1Parameters(ThresholdParameters):
+class HighestF1Parameters(Parameters):
     """The threshold of the highest F1 on selection rows."""
 
     describes: ClassVar = "countermove.experiments.recourse.thresholds:HighestF1"
     kind: Literal["highest_f1"]
 
 
-class PromiseParameters(ThresholdParameters):
+class PromiseParameters(Parameters):
     """The highest F1 among the thresholds that keep the promise."""
 
     describes: ClassVar = "countermove.experiments.recourse.thresholds:Promise"
@@ -309,7 +152,7 @@ class PromiseParameters(ThresholdParameters):
     failure_probability: Probability = library("chance that the promise is wrong")
 
 
-class PrecisionParameters(ThresholdParameters):
+class PrecisionParameters(Parameters):
     """The threshold whose precision on selection rows is nearest to ``wanted``."""
 
     describes: ClassVar = "countermove.experiments.recourse.thresholds:NearestPrecision"
@@ -317,7 +160,7 @@ class PrecisionParameters(ThresholdParameters):
     wanted: Probability = library("precision")
 
 
-class FixedParameters(ThresholdParameters):
+class FixedParameters(Parameters):
     """The threshold ``at``."""
 
     describes: ClassVar = "countermove.experiments.recourse.thresholds:Fixed"
@@ -347,14 +190,14 @@ class RecourseTrainingParameters(Parameters):
     max_epochs: Count | None = None
     patience: Count | None = None
 
-    def build(self) -> dict[str, Any]:
-        """Return the arguments of the classifier that were given."""
-        given = self.model_dump(exclude_none=True)
+    def build(self, *args: Any, **given: Any) -> dict[str, Any]:
+        """Return the arguments of the classifier that were set."""
+        own = self.model_dump(exclude_none=True)
         if self.class_weight is not None:
-            given["class_weight"] = dict(zip((-1.0, 1.0), self.class_weight, strict=True))
+            own["class_weight"] = dict(zip((-1.0, 1.0), self.class_weight, strict=True))
         if self.max_epochs is not None and self.patience is None:
-            given["patience"] = self.max_epochs
-        return given
+            own["patience"] = self.max_epochs
+        return own
 
 
 class CausesParameters(Parameters):
@@ -362,10 +205,15 @@ class CausesParameters(Parameters):
 
     causes: list[str] = Field(min_length=1)
 
+    def build(self, *args: Any, **given: Any) -> dict[str, Any]:
+        """Return what `CausalModel.from_mapping` reads."""
+        return self.model_dump()
+
 
 class CaseParameters(Parameters):
     """One table: the sizes of its parts, what people can change, groups, causes."""
 
+    describes: ClassVar = "countermove.experiments.recourse.grid:TableCase"
     train: Count
     selection: Count
     calibration: Count
@@ -375,12 +223,6 @@ class CaseParameters(Parameters):
     group: str | None = None
     reference: str | None = None
     causal: dict[str, CausesParameters] | None = None
-
-    def build(self) -> TableCase:
-        """Return the case."""
-        from countermove.experiments.recourse.grid import TableCase
-
-        return TableCase(**self.model_dump(exclude={"training"}), settings=self.training.build())
 
 
 GERMAN = CaseParameters(
@@ -393,7 +235,7 @@ GERMAN = CaseParameters(
 """A table that comes along, for first steps; the paper's are in ``conf/paper``."""
 
 
-class RecourseExperimentParameters(ExperimentParameters):
+class RecourseExperimentParameters(Parameters):
     """Recourse: tables × splits × weights × sizes of actions, every rule and search in each cell.
 
     With ``audited`` that search's actions are also tested, with noise and once more with each
@@ -422,17 +264,6 @@ class RecourseExperimentParameters(ExperimentParameters):
     training: RecourseTrainingParameters = setting(RecourseTrainingParameters(), "of every model")
     skip_missing: bool = library("leave out, with a warning, tables that are not there")
 
-    def build(self) -> Experiment[Sources]:
-        """Return the experiment."""
-        from countermove.experiments.recourse.grid import RecourseExperiment
-
-        return RecourseExperiment(
-            **self.model_dump(exclude={"kind", "cases", "rules", "training"}),
-            cases={name: case.build() for name, case in self.cases.items()},
-            rules=[rule.make() for rule in self.rules],
-            settings=self.training.build(),
-        )
-
 
 class MiniLMParameters(Parameters):
     """The sentence encoder of the extra ``countermove[text]``, or of a ``folder``."""
@@ -440,15 +271,13 @@ class MiniLMParameters(Parameters):
     kind: Literal["minilm"]
     folder: str | None = None
 
-    def build(self) -> Callable[[], Encoder]:
+    def build(self, *args: Any, **given: Any) -> Callable[[], Encoder]:
         """Return what loads the encoder."""
+        from functools import partial
 
-        def load() -> Encoder:
-            from countermove.recourse.text import MiniLM
+        from countermove.recourse.text import MiniLM
 
-            return MiniLM(self.folder)
-
-        return load
+        return partial(MiniLM, self.folder)
 
 
 class HashedWordsParameters(Parameters):
@@ -457,15 +286,13 @@ class HashedWordsParameters(Parameters):
     kind: Literal["words"]
     n_features: Count = 1024
 
-    def build(self) -> Callable[[], Encoder]:
+    def build(self, *args: Any, **given: Any) -> Callable[[], Encoder]:
         """Return what makes the encoder."""
+        from functools import partial
 
-        def make() -> Encoder:
-            from countermove.recourse.text import HashedWords
+        from countermove.recourse.text import HashedWords
 
-            return HashedWords(self.n_features)
-
-        return make
+        return partial(HashedWords, self.n_features)
 
 
 class TextTrainingParameters(Parameters):
@@ -478,8 +305,12 @@ class TextTrainingParameters(Parameters):
     max_epochs: Count = 40
     patience: Count = 10
 
+    def build(self, *args: Any, **given: Any) -> dict[str, Any]:
+        """Return the network and the arguments of the trainer."""
+        return self.model_dump()
 
-class TextParameters(ExperimentParameters):
+
+class TextParameters(Parameters):
     """Recourse, Table 5: texts × splits × weights.
 
     ``dataset`` is a CSV or parquet file in ``data/01_raw``; ``favourable`` is the label authors
@@ -509,18 +340,6 @@ class TextParameters(ExperimentParameters):
     )
     training: TextTrainingParameters = setting(TextTrainingParameters(), "of every score")
 
-    def build(self) -> Experiment[Sources]:
-        """Return the experiment."""
-        from countermove.experiments.recourse.texts import TextExperiment
-
-        return TextExperiment(
-            **self.model_dump(exclude={"kind", "encoder", "training"}),
-            encoder=self.encoder.build(),
-            hidden=self.training.hidden,
-            dropout=self.training.dropout,
-            settings=self.training.model_dump(exclude={"hidden", "dropout"}),
-        )
-
 
 class PaperParameters(Parameters):
     """One experiment of a paper; the figures and tables of the papers are in ``conf/paper``."""
@@ -539,15 +358,14 @@ class PaperParameters(Parameters):
         | RecourseExperimentParameters
         | TextParameters,
         Field(discriminator="kind"),
-    ] = Field(
-        default_factory=lambda: ReplicatorParameters(kind="replicator"), description="what is run"
-    )
+    ] = part(lambda: ReplicatorParameters(kind="replicator"), "what is run")
 
     @property
     def title(self) -> str:
         """What figures are called: the folder of the results."""
         return self.name or FOLDERS[self.experiment.kind]
 
-    def build(self) -> Experiment[Sources]:
+    def build(self, *args: Any, **given: Any) -> Experiment[Sources]:
         """Return the experiment."""
-        return self.experiment.build()
+        made: Experiment[Sources] = self.experiment.build()
+        return made

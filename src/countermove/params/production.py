@@ -21,7 +21,6 @@ from countermove.params.base import (
 from countermove.params.chain import SearchName
 
 if TYPE_CHECKING:
-    from countermove.production.drift import DriftTerms
     from countermove.production.gates import Gate
 
 AtLeast50 = Annotated[int, Field(ge=50)]
@@ -114,10 +113,10 @@ class GatesParameters(Parameters):
         (), "gates of your own, as in [{function: my_package.gates:check, arguments: {}}]"
     )
 
-    def build(self) -> list[Gate]:
+    def build(self, *args: Any, **given: Any) -> list[Gate]:
         """Return the gates that are on."""
         named = [getattr(self, name) for name in type(self).model_fields if name != "custom"]
-        return [gate.make() for gate in (*named, *self.custom) if gate is not None]
+        return [gate.build() for gate in (*named, *self.custom) if gate is not None]
 
 
 class DriftParameters(Parameters):
@@ -133,11 +132,6 @@ class DriftParameters(Parameters):
     resolution: Probability = library("differences below so many spreads of a column are rounding")
     labels: Literal["kept", "follow"] = library("kept by those who move, or follow the features")
     odd_share: Probability = library("a column is odd if more of it lies beyond all expected")
-
-    def build(self) -> DriftTerms:
-        """Return the terms."""
-        terms: DriftTerms = self.make()
-        return terms
 
 
 class MlflowParameters(Parameters):

@@ -66,7 +66,7 @@ class TableCase:
     calibration: int
     test: int
     actions: Mapping[str, Direction]
-    settings: Mapping[str, Any] = field(default_factory=dict)  # where they differ
+    training: Mapping[str, Any] = field(default_factory=dict)  # where it differs
     group: str | None = None  # sensitive column to compare groups by
     reference: str | None = None  # the group compared with
     causal: Mapping[str, Any] | None = None  # as `CausalModel.from_mapping` reads it
@@ -88,7 +88,7 @@ class RecourseExperiment(Experiment[Sources]):
     audited: str | None = None  # a search whose actions are tested against noise
     margins: Sequence[float] = ()
     examples: int = 0
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of `RecourseClassifier`
+    training: Mapping[str, Any] = field(default_factory=dict)  # of `RecourseClassifier`
     skip_missing: bool = False
     axis: str = "recourse_weight"
 
@@ -109,7 +109,7 @@ class RecourseExperiment(Experiment[Sources]):
         parts = make_parts(case, given[name], split)
         actions = paper_actions(case.actions, largest, parts.names)
         started = time.perf_counter()
-        settings = {**self.settings, **case.settings}
+        settings = {**self.training, **case.training}
         model = RecourseClassifier(
             actions=actions, recourse_weight=weight, random_state=split, **settings
         ).fit(parts.train.X, parts.train.y, validation=(parts.selection.X, parts.selection.y))

@@ -68,9 +68,7 @@ class TextExperiment(Experiment[Sources]):
     splits: Sequence[int] = (0, 21, 42)
     weights: Sequence[float] = (0.0, 0.25, 0.8)
     thresholds: Sequence[float | str] = (HIGHEST_F1,)  # or probabilities
-    hidden: tuple[int, ...] = ()  # none: a linear score
-    dropout: float = 0.3
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of `Trainer`
+    training: Mapping[str, Any] = field(default_factory=dict)  # hidden, dropout; of `Trainer`
     text: str = "text"
     label: str = "label"
     favourable: str = "fresh"
@@ -150,14 +148,15 @@ def _trained(
     experiment: TextExperiment, parts: Mapping[str, Options], weight: float, seed: int
 ) -> tuple[Score, float]:
     """Return the score, and the threshold of the highest F1 on selection sentences."""
+    settings = {"hidden": (), "dropout": 0.3, **experiment.training, "seed": seed}
     score, _ = train_text_score(
         parts["train"],
         parts["selection"],
         recourse_weight=weight,
         candidates=experiment.candidates,
-        hidden=experiment.hidden,
-        dropout=experiment.dropout,
-        trainer=Trainer(**{**experiment.settings, "seed": seed}),
+        hidden=settings.pop("hidden"),
+        dropout=settings.pop("dropout"),
+        trainer=Trainer(**settings),
     )
     held = parts["selection"]
     scores = values(score, held.vectors.astype(np.float64))
