@@ -25,7 +25,7 @@ from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_embedded
 from countermove.data.splits import split_table
 from countermove.execution import Execution
-from countermove.learning.published import train_published
+from countermove.learning.rule_training import train_published
 from countermove.params import RecourseParameters, SermParameters
 from countermove.pipelines.people import champion_people
 from countermove.production.applicants import AdmitTask

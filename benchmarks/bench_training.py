@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from countermove.learning._recipe import class_means
 from countermove.learning.comparison import Split, compare, train_blind
-from countermove.learning.fitting import class_means
 from countermove.learning.objectives import StrategicRisk
 from countermove.people import QuadraticCost
 from countermove.response import named_response

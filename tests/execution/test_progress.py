@@ -12,7 +12,7 @@ PARTS = (
     "with part_bar(3, what='splits') as advance:\n    [advance() for _ in range(3)]"
 )
 EPOCHS = (
-    "from countermove.training.progress import epoch_bar\n"
+    "from countermove.training.history import epoch_bar\n"
     "from types import SimpleNamespace as Record\n"
     "with epoch_bar(3) as advance:\n"
     "    [advance(Record(validation_accuracy=0.5)) for _ in range(3)]"

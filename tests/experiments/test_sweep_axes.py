@@ -11,7 +11,7 @@ from countermove.errors import ParameterError
 from countermove.execution import Execution
 from countermove.experiments import Measured
 from countermove.experiments.cell_store import CellStore
-from countermove.learning.regularisers_social import SocialBurden
+from countermove.learning.regularisers import SocialBurden
 from countermove.params import SweepParameters
 from countermove.people import QuadraticCost
 

@@ -8,10 +8,10 @@ import torch
 
 from countermove import StrategicClassifier
 from countermove.learning import L2
-from countermove.learning.choice import all_reach_alike, choose
+from countermove.learning._choice import all_reach_alike, choose
+from countermove.learning._intercept import calibrate_intercept
+from countermove.learning._populations import population
 from countermove.learning.comparison import Split, compare
-from countermove.learning.intercept import calibrate_intercept
-from countermove.learning.populations import population
 from countermove.people import ActionSet, MixtureCost, QuadraticCost
 from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.scores import LinearScore

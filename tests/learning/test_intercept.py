@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from countermove.errors import ParameterError
+from countermove.learning._intercept import best_cut, best_shift, calibrate_intercept
 from countermove.learning.evaluation import accuracy_after, worst_accuracy
-from countermove.learning.intercept import best_cut, best_shift, calibrate_intercept
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.scores import LinearScore

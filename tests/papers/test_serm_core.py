@@ -12,9 +12,9 @@ import pytest
 
 from countermove import StrategicClassifier
 from countermove.learning import bias_search
+from countermove.learning._populations import population
 from countermove.learning.comparison import Comparison, compare
 from countermove.learning.evaluation import worst_accuracy
-from countermove.learning.populations import population
 from countermove.people import ActionSet, MixtureCost, QuadraticCost
 
 from .parity import (

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from countermove.training import Loss, Trainer
-from countermove.training.averaging import Average
+from countermove.training._averaging import Average
 
 from .conftest import BlindRisk
 from .test_trainer import start, weights

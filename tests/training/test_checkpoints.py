@@ -10,7 +10,7 @@ import torch
 from countermove.errors import ModelFileError
 from countermove.scores import LinearScore
 from countermove.training import Loss, Trainer
-from countermove.training.checkpoints import Checkpoint
+from countermove.training._checkpoints import Checkpoint
 
 from .conftest import BlindRisk
 from .test_trainer import start, weights

@@ -4,8 +4,13 @@ from countermove.learning.baselines import bias_search, hardt_threshold, shifted
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.evaluation import accuracy_after, sensitivity, usual_responses
 from countermove.learning.objectives import StrategicRisk
-from countermove.learning.regularisers import L2, Regulariser
-from countermove.learning.regularisers_social import ExpectedUtility, Recourse, SocialBurden
+from countermove.learning.regularisers import (
+    L2,
+    ExpectedUtility,
+    Recourse,
+    Regulariser,
+    SocialBurden,
+)
 from countermove.learning.social import SocialMeasures, social_measures
 from countermove.learning.tradeoff import trade_off
 

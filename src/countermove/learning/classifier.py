@@ -16,18 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from countermove._types import Floats
 from countermove.execution import Mapper
-from countermove.learning.choice import Choice
+from countermove.learning._choice import Choice
+from countermove.learning._populations import Population, population_at
+from countermove.learning._recipe import TrainingRecipe, check_summable
 from countermove.learning.chosen_costs import AnyCost, costs_to_judge_by, costs_to_train_at
 from countermove.learning.evaluation import accuracy_after
-from countermove.learning.fitting import Recipe, check_summable
-from countermove.learning.populations import Population, population_at
 from countermove.learning.regularisers import Regulariser
 from countermove.people import ActionSet
 from countermove.response.base import Responses
 from countermove.scores import Score
 from countermove.scores.base import fit_slope
 from countermove.training import History, Loss, Sample, Trainer
-from countermove.training import labels as labelling
 from countermove.training.estimator import ScoreClassifier, Table
 from countermove.training.streamed import PartRows, StreamedSample
 
@@ -50,7 +49,7 @@ class StrategicClassifier(ScoreClassifier):
         ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` (blind training), ``"ascent"`` (for
         scores that are not affine in what moves), a `Response`, or a robust population: a list
         of these or ``{"kind": "robust", "members": [...]}`` (see
-        `countermove.learning.populations.population`).
+        `countermove.learning._populations.population`).
     temperature, eval_temperature
         Of the smoothed step in training, and in early stopping and evaluation
         (None: the same), for responses given by name.
@@ -69,7 +68,7 @@ class StrategicClassifier(ScoreClassifier):
         Where training starts: ``"blind"``, ``"means"``, ``"random"`` or ``"given"``.
     calibrate
         Whether the intercept is settled after training by the accuracy after
-        response on training and validation rows. See `Recipe` for both.
+        response on training and validation rows. See `TrainingRecipe` for both.
     stop_by
         Which epoch is kept, as `Trainer` has it; ``"accuracy"`` gives way to ``"loss"``
         where the intercept is settled afterwards.
@@ -160,10 +159,10 @@ class StrategicClassifier(ScoreClassifier):
         progress
             Show a progress bar.
         """
-        rows, signs = self._people(X, y, self.favourable)
-        seed = labelling.seed_from(self.random_state)
+        rows, signs = self._people(X, y)
+        seed = self._seed()
         if validation is None:
-            kept, held = self._parted(signs, self.validation_fraction, seed)
+            kept, held = self._held_out(signs, seed)
             train, valid = (rows[kept], signs[kept]), (rows[held], signs[held])
             order, listed = np.concatenate([kept, held]), len(rows)
         else:
@@ -202,7 +201,7 @@ class StrategicClassifier(ScoreClassifier):
         checkpoint, progress
             As in `fit`.
         """
-        seed = labelling.seed_from(self.random_state)
+        seed = self._seed()
         self.classes_, self.favourable_ = np.array([-1.0, 1.0]), 1.0
         self.n_features_in_ = len(train.features)
         recipe = self._recipe(seed)
@@ -213,7 +212,7 @@ class StrategicClassifier(ScoreClassifier):
 
     def _keep(
         self,
-        recipe: Recipe,
+        recipe: TrainingRecipe,
         sample: Sample,
         held: NDArray[np.intp],
         checkpoint: Path | None,
@@ -266,7 +265,7 @@ class StrategicClassifier(ScoreClassifier):
         tags.classifier_tags.poor_score = self.response != "none"
         return tags
 
-    def _recipe(self, seed: int) -> Recipe:
+    def _recipe(self, seed: int) -> TrainingRecipe:
         trainer = Trainer(
             optimiser=self.optimiser,
             learning_rate=self.learning_rate,
@@ -280,7 +279,7 @@ class StrategicClassifier(ScoreClassifier):
         people = population_at(trained, self.response, self.actions, self.temperature)
         same = self.eval_temperature is None and trained == judging
         judges = population_at(judging, self.response, self.actions, self._judging_temperature())
-        return Recipe(
+        return TrainingRecipe(
             trained_against=people,
             judged_by=people if same else judges,
             trainer=trainer,
@@ -291,7 +290,7 @@ class StrategicClassifier(ScoreClassifier):
             cost=self.cost,
         )
 
-    def _recipe_of(self, seed: int, order: NDArray[np.intp], listed: int) -> Recipe:
+    def _recipe_of(self, seed: int, order: NDArray[np.intp], listed: int) -> TrainingRecipe:
         """Return the recipe for the rows in ``order``, of ``listed`` people with bounds."""
         recipe = self._recipe(seed)
         for member in (*recipe.trained_against.members, *recipe.judged_by.members):

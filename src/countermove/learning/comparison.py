@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from countermove._types import Floats
+from countermove.learning._populations import Population, population
 from countermove.learning.baselines import bias_search, shifted_blind
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.evaluation import worst_accuracy
-from countermove.learning.populations import Population, population
 from countermove.people import ActionSet, Cost
 from countermove.response import BestResponse
 from countermove.response.base import NoResponse

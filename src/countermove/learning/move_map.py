@@ -58,7 +58,7 @@ class Projection:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class MappedPeople:
     """People who answer: features (n, d), labels ±1 (n,), and the positions of those drawn."""
 
     X: Floats
@@ -99,7 +99,9 @@ def move_map(
     slow = answer.costly or any(score.slope() is None for score in rules.values())
     shown = _drawn(len(people.y), SHOWN_COSTLY if slow else SHOWN, seed)
     measured = shown if slow else np.arange(len(people.y))
-    crowd = Crowd(people.X[measured], people.y[measured], np.flatnonzero(np.isin(measured, shown)))
+    mapped = MappedPeople(
+        people.X[measured], people.y[measured], np.flatnonzero(np.isin(measured, shown))
+    )
     drawing, answers = projection(strategic.rule, blind.rule, people.X), answer.of_rows(measured)
     return {
         "dataset": schema.name,
@@ -111,7 +113,7 @@ def move_map(
         "people": {"row_id": people.ids[shown].tolist(), "label": people.y[shown].tolist()}
         | _coordinates(drawing, people.X[shown]),
         "rules": {
-            name: [_answered(score, crowd, answers, scale, drawing) for scale in SCALES]
+            name: [_answered(score, mapped, answers, scale, drawing) for scale in SCALES]
             for name, score in rules.items()
         },
     }
@@ -175,21 +177,21 @@ def _largest_spread(forward: Floats, X: Floats) -> Floats:
 
 
 def _answered(
-    score: Score, crowd: Crowd, response: Response, scale: float, drawing: Projection
+    score: Score, mapped: MappedPeople, response: Response, scale: float, drawing: Projection
 ) -> dict[str, Any]:
     """Return what people do when moves cost ``scale`` times as much, and who is drawn where."""
     scaled = response.with_cost(response.cost.times(scale))
-    found = scaled.respond(score, crowd.X, on_failure="mask")
+    found = scaled.respond(score, mapped.X, on_failure="mask")
     moved = np.asarray(found.moved, dtype=bool)
-    approved = scaled.decisions_after(score, crowd.X)
-    movers = np.flatnonzero(moved[crowd.seen])
-    ends = _coordinates(drawing, np.asarray(found.x_new)[crowd.seen][movers])
+    approved = scaled.decisions_after(score, mapped.X)
+    movers = np.flatnonzero(moved[mapped.seen])
+    ends = _coordinates(drawing, np.asarray(found.x_new)[mapped.seen][movers])
     return {
         "scale": scale,
         "share_moved": float(moved.mean()),
         "mean_cost": float(np.asarray(found.cost)[moved].mean()) if moved.any() else None,
         "approved": float(approved.mean()),
-        "accuracy": float(np.mean(approved == (crowd.y > 0))),
+        "accuracy": float(np.mean(approved == (mapped.y > 0))),
         "who": movers.tolist(),
     } | ends
 

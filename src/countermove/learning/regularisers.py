@@ -1,7 +1,9 @@
-"""The fifth axis: what is added to the risk.
+r"""The fifth axis: what is added to the risk.
 
-A regulariser carries its own strength and sees the score, the batch and the
-responses, so that social measures can be penalties like any other.
+A regulariser carries its own strength and sees the score, the batch and the response. The social
+ones are differentiable means over people that steer training; whether people are better off is
+judged by hard measures (`countermove.learning.social`), because a smoothed one may move by
+rescaling the score alone.
 """
 
 from __future__ import annotations
@@ -10,10 +12,15 @@ import math
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from countermove.errors import ParameterError
-from countermove.response.base import Response
+from countermove.response.action_plan import slope_of
+from countermove.response.base import NoResponse, Response
+from countermove.response.manifold import PointsResponse
+from countermove.response.rational import rational
+from countermove.response.step import smoothed_step
 from countermove.scores import Score
 
 
@@ -72,3 +79,153 @@ def described(regulariser: Regulariser | None) -> dict[str, Any]:
     held: Any = regulariser
     names = [field.name for field in fields(held)] if is_dataclass(held) else ["strength"]
     return named | {name: getattr(held, name) for name in names}
+
+
+@dataclass(frozen=True)
+class ExpectedUtility:
+    r"""Minus the mean payoff of people, SERM (9).
+
+    .. math:: R(s) = -\frac1n \sum_i \bigl[ h(x_i^{after}) - c(x_i, x_i^{after}) \bigr]
+
+    :math:`h` is the decision as people see it (`Response.worth`): the smoothed step for
+    smoothed responses, the hard decision for best responders. Their payoff
+    :math:`1 - \min(2, \text{cheapest crossing})` is continuous in the rule all the same, and
+    its gradient is exact almost everywhere: nothing is smoothed.
+
+    Parameters
+    ----------
+    strength
+        Factor of the penalty, in units of loss per unit of payoff.
+    temperature
+        Of the smoothed step, in units of distance, where nobody moves: without it the
+        payoff of people who stay would have no gradient. Not used elsewhere.
+    """
+
+    kind: ClassVar[str] = "utility"
+    about_people: ClassVar[bool] = True
+    strength: float = 1e-2
+    temperature: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength)
+        _check_temperature(self.temperature)
+
+    def penalty(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
+        """Return minus the mean payoff of a batch."""
+        return -self.measure(score, X, y, response)
+
+    def measure(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
+        """Return the mean payoff, at most 1 (everybody approved where they stand)."""
+        if isinstance(response, NoResponse):
+            return smoothed_step(score(X) / (self.temperature * _unit(score, response))).mean()
+        found = response.respond(score, X)
+        payoff: Tensor = response.worth(score, score(found.x_new)) - found.cost
+        return payoff.mean()
+
+
+@dataclass(frozen=True)
+class SocialBurden:
+    r"""What a person with a favourable label must pay for approval, SERM (10).
+
+    .. math:: R(s) = \frac{1}{|P|} \sum_{i \in P} \min_\delta
+              \{ c(x_i, x_i + \delta) : s(x_i + \delta) \ge 0,\ \delta\ \text{allowed} \}
+
+    :math:`P` holds the people of the batch with label +1 for whom such a move exists; the others
+    have no price and are left out (`countermove.learning.social` counts them). Only the cost and
+    the actions of a response enter, not how people behave; the score's scale plays no part.
+    Closed form for every canonical cost, else a conic layer.
+
+    Parameters
+    ----------
+    strength
+        Factor of the penalty, in units of loss per unit of cost.
+    unscaled
+        Measure the squared distance :math:`\|\delta\|^2` instead of the cost, as the paper's
+        experiments do: for ``QuadraticCost(t)`` the burden divided by :math:`t`.
+    """
+
+    kind: ClassVar[str] = "burden"
+    about_people: ClassVar[bool] = True
+    strength: float = 1e-2
+    unscaled: bool = False
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength)
+
+    def penalty(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
+        """Return the mean burden of a batch; zero where nobody in it counts."""
+        return self.measure(score, X, y, response)
+
+    def measure(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
+        """Return the mean burden, zero if nobody deserving can reach approval."""
+        deserving = torch.nonzero(y > 0).squeeze(1)
+        payers = rational(response, self.unscaled).of_rows(deserving)
+        if isinstance(payers, PointsResponse):
+            raise ParameterError(
+                "the burden of people who choose among places has no gradient to steer by; "
+                "train with TangentResponse and judge by the places"
+            )
+        found = payers.crossing(score, X[deserving])
+        return found.cost.sum() / found.possible.sum().clamp(min=1)
+
+
+@dataclass(frozen=True)
+class Recourse:
+    r"""How many are refused and stay refused, smoothed (SERM, section 3.4).
+
+    .. math:: R(s) = \frac1n \sum_i \operatorname{sig}\bigl(-a\,s(x_i)\bigr)\,
+              \operatorname{sig}\bigl(-a\,s(x_i^{after})\bigr)
+
+    Parameters
+    ----------
+    strength
+        Factor of the penalty, in units of loss.
+    temperature
+        :math:`\tau`, in units of distance: :math:`a = 1/(\tau N)` with :math:`N` the
+        score per unit of distance over the movable directions, so that rescaling the score
+        gains nothing. Under the ``published`` response :math:`a = 1`, as published.
+    raw
+        Take the published :math:`a = 1` under every response (True) or under none
+        (False); None as said above.
+    """
+
+    kind: ClassVar[str] = "recourse"
+    about_people: ClassVar[bool] = True
+    strength: float = 1e-2
+    temperature: float = 0.5
+    raw: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength)
+        _check_temperature(self.temperature)
+
+    def penalty(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
+        """Return the smoothed share of a batch that is refused and stays refused."""
+        raw = response.name == "published" if self.raw is None else self.raw
+        unit = 1.0 if raw else self.temperature * _unit(score, response)
+        before: Tensor = score(X)
+        after = response.scores_after(score, X)
+        return (torch.sigmoid(-before / unit) * torch.sigmoid(-after / unit)).mean()
+
+    def measure(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
+        """Return one minus the penalty: who is approved, or would be after moving, smoothed."""
+        return 1.0 - self.penalty(score, X, y, response)
+
+
+SocialRegulariser = ExpectedUtility | SocialBurden | Recourse
+SOCIAL: dict[str, type[SocialRegulariser]] = {
+    regulariser.kind: regulariser for regulariser in (ExpectedUtility, SocialBurden, Recourse)
+}
+"""The social regularisers by kind."""
+
+
+def _unit(score: Score, response: Response) -> Tensor:
+    """Return N(w), or one for a rule nobody can influence."""
+    plan = response.plan(score.n_features)
+    unit = plan.unit(plan.movable(slope_of(score)))
+    return unit if float(unit.detach()) > 0.0 else torch.ones_like(unit)
+
+
+def _check_temperature(temperature: float) -> None:
+    if not temperature > 0.0:
+        raise ParameterError(f"the temperature of a measure is positive, got {temperature!r}")

@@ -19,11 +19,11 @@ import torch
 from numpy.typing import NDArray
 
 from countermove.errors import ParameterError
+from countermove.learning._populations import Population
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.comparison import Labelled, Split, judging_population
 from countermove.learning.evaluation import accuracy_after, worst_accuracy
-from countermove.learning.populations import Population
-from countermove.learning.regularisers_social import SocialRegulariser
+from countermove.learning.regularisers import SocialRegulariser
 from countermove.learning.social import social_measures
 from countermove.people import ActionSet, Cost
 from countermove.response import Response

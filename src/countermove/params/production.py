@@ -196,7 +196,7 @@ class ScoreParameters(Parameters):
 class EstimatePeopleParameters(Parameters):
     """How the people are estimated from a deployment."""
 
-    describes: ClassVar = "countermove.learning.people_estimation.tables:estimate_from_tables"
+    describes: ClassVar = "countermove.learning.people_estimation.estimation:estimate_from_tables"
     matched: bool = library("pair people by the schema's id; false takes the tables as two samples")
     cost: Literal["auto", "quadratic", "weighted_quadratic"] = library(
         "shape of the cost; auto: weighted where the moves ask for it"

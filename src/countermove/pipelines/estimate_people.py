@@ -27,7 +27,7 @@ def estimate(
     estimate_people: EstimatePeopleParameters,
 ) -> tuple[dict[str, Any], str, str]:
     """Estimate behaviour and cost; write facts, and settings for a plain and a robust run."""
-    from countermove.learning.people_estimation.tables import estimate_from_tables
+    from countermove.learning.people_estimation.estimation import estimate_from_tables
 
     actions = serm.actions.build(schema, model.standardiser)
     settings = estimate_people.model_dump()

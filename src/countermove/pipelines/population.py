@@ -45,7 +45,7 @@ def answer(
     execution: ExecutionParameters,
 ) -> dict[str, Any]:
     """Let the people of the test parts respond to a rule; count what it then decides."""
-    from countermove.learning.partitioned import answer_parts
+    from countermove.learning.measures import answer_parts
 
     with execution.build().open() as mapper:
         return answer_parts(model, people, execution.cut(parts)["test"], folder, schema, mapper)

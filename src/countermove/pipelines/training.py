@@ -28,7 +28,7 @@ def train_blind(
     seed: int,
 ) -> tuple[PublishedModel, dict[str, Any]]:
     """Train as if nobody moved."""
-    from countermove.learning.published import train_published
+    from countermove.learning.rule_training import train_published
     from countermove.response import NoResponse
 
     people, training = NoResponse(), serm.build_training(schema, standardiser, seed)
@@ -46,7 +46,7 @@ def train_strategic(
     seed: int,
 ) -> tuple[PublishedModel, dict[str, Any]]:
     """Train on where people will stand once they have responded to the rule."""
-    from countermove.learning.published import train_published
+    from countermove.learning.rule_training import train_published
 
     training, aim = serm.build_training(schema, standardiser, seed), serm.regulariser.build()
     done = train_published(train, validation, schema, standardiser, people, training, seed, aim)

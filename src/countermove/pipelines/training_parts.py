@@ -28,7 +28,7 @@ def train_blind(
     seed: int,
 ) -> PublishedModel:
     """Train as if nobody moved."""
-    from countermove.learning.partitioned import train_parts
+    from countermove.learning.rule_training import train_parts
     from countermove.response import NoResponse
 
     training = serm.build_training(schema, standardiser, seed)
@@ -45,7 +45,7 @@ def train_strategic(
     seed: int,
 ) -> PublishedModel:
     """Train on where people will stand once they have responded to the rule."""
-    from countermove.learning.partitioned import train_parts
+    from countermove.learning.rule_training import train_parts
 
     training, aim = serm.build_training(schema, standardiser, seed), serm.regulariser.build()
     with execution.build().open() as mapper:

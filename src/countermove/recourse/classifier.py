@@ -25,7 +25,6 @@ from countermove.response import Response
 from countermove.response.named import named_response
 from countermove.scores import MLPScore, Score
 from countermove.training import History, Loss, Sample, Trainer, balanced_weights
-from countermove.training import labels as labelling
 from countermove.training.estimator import ScoreClassifier, Table
 
 ClassWeight = str | Mapping[Any, float] | None
@@ -143,13 +142,13 @@ class RecourseClassifier(ScoreClassifier):
         checkpoint, progress
             See `Trainer.fit`.
         """
-        rows, signs = self._people(X, y, self.favourable)
+        rows, signs = self._people(X, y)
         n, d = rows.shape
-        seed = labelling.seed_from(self.random_state)
+        seed = self._seed()
         actions = usual_actions(d) if self.actions is None else self.actions
         limited = rows_with_bounds(rows, actions)
         if validation is None:
-            kept, held = self._parted(signs, self.validation_fraction, seed)
+            kept, held = self._held_out(signs, seed)
             parts = (limited[kept], signs[kept], limited[held], signs[held])
         else:
             others, other_signs = self._checked(*validation)

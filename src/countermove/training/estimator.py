@@ -17,7 +17,7 @@ from countermove._types import Floats, Index
 from countermove.errors import ParameterError
 from countermove.randomness import generator
 from countermove.scores import LinearScore, Score
-from countermove.training import labels as labelling
+from countermove.training import _labels as labelling
 
 Table = Any
 """What scikit-learn calls array-like: arrays, lists, data frames."""
@@ -58,6 +58,9 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Log-odds per unit of score; 1 for scores trained as log-odds.
     """
 
+    favourable: Any
+    random_state: Any
+    validation_fraction: float
     score_: Score
     classes_: NDArray[Any]
     favourable_: Any
@@ -109,15 +112,19 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _people(self, X: Table, y: Table, favourable: Any) -> tuple[Floats, Floats]:
+    def _seed(self) -> int:
+        return labelling.seed_from(self.random_state)
+
+    def _people(self, X: Table, y: Table) -> tuple[Floats, Floats]:
         """Return the rows and signs to train on, and remember the labels."""
         X, y = validate_data(self, X, y, dtype=np.float64, copy=True)
-        self.classes_, self.favourable_ = labelling.two_classes(y, favourable)
+        self.classes_, self.favourable_ = labelling.two_classes(y, self.favourable)
         return np.ascontiguousarray(X), labelling.signs(y, self.favourable_)
 
-    def _parted(self, signs: Floats, fraction: float, seed: int) -> tuple[Index, Index]:
-        """Return whom to train on and whom to stop by."""
-        return labelling.stratified_split(signs, fraction, generator(seed, "validation"))
+    def _held_out(self, signs: Floats, seed: int) -> tuple[Index, Index]:
+        """Return the positions to train on and those held out for early stopping."""
+        shuffler = generator(seed, "validation")
+        return labelling.stratified_split(signs, self.validation_fraction, shuffler)
 
     def _start(self, n_features: int) -> Score | None:
         """Return the score given to start from, after checking that it reads the features."""

@@ -1,10 +1,13 @@
-"""What happened during training, epoch by epoch."""
+"""What happened during training, epoch by epoch, and the progress bar that shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+from countermove.execution import watched
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,3 +95,26 @@ class History:
             best_epoch=int(description["best_epoch"]),
             stopped_early=bool(description["stopped_early"]),
         )
+
+
+@contextmanager
+def epoch_bar(total: int, done: int = 0) -> Iterator[Callable[[EpochRecord], None]]:
+    """Yield a function that moves the bar by one epoch; silent where nobody watches."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("epoch"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TextColumn("validation accuracy after response {task.fields[accuracy]}"),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not watched(console)) as bar:
+        task = bar.add_task("training", total=total, completed=done, accuracy="-")
+
+        def advance(record: EpochRecord) -> None:
+            accuracy = f"{record.validation_accuracy:.4f}"
+            bar.update(task, advance=1, accuracy=accuracy)
+
+        yield advance

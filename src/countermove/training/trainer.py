@@ -29,10 +29,9 @@ from countermove.errors import (
 )
 from countermove.randomness import torch_generator
 from countermove.scores import Score
-from countermove.training.averaging import Average
-from countermove.training.checkpoints import Checkpoint
-from countermove.training.history import EpochRecord, History
-from countermove.training.progress import epoch_bar
+from countermove.training._averaging import Average
+from countermove.training._checkpoints import Checkpoint
+from countermove.training.history import EpochRecord, History, epoch_bar
 from countermove.training.sample import Objective, Sample, Verdict
 
 OPTIMISERS = ("adam", "lbfgs")
@@ -123,7 +122,7 @@ class Trainer:
         ModelFileError
             When the checkpoint is damaged or belongs to another run.
         """
-        run = _Run(self, score, objective, sample)
+        run = _TrainingRun(self, score, objective, sample)
         if checkpoint is not None:
             run.fingerprint = run.digest()
             if checkpoint.exists():
@@ -143,7 +142,7 @@ class Trainer:
         return run.finish()
 
 
-class _Run:
+class _TrainingRun:
     """State of one training run between epochs."""
 
     def __init__(self, trainer: Trainer, score: Score, objective: Objective, sample: Sample):

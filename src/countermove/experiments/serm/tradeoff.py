@@ -25,7 +25,7 @@ from countermove.experiments.protocol import (
     records,
 )
 from countermove.experiments.tables import Sampling, Table, make_split, some_present
-from countermove.learning.regularisers_social import SocialRegulariser
+from countermove.learning.regularisers import SocialRegulariser
 from countermove.learning.tradeoff import choice_of, mark, trade_off
 from countermove.people import Cost
 from countermove.reporting.words import called

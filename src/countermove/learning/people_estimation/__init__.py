@@ -1,8 +1,7 @@
 """Estimating the people from data: how they answered a rule, and what a move costs them."""
 
+from countermove.learning.people_estimation._noise import Noise, simulate_deployment
 from countermove.learning.people_estimation.estimation import estimate_people
-from countermove.learning.people_estimation.noise import Noise
 from countermove.learning.people_estimation.result import PeopleEstimate
-from countermove.learning.people_estimation.simulated import simulate_deployment
 
 __all__ = ["Noise", "PeopleEstimate", "estimate_people", "simulate_deployment"]

@@ -1,35 +1,40 @@
-"""Estimating the people from data: from two tables to a model of behaviour and its cost."""
+"""From two tables of people, before and after a rule, to a model of behaviour and its cost."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from countermove._types import Floats
+from countermove.data.cleaning import people_records
+from countermove.data.schema import ROW_ID, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import ParameterError
-from countermove.learning.people_estimation.assembly import assembled, chosen_shape
-from countermove.learning.people_estimation.best_fit import fit_best, normal_quantile
-from countermove.learning.people_estimation.direction import estimate_direction
-from countermove.learning.people_estimation.goodness import goodness_of_fit
-from countermove.learning.people_estimation.identify import (
+from countermove.learning.people_estimation._best_fit import fit_best, normal_quantile
+from countermove.learning.people_estimation._candidates import fit_drift, fit_none
+from countermove.learning.people_estimation._diagnostics import (
     doubts,
+    goodness_of_fit,
     not_identified,
     nothing_to_learn,
 )
-from countermove.learning.people_estimation.movement import Movement
-from countermove.learning.people_estimation.noise import Advances, Noise
-from countermove.learning.people_estimation.observed import Observation, observe
-from countermove.learning.people_estimation.pairing import Key, pair_up
-from countermove.learning.people_estimation.picture import matched_picture
-from countermove.learning.people_estimation.plain_fits import fit_drift, fit_none
-from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate
-from countermove.learning.people_estimation.smooth_fit import fit_smooth
-from countermove.learning.people_estimation.two_samples import estimate_from_samples
-from countermove.learning.people_estimation.weights import weight_estimates
+from countermove.learning.people_estimation._movement import Movement
+from countermove.learning.people_estimation._noise import Advances, Noise
+from countermove.learning.people_estimation._report import matched_picture
+from countermove.learning.people_estimation._smooth_fit import fit_smooth
+from countermove.learning.people_estimation._two_samples import estimate_from_samples
+from countermove.learning.people_estimation._weights import (
+    chosen_shape,
+    estimate_direction,
+    weight_estimates,
+)
+from countermove.learning.people_estimation.observation import Key, Observation, observe, pair_up
+from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate, assembled
 from countermove.people import ActionSet
 from countermove.scores import Score
+from countermove.scores.storage import PublishedModel
 
 COSTS = ("auto", "quadratic", "weighted_quadratic")
 
@@ -128,3 +133,45 @@ def first_noise(observed: Observation) -> Noise:
     calm = calm if len(calm) >= 20 else observed.advance
     size = 1.4826 * float(np.median(np.abs(calm - np.median(calm))))
     return Noise(0.1, 0.1, 0.0 if observed.recorded_exactly else size, 0.01)
+
+
+def estimate_from_tables(
+    model: PublishedModel,
+    before: pd.DataFrame,
+    after: pd.DataFrame,
+    schema: Schema,
+    actions: ActionSet,
+    matched: bool = True,
+    cost: str = "auto",
+    level: float = 0.95,
+) -> PeopleEstimate:
+    """Estimate how people answered a published model.
+
+    Parameters
+    ----------
+    model
+        The rule that was deployed, with its standardiser.
+    before, after
+        Raw tables: ids and features of the schema; outcomes are not needed.
+    schema
+        What the columns mean; its id is the key.
+    actions
+        What people could do, standardised units.
+    matched
+        Whether to pair people by id; else two samples.
+    cost, level
+        See `estimate_people`.
+    """
+    tables = [
+        people_records(table, schema, f"{schema.name}_{moment}", matched)
+        for table, moment in ((before, "before"), (after, "after"))
+    ]
+    return estimate_people(
+        model.rule,
+        *tables,
+        key=ROW_ID if matched else None,
+        actions=actions,
+        units=model.standardiser,
+        cost=cost,
+        level=level,
+    )

@@ -1,17 +1,21 @@
-"""What was learned about people, with intervals, doubts and words, and how to use it."""
+"""What was learned about people, with intervals and doubts, and how to use it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from countermove.errors import CalibrationError
-from countermove.learning.people_estimation.candidates import Interval
-from countermove.learning.people_estimation.goodness import Fit
-from countermove.learning.people_estimation.movement import reach_of
-from countermove.learning.people_estimation.noise import Noise
+from countermove.learning.people_estimation._candidates import Candidate, Interval
+from countermove.learning.people_estimation._diagnostics import GoodnessOfFit
+from countermove.learning.people_estimation._movement import Movement, reach_of
+from countermove.learning.people_estimation._noise import Noise
+from countermove.learning.people_estimation._report import verdict
+from countermove.learning.people_estimation.observation import Observation
 from countermove.people import ActionSet, Cost, cost_from_description
 from countermove.response.base import NoResponse, Response
 from countermove.response.named import named_response
@@ -104,7 +108,7 @@ class PeopleEstimate:
     noise: Noise
     weights: tuple[WeightEstimate, ...]
     comparison: tuple[Compared, ...]
-    fit: Fit
+    fit: GoodnessOfFit
     identified: bool
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -164,7 +168,7 @@ class PeopleEstimate:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, JSON-ready (open ends of intervals are None)."""
-        from countermove.learning.people_estimation.writing import estimate_json
+        from countermove.learning.people_estimation._report import estimate_json
 
         return estimate_json(self)
 
@@ -173,7 +177,7 @@ class PeopleEstimate:
 
         Where the rows do not tell, the text says why, and a run with it is refused.
         """
-        from countermove.learning.people_estimation.writing import estimate_yaml
+        from countermove.learning.people_estimation._report import estimate_yaml
 
         return estimate_yaml(self, dataset, robust)
 
@@ -225,3 +229,60 @@ def _said(response: Response, with_cost: bool = False) -> dict[str, Any]:
     if response.name == "smooth":
         said["temperature"] = float(getattr(response, "temperature"))  # noqa: B009
     return said | ({"cost": response.cost.describe()} if with_cost else {})
+
+
+def assembled(
+    observed: Observation,
+    ranked: Sequence[Candidate],
+    movement: Movement,
+    reasons: tuple[str, ...],
+    warnings: tuple[str, ...],
+    fit: GoodnessOfFit,
+    weights: tuple[WeightEstimate, ...],
+    level: float,
+    picture: dict[str, Any],
+    n_effective: float,
+) -> PeopleEstimate:
+    """Put everything into one result."""
+    chosen = ranked[0]
+    return PeopleEstimate(
+        response=chosen.name,
+        cost=None if chosen.scale is None else movement.cost(chosen.scale),
+        scale=chosen.scale,
+        scale_interval=chosen.scale_interval,
+        temperature=chosen.temperature,
+        temperature_interval=chosen.temperature_interval,
+        non_movers=chosen.noise.non_movers,
+        non_movers_interval=chosen.non_movers_interval,
+        noise=chosen.noise,
+        weights=weights,
+        comparison=_compared(ranked, n_effective),
+        fit=fit,
+        identified=not reasons,
+        reasons=reasons,
+        warnings=warnings,
+        verdict=verdict(chosen, reasons, warnings, fit, weights, level),
+        n=len(observed.X),
+        n_after=len(observed.X_after),
+        matched=observed.matched,
+        level=level,
+        picture=picture,
+        actions=observed.actions,
+    )
+
+
+def _compared(ranked: Sequence[Candidate], n: float) -> tuple[Compared, ...]:
+    marks = [model.criterion(n) for model in ranked]
+    odds = [math.exp(-0.5 * min(mark - marks[0], 1400.0)) for mark in marks]
+    return tuple(
+        Compared(
+            name=model.name,
+            criterion=mark,
+            weight=share / sum(odds),
+            log_likelihood=model.log_likelihood,
+            parameters=model.parameters,
+            scale=model.scale,
+            temperature=model.temperature,
+        )
+        for model, mark, share in zip(ranked, marks, odds, strict=True)
+    )

@@ -15,8 +15,7 @@ from countermove.learning.people_estimation import (
     estimate_people,
     simulate_deployment,
 )
-from countermove.learning.people_estimation.observed import LEAST_PAIRS
-from countermove.learning.people_estimation.pairing import Key
+from countermove.learning.people_estimation.observation import LEAST_PAIRS, Key
 from countermove.people import ActionSet
 from countermove.production.drift._samples import (
     DriftSamples,

@@ -13,8 +13,8 @@ from countermove.data.schema import Schema
 from countermove.data.splits import split_table
 from countermove.data.standardise import Standardiser
 from countermove.errors import NotEnoughRowsError
-from countermove.learning.published import train_published
 from countermove.learning.regularisers import Regulariser
+from countermove.learning.rule_training import train_published
 from countermove.production.retraining.batches import BATCH
 from countermove.production.retraining.set_back import SetBack
 from countermove.response import Response

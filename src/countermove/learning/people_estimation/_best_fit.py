@@ -13,10 +13,14 @@ import numpy as np
 
 from countermove._types import Floats, Mask
 from countermove.certificates.intervals import lower_share, upper_share
-from countermove.learning.people_estimation.candidates import Candidate, Interval, share_interval
-from countermove.learning.people_estimation.information import standard_errors
-from countermove.learning.people_estimation.movement import Movement, scale_of
-from countermove.learning.people_estimation.noise import (
+from countermove.learning.people_estimation._candidates import (
+    Candidate,
+    Interval,
+    share_interval,
+    standard_errors,
+)
+from countermove.learning.people_estimation._movement import Movement, scale_of
+from countermove.learning.people_estimation._noise import (
     LEAST_SHARE,
     Advances,
     Noise,

@@ -1,19 +1,22 @@
-r"""Which features people move: the weights of a quadratic cost.
+r"""Which features people move, and hence what each of them costs.
 
 Under :math:`\sum_j q_j \delta_j^2` everybody moves along one line,
-:math:`\delta_j \propto w_j/q_j`, a feature at its bound apart. The direction gives the weights up
-to the scale; what is off the line is noise, or another cost.
+:math:`\delta_j \propto w_j/q_j`, except for features at a bound. The direction gives the weights
+up to the scale; what is off the line is noise, or another cost.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from countermove._types import Floats, Mask
-from countermove.learning.people_estimation.observed import Observation
+from countermove.learning.people_estimation._candidates import Candidate
+from countermove.learning.people_estimation.observation import Observation
+from countermove.learning.people_estimation.result import WeightEstimate
 
 CLEARLY = 4.0
 """Standard deviations of the noise from which on an advance is a move."""
@@ -220,3 +223,78 @@ def _rank_one(moves: Floats, free: Mask, start: Floats) -> tuple[Floats, Floats]
             break
     lengths = (weights * moves) @ along / np.maximum(weights @ along**2, 1e-300)
     return along, lengths
+
+
+DEAR = 1e4
+"""Price, in units of the scale, of a feature nobody moves although the rule would pay for it."""
+UNEQUAL = 0.01
+"""p-value below which features are not priced alike."""
+
+
+def chosen_shape(observed: Observation, direction: Direction | None, cost: str) -> Floats | None:
+    """Return the weights of the cost, None for all alike."""
+    if cost == "quadratic" or direction is None or int(direction.usable.sum()) < 2:
+        return None
+    if cost == "auto" and direction.same_as(observed.slope) >= UNEQUAL:
+        return None
+    return shape_of(observed, direction)
+
+
+def shape_of(observed: Observation, direction: Direction) -> Floats:
+    r"""Return weights :math:`q_j = u_j / b_j`, shape (d,), one unit of advance costing 1.
+
+    Features without a reason to move, whose price the rows do not tell, get 1; features
+    nobody moves get a price at which nobody would.
+    """
+    usable = direction.usable
+    slope, along = observed.slope[usable], direction.along[usable]
+    with np.errstate(divide="ignore"):
+        prices = np.where(along * slope > 0.0, slope / along, DEAR)
+    prices = np.minimum(prices, DEAR)
+    # The same line, scaled so that a unit of advance costs one.
+    prices *= float(np.sum(slope**2 / prices))
+    weights = np.ones(len(usable))
+    weights[usable] = prices
+    return weights
+
+
+def weight_estimates(
+    observed: Observation,
+    direction: Direction,
+    shape: Floats,
+    chosen: Candidate,
+    scales: Floats | None,
+    z: float,
+) -> tuple[WeightEstimate, ...]:
+    """Return one price per feature, with intervals that carry the scale's uncertainty too.
+
+    Parameters
+    ----------
+    observed, direction, shape, chosen
+        The deployment, the line people moved along, its weights, the fitted model.
+    scales
+        Original units per standardised unit, shape (d,), if known.
+    z
+        Standard errors to either side.
+    """
+    if chosen.scale is None or chosen.scale_interval is None:
+        return ()
+    ends = chosen.scale_interval
+    slack = math.log(ends.high / ends.low) / 2 if ends.closed else math.inf
+    found = []
+    for j, name in enumerate(observed.names):
+        value = float(chosen.scale * shape[j])
+        use = float(direction.along[j] * np.sign(observed.slope[j]))
+        error = z * float(direction.deviation[j])
+        known = bool(direction.usable[j]) and use > error
+        low, high = 0.0, math.inf
+        if direction.usable[j] and use + error > 0.0:
+            part = math.log1p(error / use) if known else 0.0
+            low = chosen.scale * abs(float(observed.slope[j])) / (use + error)
+            low *= math.exp(part - math.hypot(part, slack))
+        if known:
+            part = -math.log1p(-error / use)
+            high = value * math.exp(math.hypot(part, slack))
+        unit = None if scales is None else value / float(scales[j]) ** 2
+        found.append(WeightEstimate(name, value, low, high, known, unit))
+    return tuple(found)

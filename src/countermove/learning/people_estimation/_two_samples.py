@@ -1,7 +1,7 @@
-r"""Two samples: fits by least squares of deviance residuals, intervals by inverting tests.
+r"""Estimating the people from two samples without keys.
 
-A value belongs to the interval iff the best fit with that value held is not refused against
-the best fit of all,
+The scores after are matched with what each candidate would make of the scores before. A value
+belongs to an interval iff the best fit with that value held is not rejected against the best fit,
 
 .. math:: D(v) = 2\,[\max_\theta \ell(\theta) - \max_{\theta:\ \theta_j = v} \ell(\theta)]
           \le \chi^2_{2, 1-\alpha} .
@@ -11,12 +11,138 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from countermove._types import Floats
-from countermove.learning.people_estimation.candidates import Candidate, Interval
-from countermove.learning.people_estimation.sample_models import SampleModel
+from countermove.learning.people_estimation._best_fit import normal_quantile
+from countermove.learning.people_estimation._candidates import Candidate, Interval
+from countermove.learning.people_estimation._diagnostics import (
+    GoodnessOfFit,
+    not_identified,
+    nothing_to_learn,
+)
+from countermove.learning.people_estimation._movement import Movement
+from countermove.learning.people_estimation._sample_models import (
+    Levels,
+    SampleModel,
+    everybody_drifts,
+    nobody_moves,
+)
+from countermove.learning.people_estimation._weights import (
+    chosen_shape,
+    mean_shift,
+    weight_estimates,
+)
+from countermove.learning.people_estimation.observation import Observation
+from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate, assembled
+
+
+def estimate_from_samples(
+    observed: Observation, cost: str, level: float, scales: Floats | None
+) -> PeopleEstimate:
+    """Estimate from two samples; see `estimate_people`."""
+    direction = mean_shift(observed)
+    shape = chosen_shape(observed, direction, cost)
+    movement = Movement(observed, shape)
+    if cost == "auto" and not movement.free:
+        # Near a bound people leave the line, and a difference of means cannot leave them out.
+        shape, movement = None, Movement(observed)
+    difficulty = movement.difficulty()
+    levels = Levels(observed, None if movement.free else difficulty)
+    blocked = nothing_to_learn(observed, difficulty)
+    z, typical = normal_quantile(level), Movement(observed, shape, levels.typical)
+    models = (
+        []
+        if blocked
+        else [SampleModel(name, levels, typical, difficulty) for name in ("best", "smooth")]
+    )
+    ranked, fit = _judged(levels, models, level)
+    chosen = ranked[0]
+    weights: tuple[WeightEstimate, ...] = ()
+    if shape is not None:
+        weights = weight_estimates(observed, direction, shape, chosen, scales, z)
+    return assembled(
+        observed,
+        ranked,
+        movement,
+        blocked or _open(chosen, difficulty, level),
+        _drifted(observed),
+        fit,
+        weights,
+        level,
+        _picture(levels, chosen.mean),
+        levels.people,
+    )
+
+
+def _judged(
+    levels: Levels, models: list[SampleModel], level: float
+) -> tuple[list[Candidate], GoodnessOfFit]:
+    """Return the fitted candidates, best first, and the test of the best; only it has intervals."""
+    fits = [(model, *fit_samples(model)) for model in models]
+    ranked = [nobody_moves(levels), everybody_drifts(levels), *(fit[1] for fit in fits)]
+    ranked.sort(key=lambda candidate: candidate.criterion(levels.people))
+    p_value, misplaced = levels.test(ranked[0].mean, ranked[0].parameters)
+    for model, candidate, free in fits:
+        if candidate is ranked[0]:
+            ranked[0] = with_intervals(candidate, model, free, level)
+            # Two tests of one fit: Bonferroni.
+            p_value = min(1.0, 2.0 * min(p_value, wave_test(model, free)))
+    worst = _worst(levels, ranked[0].mean)
+    return ranked, GoodnessOfFit(p_value, misplaced, worst, levels.counts[None, :])
+
+
+def _open(chosen: Candidate, difficulty: Floats, level: float) -> tuple[str, ...]:
+    """Return why two samples leave the cost open."""
+    reasons = not_identified(chosen, difficulty, 1.0 - level)
+    if reasons and chosen.name in ("best", "smooth"):
+        return (
+            *reasons,
+            "two samples only cannot tell people who do not move from a high cost here; match "
+            "people by key",
+        )
+    return reasons
+
+
+def _drifted(observed: Observation) -> tuple[str, ...]:
+    """Return a warning where features that cannot change differ between the samples."""
+    from scipy.special import ndtr
+
+    fixed = np.flatnonzero(~observed.movable)
+    names = []
+    for j in fixed:
+        first, second = observed.X[:, j], observed.X_after[:, j]
+        error = math.sqrt(first.var() / len(first) + second.var() / len(second))
+        apart = abs(float(second.mean() - first.mean()))
+        if apart > 0.0 and (error == 0.0 or 2.0 * ndtr(-apart / error) < 1e-3 / len(fixed)):
+            names.append(observed.names[j])
+    if not names:
+        return ()
+    return (
+        f"Features that cannot change differ between the samples ({', '.join(names)}): other "
+        "people, not the same people moved. The estimate takes the samples as one population.",
+    )
+
+
+def _worst(levels: Levels, shares: Floats) -> tuple[float, float]:
+    """Return the gaps of the bin that fits worst."""
+    k = int(np.argmax((levels.shares - shares) ** 2 / shares))
+    ends = np.concatenate([[-levels.gap.max()], levels.edges, [-levels.gap.min()]])
+    return -float(ends[k + 1]), -float(ends[k])
+
+
+def _picture(levels: Levels, shares: Floats) -> dict[str, Any]:
+    ends = np.concatenate([[-levels.gap.max()], levels.edges, [-levels.gap.min()]])
+    return {
+        "kind": "samples",
+        "edges": ends.tolist(),
+        "before": levels.before.tolist(),
+        "after": levels.shares.tolist(),
+        "model": shares.tolist(),
+    }
+
 
 STEP = 0.02
 """Of derivatives in logarithms: wider than the gap between two people."""
@@ -191,3 +317,42 @@ def _crossing(at: Floats, root: Floats, inside: int, side: int, limit: float) ->
 def _positive(ends: tuple[float, float]) -> Interval:
     low, high = (math.exp(end) if end < 700.0 else math.inf for end in ends)
     return Interval(low, high, "profile")
+
+
+WAVES = 12
+"""Cosines over the share of people: the shortest is about as long as three bins."""
+INDEPENDENT = 1e-2
+"""Of the largest singular value: what fitting explains of a wave beyond this is left out."""
+
+
+def wave_test(model: SampleModel, free: Floats) -> float:
+    r"""Return the p-value of a chi-square test of the waves in the residuals of a fit.
+
+    With residuals :math:`r_k = \sqrt{N}(\hat p_k - p_k)/\sqrt{p_k}` and an orthonormal basis
+    :math:`V` of the waves cleared of the fit's own directions, :math:`\lVert V^\top r\rVert^2`
+    is asymptotically at most a chi-square of as many degrees as :math:`V` has columns, as the
+    covariance of two samples is at most the one assumed.
+
+    Parameters
+    ----------
+    model, free
+        A fitted model and its free numbers.
+    """
+    from scipy.stats import chi2
+
+    levels, shares = model.levels, model.shares(free)
+    roots = np.sqrt(shares)
+    residuals = np.sqrt(levels.people) * (levels.shares - shares) / roots
+    explained = _basis(np.vstack([share_slopes(model, free) / roots, roots]).T, 1e-6)
+    middle = np.cumsum(shares) - 0.5 * shares
+    waves = roots[:, None] * np.cos(np.pi * np.outer(middle, np.arange(1, WAVES + 1)))
+    left = _basis(waves - explained @ (explained.T @ waves), INDEPENDENT)
+    return float(chi2.sf(float(np.sum((left.T @ residuals) ** 2)), left.shape[1]))
+
+
+def _basis(columns: Floats, least: float) -> Floats:
+    """Return an orthonormal basis of the columns, weak directions left out."""
+    sizes = np.linalg.norm(columns, axis=0)
+    left, size, _ = np.linalg.svd(columns[:, sizes > 0.0] / sizes[sizes > 0.0], full_matrices=False)
+    basis: Floats = left[:, size > least * size.max()]
+    return basis

@@ -1,4 +1,4 @@
-"""From standardised splits to a model that can be stored."""
+"""From standardised splits, in memory or in parts, to a model that can be stored."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 import pandas as pd
 
 from countermove._types import Floats
+from countermove.data.partitions import Partitions
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
+from countermove.execution import Mapper
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.regularisers import Regulariser, described
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
 from countermove.training.history import History
+from countermove.training.streamed import PartRows
 
 
 @dataclass(frozen=True)
@@ -108,3 +111,34 @@ def published_model(
             "validation_accuracy": best.validation_accuracy,
         },
     )
+
+
+def train_parts(
+    parts: Mapping[str, Partitions],
+    schema: Schema,
+    standardiser: Standardiser,
+    response: Response,
+    training: Mapping[str, Any],
+    seed: int,
+    regulariser: Regulariser | None = None,
+    mapper: Mapper | None = None,
+) -> PublishedModel:
+    """Train a score on the parts of ``train``, stopped by those of ``validation``.
+
+    Parameters
+    ----------
+    parts
+        Standardised splits, in parts.
+    schema, standardiser, response, training, seed, regulariser
+        As in `train_published`.
+    mapper
+        Who sums full gradients, see `StrategicClassifier.fit_parts`.
+    """
+    names = tuple(schema.feature_names)
+    rows = {name: PartRows(parts[name], names) for name in ("train", "validation")}
+    classifier = StrategicClassifier(
+        response=response, regulariser=regulariser, random_state=seed, **training
+    )
+    classifier.fit_parts(rows["train"], rows["validation"], mapper=mapper, progress=True)
+    counts = {name: table.n for name, table in rows.items()}
+    return published_model(classifier, schema, standardiser, training, counts, rows["train"].span())

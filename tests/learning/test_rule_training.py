@@ -8,7 +8,7 @@ import pandas as pd
 from countermove.data.partitions import Partitions
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
-from countermove.learning.published import train_published
+from countermove.learning.rule_training import train_published
 from countermove.response import NoResponse
 from countermove.training.streamed import PartRows
 

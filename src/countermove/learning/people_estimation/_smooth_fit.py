@@ -12,16 +12,17 @@ from dataclasses import replace
 import numpy as np
 
 from countermove._types import Floats, Mask
-from countermove.learning.people_estimation.best_fit import normal_quantile
-from countermove.learning.people_estimation.candidates import (
+from countermove.learning.people_estimation._best_fit import normal_quantile
+from countermove.learning.people_estimation._candidates import (
+    STEP,
     Candidate,
     Interval,
     positive_interval,
     share_interval,
+    standard_errors,
 )
-from countermove.learning.people_estimation.information import STEP, standard_errors
-from countermove.learning.people_estimation.movement import Movement, scale_of
-from countermove.learning.people_estimation.noise import (
+from countermove.learning.people_estimation._movement import Movement, scale_of
+from countermove.learning.people_estimation._noise import (
     LEAST_ERROR,
     LEAST_SHARE,
     Advances,
@@ -30,7 +31,7 @@ from countermove.learning.people_estimation.noise import (
     log_likelihood,
     refit_noise,
 )
-from countermove.learning.people_estimation.observed import Observation
+from countermove.learning.people_estimation.observation import Observation
 
 REACHES = (0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0)
 TEMPERATURES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)

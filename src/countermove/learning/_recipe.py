@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from countermove.errors import ParameterError, UnknownNameError, nearest
-from countermove.learning.choice import Choice, choose
+from countermove.learning._choice import Choice, choose
+from countermove.learning._intercept import Penalty, best_shift, shift_intercept
+from countermove.learning._populations import Population
 from countermove.learning.chosen_costs import (
     AnyCost,
     FlexibleCost,
@@ -25,9 +27,7 @@ from countermove.learning.chosen_costs import (
     UnknownCost,
     risk_of,
 )
-from countermove.learning.intercept import Penalty, best_shift, shift_intercept
 from countermove.learning.objectives import StrategicRisk
-from countermove.learning.populations import Population
 from countermove.learning.regularisers import Regulariser, looks_at_people
 from countermove.people import Cost
 from countermove.randomness import torch_generator
@@ -39,7 +39,7 @@ STARTS = ("blind", "means", "random", "given")
 
 
 @dataclass(frozen=True)
-class Fit:
+class FittedRule:
     """What a recipe made.
 
     Attributes
@@ -62,7 +62,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingRecipe:
     """How a score is fitted to a population.
 
     Parameters
@@ -115,7 +115,7 @@ class Recipe:
         *,
         checkpoint: Path | None = None,
         progress: bool = False,
-    ) -> Fit:
+    ) -> FittedRule:
         """Return the fitted score (a copy), the strategic epochs and what was chosen."""
         start, blind = self.begin(score, sample)
         trained = copy.deepcopy(start)
@@ -138,26 +138,26 @@ class Recipe:
 
     def finished(
         self, trained: Score, blind: Score | None, history: History, sample: Sample
-    ) -> Fit:
+    ) -> FittedRule:
         """Settle the intercept and keep the blind direction where training did not pay."""
         cost = self.cost if isinstance(self.cost, Cost) else None
         if not self._settles:
-            return Fit(trained, history, None, cost)
+            return FittedRule(trained, history, None, cost)
         # Early stopping is over, so the validation rows may speak too.
         X = torch.cat([sample.X, sample.X_validation])
         y = torch.cat([sample.y, sample.y_validation])
         settled = self._settled(trained, X, y)[0]
         if blind is None or self._has_other_aims():
-            return Fit(settled, history, None, cost)
+            return FittedRule(settled, history, None, cost)
         simple = self._settled(blind, X, y)[0]
         choice = choose(settled, simple, self.judged_by, X.numpy(), y.numpy())
-        return Fit(settled if choice.kept == "trained" else simple, history, choice)
+        return FittedRule(settled if choice.kept == "trained" else simple, history, choice)
 
-    def _at(self, cost: Cost) -> Recipe:
+    def _at(self, cost: Cost) -> TrainingRecipe:
         """Return the recipe of people who answer at one cost."""
         return replace(self, judged_by=self.judged_by.with_cost(cost), cost=cost)
 
-    def of_rows(self, rows: NDArray[np.intp]) -> Recipe:
+    def of_rows(self, rows: NDArray[np.intp]) -> TrainingRecipe:
         """Return the recipe whose per-person bounds follow ``rows``: training, then validation."""
         trained = self.trained_against.of_rows(rows)
         same = self.judged_by is self.trained_against
@@ -229,7 +229,7 @@ class Recipe:
         return shift_intercept(score, cut.shift), cut.accuracy
 
 
-def check_summable(recipe: Recipe, optimiser: str) -> None:
+def check_summable(recipe: TrainingRecipe, optimiser: str) -> None:
     """Refuse what cannot be learned part by part: bounds per person, sums that are none."""
     members = (*recipe.trained_against.members, *recipe.judged_by.members)
     if any(member.actions.n_people is not None for member in members):

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.learning.people_estimation.observed import Observation
+from countermove.learning.people_estimation.observation import Observation
 from countermove.people import ActionSet, Cost, QuadraticCost, WeightedQuadraticCost
 from countermove.response.action_plan import ActionPlan
 from countermove.response.base import GAIN

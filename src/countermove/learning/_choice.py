@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from countermove._types import Floats
-from countermove.learning.populations import Population
+from countermove.learning._populations import Population
 from countermove.response.base import NoResponse, Response
 from countermove.response.rational import rational_people
 from countermove.scores import Score
