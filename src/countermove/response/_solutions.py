@@ -32,9 +32,10 @@ class RowSolutions:
     @classmethod
     def empty(cls, n: int, out: Floats) -> RowSolutions:
         """Allocate the solutions of ``n`` people around an output array."""
-        numbers = (np.zeros(n) for _ in range(3))
-        flags = (np.zeros(n, dtype=bool) for _ in range(3))
-        return cls(out, *numbers, *flags, np.zeros(n, dtype=np.int64))
+        price, multiplier, cost = (np.zeros(n) for _ in range(3))
+        favoured, crossed, moved = (np.zeros(n, dtype=bool) for _ in range(3))
+        status = np.zeros(n, dtype=np.int64)
+        return cls(out, price, multiplier, cost, favoured, crossed, moved, status)
 
 
 def raise_not_finite(rows: Floats, scores: Floats) -> None:
