@@ -56,7 +56,7 @@ def split_of(folder: Path, steps: int, number: int) -> Split:
 
 
 def fresh(split: Split, draw: int) -> Split:
-    """Part training and validation rows anew, 60/20/20; the test rows stay out."""
+    """Split training and validation rows again, 60/20/20; the test rows stay out."""
     X, y = split.known
     order = generator(draw, "fresh recurrent split").permutation(len(y))
     cuts = (3 * len(y) // 5, 4 * len(y) // 5)

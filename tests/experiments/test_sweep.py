@@ -99,9 +99,9 @@ def test_paper_configurations_are_valid(path):
     parameters = GROUPS[group].model_validate(said["params"][group])
     assert parameters.name == path.stem
     built = parameters.build()
-    for told in ("dataset", "datasets", "experiment"):
-        if hasattr(parameters, told) and hasattr(built, told):
-            assert getattr(built, told) == getattr(parameters, told)
+    for name in ("dataset", "datasets", "experiment"):
+        if hasattr(parameters, name) and hasattr(built, name):
+            assert getattr(built, name) == getattr(parameters, name)
 
 
 def without_times(cells):

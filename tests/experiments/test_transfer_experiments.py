@@ -1,4 +1,4 @@
-"""Experiments on transferability: every kind runs, sums up and is drawn; searches are as told."""
+"""Experiments on transferability: every kind runs and is drawn; searches are as published."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_the_published_descent_stops_where_the_papers_does(credit):
 
 
 def test_figure_1_as_published(credit):
-    """Gaps within 5 % of the notebook's for t <= 3, or within what ten draws can tell.
+    """Gaps within 5 % of the notebook's for t <= 3, or within what ten draws can show.
 
     Only the last gap of the third mixture needs the second clause: its standard deviation over
     draws is 60 % of its mean, so that two means of ten draws differ by a quarter.

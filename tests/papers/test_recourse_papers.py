@@ -97,7 +97,7 @@ def test_german_beats_approving_everybody(cells_of):
 
 
 def test_german_with_the_columns_of_the_paper(cells_of):
-    """Seven columns barely tell good credits: above .824, but so is approving everybody here."""
+    """Seven columns barely distinguish good credits: above .824, as is approving everybody."""
     cells = promised(cells_of("german-recourse"))
     assert cells["f1"].mean() > GERMAN_ALWAYS
 

@@ -102,7 +102,7 @@ def test_the_published_rule_does_not_hold_when_people_are_rational():
 @pytest.mark.parametrize(("response", "short"), [("best", 0.02), ("smooth", 0.02)])
 @pytest.mark.parametrize("steps", [2, 14])
 def test_trained_for_them_the_benchmark_holds_for_other_people_too(steps, response, short):
-    """Everybody reaches alike, so a shifted bar restores the blind rule's decisions."""
+    """Everybody reaches alike, so a shifted threshold restores the blind rule's decisions."""
     found = []
     for number in range(N_SPLITS):
         split = split_of(steps, number)

@@ -15,8 +15,8 @@ def test_nonsense_is_refused(said):
 
 
 def test_members_of_a_robust_response_may_have_costs_and_shares_of_their_own():
-    dear = {"kind": "best", "cost": {"kind": "quadratic", "scale": 3.0}}
-    said = {"kind": "robust", "members": [dear, {"kind": "none"}], "weights": [0.7, 0.3]}
+    costly = {"kind": "best", "cost": {"kind": "quadratic", "scale": 3.0}}
+    said = {"kind": "robust", "members": [costly, {"kind": "none"}], "weights": [0.7, 0.3]}
     people = SermParameters(actions={"kind": "free"}, response=said)
     built = people.build(schema=None, standardiser=None)
     assert float(built.members[0].cost.scale) == 3.0

@@ -34,63 +34,65 @@ def lines(folder: Path, pipeline: str, env: str | None = None, **params: Any) ->
     return list(explain(PIPELINES[pipeline], context))
 
 
-def setting(told: list[str], name: str) -> tuple[str, str]:
+def setting(shown: list[str], name: str) -> tuple[str, str]:
     """Return value and origin of a setting."""
-    line = next(line for line in told if line.split()[:1] == [name])
+    line = next(line for line in shown if line.split()[:1] == [name])
     _, value, origin = line.split(maxsplit=2)
     return value, origin
 
 
 @pytest.mark.parametrize("pipeline", ["serm", "retrain", "score", "serm_parts", "estimate_people"])
 def test_every_node_and_dataset_is_told_with_its_file(copied, pipeline):
-    told = lines(copied, pipeline)
+    shown = lines(copied, pipeline)
     for node in PIPELINES[pipeline].nodes:
-        assert f"  {node.name}" in told
+        assert f"  {node.name}" in shown
     for name in PIPELINES[pipeline].datasets():
         if not name.startswith("params:"):
-            assert any(line.split()[1:2] == [name] and len(line.split()) > 2 for line in told), name
+            assert any(line.split()[1:2] == [name] and len(line.split()) > 2 for line in shown), (
+                name
+            )
 
 
 def test_base_environment_run_and_default_are_told_apart(copied):
     given = {"cost": {"kind": "mixture", "direction": [1.0], "gamma": 0.5}}
-    told = lines(copied, "serm", "test", serm=given)
-    assert setting(told, "dataset") == ("tiny", "conf/base/parameters.yml")
-    assert setting(told, "serm.cost.gamma") == ("0.5", RUN)
+    shown = lines(copied, "serm", "test", serm=given)
+    assert setting(shown, "dataset") == ("tiny", "conf/base/parameters.yml")
+    assert setting(shown, "serm.cost.gamma") == ("0.5", RUN)
     # Base says scale as well, of another kind.
-    assert setting(told, "serm.cost.scale") == ("1.0", DEFAULT)
-    assert setting(told, "serm.training.patience") == ("7", "conf/base/parameters_serm.yml")
-    assert setting(told, "ingest.split.train") == ("0.4", "conf/test/parameters.yml")
-    assert setting(told, "recourse.largest_loss") == ("0.02", "conf/base/parameters_recourse.yml")
+    assert setting(shown, "serm.cost.scale") == ("1.0", DEFAULT)
+    assert setting(shown, "serm.training.patience") == ("7", "conf/base/parameters_serm.yml")
+    assert setting(shown, "ingest.split.train") == ("0.4", "conf/test/parameters.yml")
+    assert setting(shown, "recourse.largest_loss") == ("0.02", "conf/base/parameters_recourse.yml")
 
 
 def test_retrain_with_a_setting_of_the_environment(copied):
-    told = lines(copied, "retrain", "test")
-    limit = setting(told, "retrain.gates.transfer_bound.limit")
+    shown = lines(copied, "retrain", "test")
+    limit = setting(shown, "retrain.gates.transfer_bound.limit")
     assert limit == ("0.9", "conf/test/parameters_retrain.yml")
-    bound = setting(told, "retrain.gates.transfer_bound.bound")
+    bound = setting(shown, "retrain.gates.transfer_bound.bound")
     assert bound == ("worst_case_direct_upper", "conf/base/parameters_retrain.yml")
 
 
 def test_production_is_told_without_its_secrets(copied, monkeypatch):
     monkeypatch.setenv("COUNTERMOVE_HISTORY_URL", "postgresql://user:secret@host/db")
-    told = lines(copied, "retrain", "prod")
-    assert not any("secret" in line for line in told)
-    assert any(line.split()[1:] == ["history", "data/06_models/history.db"] for line in told)
+    shown = lines(copied, "retrain", "prod")
+    assert not any("secret" in line for line in shown)
+    assert any(line.split()[1:] == ["history", "data/06_models/history.db"] for line in shown)
 
 
 def test_a_part_that_base_leaves_out_is_told_as_default(copied):
-    told = lines(copied, "retrain", retrain={"mlflow": {"tracking_uri": "here"}})
-    assert setting(told, "retrain.mlflow.tracking_uri") == ("here", RUN)
-    assert setting(told, "retrain.mlflow.experiment") == ("countermove", DEFAULT)
+    shown = lines(copied, "retrain", retrain={"mlflow": {"tracking_uri": "here"}})
+    assert setting(shown, "retrain.mlflow.tracking_uri") == ("here", RUN)
+    assert setting(shown, "retrain.mlflow.experiment") == ("countermove", DEFAULT)
 
 
 def test_local_settings_are_told(copied):
     local = copied / "conf" / "local" / "parameters.yml"
     local.write_text(yaml.safe_dump({"score": {"method": "gradient"}}))
-    told = lines(copied, "score", score={"batch": "b1"})
+    shown = lines(copied, "score", score={"batch": "b1"})
     local.unlink()
-    assert setting(told, "score.method") == ("gradient", "conf/local/parameters.yml")
-    assert setting(told, "score.batch") == ("b1", RUN)
+    assert setting(shown, "score.method") == ("gradient", "conf/local/parameters.yml")
+    assert setting(shown, "score.batch") == ("b1", RUN)
 
 
 def test_the_command_prints_it_and_refuses_in_one_sentence(project):

@@ -297,7 +297,7 @@ class RobustParameters(Parameters):
         "the responses, as in [{kind: best}, {kind: smooth, temperature: 0.2}]"
     )
     weights: list[NotNegative] | None = library(
-        "shares of people who answer like each member; with them the mean is minimised"
+        "shares of people who respond like each member; with them the mean is minimised"
     )
 
     @model_validator(mode="after")

@@ -131,7 +131,9 @@ class RecourseParameters(Parameters):
     miss_rate: Probability = library("share of people who may be left without recourse")
     failure_probability: Probability = library("chance that the promise is wrong")
     groups: str | None = library("sensitive column, for a promise to each of its groups")
-    after_response: bool = library("promise to people who have answered the rule, or as they stood")
+    after_response: bool = library(
+        "promise to people who have responded to the rule, or as they were"
+    )
     measure: Literal["accuracy", "f1", "utility"] = library(
         "what the threshold maximises among those that keep the promise: accuracy, f1 or utility"
     )
@@ -148,7 +150,7 @@ class RecourseParameters(Parameters):
 
 
 def _climbers() -> tuple[SingleResponseParameters, ...]:
-    """Return the plausible answers to a score without a slope, which people can only climb."""
+    """Return the plausible responses to a score without a slope, which people can only climb."""
     temperatures = library_object(TEMPERATURES)
     return (
         *(AscentParameters(kind="ascent", temperature=value) for value in temperatures),
@@ -157,7 +159,7 @@ def _climbers() -> tuple[SingleResponseParameters, ...]:
 
 
 def _plausible() -> tuple[SingleResponseParameters, ...]:
-    """Return the plausible answers to any other score."""
+    """Return the plausible responses to any other score."""
     temperatures = library_object(TEMPERATURES)
     return (
         BestParameters(),

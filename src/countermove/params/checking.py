@@ -1,4 +1,4 @@
-"""A setting that is unknown or makes no sense is answered with one sentence."""
+"""An unknown setting, or one that makes no sense, is refused in one sentence."""
 
 from __future__ import annotations
 

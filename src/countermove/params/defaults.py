@@ -26,8 +26,8 @@ DIFFERENT: Mapping[str, Different] = {
     ),
     "RecourseParameters.largest_loss": Different(
         0.02,
-        "a run must not give up more than two points of accuracy for a promise unless it is told "
-        "to; in Python the promise asked for is kept whatever it costs",
+        "a run must not give up more than two points of accuracy for a promise unless asked to; "
+        "in Python the promise asked for is kept whatever it costs",
     ),
     "MLPScoreParameters.hidden": Different(
         (16,),

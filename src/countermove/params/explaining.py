@@ -74,7 +74,7 @@ def _leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def explain(pipeline: Any, context: Any) -> Iterator[str]:
-    """Yield the lines that tell what a run of a pipeline would do."""
+    """Yield the lines that say what a run of a pipeline would do."""
     root, loader = Path(context.project_path), context.config_loader
     inputs = {name for node in pipeline.nodes for name in node.inputs if name.startswith(PREFIX)}
     used = {name.removeprefix(PREFIX).partition(".")[0] for name in inputs}

@@ -92,7 +92,7 @@ class FicoParameters(Parameters):
     dataset: str = library("table with score and race")
     seeds: Seeds = library("repetitions")
     steps: Count = library("realities, the first included")
-    dynamics: DynamicsParameters = part(DynamicsParameters, "how scores answer")
+    dynamics: DynamicsParameters = part(DynamicsParameters, "how scores change")
     candidates: Candidates = library("thresholds compared")
     failure_probability: Probability = library("of the interval of the difference")
 

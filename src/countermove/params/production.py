@@ -28,7 +28,7 @@ BatchId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*
 
 
 class MinimumAccuracyParameters(Parameters):
-    """At least so many are judged rightly once people have answered."""
+    """At least so many are judged rightly once people have responded."""
 
     describes: ClassVar = "countermove.production.gates:MinimumAccuracy"
     least: Share = library("share of the people")
@@ -92,7 +92,7 @@ class GatesParameters(Parameters):
     """The gates of a promotion; null switches one off."""
 
     minimum_accuracy: MinimumAccuracyParameters | None = part(
-        MinimumAccuracyParameters, "Enough people are judged rightly once they have answered."
+        MinimumAccuracyParameters, "Enough people are judged rightly once they have responded."
     )
     recourse_certificate: RecourseCertificateParameters | None = part(
         RecourseCertificateParameters, "The promise of recourse is there, and the hold-out agrees."
@@ -124,7 +124,7 @@ class DriftParameters(Parameters):
 
     describes: ClassVar = "countermove.production.drift:DriftTerms"
     level: Annotated[float, Field(gt=0, lt=0.5)] = library(
-        "chance of any alarm where people answer as modelled and nothing else changed"
+        "chance of any alarm where people respond as modelled and nothing else changed"
     )
     permutations: Count = library("effort of the Monte-Carlo tests")
     max_rows: AtLeast50 = library("rows of either table that are looked at")
@@ -146,8 +146,8 @@ class RetrainParameters(Parameters):
 
     observed: Literal["after", "before"] = setting(
         "after",
-        "what a batch shows: people after they could answer the deployed rule (they are set back "
-        "before training), or before",
+        "what a batch shows: people after they could respond to the deployed rule (they are set "
+        "back before training), or before",
     )
     window: Count | None = setting(
         None, "train on the last so many batches beside the base table; null: on all"

@@ -60,7 +60,7 @@ class SermParameters(Parameters):
     score: ScoreParameters = part(LinearScoreParameters, "The score that is published.")
     cost: CostParameters = part(QuadraticCostParameters, "What a move costs people.")
     actions: ActionsParameters = part(ActionsParameters, "Which moves are allowed.")
-    response: ResponseParameters = part(BestParameters, "How people answer the rule.")
+    response: ResponseParameters = part(BestParameters, "How people respond to the rule.")
     regulariser: RegulariserParameters = part(
         NoRegulariserParameters, "What training aims at beside accuracy."
     )
@@ -102,7 +102,7 @@ class SermParameters(Parameters):
         return self.training.model_dump() | {"score": self.build_score(schema, standardiser, seed)}
 
     @model_validator(mode="after")
-    def _score_can_be_answered(self) -> Self:
+    def _score_has_a_response(self) -> Self:
         members = getattr(self.response, "members", [self.response])
         closed = [member.kind for member in members if member.kind not in ("ascent", "none")]
         if self.score.kind == "mlp" and closed:

@@ -43,7 +43,7 @@ SAMPLING = "countermove.experiments.tables:Sampling"
 class PopulationParameters(Parameters):
     """The people of every cell."""
 
-    kind: Literal["best", "smooth", "published", "ascent"] = setting("best", "how people answer")
+    kind: Literal["best", "smooth", "published", "ascent"] = setting("best", "how people respond")
     temperature: Positive = setting(0.5, "of the smoothed step")
     eval_temperature: Positive | None = setting(None, "of judging; null: as in training")
 
@@ -126,7 +126,7 @@ class SyntheticParameters(Parameters):
 
 
 class RunTimesParameters(Parameters):
-    """SERM, Figure 4: training by every way of finding people's answers, timed."""
+    """SERM, Figure 4: training by every way of finding people's response, timed."""
 
     describes: ClassVar = "countermove.experiments.serm.run_times:RunTimes"
     kind: Literal["run_times"]

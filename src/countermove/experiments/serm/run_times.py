@@ -143,7 +143,7 @@ class RunTimes(Sampling, Experiment[Sources]):
             cols=3,
             subplot_titles=(
                 "synthetic: seconds",
-                "synthetic: share of the answers",
+                "synthetic: share of the response",
                 "tables: seconds",
             ),
         )

@@ -176,7 +176,7 @@ def unknown(rows: int | None, seed: int) -> Run:
     cells, picture = [], _people(parts)
     for people, training, settings in _protocols(seed):
         cells += [] if training else [_benchmark(parts, people, seed)]
-        answers = [
+        people_of = [
             named_response(people, cost, None, settings.get("eval_temperature") or 0.5)
             for cost in (truth, *box.ends())
         ]
@@ -184,7 +184,7 @@ def unknown(rows: int | None, seed: int) -> Run:
             model, seconds = _fit(parts, seed, cost=cost, **settings)
             judged = {"people": people, "rule": rule + training, "seconds": seconds}
             at_truth, *at_ends = (
-                model.score_after_response(*parts["test"], response=answer) for answer in answers
+                model.score_after_response(*parts["test"], response=each) for each in people_of
             )
             cells.append(judged | {"accuracy": at_truth, "worst": min(at_truth, *at_ends)})
             if settings.get("start") == "random":
@@ -287,10 +287,10 @@ def _line(model: StrategicClassifier) -> Row:
 def _moves(parts: Fifths, model: StrategicClassifier, surface: Any, response: Response) -> Row:
     """Return where some people of the picture go, and the tangents they go along."""
     shown = parabola(np.sort(parts["test"][0][:40, 0]))
-    answer = response.respond(model.score_, shown)
+    moved = response.respond(model.score_, shown)
     return {
         "from": shown.tolist(),
-        "to": answer.x_new.tolist(),
+        "to": moved.x_new.tolist(),
         "tangents": surface.tangents(shown)[:, :, 0].tolist(),
     }
 
@@ -333,17 +333,17 @@ def _rings(figure: Figure, picture: Row) -> None:
     centre = np.array([-0.6, 0.0])
     angles = np.linspace(0.0, 2.0 * np.pi, 181)
     looks = {
-        "estimate": (COLOURS["naive"], "solid"),
-        "truth": (COLOURS["oracle"], "solid"),
-        "cheapest": (COLOURS["serm"], "dot"),
-        "dearest": (COLOURS["serm"], "dot"),
+        "estimate": ("estimate", COLOURS["naive"], "solid"),
+        "truth": ("truth", COLOURS["oracle"], "solid"),
+        "cheapest": ("cheapest", COLOURS["serm"], "dot"),
+        "dearest": ("most expensive", COLOURS["serm"], "dot"),
     }
-    for name, (colour, dash) in looks.items():
+    for name, (label, colour, dash) in looks.items():
         reach = picture["reaches"][name]
         x, y = centre[0] + reach * np.cos(angles), centre[1] + reach * np.sin(angles)
         figure.add_trace(
             Scatter(
-                x=x, y=y, mode="lines", name=f"reach, {name}", line={"color": colour, "dash": dash}
+                x=x, y=y, mode="lines", name=f"reach, {label}", line={"color": colour, "dash": dash}
             )
         )
 

@@ -55,11 +55,9 @@ class PublishedSearch:
 def published_search(
     source: DrawnScores, deploy: Deploy, choose: Deploy | None = None, candidates: int = 100
 ) -> PublishedSearch:
-    """PublishedSearch as published: the least of ``candidates`` errors, each on its own draw.
-
-    ``choose`` draws the people that candidates are compared on where the released code
-    draws them differently from those it then evaluates on.
-    """
+    """Search as published: the least of ``candidates`` errors, each on its own draw."""
+    # ``choose`` draws the people that candidates are compared on where the released code draws
+    # them differently from those it then evaluates on.
     low, high = float(source.score.min()), float(source.score.max())
     thresholds = low + np.arange(candidates) * (high - low) / candidates
     own = float(thresholds[int(np.argmin([source.error(t) for t in thresholds]))])
