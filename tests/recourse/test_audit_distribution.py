@@ -1,4 +1,4 @@
-"""Samples that are alike pass, samples that are not are told apart."""
+"""Samples that are alike pass, samples that differ are detected."""
 
 from __future__ import annotations
 

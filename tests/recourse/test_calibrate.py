@@ -1,4 +1,4 @@
-"""The calibrated rule: chosen by promise and performance, folded into the model, told in words."""
+"""The calibrated rule: chosen by promise and performance, kept in the model, put into words."""
 
 from __future__ import annotations
 
@@ -71,12 +71,15 @@ def calibrated(terms: PromiseTerms = NARROW, model: PublishedModel | None = None
 
 
 def test_promise_at_any_cost_undoes_the_rule_and_a_largest_loss_saves_it():
-    dear, saved = calibrated(), calibrated(PromiseTerms(**(vars(NARROW) | {"largest_loss": 0.02})))
-    assert dear.facts["led_by"] == "promise"
-    assert dear.facts["certificate"]["value"] == 0.1
+    costly, saved = (
+        calibrated(),
+        calibrated(PromiseTerms(**(vars(NARROW) | {"largest_loss": 0.02}))),
+    )
+    assert costly.facts["led_by"] == "promise"
+    assert costly.facts["certificate"]["value"] == 0.1
     assert saved.facts["led_by"] == "performance"
     assert saved.facts["certificate"]["value"] > 0.1
-    lost, kept = (found.facts["thresholds"]["joint"]["accuracy"] for found in (dear, saved))
+    lost, kept = (found.facts["thresholds"]["joint"]["accuracy"] for found in (costly, saved))
     best = saved.facts["thresholds"]["wanted"]["accuracy"]
     assert lost < best - 0.02 <= kept
 
@@ -150,20 +153,20 @@ def test_too_few_rows_say_how_many_are_needed():
 @pytest.mark.parametrize("slope", [1.0, 3.0])
 def test_decisions_agree_with_probability_and_reach(slope):
     rule = calibrated(model=model_of(slope))
-    told = told_of(rule, largest_action=0.5)
-    favourable = told.decisions["decision"] == 1
-    assert (favourable == (told.decisions["probability"] >= rule.facts["threshold"])).all()
-    assert (told.decisions.loc[favourable, "status"] == "NOT_NEEDED").all()
+    advised = advised_by(rule, largest_action=0.5)
+    favourable = advised.decisions["decision"] == 1
+    assert (favourable == (advised.decisions["probability"] >= rule.facts["threshold"])).all()
+    assert (advised.decisions.loc[favourable, "status"] == "NOT_NEEDED").all()
     X = rows_of(rows(500, 2), SCHEMA).X[~favourable.to_numpy()]
     reaches = reach_of(rule.model, ACTIONS, largest_action=0.5)(X) >= 0
-    assert (told.decisions.loc[~favourable, "status"].eq("FOUND") == reaches).all()
-    assert set(told.decisions["status"]) == {"NOT_NEEDED", "FOUND", "PROVEN_NONE"}
+    assert (advised.decisions.loc[~favourable, "status"].eq("FOUND") == reaches).all()
+    assert set(advised.decisions["status"]) == {"NOT_NEEDED", "FOUND", "PROVEN_NONE"}
 
 
 @pytest.mark.parametrize("slope", [1.0, 3.0])
 def test_advice_leads_over_the_bar_in_original_units(slope):
     rule = calibrated(model=model_of(slope))
-    advice = told_of(rule).advice
+    advice = advised_by(rule).advice
     found = advice[advice["status"] == "FOUND"]
     people = rows(500, 2).set_index("row_id").loc[found["row_id"]]
     # The toy's units are its own: mean 0, scale 1.
@@ -176,26 +179,26 @@ def test_advice_leads_over_the_bar_in_original_units(slope):
 
 def test_the_audit_counts_the_same_people_by_group():
     rule = calibrated()
-    told = told_of(rule)
-    refused = int((told.decisions["decision"] == -1).sum())
-    assert told.audit["recourse"]["refused"] == refused
-    assert sum(group["refused"] for group in told.audit["groups"]["tribe"]) == refused
-    assert told.audit["recourse"]["broken_claims"] == ()
-    json.dumps(told.audit, allow_nan=False)
+    advised = advised_by(rule)
+    refused = int((advised.decisions["decision"] == -1).sum())
+    assert advised.audit["recourse"]["refused"] == refused
+    assert sum(group["refused"] for group in advised.audit["groups"]["tribe"]) == refused
+    assert advised.audit["recourse"]["broken_claims"] == ()
+    json.dumps(advised.audit, allow_nan=False)
 
 
 def test_a_margin_takes_advice_further_and_never_beyond_certainty():
     rule = calibrated()
     threshold = rule.facts["threshold"]
-    plain, wider, most = (told_of(rule, margin=margin).advice for margin in (0.0, 0.1, 0.99))
+    plain, wider, most = (advised_by(rule, margin=margin).advice for margin in (0.0, 0.1, 0.99))
     found = (plain["status"] == "FOUND").to_numpy()
     assert found.any()
-    for told, margin in ((plain, 0.0), (wider, 0.1), (most, 0.5 * (1.0 - threshold))):
-        assert (told["status"] == plain["status"]).all()
-        after = told["probability_after"].to_numpy()[found]
+    for advised, margin in ((plain, 0.0), (wider, 0.1), (most, 0.5 * (1.0 - threshold))):
+        assert (advised["status"] == plain["status"]).all()
+        after = advised["probability_after"].to_numpy()[found]
         assert after == pytest.approx(np.full(found.sum(), threshold + margin), abs=1e-6)
 
 
-def told_of(rule, largest_action=None, margin=0.0):
+def advised_by(rule, largest_action=None, margin=0.0):
     terms = PromiseTerms(largest_action=largest_action, margin=margin)
     return advise(rule.model, rows(500, 2), rows(400, 5, "t"), SCHEMA, RESPONSE, terms, seed=0)

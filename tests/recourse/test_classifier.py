@@ -1,4 +1,4 @@
-"""A good scikit-learn citizen that leaves the refused a way back."""
+"""A good scikit-learn citizen that leaves the refused recourse."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+from countermove.certificates.intervals import upper_share
 from countermove.data.synthetic import GaussianPopulation
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import (
@@ -25,7 +26,7 @@ from countermove.recourse import (
     choose_jointly,
 )
 from countermove.recourse.pare import missed_after_response, reach_of, refused_certificate
-from countermove.recourse.pare._sequence import fixed_sequence, refused_counts, upper_bounds
+from countermove.recourse.pare._sequence import fixed_sequence, refused_counts
 from countermove.response import BestResponse, Response, Responses
 from countermove.scores import LinearScore
 from countermove.scores.base import values
@@ -130,7 +131,7 @@ def test_bound_on_the_refused_holds_at_every_threshold_at_once(score, draws):
     X, _ = POPULATION.sample(draws * n, seed=7)
     scores = values(score, X).reshape(draws, n)
     best = reach_of(score, box(gain))(X).reshape(draws, n)
-    bounds = upper_bounds(*refused_counts(scores, best, expit(cuts)), 0.05 / len(cuts))
+    bounds = upper_share(*refused_counts(scores, best, expit(cuts)), 0.05 / len(cuts))
     truth = share_below(cuts - gain) / share_below(cuts)
     assert np.sum((truth > bounds).any(axis=1)) <= most_failures(draws, 0.05)
     told = refused_certificate(

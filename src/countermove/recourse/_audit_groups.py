@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,28 +14,19 @@ from countermove.errors import DataError, ParameterError, shown
 
 @dataclass(frozen=True)
 class ShareInterval:
-    """``count`` of ``n`` people, and the interval that covers the true share.
-
-    ``low`` and ``high`` are Clopper and Pearson's: over independent draws of people
-    they cover with probability at least ``level``. ``value`` is None when nobody counts.
-    """
+    """``count`` of ``n`` people, and Clopper and Pearson's interval of the true share."""
 
     count: int
     n: int
-    value: float | None
+    value: float | None  # None when nobody counts
     low: float
     high: float
-    level: float
+    level: float  # the least coverage, over independent draws of people
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """A share minus, and over, the share of a reference, with intervals.
-
-    Both shares lie in their intervals of level ``sqrt(level)`` at once with probability
-    ``level`` (the groups are independent), and difference and ratio follow from them:
-    coverage is guaranteed and on the safe side. An unknown upper ratio is None.
-    """
+    """A share minus, and over, the share of a reference, with intervals; None where unknown."""
 
     difference: float | None
     difference_low: float
@@ -63,6 +54,8 @@ def share_of(count: int, n: int, level: float = 0.95) -> ShareInterval:
 
 def contrast(one: ShareInterval, reference: ShareInterval) -> Contrast:
     """Return how the share of one group differs from that of a reference group."""
+    # The groups are independent: both shares lie in their intervals of level sqrt(level) at once
+    # with probability level, and difference and ratio follow from them.
     part = one.level**0.5
     a, b = (share_of(s.count, s.n, part) for s in (one, reference))
     known = a.value is not None and b.value is not None
@@ -80,18 +73,14 @@ def contrast(one: ShareInterval, reference: ShareInterval) -> Contrast:
 
 @dataclass(frozen=True)
 class GroupRecourse:
-    """Recourse of one group, and how it differs from the reference group (None: it is that).
-
-    ``recourse_neg`` is over the group's refused, ``recourse_all`` over all of it;
-    ``mean_cost`` is over those with recourse.
-    """
+    """Recourse of one group, and how it differs from the reference group (None: it is that)."""
 
     group: str
     people: int
     refused: int
-    recourse_neg: ShareInterval
-    recourse_all: ShareInterval
-    mean_cost: float | None
+    recourse_neg: ShareInterval  # over the group's refused
+    recourse_all: ShareInterval  # over the whole group, the approved included
+    mean_cost: float | None  # over those with recourse
     disparity_neg: Contrast | None = None
     disparity_all: Contrast | None = None
 
@@ -137,13 +126,8 @@ def _one_group(
 def _compared(entry: GroupRecourse, base: GroupRecourse) -> GroupRecourse:
     if entry.group == base.group:
         return entry
-    return GroupRecourse(
-        entry.group,
-        entry.people,
-        entry.refused,
-        entry.recourse_neg,
-        entry.recourse_all,
-        entry.mean_cost,
-        contrast(entry.recourse_neg, base.recourse_neg),
-        contrast(entry.recourse_all, base.recourse_all),
+    return replace(
+        entry,
+        disparity_neg=contrast(entry.recourse_neg, base.recourse_neg),
+        disparity_all=contrast(entry.recourse_all, base.recourse_all),
     )

@@ -1,9 +1,8 @@
-"""What an audit asks of decisions and of actions beyond their rates.
+"""How robust decisions are, and whether people after recourse look real.
 
-Whether a decision survives small changes of the features people can act on: Gaussian
-noise, the nearest boundary (DeepFool) and changes that look like people (a mixture of
-Gaussians fitted on real rows generates them). And whether people after recourse look like
-those who are approved already, by classifier two-sample tests.
+Decisions are tried under Gaussian noise, under the nearest boundary (DeepFool) and under
+changes drawn from a mixture of Gaussians fitted on real rows. People after recourse are
+compared with people who are approved already, by classifier two-sample tests.
 """
 
 from __future__ import annotations
@@ -32,30 +31,14 @@ TRIES = 20  # draws per person of the searched on-manifold change
 
 @dataclass(frozen=True)
 class Brittleness:
-    """Shares of people whose decision stays the same, each person counted once.
+    """Shares of people whose decision stays the same, each person counted once."""
 
-    Parameters
-    ----------
-    gaussian
-        Under :math:`N(0, sd^2)` on every actionable feature.
-    deepfool
-        Under the nearest change DeepFool finds, if not longer than ``radius``.
-    median_distance
-        Median length of that change; None when none was found for half of the people.
-    on_manifold
-        Under one change from the generator, ``sd`` times a draw of the local covariance.
-    on_manifold_searched
-        Under all of 20 such changes.
-    generator_components
-        Gaussians of the mixture, chosen by BIC among 1 to 5.
-    """
-
-    gaussian: ShareInterval
-    deepfool: ShareInterval
-    median_distance: float | None
-    on_manifold: ShareInterval
-    on_manifold_searched: ShareInterval
-    generator_components: int
+    gaussian: ShareInterval  # under N(0, sd²) on every actionable feature
+    deepfool: ShareInterval  # under the nearest change DeepFool finds within `radius`
+    median_distance: float | None  # length of that change; None: half of the people have none
+    on_manifold: ShareInterval  # under sd times one draw of the local covariance
+    on_manifold_searched: ShareInterval  # under all of 20 such draws
+    generator_components: int  # Gaussians of the mixture, chosen by BIC
     sd: float
     radius: float
 
@@ -96,15 +79,9 @@ def brittleness(
 def deepfool(
     rule: Score, X: Floats, columns: Mask, max_steps: int = DEEPFOOL_STEPS
 ) -> tuple[Floats, Mask]:
-    r"""Return a short change to the other side, shape (n, d), and whose side it changes.
-
-    Each step goes to the boundary of the linearised score,
-
-    .. math:: r \leftarrow r - \frac{s(x + r)}{\|g\|^2} g, \qquad g = \nabla s(x + r)_{columns},
-
-    for all people at once, until :math:`x + (1 + 0.02) r` is on the other side. On a linear
-    score this is the nearest point of the boundary.
-    """
+    """Return a short change across the boundary, shape (n, d), and whose decision it changes."""
+    # Each step goes to the boundary of the linearised score, r - s(x + r) g / |g|², until
+    # x + (1 + overshoot) r is on the other side; exact on a linear score.
     start = torch.from_numpy(np.ascontiguousarray(X))
     mask = torch.from_numpy(columns.astype(np.float64))
     with torch.no_grad():
@@ -139,12 +116,7 @@ ChangeGenerator = Callable[[Floats, np.random.Generator], Floats]
 
 
 def manifold_generator(real: Floats, seed: int) -> tuple[ChangeGenerator, int]:
-    r"""Return a generator of changes that look like people, and its number of Gaussians.
-
-    A mixture of Gaussians is fitted on real rows; a person's change is
-    :math:`L_k \varepsilon` with :math:`\varepsilon \sim N(0, I)`, where :math:`L_k L_k^\top` is the
-    covariance of a component drawn by the person's membership.
-    """
+    """Return a generator of changes that look like people, and its number of Gaussians."""
     from sklearn.mixture import GaussianMixture
 
     rows = real
@@ -162,6 +134,8 @@ def manifold_generator(real: Floats, seed: int) -> tuple[ChangeGenerator, int]:
     model = min(fitted, key=lambda mixture: mixture.bic(rows))
     roots = np.linalg.cholesky(model.covariances_)
 
+    # A standard normal draw times a root of the covariance of a component, which is drawn
+    # by the person's membership.
     def change(X: Floats, draws: np.random.Generator) -> Floats:
         cumulated = np.cumsum(model.predict_proba(X), axis=1)
         component = (draws.random((len(X), 1)) > cumulated).sum(axis=1)
@@ -176,35 +150,25 @@ LEAST = 10
 """People per half and sample below which nothing is tested."""
 PERMUTATIONS = 999
 MOST = 2_000
-"""People per sample: more would make every test reject what no one could see."""
+"""People per sample: with more, every test would reject differences too small to matter."""
 
 
 @dataclass(frozen=True)
 class TwoSampleTest:
-    """One discriminator on the held-out half; accuracy one half means it cannot tell.
-
-    ``p_accuracy`` is exact (hypergeometric: both halves hold as many of either sample),
-    ``p_auc`` is a permutation p-value; each holds at its level if the samples are alike.
-    """
+    """One discriminator on the held-out half; accuracy one half: the samples look alike to it."""
 
     discriminator: str
     accuracy: ShareInterval
     auc: float
-    p_accuracy: float
-    p_auc: float
+    p_accuracy: float  # exact: both halves hold as many of either sample
+    p_auc: float  # by permutation
 
 
 def in_distribution(
     moved: Floats, approved: Floats, *, level: float = 0.95, seed: int = 0
 ) -> tuple[TwoSampleTest, ...]:
-    """Test whether two samples of people can be told apart; empty with too few people.
-
-    Parameters
-    ----------
-    moved, approved
-        People after their recourse, and real approved people, shapes (n, d) and (m, d);
-        the larger sample is cut to the size of the smaller at random.
-    """
+    """Test whether people after recourse differ from real approved people; empty with too few."""
+    # The larger sample is cut to the size of the smaller at random.
     size = min(len(moved), len(approved), MOST) // 2
     if size < LEAST:
         return ()

@@ -78,12 +78,12 @@ def _touch(problem: SearchProblem, action: Floats) -> Floats:
         for share in (1.0, 0.5):
             trial = action + share * (plane - action)
             if problem.feasible.discrete:
-                trial = _outwards(problem.feasible, trial, gradient)
+                trial = snap_uphill(problem.feasible, trial, gradient)
             action = _accept(problem, action, trial)
     return action
 
 
-def _outwards(feasible: FeasibleActions, action: Floats, gradient: Floats) -> Floats:
+def snap_uphill(feasible: FeasibleActions, action: Floats, gradient: Floats) -> Floats:
     """Round whole numbers to the side of the higher score, groups to the nearest category."""
     step = np.where(feasible.step > 0.0, feasible.step, 1.0)
     steps = action / step
@@ -115,14 +115,9 @@ def _weights(problem: SearchProblem, n_features: int) -> Floats | None:
 def cheapest_on_plane(
     gradient: Floats, need: Floats, weights: Floats, low: Floats, high: Floats
 ) -> Floats:
-    r"""Return the cheapest action that gains enough on a linear score, relaxed to the box.
-
-    .. math:: \min \sum_j q_j\delta_j^2 \quad\text{s.t.}\quad g\cdot\delta \ge need
-
-    The answer is :math:`clip(t g_j / 2q_j)` for the least :math:`t \ge 0` that meets the
-    need; :math:`t` solves a piecewise linear equation. Where the need cannot be met
-    the corner of the highest :math:`g\cdot\delta` is returned.
-    """
+    r"""Return the action in the box of least :math:`\sum_j q_j\delta_j^2` that gains ``need``."""
+    # The solution is clip(t g_j / 2 q_j) for the least t >= 0 that meets the need, a piecewise
+    # linear equation; where the need cannot be met, the corner of the highest gain.
     pull = gradient / (2.0 * weights)
     used = np.flatnonzero((pull != 0.0).any(axis=0) & (low < high).any(axis=0))
     still: Floats = np.clip(0.0, low, high)

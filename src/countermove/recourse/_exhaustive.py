@@ -25,7 +25,7 @@ AT_ONCE = 100_000
 
 def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return the cheapest action that reaches the target; without continuous features, a proof."""
-    # A proof must hold at the threshold itself, not at the hair beyond it that is aimed at.
+    # A proof must hold at the threshold itself, not at the margin beyond it that is aimed at.
     problem = replace(problem, target=problem.target - MARGIN * (1.0 + abs(problem.target)))
     best = np.full_like(problem.X, np.nan)
     price = np.full(len(best), np.inf)
@@ -47,9 +47,7 @@ def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     best, scores = problem.home.copy(), problem.values(problem.home)
     rows = np.arange(len(best))
     for actions in _combinations(problem.feasible, problem.home, settings.grid):
-        n, k, d = actions.shape
-        meets = problem.feasible.repeated(k).meets(actions.reshape(n * k, d)).reshape(n, k)
-        worth = np.where(meets, problem.values_of_each(actions), -np.inf)
+        worth = problem.allowed_values(actions)
         first = worth.argmax(axis=1)
         wins = worth[rows, first] > scores
         best[wins], scores[wins] = actions[rows, first][wins], worth[rows, first][wins]

@@ -1,4 +1,4 @@
-"""What each person may do, with whole numbers and one-hot groups taken seriously.
+"""What each person may do, whole numbers and one-hot groups included.
 
 `FeasibleActions` is an `ActionSet` seen by the people of one search: a box whose ends lie
 on the lattice of whole numbers, the categories each may choose, and A δ + b ≥ 0.

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from countermove._types import Floats, Index
-from countermove.recourse._cheaper import cheaper
+from countermove.recourse._cheaper import cheaper, snap_uphill
 from countermove.recourse._feasible import absent
 from countermove.recourse._linear import climb, one_at_a_time, starts_of, uphill
 from countermove.recourse._polytope import project
@@ -31,10 +31,8 @@ MOMENTUM, SPREAD, TINY = 0.9, 0.999, 1e-12
 def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return the cheapest approved action over all starts and steps, NaN where none was met."""
     runs, start = _runs(problem, settings.starts)
-    descent = ProjectedAdam(runs, start, settings.steps)
-    best = descent.run()
-    rounded = _rounded(runs, best)
-    action = _cheapest(problem, rounded, settings.starts)
+    rounded = _rounded(runs, ProjectedAdam(runs, start, settings.steps).run())
+    action = _cheapest(problem, rounded)
     return unproven(cheaper(problem, fall_back(problem, action, reach, settings)))
 
 
@@ -47,9 +45,7 @@ def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     first = runs.feasible.snap_within(start)
     n, d = problem.X.shape
     ways = np.concatenate([best.reshape(n, -1, d), first.reshape(n, -1, d)], axis=1)
-    meets = problem.feasible.repeated(ways.shape[1]).meets(ways.reshape(-1, d)).reshape(n, -1)
-    scores = np.where(meets, problem.values_of_each(ways), -np.inf)
-    rows, top = np.arange(n), scores.argmax(axis=1)
+    rows, top = np.arange(n), problem.allowed_values(ways).argmax(axis=1)
     return one_at_a_time(endless, *climb(endless, ways[rows, top]))
 
 
@@ -160,10 +156,7 @@ def _rounded(problem: SearchProblem, action: Floats) -> Floats:
     part = problem.rows(who)
     near = part.feasible.snap_within(action[who])
     _, slope = part.slopes(action[who])
-    step = np.where(part.feasible.step > 0.0, part.feasible.step, 1.0)
-    steps = action[who] / step
-    up = np.where(slope > 0.0, np.ceil(steps - 1e-9), np.floor(steps + 1e-9)) * step
-    high = part.feasible.snap(np.where(part.feasible.step > 0.0, up, action[who]))
+    high = snap_uphill(part.feasible, action[who], slope)
     low_ok, worth_high = part.feasible.meets(near), part.values(high)
     better = part.feasible.meets(high) & ((worth_high > part.values(near)) | ~low_ok)
     result = action.copy()
@@ -171,7 +164,7 @@ def _rounded(problem: SearchProblem, action: Floats) -> Floats:
     return result
 
 
-def _cheapest(problem: SearchProblem, action: Floats, starts: int) -> Floats:
+def _cheapest(problem: SearchProblem, action: Floats) -> Floats:
     """Return each person's cheapest action, over the runs, that reaches the target."""
     n, d = problem.X.shape
     each = action.reshape(n, -1, d)

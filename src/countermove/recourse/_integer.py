@@ -21,7 +21,7 @@ from countermove.recourse._integer_separable import cheapest_separable
 from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
 
 ROUNDS = 6
-"""How often a local model is made again where its answer led."""
+"""How often a local model is rebuilt at the action it led to."""
 SAMPLES = 48
 """Actions drawn per person for the sampled local model."""
 WIDTH = 0.75
@@ -35,7 +35,7 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
         need = problem.target - problem.values(problem.home) + problem.home @ problem.slope
         slope = np.broadcast_to(problem.slope, problem.X.shape)
         found = cheapest(problem, slope, need)
-        # Whoever gets to the threshold but not the hair beyond it has recourse all the same.
+        # Whoever reaches the threshold but not the margin beyond it has recourse all the same.
         action = fall_back(problem, found.action, reach, settings)
         return Proposals(action, found.proven_none & absent(action))
     best = np.full_like(problem.X, np.nan)

@@ -85,11 +85,9 @@ def _relaxed_most(feasible: FeasibleActions, slope: Floats) -> Floats:
 def _prices(
     feasible: FeasibleActions, slopes: Floats, least: Floats, weights: Floats
 ) -> tuple[Floats, Floats]:
-    r"""Return prices :math:`\lambda \ge 0` of the constraints, and the lower bound they prove.
-
-    One constraint after the other gets the least price at which it is met. Any prices
-    give a bound; these give the tightest one along each coordinate.
-    """
+    r"""Return prices :math:`\lambda \ge 0` of the constraints, and the lower bound they prove."""
+    # One constraint after the other gets the least price at which it is met. Any prices give
+    # a bound; these give the tightest one along each coordinate.
     n, rows = least.shape
     prices, best, bound = np.zeros((n, rows)), np.zeros((n, rows)), np.full(n, -np.inf)
     one = np.ones(n)
@@ -148,10 +146,8 @@ def _cheapest_of_one(
 def _within(
     feasible: FeasibleActions, asks: LeastGains, weights: Floats, prices: Floats, gap: float
 ) -> tuple[Floats, float] | None:
-    """Return the cheapest action among values of a reduced cost within the gap, and its cost.
-
-    An infinite cost means that there is none; None that there are too many to combine.
-    """
+    """Return the cheapest action of a reduced cost within the gap, and its cost."""
+    # An infinite cost: there is none. None: there are too many to combine.
     pull = prices @ asks.slope
     options, numbers = options_within(feasible, pull, weights, 1.0, gap)
     options.sort(key=lambda option: len(option.gain))

@@ -28,13 +28,9 @@ INFEASIBLE = 2  # status of scipy's milp
 
 @dataclass(frozen=True)
 class IntegerProgram:
-    """One person's lattice and constraints as milp reads them.
+    """One person's lattice and constraints as milp reads them; a variable counts steps."""
 
-    A variable counts steps (whole ones on a lattice, bits in one-hot groups);
-    ``size`` turns it into a standardised action.
-    """
-
-    size: Floats
+    size: Floats  # of a step (a bit in a one-hot group), in standardised units
     low: Floats
     high: Floats
     whole: NDArray[np.int64]
@@ -82,10 +78,7 @@ def squares_of(cost: Cost, n_features: int) -> Squares:
 def program_of(
     feasible: FeasibleActions, slope: Floats | None = None, need: float = 0.0, margin: float = 0.0
 ) -> IntegerProgram:
-    r"""Return the constraints of the first person, and :math:`w\cdot\delta \ge need`.
-
-    Inequalities are asked to hold by ``margin``.
-    """
+    r"""Return the first person's constraints, and :math:`w\cdot\delta \ge need`, by a margin."""
     d = feasible.low.shape[1]
     size = np.where(feasible.step > 0.0, feasible.step, 1.0)
     whole = (feasible.step > 0.0).astype(np.int64)
@@ -113,11 +106,8 @@ def program_of(
 def cheapest_action(
     feasible: FeasibleActions, cost: Cost, slope: Floats, need: float, margin: float = 0.0
 ) -> Floats | None:
-    r"""Return the cheapest action of one person with :math:`w\cdot\delta \ge need`.
-
-    None is a proof: no allowed action gains that much. HiGHS may miss a
-    constraint by its tolerance; ``margin`` asks for so much more than needed.
-    """
+    r"""Return one person's cheapest action with :math:`w\cdot\delta \ge need`; None proves none."""
+    # HiGHS may miss a constraint by its tolerance; `margin` asks for so much more than needed.
     columns = feasible.used
     squares = squares_of(cost, len(slope)).only(columns)
     best, price = np.zeros(len(slope)), np.inf

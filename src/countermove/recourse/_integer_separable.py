@@ -71,10 +71,8 @@ def cheapest_separable(
 
 
 def at_price(feasible: FeasibleActions, slope: Floats, weights: Floats, price: Floats) -> Floats:
-    r"""Return the allowed :math:`\arg\min \sum q_j\delta_j^2 - price\, w\cdot\delta`.
-
-    An infinite price asks for the most gain.
-    """
+    r"""Return the allowed :math:`\arg\min \sum q_j\delta_j^2 - price\, w\cdot\delta`."""
+    # An infinite price asks for the most gain.
     with np.errstate(invalid="ignore"):
         free = np.where(slope == 0.0, 0.0, price[:, None] * slope / (2.0 * weights))
     action = feasible.snap(np.clip(free, feasible.low, feasible.high))
@@ -245,7 +243,7 @@ def _least_steps(
     lacking = need - gain
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = lacking / (slope[j] * step) if slope[j] != 0.0 else np.zeros_like(gain)
-    # Rounded to the side of more gain, with a hair for the division itself.
+    # Rounded to the side of more gain, allowing for the rounding of the division.
     far = np.ceil(steps - 1e-12) if slope[j] > 0.0 else np.floor(steps + 1e-12)
     value = np.maximum(still, far * step) if slope[j] > 0.0 else np.minimum(still, far * step)
     value = np.clip(value, low, high)

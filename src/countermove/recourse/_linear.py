@@ -62,19 +62,14 @@ def _best_start(problem: SearchProblem) -> Floats:
     points = starts_of(problem)
     if (points[:, -1] != problem.home).any():  # In a symmetric box the centre is doing nothing.
         points = np.concatenate([problem.home[:, None], points], axis=1)
-    n, k, d = points.shape
-    meets = problem.feasible.repeated(k).meets(points.reshape(-1, d)).reshape(n, k)
-    worth = np.where(meets, problem.values_of_each(points), -np.inf)
-    best: Floats = points[np.arange(n), worth.argmax(axis=1)]
+    best: Floats = points[np.arange(len(points)), problem.allowed_values(points).argmax(axis=1)]
     return best
 
 
 def uphill(feasible: FeasibleActions, gradient: Floats) -> Floats:
-    """Return the allowed action of the highest linearised score.
-
-    Exact without A δ + b ≥ 0; with it, the relaxed maximiser rounded to the
-    lattice, which may then miss a constraint (callers check).
-    """
+    """Return the allowed action of the highest linearised score."""
+    # Exact without A δ + b ≥ 0; with it, the relaxed maximiser rounded to the lattice, which
+    # may then miss a constraint (callers check).
     if feasible.A is not None and feasible.b is not None:
         A, b = with_groups(feasible, feasible.A, feasible.b)
         return feasible.snap_within(linear_step(gradient, feasible.low, feasible.high, A, b))
@@ -166,18 +161,13 @@ def starts_of(problem: SearchProblem, count: int = STARTS) -> Floats:
 def one_at_a_time(
     problem: SearchProblem, action: Floats, scores: Floats, ends: bool = True
 ) -> tuple[Floats, Floats]:
-    """Improve each feature in turn over a few of its values; climb again where that helped.
-
-    ``ends`` says whether the ends of its range are among the values.
-    """
+    """Improve each feature in turn over a few of its values; climb again where that helped."""
     action, scores = action.copy(), scores.copy()
     better = np.zeros(len(action), bool)
     rows = np.arange(len(action))
     for block in problem.feasible.blocks:
         trials = levels_of(problem.feasible, block, action, ends)
-        n, k, d = trials.shape
-        meets = problem.feasible.repeated(k).meets(trials.reshape(-1, d)).reshape(n, k)
-        worth = np.where(meets, problem.values_of_each(trials), -np.inf)
+        worth = problem.allowed_values(trials)
         best = worth.argmax(axis=1)
         rises = worth[rows, best] > scores + WORTH * (1.0 + np.abs(scores))
         action[rises], scores[rises] = trials[rows, best][rises], worth[rows, best][rises]
@@ -234,11 +224,8 @@ def block_gains(problem: SearchProblem, slope: Floats) -> Floats:
 
 
 def ceiling(problem: SearchProblem, max_features: int | None = None) -> Floats:
-    """Return an upper bound of the score any allowed action reaches, shape (n,).
-
-    Infinite for scores that are not affine in the action. Without A δ + b ≥ 0 and
-    for one feature at most or any number the bound is attained.
-    """
+    """Return an upper bound of the score any allowed action reaches, infinite if not affine."""
+    # Without A δ + b ≥ 0, and for one feature at most or any number, the bound is attained.
     slope, feasible = problem.slope, problem.feasible
     if slope is None:
         return np.full(len(problem.X), np.inf)

@@ -36,14 +36,9 @@ def linear_step(
     A: Floats | None = None,
     b: Floats | None = None,
 ) -> Floats:
-    r"""Return the action that raises the linearised score most.
-
-    .. math:: \arg\max_\delta\; g\cdot\delta \quad\text{s.t.}\quad
-              low \le \delta \le high,\; A\delta + b \ge 0
-
-    With :math:`g = \nabla s(x)` this is Eq. 2 of the recourse paper: for any loss
-    that falls in the score, :math:`\min_\delta \nabla\ell\cdot\delta` has the same answer.
-    """
+    r"""Return :math:`\arg\max g\cdot\delta` over the box and :math:`A\delta + b \ge 0`."""
+    # With the gradient of the score this is Eq. 2 of the recourse paper: for any loss that
+    # falls in the score, the linearised loss has the same minimiser.
     gradient = np.asarray(gradient, np.float64)
     low, high = (
         np.broadcast_to(np.asarray(part, np.float64), gradient.shape) for part in (low, high)

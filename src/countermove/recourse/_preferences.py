@@ -1,7 +1,7 @@
-"""Fewer features, different ways, a margin: any method, on fewer actions or a higher target.
+"""Fewer features, alternatives, a margin: any method, on fewer actions or a higher target.
 
 A method finds recourse among the allowed actions. Leaving out features narrows
-them person by person, so "at most m features", "the fewest" and "another way"
+them person by person, so "at most m features", "the fewest" and "an alternative"
 need no method of their own, and an exact method stays exact.
 """
 
@@ -29,14 +29,11 @@ MOST_SUBSETS = 150
 
 @dataclass(frozen=True)
 class Preference:
-    """Whether the fewest features come first, and how many may change at most.
-
-    ``beyond`` is how far above the target, in score, actions go where they can.
-    """
+    """Whether the fewest features come first, how many may change at most, and the margin."""
 
     sparsest: bool = False
     max_features: int | None = None
-    beyond: float = 0.0
+    beyond: float = 0.0  # how far above the target, in score, actions go where they can
 
     @property
     def restricted(self) -> bool:
@@ -134,21 +131,21 @@ def other_options(
     first: Proposals,
     options: int,
 ) -> list[Proposals]:
-    """Return further ways, each without the weightiest feature of every way before."""
+    """Return alternatives, each without the most expensive feature of every one before."""
     blocks = problem.feasible.blocks
     held = np.zeros((len(problem.X), len(blocks)), bool)
-    found, ways = first, []
+    found, alternatives = first, []
     for _ in range(options - 1):
         alone = _cost_alone(problem, blocks, np.nan_to_num(found.action))
         held[np.arange(len(held)), alone.argmax(axis=1)] |= alone.max(axis=1) > 0.0
         part = problem.inside(problem.feasible.frozen(held, blocks))
         found = search_preferred(part, method, settings, preference)
-        # Without a first way there is no other one: fewer actions prove nothing new.
+        # Who has no first action has no other one: fewer actions prove nothing new.
         lost = absent(first.action)
         action = np.where(lost[:, None], np.nan, found.action)
         found = Proposals(action, np.zeros(len(action), bool))
-        ways.append(found)
-    return ways
+        alternatives.append(found)
+    return alternatives
 
 
 def _cost_alone(problem: SearchProblem, blocks: tuple[FeatureBlock, ...], action: Floats) -> Floats:

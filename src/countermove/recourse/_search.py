@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from countermove._types import Floats, Index, Mask
-from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet, Cost
 from countermove.recourse._feasible import (
     LARGEST_MOVE,
@@ -25,6 +25,7 @@ from countermove.recourse._feasible import (
     feasible_actions,
     starting_actions,
 )
+from countermove.response.base import checked_rows
 from countermove.scores import Score, deciding
 from countermove.scores.base import SLICE, probability, values
 
@@ -45,6 +46,18 @@ def actions_of_model(model: Any, actions: ActionSet | None) -> ActionSet:
         f"what may people change? {type(model).__name__} knows no actions; pass "
         "actions=ActionSet(...) or ActionSet.from_schema(schema, standardiser)"
     )
+
+
+def checked_people(X: Any, score: Score) -> Floats:
+    """Return the rows as float64 after checking their shape and that every value is finite."""
+    rows = checked_rows(X, score)
+    broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if broken.size:
+        raise DataError(
+            f"rows {shown(broken)} hold NaN or infinity; recourse needs every feature of a person",
+            rows=broken,
+        )
+    return rows
 
 
 def affine_slope(score: Score, movable: Mask) -> Floats | None:
@@ -144,6 +157,12 @@ class SearchProblem:
         n, k, d = actions.shape
         return self.repeated(k).values(actions.reshape(n * k, d)).reshape(n, k)
 
+    def allowed_values(self, actions: Floats) -> Floats:
+        """Return the score after each of k actions, (n, k); -inf where A δ + b ≥ 0 fails."""
+        n, k, d = actions.shape
+        meets = self.feasible.repeated(k).meets(actions.reshape(n * k, d)).reshape(n, k)
+        return np.where(meets, self.values_of_each(actions), -np.inf)
+
     def slopes(self, action: Floats) -> tuple[Floats, Floats]:
         """Return score and gradient in the action, shapes (n,) and (n, d)."""
         if self.slope is not None:
@@ -186,7 +205,7 @@ def search_problem(
     effect: Floats | None = None,
     seed: int = 0,
 ) -> SearchProblem:
-    r"""Return the search of these people."""
+    """Return the search problem of these people."""
     movable = actions.movable_among(X.shape[1])
     reached = movable if effect is None else (np.abs(effect[:, movable]).sum(axis=1) > 0.0)
     slope = affine_slope(score, reached)
@@ -279,16 +298,14 @@ def unproven(action: Floats) -> Proposals:
 def fall_back(
     problem: SearchProblem, action: Floats, reach: MethodReach, settings: Settings
 ) -> Floats:
-    """Fill in, where nothing was found, the action of the best score the method reaches.
-
-    The best score does not depend on the target: whoever PARE counted as having
-    recourse is given that very action here.
-    """
+    """Fill in, where nothing was found, the action of the best score the method reaches."""
+    # That score does not depend on the target: whoever PARE counted as having recourse is
+    # given that very action here.
     rest = np.flatnonzero(absent(action))
     if not rest.size:
         return action
     reached, scores = reach(problem.rows(rest), settings)
-    # The aim lies a hair beyond the threshold; within that hair the verdict is the caller's.
+    # The aim lies a margin beyond the threshold; within that margin the caller decides.
     near = scores >= problem.target - 2.0 * MARGIN * (1.0 + abs(problem.target))
     filled = action.copy()
     filled[rest[near]] = reached[near]

@@ -28,21 +28,11 @@ DECIDED = ["row_id", "decision", "probability", "status"]
 
 @dataclass(frozen=True)
 class AuditedAdvice:
-    """Decisions and advice for people, and what an auditor reads.
+    """Decisions and advice for people, and what an auditor reads."""
 
-    Attributes
-    ----------
-    decisions
-        ``row_id, decision, probability, status``, one row per person.
-    advice
-        The same people with the action in original units and in words, see `advice_table`.
-    audit
-        See `countermove.recourse.audit.RecourseAudit`; ``groups`` by sensitive column.
-    """
-
-    decisions: pd.DataFrame
-    advice: pd.DataFrame
-    audit: dict[str, Any]
+    decisions: pd.DataFrame  # the columns DECIDED, one row per person
+    advice: pd.DataFrame  # see `advice_table`
+    audit: dict[str, Any]  # see `RecourseAudit`; `groups` by sensitive column
 
 
 def advise(
@@ -54,23 +44,8 @@ def advise(
     terms: PromiseTerms,
     seed: int,
 ) -> AuditedAdvice:
-    """Decide about people where they stand, and look for recourse for the refused.
-
-    Parameters
-    ----------
-    model
-        The rule, its threshold beside it.
-    table, real
-        Standardised rows of the people judged, and of those the rule was learned from.
-    schema
-        What the columns mean.
-    response
-        Its cost prices the actions, its actions are those recourse may use.
-    terms
-        How recourse is searched for.
-    seed
-        Decides every draw.
-    """
+    """Decide about standardised people, find recourse for the refused and audit it."""
+    # `real` are the rows the rule was learned from: people after recourse are compared with them.
     people = rows_of(table, schema)
     advised = decide_and_advise(model, people, schema, response, terms, seed)
     bare, allowed, threshold = advised.bare, advised.allowed, advised.threshold
@@ -97,25 +72,11 @@ def advise(
 
 @dataclass(frozen=True)
 class PeopleAdvice:
-    """Advice for some people, and what it was looked for with.
-
-    Attributes
-    ----------
-    table
-        See `advice_table`.
-    advice
-        The same as arrays.
-    bare
-        The rule without its threshold, whose probabilities are read against ``threshold``.
-    allowed
-        Which moves recourse may use.
-    threshold
-        Of the rule.
-    """
+    """Advice for some people, as a table and as arrays, and what it was found with."""
 
     table: pd.DataFrame
     advice: Advice
-    bare: PublishedModel
+    bare: PublishedModel  # the rule without its threshold
     allowed: ActionSet
     threshold: float
 
@@ -128,10 +89,7 @@ def decide_and_advise(
     terms: PromiseTerms,
     seed: int,
 ) -> PeopleAdvice:
-    """Decide about people where they stand, and look for recourse for the refused; no audit.
-
-    Parameters are those of `advise`.
-    """
+    """Decide about people where they stand, and find recourse for the refused; no audit."""
     bare, threshold = model.without_threshold(), model.threshold
     allowed = response.actions.narrowed(terms.largest_action, model.score.n_features)
     advice = recommend(
@@ -149,15 +107,7 @@ def decide_and_advise(
 
 
 class AdviceTask(PartTask):
-    """Decide about the people of a part and advise the refused.
-
-    Parameters
-    ----------
-    model
-        The rule, its threshold beside it.
-    schema, response, terms, seed
-        As in `advise`.
-    """
+    """Decide about the people of a part of a table and advise the refused."""
 
     def __init__(
         self,

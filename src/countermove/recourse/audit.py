@@ -1,7 +1,7 @@
 """What a rule's recourse is worth: rates, cost, groups, robustness, plausibility.
 
-The audit believes nobody: every claimed action is applied and judged again on
-the rule, and measured against the allowed actions.
+Nothing is taken on trust: every claimed action is applied and judged again on the rule,
+and checked against the allowed actions.
 """
 
 from __future__ import annotations
@@ -165,27 +165,27 @@ def audit(
     """
     X, real = np.asarray(X, np.float64), np.asarray(X if real is None else real, np.float64)
     rule, allowed = _rule(model, threshold), actions or getattr(model, "actions_", None)
-    facts = _Facts(rule, X, advice)
-    columns = _movable(allowed, facts.action)
-    paid = facts.paid(X, cost)
+    judged = _JudgedAdvice(rule, X, advice)
+    columns = _movable(allowed, judged.action)
+    paid = judged.paid(X, cost)
     by_group: tuple[GroupRecourse, ...] = ()
     if groups is not None:
         labels = np.asarray(groups)
         by_group = recourse_by_group(
-            labels, facts.refused, facts.verified, paid, reference=reference, level=level
+            labels, judged.refused, judged.verified, paid, reference=reference, level=level
         )
     return RecourseAudit(
         threshold=threshold,
         performance=performance(scores_of(rule, X), _favourable(model, np.asarray(y))),
-        recourse=_summary(facts, paid, _outside(allowed, X, facts.action), features, level),
+        recourse=_summary(judged, paid, _outside(allowed, X, judged.action), features, level),
         groups=by_group,
-        robust_actions=_robust(rule, facts.after[facts.verified], columns, noise_sd, level, seed),
+        robust_actions=_robust(rule, judged.after[judged.verified], columns, noise_sd, level, seed),
         noise_sd=noise_sd,
         brittleness=brittleness(
             rule, X, columns, real, sd=noise_sd, radius=radius, level=level, seed=seed
         ),
         in_distribution=in_distribution(
-            facts.after[facts.verified], real[approves(rule, real)], level=level, seed=seed
+            judged.after[judged.verified], real[approves(rule, real)], level=level, seed=seed
         ),
     )
 
@@ -198,11 +198,11 @@ def audited_groups(
     cost: Cost | None,
     groupings: Mapping[str, NDArray[Any]],
 ) -> dict[str, tuple[GroupRecourse, ...]]:
-    """Return the part of `audit` that goes by group, for several groupings by name."""
-    facts = _Facts(_rule(model, threshold), X, advice)
-    paid = facts.paid(X, cost)
+    """Return recourse by group as in `audit`, for several groupings by name."""
+    judged = _JudgedAdvice(_rule(model, threshold), X, advice)
+    paid = judged.paid(X, cost)
     return {
-        name: recourse_by_group(groups, facts.refused, facts.verified, paid)
+        name: recourse_by_group(groups, judged.refused, judged.verified, paid)
         for name, groups in groupings.items()
     }
 
@@ -217,23 +217,13 @@ def robust_actions(
     level: float = 0.95,
     seed: int = 0,
 ) -> ShareInterval:
-    """Return the share of the actions that still lead to approval with noise on them.
-
-    Parameters
-    ----------
-    model
-        A fitted classifier with ``actions_``: noise touches what they can move.
-    X, action
-        People and what they do, shape (n, d), standardised units; NaN (no action) fails.
-    threshold, noise_sd, level, seed
-        As in `audit`.
-    """
+    """Return the share of actions (NaN fails) that still lead to approval with noise on them."""
     columns = _movable(model.actions_, action)
     after = np.where(np.isfinite(action), X + action, X)
     return _robust(_rule(model, threshold), after, columns, noise_sd, level, seed)
 
 
-class _Facts:
+class _JudgedAdvice:
     """What the rule says of people before and after the advice."""
 
     def __init__(self, rule: Score, X: Floats, advice: AdviceLike) -> None:
@@ -266,30 +256,30 @@ class _Facts:
 
 
 def _summary(
-    facts: _Facts,
+    judged: _JudgedAdvice,
     paid: Floats,
     outside: tuple[int, ...] | None,
     features: tuple[str, ...] | None,
     level: float,
 ) -> RecourseSummary:
-    refused, verified = facts.refused, facts.verified
-    changed = facts.action[verified] != 0.0
+    refused, verified = judged.refused, judged.verified
+    changed = judged.action[verified] != 0.0
     names = features or tuple(f"x{j}" for j in range(changed.shape[1]))
     if len(names) != changed.shape[1]:
         raise DataError(f"{changed.shape[1]} features have {len(names)} names")
     any_paid = bool(verified.any())
-    statuses, counts = np.unique(facts.status, return_counts=True)
+    statuses, counts = np.unique(judged.status, return_counts=True)
     return RecourseSummary(
         people=len(refused),
         refused=int(refused.sum()),
         recourse_neg=share(verified[refused], level),
         recourse_all=share(~refused | verified, level),
         statuses=dict(zip(statuses.tolist(), counts.tolist(), strict=True)),
-        broken_claims=tuple(np.flatnonzero(facts.broken).tolist()),
+        broken_claims=tuple(np.flatnonzero(judged.broken).tolist()),
         outside=outside,
         mean_cost=float(paid[verified].mean()) if any_paid else None,
         median_cost=float(np.median(paid[verified])) if any_paid else None,
-        features_touched=float(facts.n_changed[verified].mean()) if any_paid else None,
+        features_touched=float(judged.n_changed[verified].mean()) if any_paid else None,
         touched=dict(zip(names, changed.mean(axis=0).tolist(), strict=True)) if any_paid else {},
     )
 

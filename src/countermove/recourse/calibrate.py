@@ -54,32 +54,17 @@ def calibrate_model(
     response: Response,
     terms: PromiseTerms,
 ) -> CalibratedRule:
-    """Choose the threshold of a stored model, which keeps it beside its score.
-
-    Parameters
-    ----------
-    model
-        The strategic model; a threshold that it has is not read.
-    calibration, selection
-        Standardised splits: the first for promises alone, the second for choices.
-    trained_on
-        Ids of the rows the model was trained on.
-    schema
-        What the columns mean.
-    response
-        How people answer; its actions are those recourse may use.
-    terms
-        What is promised, and what it may cost.
-    """
+    """Choose the threshold of a stored model, which keeps it beside its score."""
+    # Calibration rows are for promises alone, selection rows for choices.
     model = model.without_threshold()
     held, chosen_on = rows_of(calibration, schema), rows_of(selection, schema)
     check_disjoint(held.ids, [*trained_on, *chosen_on.ids], len(held.ids))
     reach = reach_of(model, response.actions, terms.method, terms.largest_action)
-    people = _people(held, terms.groups)
-    plain = _plain(model, people, terms, reach)
-    joint = choose_jointly(model, people, _people(chosen_on, terms.groups), response, terms, reach)
+    people, choosers = (_choice_rows(rows, terms.groups) for rows in (held, chosen_on))
+    plain = _pare_alone(model, people, terms, reach)
+    joint = choose_jointly(model, people, choosers, response, terms, reach)
     promises = [
-        *_plain_certificates(plain, joint.threshold),
+        *_pare_certificates(plain, joint.threshold),
         *([joint.certificate] if terms.after_response or joint.led_by == "performance" else []),
         *_refused_certificates(model, held.X, chosen_on.X, joint, terms, reach),
     ]
@@ -97,7 +82,7 @@ def calibrate_model(
     return CalibratedRule(calibrated, facts, joint.frontier())
 
 
-def _people(rows: Rows, column: str | None) -> ChoiceRows:
+def _choice_rows(rows: Rows, column: str | None) -> ChoiceRows:
     if column is None:
         return ChoiceRows(rows.X, rows.y, rows.ids)
     if column not in rows.groups.columns:
@@ -108,7 +93,7 @@ def _people(rows: Rows, column: str | None) -> ChoiceRows:
     return ChoiceRows(rows.X, rows.y, rows.ids, rows.groups[column].to_numpy(dtype=object))
 
 
-def _plain(
+def _pare_alone(
     model: PublishedModel, people: ChoiceRows, terms: PromiseTerms, reach: ReachFunction
 ) -> PareCalibration | GroupCalibration:
     """Return PARE by itself, where people stand: the threshold it would choose alone."""
@@ -126,7 +111,7 @@ def _plain(
     )
 
 
-def _plain_certificates(
+def _pare_certificates(
     plain: PareCalibration | GroupCalibration, threshold: float
 ) -> list[Certificate]:
     """Return PARE's certificates at the chosen threshold, not applicable above its bound."""
@@ -197,8 +182,8 @@ def _compared(
     return compared
 
 
-HELD = 200_000
-"""Rows that are drawn for a calibration; its certificate speaks of so many."""
+MOST_ROWS = 200_000
+"""Rows drawn for a calibration, and so the n of its certificate."""
 
 
 def calibrate_parts(
@@ -209,12 +194,10 @@ def calibrate_parts(
     terms: PromiseTerms,
     seed: int,
 ) -> CalibratedRule:
-    """Choose the threshold of a rule trained on parts, on rows drawn from the other splits.
-
-    The splits are disjoint by construction, so no training ids are compared.
-    """
+    """Choose the threshold of a rule trained on parts, on rows drawn from the other splits."""
+    # The splits are disjoint by construction, so no training ids are compared.
     drawn = {
-        name: splits[name].draw(HELD, generator(seed, f"held:{name}"))
+        name: splits[name].draw(MOST_ROWS, generator(seed, f"held:{name}"))
         for name in ("calibration", "validation")
     }
     return calibrate_model(

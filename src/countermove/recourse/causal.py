@@ -1,4 +1,4 @@
-r"""Recourse when one thing leads to another: abduction, action, prediction.
+r"""Recourse when one feature follows from another: abduction, action, prediction.
 
 Each feature may follow from others, :math:`x_j = f_j(x_{parents}) + u_j`. What is unknown
 about a person, :math:`u_j`, is read off where they stand; an action shifts a feature
@@ -31,16 +31,12 @@ KEYS = ("causes", "function")
 
 @dataclass(frozen=True)
 class CausalEquation:
-    """How one feature follows from others, in original units.
-
-    ``coefficients`` belong to ``parents`` (None: to be fitted), or ``function``
-    takes the parents' columns as tensors, shape (n,), and returns the feature's.
-    """
+    """How one feature follows from others, in original units: by slopes or by a function."""
 
     child: int
     parents: tuple[int, ...]
-    coefficients: Floats | None = None
-    function: Function | None = None
+    coefficients: Floats | None = None  # one per parent; None: to be fitted
+    function: Function | None = None  # from the parents' columns, tensors (n,), to the child's
 
 
 @dataclass(frozen=True)

@@ -51,11 +51,11 @@ class RecourseClassifier(ScoreClassifier):
     score
         A `Score` to start from (copied) instead of the network.
     response
-        People's answer inside the loss of the labels: a name (``"best"``, ``"smooth"``,
+        People's response inside the loss of the labels: a name (``"best"``, ``"smooth"``,
         ``"none"``) or a `Response`; it needs a ``score`` with a slope. None: nobody moves.
     class_weight
         Of the labels' loss, never of the recourse term: None; ``"balanced"``, both
-        classes the same say and mean weight one; or a weight per label.
+        classes in equal parts with mean weight one; or a weight per label.
     learning_rate, batch_size, max_epochs, patience
         See `Trainer`; the defaults are the published ones, with all 15 epochs run.
     validation_fraction
@@ -136,7 +136,7 @@ class RecourseClassifier(ScoreClassifier):
         X, y
             People, shape (n, d), and two labels.
         ids
-            Row ids, kept as ``train_ids_`` so that calibration can tell overlap.
+            Row ids, kept as ``train_ids_`` so that calibration can find an overlap.
         validation
             Rows to choose the epoch by; by default a share of ``X, y`` is set aside.
         checkpoint, progress

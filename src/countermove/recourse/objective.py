@@ -33,52 +33,18 @@ MISS_RATE = 0.05
 
 @dataclass(frozen=True)
 class RecourseRisk:
-    r"""Mean loss plus ``recourse_weight`` times the mean loss after the best small action.
+    """Mean loss plus ``recourse_weight`` times the mean loss after the best small action."""
 
-    The inner minimum is that of the linearised problem (Eq. 2 of the recourse paper).
-    A loss of the favourable label falls in the score, so it reads
-
-    .. math:: \delta^*_i = \arg\max_{\delta \in \Delta_i} \nabla_x s(x_i) \cdot \delta ,
-
-    exact by signs in a box (by categories in a one-hot group) and by a linear program in
-    a polytope. It is the action
-    against the rule as published, hence taken with dropout *off* (the published code
-    takes it on one random thinning of the network); the loss at :math:`x + \delta^*`
-    sees the same dropout as the rest. No gradient passes through :math:`\delta^*`: it is
-    piecewise constant in the weights.
-
-    Rows are those of `rows_with_bounds`.
-
-    Parameters
-    ----------
-    n_features
-        :math:`d`.
-    recourse_weight
-        :math:`\lambda \ge 0`.
-    loss_function
-        Of the labels, with its class weights; the recourse term has the same loss,
-        unweighted.
-    response
-        People's answer: the labels are then judged after it, recourse where people
-        stand. None: nobody moves.
-    constraints
-        :math:`A` of :math:`A\delta + b \ge 0`, shape (m, d); None for boxes.
-    groups
-        One-hot columns that move jointly (`movable_groups`).
-    selection
-        What epochs are chosen by on validation: ``"f1"`` (the best over all
-        thresholds), ``"promised_f1"`` (the best over thresholds that all but one in twenty
-        reach by an allowed action, for a threshold with a promise), ``"loss"`` (the
-        whole objective) or ``"accuracy"``.
-    """
-
+    # Rows are those of `rows_with_bounds`.
     n_features: int
     recourse_weight: float = 0.8
+    # Of the labels, with its class weights; the recourse term has the same loss, unweighted.
     loss_function: Loss = field(default_factory=lambda: Loss("logistic"))
+    # Labels are judged after it, recourse where people stand; None: nobody moves.
     response: Response | None = None
-    constraints: NDArray[np.float64] | None = None
-    groups: tuple[OneHotGroup, ...] = ()
-    selection: str = "f1"
+    constraints: NDArray[np.float64] | None = None  # A of A δ + b ≥ 0, (m, d); None for boxes
+    groups: tuple[OneHotGroup, ...] = ()  # one-hot columns that move jointly
+    selection: str = "f1"  # what epochs are chosen by, see `RecourseClassifier`
 
     def __post_init__(self) -> None:
         if not (self.recourse_weight >= 0.0 and math.isfinite(self.recourse_weight)):
@@ -127,7 +93,11 @@ class RecourseRisk:
         """Leave everything as it is: only the score is learned."""
 
     def action(self, score: Score, rows: Tensor) -> Tensor:
-        r"""Return :math:`\delta^*`, shape (n, d), without gradient."""
+        r"""Return :math:`\arg\max_\delta \nabla s(x_i) \cdot \delta`, each person's best step."""
+        # Eq. 2 of the recourse paper: a loss of the favourable label falls in the score. People
+        # act against the rule as published, so the gradient is taken with dropout off (the
+        # published code takes it on one random thinning); the action is piecewise constant in
+        # the weights, so no gradient passes through it.
         X, low, high, offsets = split_bounds(rows, self.n_features)
         gradient = score.gradient(X)
         if self.constraints is None:
@@ -154,11 +124,9 @@ class RecourseRisk:
         )
 
     def _reached_by_most(self, score: Score, rows: Tensor) -> float:
-        """Return the score that all but `MISS_RATE` of these people can get to.
-
-        Whole numbers move continuously and one-hot groups stay, as a step of training has it
-        at best; the promise itself is calibrated elsewhere.
-        """
+        """Return the score that all but `MISS_RATE` of these people can reach."""
+        # Whole numbers move continuously and one-hot groups stay; the promise itself is
+        # calibrated elsewhere.
         from countermove.recourse.recommend import best_reachable
 
         X, low, high, offsets = (
@@ -181,10 +149,8 @@ class RecourseRisk:
 
 
 def box_step(gradient: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    r"""Return :math:`\arg\max_{low \le \delta \le high} g \cdot \delta`, a vertex by signs.
-
-    A feature of no slope moves only as far as its bounds force it to.
-    """
+    r"""Return :math:`\arg\max_{low \le \delta \le high} g \cdot \delta`, a vertex by signs."""
+    # A feature of no slope moves only as far as its bounds force it to.
     still = torch.zeros((), dtype=gradient.dtype).clamp(low, high)
     return torch.where(gradient > 0.0, high, torch.where(gradient < 0.0, low, still))
 
@@ -208,11 +174,9 @@ def usual_actions(n_features: int, largest: float = LARGEST_ACTION) -> ActionSet
 
 
 def rows_with_bounds(X: Floats, actions: ActionSet) -> Floats:
-    r"""Return people with their limits, shape (n, 3d) or, with m constraints, (n, 3d + m).
-
-    Whole numbers move continuously. One-hot columns change by one category at most;
-    beside linear constraints they stay, as in a response.
-    """
+    """Return people with their limits, shape (n, 3d) or, with m constraints, (n, 3d + m)."""
+    # Whole numbers move continuously. One-hot columns change by one category at most; beside
+    # linear constraints they stay, as in a response.
     allowed = actions if actions.A is None else actions.for_response()
     low, high = allowed.box(X)
     low, high = _within_one_category(allowed, low, high)
@@ -258,13 +222,9 @@ class OneHotGroup:
     offset: Tensor
 
     def step(self, X: Tensor, gradient: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        r"""Return the change of the group's columns, shape (n, k), that gains most.
-
-        .. math:: \arg\max_k \; g_k / u_k - g_c / u_c
-
-        over the categories the bounds allow, staying included; u is the unit, c the
-        present category. People in no category stay.
-        """
+        """Return the change of the group's columns, shape (n, k), that gains most."""
+        # The category k of the highest g_k / u_k - g_c / u_c (u: unit, c: present category)
+        # among those the bounds allow, staying included. People in no category stay.
         at, low, high = X[:, self.columns], low[:, self.columns], high[:, self.columns]
         bits, worth = at * self.unit + self.offset, gradient[:, self.columns] / self.unit
         present = bits.argmax(dim=1, keepdim=True)
@@ -298,7 +258,19 @@ def movable_groups(actions: ActionSet, n_features: int) -> tuple[OneHotGroup, ..
 
 
 def single_step(rule: Score, X: Floats, actions: ActionSet) -> Floats:
-    """Return the step of the linearised problem, the action training counts on."""
+    r"""Return the action that training for recourse counts on, one linearised step.
+
+    .. math:: \arg\max_{\delta \in \Delta(x)} \nabla s(x) \cdot \delta
+
+    Parameters
+    ----------
+    rule
+        The score whose gradient is taken, dropout off.
+    X
+        People, shape (n, d), standardised units.
+    actions
+        What they may change, bounded for every feature.
+    """
     groups = movable_groups(actions, X.shape[1])
     risk = RecourseRisk(X.shape[1], constraints=actions.A, groups=groups)
     step: Floats = risk.action(rule, torch.from_numpy(rows_with_bounds(X, actions))).numpy()

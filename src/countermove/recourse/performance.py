@@ -22,11 +22,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Performance:
-    """Shares over people; None where the denominator is empty.
-
-    ``always_positive_f1`` is the F1 of approving everybody; ``positive_rate`` the
-    share approved; ``auc`` the chance that a deserving person outscores another.
-    """
+    """Shares over people; None where the denominator is empty."""
 
     n: int
     accuracy: float
@@ -34,9 +30,9 @@ class Performance:
     precision: float | None
     recall: float | None
     f1: float
-    auc: float | None
-    positive_rate: float
-    always_positive_f1: float
+    auc: float | None  # chance that a deserving person outscores another
+    positive_rate: float  # share approved
+    always_positive_f1: float  # F1 of approving everybody
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready description."""
@@ -90,7 +86,7 @@ def best_f1(scores: Floats, favourable: Mask) -> tuple[float, float]:
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
     hits = np.cumsum(favourable[order])
-    # Only the last of equal scores is a cut: a rule cannot part equals.
+    # Only the last of equal scores is a cut: a rule decides alike on equal scores.
     last = np.append(ranked[1:] != ranked[:-1], True)
     f1 = np.where(last, 2.0 * hits / (np.arange(1, len(hits) + 1) + hits[-1]), -1.0)
     best = int(np.argmax(f1))

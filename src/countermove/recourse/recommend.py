@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
+from countermove.errors import DataError, ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.recourse._feasible import absent
 from countermove.recourse._preferences import Preference, other_options, search_preferred
@@ -24,11 +24,11 @@ from countermove.recourse._search import (
     SearchProblem,
     Settings,
     actions_of_model,
+    checked_people,
     method_of,
     probability_slope,
     search_problem,
 )
-from countermove.response.base import checked_rows
 from countermove.scores.base import score_of, values
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Advice:
         What changes in all, shape (n, d), when actions have consequences (a
         causal model); None when the action is all that changes.
     alternatives
-        Further, different ways (``options`` of `recommend`), in the order found.
+        Further, different actions (``options`` of `recommend`), in the order found.
     """
 
     action: Floats
@@ -78,7 +78,7 @@ class Advice:
     alternatives: tuple[Advice, ...] = ()
 
     def with_alternatives(self, others: tuple[Advice, ...]) -> Advice:
-        """Return this advice with further ways beside it."""
+        """Return this advice with further actions beside it."""
         return replace(self, alternatives=others)
 
     def x_new(self, X: Floats) -> Floats:
@@ -156,8 +156,8 @@ def recommend(
     max_features
         Change at most so many features (a one-hot group counts once).
     options
-        How many different ways to look for; the further ones are the advice's
-        ``alternatives``, each without the weightiest features of those before.
+        How many different actions to look for; the further ones are the advice's
+        ``alternatives``, each without the most expensive features of those before.
     margin
         Go on to the probability ``threshold + margin`` where that is possible, so that an
         action carried out not quite as advised still works; the cheapest action
@@ -176,7 +176,8 @@ def recommend(
     """
     search = method_of(method)
     settings = Settings() if settings is None else settings
-    score, rows = _people(model, X)
+    score = score_of(model)
+    rows = checked_people(X, score)
     allowed = actions_of_model(model, actions)
     cost = QuadraticCost() if cost is None else cost
     cut = ApprovalThreshold(threshold, probability_slope(model))
@@ -192,12 +193,10 @@ def recommend(
     first = _verified(problem, allowed, now, cut, refused, found, preference)
     if options == 1:
         return first
-    others = []
-    for proposal in other_options(
-        problem.rows(refused), search, settings, preference, found, options
-    ):
-        others.append(_verified(problem, allowed, now, cut, refused, proposal, preference))
-    return first.with_alternatives(tuple(others))
+    others = other_options(problem.rows(refused), search, settings, preference, found, options)
+    return first.with_alternatives(
+        tuple(_verified(problem, allowed, now, cut, refused, way, preference) for way in others)
+    )
 
 
 def best_reachable(
@@ -221,17 +220,11 @@ def best_reachable(
         As in `recommend`.
     """
     search = method_of(method)
-    score, rows = _people(model, X)
+    score = score_of(model)
+    rows = checked_people(X, score)
     allowed = actions_of_model(model, actions)
-    problem = search_problem(
-        score,
-        rows,
-        allowed,
-        QuadraticCost(),
-        np.inf,
-        seed=seed,
-        **_causes(method, causal, rows.shape[1]),
-    )
+    causes = _causes(method, causal, rows.shape[1])
+    problem = search_problem(score, rows, allowed, QuadraticCost(), np.inf, seed=seed, **causes)
     action, _ = search.reach(problem, Settings() if settings is None else settings)
     now = values(score, rows)
     after = problem.values(action)
@@ -285,19 +278,6 @@ def _verified(
         n_changed=changed,
         effect=effect,
     )
-
-
-def _people(model: Any, X: Any) -> tuple[Any, Floats]:
-    score = score_of(model)
-    rows = checked_rows(X, score)
-    broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-    if broken.size:
-        raise DataError(
-            f"values that are missing or not finite in rows {shown(broken)}; recourse needs "
-            "every feature of a person",
-            rows=broken,
-        )
-    return score, rows
 
 
 def _causes(method: str, causal: CausalModel | None, n_features: int) -> dict[str, Any]:

@@ -29,8 +29,6 @@ from countermove.recourse.recommend import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from countermove.data.standardise import Standardiser
-
 
 NOTHING = 1e-9
 """A change below this, in standardised units, is rounding."""
@@ -170,11 +168,7 @@ def _value(feature: Feature, value: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Spell a number: whole ones plainly, others with six significant digits.
-
-    >>> _number(41.99999999999), _number(1234567.0), _number(0.123456789)
-    ('42', '1234567', '0.123457')
-    """
+    """Spell a number: whole ones plainly, others with six significant digits."""
     return str(round(value)) if abs(value - round(value)) < WHOLE else f"{value:.6g}"
 
 
@@ -247,8 +241,8 @@ def advice_table(
 
 
 def _whole(values: Floats, column: ModelFeature) -> Floats:
-    """Return whole changes without the dust of the standardisation."""
+    """Return whole changes without the rounding error of the standardisation."""
     if column.kind == "numeric":
         return values
-    rounded: Floats = np.where(np.abs(values - np.round(values)) < 1e-6, np.round(values), values)
+    rounded: Floats = np.where(np.abs(values - np.round(values)) < WHOLE, np.round(values), values)
     return rounded + 0.0

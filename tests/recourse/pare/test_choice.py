@@ -30,7 +30,7 @@ GRID = expit(np.linspace(-4.0, 2.0, 25))
 RESPONSE = BestResponse(QuadraticCost(1.0))
 
 
-def test_people_answer_anew_at_every_threshold(score, crowd):
+def test_people_respond_again_at_every_threshold(score, crowd):
     """Rational people reach √2.5 points: the rule after response is a rule so much lower."""
     X, y = crowd
     moved = measure_after_response(score, X, y, RESPONSE, GRID)
@@ -137,9 +137,9 @@ def test_promise_gives_way_only_where_it_costs_too_much(score, half, crowd):
             score, held, other, RESPONSE, PromiseTerms(grid=tuple(GRID), **terms), reach
         )
 
-    dear, mild = chosen(), chosen(largest_loss=0.05)
-    assert (dear.led_by, mild.led_by) == ("promise", "performance")
-    assert dear.certificate.value == 0.05 < mild.certificate.value
+    costly, mild = chosen(), chosen(largest_loss=0.05)
+    assert (costly.led_by, mild.led_by) == ("promise", "performance")
+    assert costly.certificate.value == 0.05 < mild.certificate.value
     best = mild.measured.accuracy.max()
     place = np.flatnonzero(mild.measured.thresholds == mild.threshold)[0]
     assert mild.measured.accuracy[place] >= best - 0.05 > mild.measured.accuracy[place - 1]

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import beta, binom
 
+from countermove.certificates.intervals import upper_share
 from countermove.errors import CalibrationError, ParameterError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import (
@@ -16,7 +17,7 @@ from countermove.recourse import (
     refused_grid,
 )
 from countermove.recourse.pare import reach_of, refused_certificate
-from countermove.recourse.pare._sequence import fixed_sequence, upper_bounds
+from countermove.recourse.pare._sequence import fixed_sequence
 from countermove.response import BestResponse, NoResponse, RobustResponse, ScalarResponse
 from countermove.scores.base import values
 
@@ -39,8 +40,8 @@ def test_several_counts_must_all_pass_and_parts_share_the_level():
 def test_nobody_counted_promises_nothing():
     p_values, passed = fixed_sequence(np.zeros((1, 1), int), np.zeros((1, 1), int), 0.05, 0.05)
     assert (p_values[0], passed[0]) == (1.0, False)
-    assert upper_bounds(np.array([0, 5]), np.array([0, 5]), 0.05).tolist() == [1.0, 1.0]
-    assert upper_bounds(np.array([3]), np.array([50]), 0.05)[0] == beta.ppf(0.95, 4, 47)
+    assert upper_share(np.array([0, 5]), np.array([0, 5]), 0.05).tolist() == [1.0, 1.0]
+    assert upper_share(np.array([3]), np.array([50]), 0.05)[0] == beta.ppf(0.95, 4, 47)
 
 
 @pytest.mark.parametrize(
@@ -62,27 +63,27 @@ def test_grids_without_an_order_are_refused(score, half, crowd, grid, message):
 
 def test_refused_only_counts_the_refused(score, half, crowd):
     X, _ = crowd
-    told = certify_refused(score, X, [0.4], actions=half, miss_rate=0.9)
+    promise = certify_refused(score, X, [0.4], actions=half, miss_rate=0.9)
     below = values(score, X) < logit(0.4)
     stuck = values(score, X) + 0.5 < logit(0.4)
-    assert told.n[0] == below.sum()
-    assert told.miss_share[0] == stuck.sum() / below.sum()
-    claim = told.certificate(0.4)
+    assert promise.n[0] == below.sum()
+    assert promise.miss_share[0] == stuck.sum() / below.sum()
+    claim = promise.certificate(0.4)
     assert "of those refused, at least 10 % have recourse" in claim.words
     assert claim.n == below.sum()
 
 
 def test_refused_promise_that_is_not_kept_says_why(score, half, crowd):
-    told = certify_refused(score, crowd[0], GRID, actions=half)
-    assert not told.passed[0]
-    claim = told.certificate(GRID[10])
+    promise = certify_refused(score, crowd[0], GRID, actions=half)
+    assert not promise.passed[0]
+    claim = promise.certificate(GRID[10])
     assert claim.value is None
     assert not claim.applicable
     assert f"stopped at {GRID[0]:.4g}" in claim.reason
     with pytest.raises(CalibrationError, match="no threshold keeps the promise"):
-        _ = told.threshold
+        _ = promise.threshold
     with pytest.raises(CalibrationError, match="was not tested"):
-        told.certificate(0.123)
+        promise.certificate(0.123)
 
 
 def test_refused_grid_starts_where_the_test_has_power(score, crowd):
@@ -113,56 +114,56 @@ def test_refused_certificate_promises_nothing_where_nobody_is_refused(score, hal
 def test_when_nobody_moves_the_sequence_agrees_with_the_order_statistic(score, half, crowd):
     X, _ = crowd
     bound = calibrate_pare(score, X, actions=half).bound
-    told = calibrate_after_response(score, X, NoResponse(), GRID, actions=half)
-    assert np.array_equal(told.passed, bound >= GRID)
-    assert told.name == "recourse_miss_rate"
-    assert told.threshold == GRID[bound >= GRID].max()
+    promise = calibrate_after_response(score, X, NoResponse(), GRID, actions=half)
+    assert np.array_equal(promise.passed, bound >= GRID)
+    assert promise.name == "recourse_miss_rate"
+    assert promise.threshold == GRID[bound >= GRID].max()
 
 
 def test_people_who_can_cross_are_not_missed(score, half, crowd):
-    """Rational people within √2 of the bar cross it, though recourse reaches half a point only."""
+    """People within √2 of the threshold cross it, though recourse reaches half a point only."""
     X, _ = crowd
-    told = calibrate_after_response(score, X, BestResponse(), GRID, actions=half)
+    promise = calibrate_after_response(score, X, BestResponse(), GRID, actions=half)
     reach = np.sqrt(2.0 * 1.25)
-    assert told.miss_share == pytest.approx(
+    assert promise.miss_share == pytest.approx(
         [np.mean(values(score, X) + reach < cut) for cut in logit(GRID)]
     )
     still = calibrate_after_response(score, X, NoResponse(), GRID, actions=half)
-    assert told.threshold > still.threshold
-    assert "once people have answered the rule" in told.certificate(told.threshold).words
-    assert "'best'" in told.assumptions[-1].statement
+    assert promise.threshold > still.threshold
+    assert "once people have answered the rule" in promise.certificate(promise.threshold).words
+    assert "'best'" in promise.assumptions[-1].statement
 
 
 def test_recourse_is_judged_from_where_people_have_moved_to(score, half, crowd):
     """Who climbs a blurred step part of the way has less of it left."""
     X, _ = crowd
     response = ScalarResponse(QuadraticCost(1.0), temperature=1.0)
-    told = calibrate_after_response(score, X, response, GRID, actions=half)
+    promise = calibrate_after_response(score, X, response, GRID, actions=half)
     for place in (8, 14):
         rule = score.at_threshold(GRID[place])
         there = values(rule, response.respond(rule, X).x_new)
-        assert told.miss_share[place] == np.mean(there + 0.5 < 0.0)
+        assert promise.miss_share[place] == np.mean(there + 0.5 < 0.0)
 
 
 def test_robust_promise_holds_under_every_member(score, half, crowd):
     X, _ = crowd
     members = [BestResponse(QuadraticCost(4.0)), NoResponse()]
-    told = calibrate_after_response(score, X, RobustResponse(members), GRID, actions=half)
+    promise = calibrate_after_response(score, X, RobustResponse(members), GRID, actions=half)
     alone = [calibrate_after_response(score, X, m, GRID, actions=half) for m in members]
-    assert np.array_equal(told.passed, alone[0].passed & alone[1].passed)
-    assert np.array_equal(told.p_values, np.maximum(alone[0].p_values, alone[1].p_values))
+    assert np.array_equal(promise.passed, alone[0].passed & alone[1].passed)
+    assert np.array_equal(promise.p_values, np.maximum(alone[0].p_values, alone[1].p_values))
 
 
 def test_groups_after_response_share_the_level(score, half, crowd):
     X, _ = crowd
     tribe = np.where(X[:, 1] > 0.0, "elk", "hare")
-    told = calibrate_after_response(score, X, BestResponse(), GRID, actions=half, groups=tribe)
+    promise = calibrate_after_response(score, X, BestResponse(), GRID, actions=half, groups=tribe)
     alone = [
         calibrate_after_response(score, X[tribe == name], BestResponse(), GRID, actions=half)
         for name in ("elk", "hare")
     ]
     worst = np.maximum(alone[0].p_values, alone[1].p_values)
-    assert told.p_values == pytest.approx(np.minimum(1.0, 2 * worst))
+    assert promise.p_values == pytest.approx(np.minimum(1.0, 2 * worst))
     with pytest.raises(CalibrationError, match="at least 72"):
         calibrate_after_response(
             score, X, BestResponse(), GRID, actions=half, groups=np.arange(300) < 50

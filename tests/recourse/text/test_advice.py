@@ -1,4 +1,4 @@
-"""Advice is what trying everything finds; proofs and failures are told apart."""
+"""Advice is what trying everything finds; proofs and failures are distinguished."""
 
 from __future__ import annotations
 

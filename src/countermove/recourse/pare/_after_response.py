@@ -1,8 +1,8 @@
-r"""The promise to people who have answered the rule.
+r"""The promise to people who have responded to the rule.
 
-Who applies is who has moved, and they move to the threshold: at every threshold
-another population stands before the rule. So the order statistics of PARE do not
-apply; a fixed-sequence test over thresholds does, whatever the response.
+People move to the threshold, so at every threshold another population applies. The order
+statistics of PARE are not valid then; a fixed-sequence test over thresholds is, whatever
+the response.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from countermove.recourse.pare._inputs import (
     check_disjoint,
     check_level,
     checked_grid,
-    checked_people,
     group_codes,
+    numeric_rows,
     reach_of,
 )
 from countermove.recourse.pare._sequence import CountArray, SequencePromise, sequence_promise
@@ -45,7 +45,7 @@ CLAIMS = {
         "at least {share} of people like these are approved or have recourse",
     ),
 }
-"""Name and words of the promise, by whether people answer at all."""
+"""Name and words of the promise, by whether people respond at all."""
 
 
 def missed_after_response(
@@ -59,7 +59,7 @@ def missed_after_response(
 ) -> Mask:
     r"""Return who is neither approved nor has recourse once everybody has moved.
 
-    With :math:`x_\theta` the answer of the person at :math:`x` to the rule at
+    With :math:`x_\theta` the response of the person at :math:`x` to the rule at
     threshold :math:`\theta`, missed is :math:`m(x_\theta) < \theta`, unless approved.
 
     Parameters
@@ -69,7 +69,7 @@ def missed_after_response(
     X
         People before they move, shape (n, d).
     response
-        How they answer; one behaviour, not a robust set.
+        How they respond; one behaviour, not a robust set.
     thresholds
         On the probability, shape (t,).
     reach
@@ -119,7 +119,7 @@ def calibrate_after_response(
     trained_on: Iterable[Any] | None = None,
     reach: ReachFunction | None = None,
 ) -> SequencePromise:
-    r"""Find the thresholds at which people who answered the rule pass or have recourse.
+    r"""Find the thresholds at which people who have responded are approved or have recourse.
 
     .. math:: P\bigl[\,\exists\,\theta \text{ passed}:\ P(x_\theta \text{ missed})
               > \text{miss rate}\,\bigr] \le \text{failure probability}
@@ -127,12 +127,12 @@ def calibrate_after_response(
     Parameters
     ----------
     response
-        How people answer (`NoResponse`: they are judged where they stand). Of a robust
+        How people respond (`NoResponse`: they are judged where they stand). Of a robust
         response every member is tested, and a threshold passes only if it passes under
         each: the promise holds for whichever is true, and costs no part of the level.
     grid
         Thresholds in the order of the test, rising or falling, fixed without a look
-        at the calibration rows; rising ones start where nearly everybody passes.
+        at the calibration rows; rising ones start where nearly everybody is approved.
     groups
         The group of every calibration person, for a promise to each (Bonferroni).
     model, X_calibration, method, miss_rate, failure_probability, actions,
@@ -142,7 +142,7 @@ def calibrate_after_response(
     check_level(miss_rate, "miss_rate")
     check_level(failure_probability, "failure_probability")
     thresholds = checked_grid(grid)
-    X = checked_people(X_calibration, score_of(model))
+    X = numeric_rows(X_calibration, score_of(model))
     check_disjoint(ids, trained_on, len(X))
     search = reach_of(model, actions, method, largest_action) if reach is None else reach
     names, codes = group_codes(np.zeros(len(X)) if groups is None else groups, len(X))

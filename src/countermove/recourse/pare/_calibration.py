@@ -28,8 +28,8 @@ from countermove.recourse.pare._inputs import (
     ReachFunction,
     check_disjoint,
     check_level,
-    checked_people,
     group_codes,
+    numeric_rows,
     reach_of,
 )
 from countermove.scores.base import score_of
@@ -91,10 +91,7 @@ def check_enough(n: int, miss_rate: float, failure_probability: float) -> None:
 
 @cache
 def allowed_misses(n: int, miss_rate: float, failure_probability: float) -> int:
-    r"""Return the largest k whose binomial tail stays within the failure probability.
-
-    .. math:: \sum_{i \le k} \binom{n}{i} \epsilon^i (1-\epsilon)^{n-i} \le \alpha
-    """
+    r"""Return the largest k with :math:`P[\mathrm{Bin}(n, \epsilon) \le k] \le \alpha`."""
     check_enough(n, miss_rate, failure_probability)
     k = int(binom.ppf(failure_probability, n, miss_rate))
     while binom.cdf(k, n, miss_rate) > failure_probability:
@@ -188,7 +185,7 @@ def calibrate_pare(
     if wanted is not None:
         check_level(wanted, "wanted")
     score = score_of(model)
-    X = checked_people(X_calibration, score)
+    X = numeric_rows(X_calibration, score)
     check_disjoint(ids, trained_on, len(X))
     search = reach_of(model, actions, method, largest_action) if reach is None else reach
     bound = threshold_bound(search(X), miss_rate, failure_probability, probability_slope(model))
@@ -202,13 +199,7 @@ def calibrate_pare(
 def threshold_bound(
     best: Floats, miss_rate: float, failure_probability: float, slope: float = 1.0
 ) -> float:
-    """Return the largest threshold the best scores of calibration people allow.
-
-    Raises
-    ------
-    CalibrationError
-        With too few rows, or when no threshold above 0 keeps the promise.
-    """
+    """Return the largest threshold that the best scores of calibration people allow."""
     bad = np.flatnonzero(np.isnan(best))
     if bad.size:
         raise DataError(f"the best score of rows {shown(bad)} is not a number", rows=bad)
@@ -250,12 +241,8 @@ def confidence(failure_probability: float) -> str:
 
 
 def at_least(share: float) -> str:
-    """Return a share as people write it, rounded down so that the claim is not stronger.
-
-    >>> at_least(0.95), at_least(0.99996)
-    ('95 %', '99.99 %')
-    """
-    # 1 - 0.05 is a hair below 0.95: lift by less than any share people ask for.
+    """Return a share as a percentage, rounded down so that the claim is not stronger."""
+    # 1 - 0.05 rounds to just below 0.95: lift by less than any share people ask for.
     return f"{np.floor(1e4 * share + 1e-6) / 1e2:.10g} %"
 
 
@@ -342,7 +329,7 @@ def calibrate_pare_by_group(
     """
     if wanted is not None:
         check_level(wanted, "wanted")
-    X = checked_people(X_calibration, score_of(model))
+    X = numeric_rows(X_calibration, score_of(model))
     check_disjoint(ids, trained_on, len(X))
     names, codes = group_codes(groups, len(X))
     sizes = np.bincount(codes, minlength=len(names))

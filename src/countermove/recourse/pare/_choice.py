@@ -1,7 +1,7 @@
 """The best threshold among those a promise allows, and what the promise costs.
 
 The promise is judged on calibration rows, the choice on other rows, where people
-answer the rule again at every threshold.
+respond to the rule again at every threshold.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from countermove.recourse.pare._inputs import (
     check_disjoint,
     check_level,
     checked_grid,
-    checked_people,
+    numeric_rows,
 )
 from countermove.recourse.pare._sequence import SequencePromise
 from countermove.response import Response
@@ -47,27 +47,12 @@ EQUAL = 1e-12
 
 @dataclass(frozen=True)
 class ThresholdMeasures:
-    """What the rule does at every threshold once people have answered it, each shape (t,).
-
-    Parameters
-    ----------
-    thresholds
-        On the probability.
-    accuracy
-        Share of people decided rightly.
-    f1
-        Harmonic mean of precision and recall of the favourable decision.
-    utility
-        What the decision maker earns per person: +1 for every deserving person
-        approved, minus ``loss`` for every other person approved.
-    approved
-        Share of people approved.
-    """
+    """What the rule does at every threshold once people have responded, each shape (t,)."""
 
     thresholds: Floats
     accuracy: Floats
     f1: Floats
-    utility: Floats
+    utility: Floats  # per person: +1 for every deserving person approved, -loss for every other
     approved: Floats
 
     def of(self, measure: str) -> Floats:
@@ -93,13 +78,21 @@ class ThresholdChoice:
 def default_grid(model: Any, X_selection: Any, wanted: float, size: int = GRID_SIZE) -> Floats:
     """Return a rising grid up to ``wanted``: the probabilities of people below it, evenly spread.
 
-    Two thresholds come first that lie as far below the lowest person again, where
-    everybody is approved and the test has its best chance to begin. The grid is fixed
-    without a look at calibration rows.
+    Two thresholds below the lowest person come first: everybody is approved there, and the
+    test has its best chance to begin. The grid does not depend on calibration rows.
+
+    Parameters
+    ----------
+    model
+        What holds the score.
+    X_selection
+        People who are not calibrated on, shape (n, d).
+    wanted, size
+        The highest threshold, and how many there are at most.
     """
     check_level(wanted, "threshold")
     score, slope = score_of(model), probability_slope(model)
-    X = checked_people(X_selection, score)
+    X = numeric_rows(X_selection, score)
     if not len(X):
         raise NotEnoughRowsError("a grid of thresholds needs at least one selection row, got none")
     odds = slope * values(score, X)
@@ -116,7 +109,7 @@ def default_grid(model: Any, X_selection: Any, wanted: float, size: int = GRID_S
 def measure_after_response(
     model: Any, X: Any, y: ArrayLike, response: Response, thresholds: ArrayLike, loss: float = 1.0
 ) -> ThresholdMeasures:
-    """Measure the rule at every threshold, people answering it again at each.
+    """Measure the rule at every threshold, people responding to it again at each.
 
     Of a robust response the worst member counts, measure by measure.
 
@@ -127,14 +120,14 @@ def measure_after_response(
     X, y
         People, shape (n, d), and labels in {-1, +1}.
     response
-        How people answer.
+        How people respond.
     thresholds
         On the probability, rising or falling.
     loss
         What approving an undeserving person costs, where a deserving one brings 1.
     """
     grid, score = checked_grid(thresholds), score_of(model)
-    rows, labels = checked_people(X, score), np.asarray(y, dtype=np.float64)
+    rows, labels = numeric_rows(X, score), np.asarray(y, dtype=np.float64)
     if labels.shape != (len(rows),):
         raise DataError(f"{len(rows)} people need as many labels, got shape {labels.shape}")
     if not len(rows):
@@ -177,7 +170,7 @@ def choose_threshold(
     ids: Iterable[Any] | None = None,
     calibrated_on: Sequence[Any] | NDArray[Any] | None = None,
 ) -> ThresholdChoice:
-    r"""Return the best threshold a promise allows, people answering the rule at each.
+    r"""Return the best threshold a promise allows, people responding to the rule at each.
 
     .. math:: \max_{\theta\ \text{allowed}} \text{measure}\bigl(\text{rule at } \theta,\
               \{(x_\theta, y)\}\bigr)
@@ -189,7 +182,7 @@ def choose_threshold(
     X_selection, y
         People who are not calibrated on, and their labels in {-1, +1}.
     response
-        How people answer; of a robust one the worst member counts.
+        How people respond; of a robust one the worst member counts.
     allowed
         A promise (its passed thresholds) or thresholds themselves.
     measure
@@ -227,12 +220,7 @@ def best_among(
 
 
 def frontier(promise: SequencePromise, measured: ThresholdMeasures) -> pd.DataFrame:
-    """Return promise against performance, one row per threshold, rising.
-
-    Columns: threshold; miss_share (of the calibration people), miss_bound (upper bound on
-    the true share at this threshold alone), p_value and promised (of the fixed sequence);
-    accuracy, f1, utility and approved on the selection rows after response.
-    """
+    """Return promise (calibration rows) against performance (selection rows), by threshold."""
     import pandas as pd
 
     order = np.argsort(promise.thresholds)

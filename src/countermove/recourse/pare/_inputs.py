@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from countermove._types import Floats
 from countermove.errors import DataError, ParameterError, shown
 from countermove.people import ActionSet
-from countermove.recourse._search import method_of
+from countermove.recourse._search import checked_people, method_of
 from countermove.recourse.recommend import best_reachable
 from countermove.scores import Score
 from countermove.scores.base import score_of, values
@@ -30,10 +30,7 @@ def check_level(value: float, name: str) -> None:
 def check_disjoint(
     ids: Sequence[Any] | NDArray[Any] | None, others: Iterable[Any] | None, n: int
 ) -> None:
-    """Refuse calibration rows that appear twice or that were trained or selected on.
-
-    Rows are told apart by id, never by value: two people may be alike.
-    """
+    """Refuse calibration rows that appear twice or that were trained or selected on, by id."""
     if ids is None:
         if others is not None:
             raise ParameterError(
@@ -63,11 +60,9 @@ def check_disjoint(
 
 
 def checked_grid(grid: ArrayLike) -> Floats:
-    """Return the thresholds of a grid: in (0, 1), strictly rising or strictly falling.
-
-    They are tested in the order given, which has to be fixed before the
-    calibration rows are looked at; a shuffled grid is taken for a mistake.
-    """
+    """Return the thresholds of a grid: in (0, 1), strictly rising or strictly falling."""
+    # They are tested in the order given, fixed before the calibration rows are seen: a shuffled
+    # grid is taken for a mistake.
     thresholds = np.atleast_1d(np.asarray(grid, dtype=np.float64))
     if thresholds.ndim != 1 or thresholds.size == 0:
         raise ParameterError("the grid of thresholds is empty; give at least one, in (0, 1)")
@@ -121,10 +116,7 @@ def reach_of(
     method: str = "linear_program",
     largest_action: float | None = None,
 ) -> ReachFunction:
-    """Return the function from people to the best score they can reach.
-
-    Nobody is worse off than where they stand, even if they would have to come back
-    inside the bounds to move at all.
+    """Return the function from people to the best score they can reach, at least their own.
 
     Parameters
     ----------
@@ -141,6 +133,7 @@ def reach_of(
     score = score_of(model)
     allowed = _actions_of(model, actions).narrowed(largest_action, score.n_features)
 
+    # Nobody is worse off than where they stand, even outside the bounds of their actions.
     def best(X: Floats) -> Floats:
         reached = best_reachable(score, X, method, allowed).score
         return np.maximum(values(score, X), reached)
@@ -148,15 +141,6 @@ def reach_of(
     return best
 
 
-def checked_people(X: Any, score: Score) -> Floats:
-    """Return the rows as float64 after checking shape and finiteness."""
-    rows = np.ascontiguousarray(X, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != score.n_features:
-        raise DataError(
-            f"the score reads {score.n_features} features per person; expected shape "
-            f"(n, {score.n_features}), got {rows.shape}"
-        )
-    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-    if bad.size:
-        raise DataError(f"rows {shown(bad)} hold NaN or infinity; clean them first", rows=bad)
-    return rows
+def numeric_rows(X: Any, score: Score) -> Floats:
+    """Return the rows as float64, columns of mixed types included, after checking them."""
+    return checked_people(np.asarray(X, dtype=np.float64), score)

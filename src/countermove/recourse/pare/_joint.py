@@ -1,7 +1,7 @@
 """Promise and performance together.
 
-A threshold chosen by a promise alone can undo strategic training: keeping it may
-mean approving everybody. So the choice weighs both, and says what is promised.
+A threshold chosen by a promise alone can undo strategic training: keeping the promise may
+mean approving everybody. So the choice weighs both, and reports what is promised.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PromiseTerms:
     ----------
     threshold
         The probability asked for without any promise; the choice stays near it where the
-        measure cannot tell.
+        measure shows no difference.
     miss_rate, failure_probability
         Of the promise.
     method, largest_action
@@ -54,7 +54,7 @@ class PromiseTerms:
     groups
         Sensitive column for a promise to each of its groups; None: to everybody.
     after_response
-        Whether the promise is to people who have answered the rule, or where they stood.
+        Whether the promise is to people who have responded to the rule, or where they stood.
     measure, loss
         What to maximise, see `choose_threshold` and `measure_after_response`.
     largest_loss
@@ -146,7 +146,7 @@ def choose_jointly(
     calibration, selection
         Disjoint people, by id; the calibration rows used for nothing else.
     response
-        How people answer, at every threshold again.
+        How people respond, at every threshold again.
     terms
         What is promised, and what it may cost.
     reach
@@ -164,7 +164,7 @@ def choose_jointly(
         return JointChoice(lowest, "performance", alone.bound_certificate(), promise, measured)
     if not promise.passed.any():
         raise promise.nothing_passed()
-    # The standard error of a share: less than this, the measure cannot tell.
+    # The largest standard error of a share: smaller differences are noise.
     tolerance = 0.5 / np.sqrt(len(selection.X))
     chosen = best_among(measured, promise.passed, terms.measure, terms.threshold, tolerance)
     certificate = promise.certificate(chosen.threshold)
@@ -200,11 +200,8 @@ def _lowest_affordable(
     terms: PromiseTerms,
     reach: ReachFunction,
 ) -> float | None:
-    """Return the lowest threshold within the loss, or None if the promise itself is within it.
-
-    Both are read off the selection rows, so that the calibration rows are asked one
-    question only.
-    """
+    """Return the lowest threshold within the loss, or None if the promise itself is within it."""
+    # Judged on the selection rows, so that the calibration rows are tested only once.
     if terms.largest_loss is None:
         return None
     values = measured.of(terms.measure)

@@ -29,7 +29,7 @@ from countermove.recourse.pare._inputs import (
     check_disjoint,
     check_level,
     checked_grid,
-    checked_people,
+    numeric_rows,
     reach_of,
 )
 from countermove.scores.base import score_of, values
@@ -45,22 +45,12 @@ REFERENCE = "fixed-sequence test of exact binomial tails"
 def fixed_sequence(
     misses: CountArray, n: CountArray, miss_rate: float, failure_probability: float, parts: int = 1
 ) -> tuple[Floats, Mask]:
-    r"""Return the p-value of every threshold and whether it passes before the first failure.
-
-    .. math:: p_\theta = \min\bigl(1,\ G \max_j P[\mathrm{Bin}(n_{\theta j}, \epsilon)
-              \le \text{misses}_{\theta j}]\bigr)
-
-    The maximum over :math:`j` asks the promise of several counts at once: of each
-    group (then :math:`G` is their number), of each member of a robust response.
-    """
+    """Return the p-value of every threshold and whether it passes before the first failure."""
+    # The maximum over the last axis promises several counts at once: each group (then `parts`
+    # is their number, for Bonferroni) and each member of a robust response.
     p_values: Floats = np.minimum(1.0, parts * binom.cdf(misses, n, miss_rate).max(axis=-1))
     passed: Mask = np.logical_and.accumulate(p_values <= failure_probability, axis=-1)
     return p_values, passed
-
-
-def upper_bounds(misses: CountArray, n: CountArray, failure_probability: float) -> Floats:
-    """Return Clopper-Pearson upper bounds on the shares missed, 1 where nobody was counted."""
-    return upper_share(misses, n, failure_probability)
 
 
 @dataclass(frozen=True)
@@ -76,7 +66,7 @@ class SequencePromise:
     miss_bound
         Upper bound on the true share at that threshold alone (Clopper-Pearson).
     p_values, passed
-        See `fixed_sequence`.
+        P-value of each threshold, and whether it passes before the first failure.
     n
         People counted at each threshold, the smallest count of each.
     miss_rate, failure_probability
@@ -188,7 +178,7 @@ def sequence_promise(
     return SequencePromise(
         thresholds=thresholds,
         miss_share=share.max(axis=-1),
-        miss_bound=upper_bounds(misses, n, failure_probability / parts).max(axis=-1),
+        miss_bound=upper_share(misses, n, failure_probability / parts).max(axis=-1),
         p_values=p_values,
         passed=passed,
         n=n.min(axis=-1),
@@ -240,8 +230,8 @@ def certify_refused(
     ----------
     grid
         Thresholds in the order of the test, rising or falling, fixed without a look
-        at the calibration rows. A low start refuses too few people to say anything,
-        a high one too many to help: `refused_grid` finds one on other rows.
+        at the calibration rows. A low start refuses too few people for a test, a high
+        one leaves too many without recourse: `refused_grid` finds a start on other rows.
     model, X_calibration, method, miss_rate, failure_probability, actions,
     largest_action, ids, trained_on, reach
         See `countermove.recourse.calibrate_pare`.
@@ -249,7 +239,7 @@ def certify_refused(
     check_level(miss_rate, "miss_rate")
     check_level(failure_probability, "failure_probability")
     thresholds, score = checked_grid(grid), score_of(model)
-    X = checked_people(X_calibration, score)
+    X = numeric_rows(X_calibration, score)
     check_disjoint(ids, trained_on, len(X))
     search = reach_of(model, actions, method, largest_action) if reach is None else reach
     misses, n = refused_counts(values(score, X), search(X), thresholds, probability_slope(model))
@@ -271,10 +261,16 @@ def refused_grid(
 
     Parameters
     ----------
+    model
+        What holds the score.
     X_selection
         People who are not calibrated on.
     grid
         Thresholds to start from.
+    miss_rate
+        Of the promise.
+    reach
+        From people to the best score they can reach, see `reach_of`.
     """
     thresholds = np.sort(checked_grid(grid))
     probe = certify_refused(model, X_selection, thresholds, miss_rate=miss_rate, reach=reach)
@@ -297,11 +293,11 @@ def refused_certificate(
     """
     check_level(failure_probability, "failure_probability")
     thresholds, score = checked_grid(grid), score_of(model)
-    X = checked_people(X_calibration, score)
+    X = numeric_rows(X_calibration, score)
     misses, n = refused_counts(
         values(score, X), reach(X), np.array([threshold]), probability_slope(model)
     )
-    bound = float(upper_bounds(misses, n, failure_probability / len(thresholds))[0])
+    bound = float(upper_share(misses, n, failure_probability / len(thresholds))[0])
     claim = Certificate(
         name="refused_without_recourse",
         value=bound,

@@ -54,7 +54,7 @@ class Encoder(Protocol):
 
     @property
     def digest(self) -> str:
-        """What tells this encoder from every other: vectors may be kept under it."""
+        """What distinguishes this encoder from every other: vectors may be kept under it."""
         ...
 
     def encode(self, sentences: Sequence[str]) -> Vectors:
@@ -70,7 +70,7 @@ class HashedWords:
     Parameters
     ----------
     n_features
-        Length of the vectors; words that share a place cannot be told apart.
+        Length of the vectors; words that share a place cannot be distinguished.
     """
 
     def __init__(self, n_features: int = 1024) -> None:

@@ -119,7 +119,7 @@ def train_text_score(
     recourse_weight
         λ; 0 is plain training.
     candidates
-        How many replacements per sentence training looks at, the first in its words' order.
+        How many replacements per sentence training considers, the first in word order.
     hidden, dropout
         Of a network on the vectors; no hidden layer is a linear score.
     trainer

@@ -51,7 +51,7 @@ class Replacement:
 class Antonyms:
     r"""The action set of a sentence, :math:`\Delta`: every single replacement by an antonym.
 
-    Nouns and adjectives are told by how words are mostly used, not by a parse of the
+    Nouns and adjectives are recognised by how words are mostly used, not by a parse of the
     sentence. Satellite adjectives, most of the adjectives of English, take the antonyms
     of the adjective they are near to. A plural takes plural antonyms, a capital stays one.
 

@@ -57,7 +57,7 @@ class Synset:
     pointers: tuple[WordNetPointer, ...]
 
     def named(self, number: int) -> tuple[str, ...]:
-        """Return the word a pointer speaks of, all of them for 0."""
+        """Return the word a pointer refers to, all of them for 0."""
         return self.words if number == 0 else (self.words[number - 1],)
 
 
