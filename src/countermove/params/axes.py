@@ -11,6 +11,7 @@ from countermove.params.base import (
     NotNegative,
     Parameters,
     Positive,
+    Several,
     library,
     library_object,
     needed,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from countermove.response import Response
     from countermove.scores import Score
 
-Widths = Annotated[tuple[Count, ...], Field(min_length=1)]
+Widths = Several[Count]
 WIDTHS = "neurons of each hidden layer"
 STRENGTH = "weight of the regulariser beside the loss"
 OWN_COST = "these people's own cost; null: serm.cost"

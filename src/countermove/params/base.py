@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -27,7 +27,10 @@ Probability = Annotated[float, Field(gt=0, lt=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0)]
-Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
+Item = TypeVar("Item")
+Several = Annotated[tuple[Item, ...], Field(min_length=1)]
+"""At least one."""
+Seeds = Several[Seed]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
 """Of a folder of results."""
 

@@ -24,6 +24,7 @@ from countermove.params.base import (
     Parameters,
     Positive,
     Probability,
+    Several,
     Share,
     library,
     library_object,
@@ -141,7 +142,7 @@ class RecourseParameters(Parameters):
     largest_loss: Probability | None = library(
         "how much of the measure the promise may cost before less is promised; null: anything"
     )
-    grid: Annotated[tuple[Probability, ...], Field(min_length=1)] | None = library(
+    grid: Several[Probability] | None = library(
         "thresholds to choose among, rising or falling; null: from the validation rows"
     )
     margin: Annotated[float, Field(ge=0, lt=1)] = library(
@@ -172,12 +173,12 @@ class TransferParameters(Parameters):
     """How the effect of deployment on the error is predicted."""
 
     describes: ClassVar = "countermove.transfer:TransferTerms"
-    responses: Annotated[tuple[SingleResponseParameters, ...], Field(min_length=1)] = part(
+    responses: Several[SingleResponseParameters] = part(
         _plausible,
         "the worst case is taken over these and the one trained for (climbers for a score of "
         "kind mlp)",
     )
-    labels: Annotated[tuple[Literal["kept", "follow"], ...], Field(min_length=1)] = library(
+    labels: Several[Literal["kept", "follow"]] = library(
         "what moving may do to a label: kept, follow or both"
     )
     bins: Annotated[int, Field(ge=2)] = library("score bins for importance weights, at most")

@@ -14,6 +14,7 @@ from countermove.params.base import (
     Positive,
     Probability,
     Seeds,
+    Several,
     library,
     part,
     setting,
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from countermove.experiments.lookahead.people import LookaheadExperiment
 
 Fraction = Annotated[float, Field(gt=0, le=1)]
-Fractions = Annotated[tuple[Fraction, ...], Field(min_length=1)]
+Fractions = Several[Fraction]
 Columns = tuple[str, ...]
 Mixture = Annotated[dict[Annotated[int, Field(ge=0, le=50)], NotNegative], Field(min_length=1)]
-Mixtures = Annotated[tuple[Mixture, ...], Field(min_length=1)]
+Mixtures = Several[Mixture]
 Norm = Annotated[
     Literal[1, 2, "inf"], BeforeValidator(lambda given: "inf" if given == float("inf") else given)
 ]
@@ -58,9 +59,7 @@ class RatesParameters(Parameters):
     describes: ClassVar = "countermove.experiments.lookahead.retraining:RatesExperiment"
     kind: Literal["theorem_3"]
     mixtures: Mixtures | None = library("shares by level; null: levels 0 to 3")
-    response_strengths: Annotated[tuple[Positive, ...], Field(min_length=1)] = library(
-        "people move by this times the weights"
-    )
+    response_strengths: Several[Positive] = library("people move by this times the weights")
     columns: Columns = library("what people change; none: all they can")
     respond_below: str | None = library("people below its median respond; null: second column")
     rounds: Count = library("most models trained after the first")
@@ -99,9 +98,7 @@ class CoordinationParameters(Parameters):
     describes: ClassVar = "countermove.experiments.lookahead.columns:CoordinationExperiment"
     kind: Literal["figure_2"]
     columns: Columns = library("those reported at will, one at a time; none: all that can change")
-    penalties: Annotated[tuple[NotNegative, ...], Field(min_length=1)] = library(
-        "in the members' utility"
-    )
+    penalties: Several[NotNegative] = library("in the members' utility")
     dropped: Columns = library("columns left out")
     reach: Positive = library("how far a column may be moved, in deviations")
     copies: tuple[Positive, ...] = library("factors of the strategy that copies the score")
@@ -130,7 +127,7 @@ class ScalingParameters(Parameters):
     describes: ClassVar = "countermove.experiments.lookahead.scaling:ScalingExperiment"
     kind: Literal["figure_4"]
     columns: Columns = library("those that members shift; none: all that can change")
-    strengths: Annotated[tuple[float, ...], Field(min_length=1)] = library("of the shift")
+    strengths: Several[float] = library("of the shift")
     participation: Fractions = library("shares of people with the unfavourable outcome")
     target_participation: Fraction = library("size whose model members want")
     target_strength: float = library("strength whose model members want")
@@ -175,7 +172,7 @@ class CodesParameters(Parameters):
 
     describes: ClassVar = "countermove.training.autoencoder:VariationalAutoencoder"
     dimension: Count = library("of the codes")
-    hidden: Annotated[tuple[Count, ...], Field(min_length=1)] = library("widths of the layers")
+    hidden: Several[Count] = library("widths of the layers")
     optimiser: Literal["adam", "sgd"] = library("adam or sgd")
     learning_rate: Positive = library("of the optimiser")
     momentum: Annotated[float, Field(ge=0, lt=1)] = library("of sgd")

@@ -16,6 +16,7 @@ from countermove.params.base import (
     Probability,
     Seed,
     Seeds,
+    Several,
     library,
     part,
     setting,
@@ -42,7 +43,7 @@ class LemmaParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.transfer.bounds:LemmaExperiment"
     kind: Literal["lemma"]
-    thresholds: Annotated[tuple[Effect, ...], Field(min_length=1)] = library("of the rule")
+    thresholds: Several[Effect] = library("of the rule")
     budget: Annotated[float, Field(gt=0, le=1)] = library("of the people")
     draws: Count = library("people per threshold and reading")
     bins: Count = library("of the histogram")
@@ -53,12 +54,8 @@ class DagParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.transfer.dag:DagExperiment"
     kind: Literal["dag"]
-    cases: Annotated[tuple[Literal["CS1", "CS2", "TS1", "TS2"], ...], Field(min_length=1)] = (
-        library("covariate and target shifts")
-    )
-    readings: Annotated[tuple[Literal["paper", "released"], ...], Field(min_length=1)] = library(
-        "as written, as released"
-    )
+    cases: Several[Literal["CS1", "CS2", "TS1", "TS2"]] = library("covariate and target shifts")
+    readings: Several[Literal["paper", "released"]] = library("as written, as released")
     seeds: Seeds = library("repetitions at the published size")
     candidates: Candidates = library("thresholds compared")
     large: Annotated[int, Field(ge=1_000)] = library("rows of the large sample")
@@ -106,9 +103,7 @@ class ReplicatorParameters(Parameters):
     describes: ClassVar = "countermove.experiments.transfer.minimise:ReplicatorExperiment"
     kind: Literal["replicator"]
     utilities: dict[str, tuple[Payoffs, Payoffs]] = library("matrices by name")
-    shares: Annotated[tuple[Probability, ...], Field(min_length=1)] = library(
-        "initial, of label +1"
-    )
+    shares: Several[Probability] = library("initial, of label +1")
     bounds: tuple[float, float] = library("thresholds allowed")
 
 
@@ -119,7 +114,7 @@ class BanditParameters(Parameters):
     kind: Literal["bandit"]
     steps: dict[
         Literal["one_point", "one_point_baseline", "two_point"],
-        Annotated[tuple[Positive, ...], Field(min_length=1)],
+        Several[Positive],
     ] = library("step lengths per method")
     deployments: Annotated[int, Field(ge=2)] = library("of a run")
     probe: Probability = library("how far beside the guess is looked")
@@ -249,14 +244,12 @@ class RecourseExperimentParameters(Parameters):
         {"german-recourse": GERMAN}, "the tables"
     )
     splits: Seeds = library("seeds, one split and one start each")
-    weights: Annotated[tuple[NotNegative, ...], Field(min_length=1)] = library(
-        "of the recourse term"
-    )
-    largest_actions: Annotated[tuple[Positive, ...], Field(min_length=1)] = library("in deviations")
+    weights: Several[NotNegative] = library("of the recourse term")
+    largest_actions: Several[Positive] = library("in deviations")
     rules: Annotated[list[RuleParameters], Field(min_length=1)] = setting(
         [HighestF1Parameters(kind="highest_f1")], "ways to choose the threshold"
     )
-    methods: Annotated[tuple[Method, ...], Field(min_length=1)] = library("searches, each measured")
+    methods: Several[Method] = library("searches, each measured")
     promised_by: Method = library("the search that promises are calibrated with")
     audited: Method | None = library("a search whose actions are tested against noise")
     margins: tuple[Probability, ...] = library("of probability, tested once more")
@@ -332,11 +325,9 @@ class TextParameters(Parameters):
     test: Count = setting(500, "sentences to report on")
     candidates: Count = library("replacements per sentence that training looks at")
     splits: Seeds = library("seeds, one split and one start each")
-    weights: Annotated[tuple[NotNegative, ...], Field(min_length=1)] = library(
-        "of the recourse term"
-    )
-    thresholds: Annotated[tuple[Literal["highest_f1"] | Probability, ...], Field(min_length=1)] = (
-        library("ways to choose the threshold")
+    weights: Several[NotNegative] = library("of the recourse term")
+    thresholds: Several[Literal["highest_f1"] | Probability] = library(
+        "ways to choose the threshold"
     )
     training: TextTrainingParameters = setting(TextTrainingParameters(), "of every score")
 

@@ -24,6 +24,7 @@ from countermove.params.base import (
     Positive,
     Probability,
     Seed,
+    Several,
     library,
     needed,
     part,
@@ -121,7 +122,7 @@ class SyntheticParameters(Parameters):
     describes: ClassVar = "countermove.experiments.serm.run_times:Synthetic"
     rows: Annotated[int, Field(ge=8)] = library("of the table")
     features: Annotated[int, Field(ge=2)] = library("of the table")
-    batch_sizes: Annotated[tuple[Count, ...], Field(min_length=1)] = library("what varies")
+    batch_sizes: Several[Count] = library("what varies")
     epochs: Count = library("of each run")
 
 
