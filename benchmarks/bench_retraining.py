@@ -34,7 +34,7 @@ from countermove.params import (
 )
 from countermove.pipelines.recourse import calibrate
 from countermove.pipelines.retrain import pipeline as nodes
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry
 from countermove.production.retraining.batches import BATCH
 from countermove.response import NoResponse, Response
@@ -80,7 +80,11 @@ class World:
 
 
 def retrain(
-    world: World, registry: Registry, history: History, batches: pd.DataFrame, facts: dict[str, Any]
+    world: World,
+    registry: Registry,
+    history: DecisionHistory,
+    batches: pd.DataFrame,
+    facts: dict[str, Any],
 ) -> dict[str, Any]:
     """Walk the nodes of the retrain pipeline behind its checks of files."""
     schema, unit, people, rows = world.schema, world.unit, world.response, world.rows
@@ -118,7 +122,7 @@ def blind_rule(world: World, seen: list[pd.DataFrame]) -> Score:
 def simulate(folder: Path) -> pd.DataFrame:
     """Return month by month what both ways of retraining come to."""
     world = World()
-    registry, history = Registry(str(folder)), History(f"sqlite:///{folder}/h.db", "credit")
+    registry, history = Registry(str(folder)), DecisionHistory(f"sqlite:///{folder}/h.db", "credit")
     retrain(world, registry, history, pd.DataFrame(), {})
     blind, seen, batches = blind_rule(world, []), [], []
     facts: dict[str, Any] = {}

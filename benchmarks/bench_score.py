@@ -28,10 +28,10 @@ from countermove.execution import Execution
 from countermove.learning.rule_training import train_published
 from countermove.params import RecourseParameters, SermParameters
 from countermove.pipelines.people import champion_people
-from countermove.production.applicants import AdmitTask
 from countermove.production.registry import Decision, Registry
-from countermove.production.scoring import Rules, Scored, score_batch
-from countermove.production.scoring_task import Judge, ScoreTask
+from countermove.production.scoring import Scored, ScoringSettings, score_batch
+from countermove.production.scoring.applicants import AdmitTask
+from countermove.production.scoring.task import ScoreTask, ScoringRule
 
 ROWS, LIMIT = 1_000_000, 60.0
 PART = 100_000
@@ -144,16 +144,16 @@ def scored_by(
     )
 
 
-def rules(schema: Schema, registry: Registry) -> Rules:
+def rules(schema: Schema, registry: Registry) -> ScoringSettings:
     """Return what applicants are judged by: the project's defaults."""
     from functools import partial
 
     terms = RecourseParameters().build()
     people = partial(champion_people, schema=schema, serm=SERM)
-    return Rules(registry, schema, people, terms, "linear_program", 0)
+    return ScoringSettings(registry, schema, people, terms, "linear_program", 0)
 
 
-def judge_of(schema: Schema, registry: Registry) -> Judge:
+def judge_of(schema: Schema, registry: Registry) -> ScoringRule:
     """Return the champion as a judge."""
     stored = registry.champion()
     if stored is None:
@@ -161,7 +161,7 @@ def judge_of(schema: Schema, registry: Registry) -> Judge:
     return rules(schema, registry).judge(stored)
 
 
-def recommended(judge: Judge, X: Any) -> Any:
+def recommended(judge: ScoringRule, X: Any) -> Any:
     """Return the advice of a part, without its table."""
     from countermove.recourse.recommend import recommend
 

@@ -18,15 +18,15 @@ from pathlib import Path
 import pytest
 
 from countermove.errors import LockedError, ModelFileError, StorageError
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.registry import Decision
 
 PASSWORD = "p@ss:w/rd"
 QUOTED = "p%40ss%3Aw%2Frd"
 ALONE = """
 import sys, time
-from countermove.production.history import History
-with History(sys.argv[1], "credit").alone():
+from countermove.production.history import DecisionHistory
+with DecisionHistory(sys.argv[1], "credit").alone():
     sys.stdout.write("alone\\n")
     sys.stdout.flush()
     time.sleep(60)
@@ -108,8 +108,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def history(url: str, request: pytest.FixtureRequest) -> History:
-    return History(url, request.node.name)
+def history(url: str, request: pytest.FixtureRequest) -> DecisionHistory:
+    return DecisionHistory(url, request.node.name)
 
 
 def decision(number: int, outcome: str = "promoted") -> Decision:
@@ -158,7 +158,7 @@ def test_notes_keep_their_order(history):
 
 def test_datasets_do_not_see_each_other(history, url):
     history.add_decisions([decision(1)])
-    other = History(url, f"{history.dataset} other")
+    other = DecisionHistory(url, f"{history.dataset} other")
     assert len(other.decisions()) == 0
     assert other.add_decisions([decision(1)]) == 1
 
@@ -174,7 +174,8 @@ def test_a_half_done_write_leaves_nothing(history):
 @pytest.mark.slow
 def test_many_processes_open_a_new_database_at_once(tmp_path):
     command = (
-        "import sys; from countermove.production.history import History as H; H(*sys.argv[1:])"
+        "import sys; from countermove.production.history import DecisionHistory; "
+        "DecisionHistory(*sys.argv[1:])"
     )
     place = f"sqlite:///{tmp_path / 'new.db'}"
     runs = [
@@ -186,8 +187,8 @@ def test_many_processes_open_a_new_database_at_once(tmp_path):
 
 
 def test_one_machine_at_a_time(server):
-    here, there = History(server.url, "credit"), History(server.url, "credit")
-    other = History(server.url, "german")
+    here, there = DecisionHistory(server.url, "credit"), DecisionHistory(server.url, "credit")
+    other = DecisionHistory(server.url, "german")
     with here.alone():
         with pytest.raises(LockedError, match="another machine is at work on 'credit'") as refused:
             there.alone().__enter__()
@@ -206,7 +207,7 @@ def test_one_machine_at_a_time(server):
 @pytest.mark.slow
 @pytest.mark.fault
 def test_a_killed_machine_s_lock_is_free(server):
-    here = History(server.url, "credit")
+    here = DecisionHistory(server.url, "credit")
     command = [sys.executable, "-c", ALONE, server.url]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
@@ -226,7 +227,7 @@ def test_a_killed_machine_s_lock_is_free(server):
 
 
 def test_a_connection_lost_in_the_middle_of_a_run(server):
-    history = History(server.url, "lost")
+    history = DecisionHistory(server.url, "lost")
     with history.alone():
         history.add_decisions([decision(1)])
         server.stop("immediate")
@@ -243,7 +244,7 @@ def test_a_connection_lost_in_the_middle_of_a_run(server):
 def test_a_wrong_password_is_refused_and_none_is_shown(server):
     wrong = server.url.replace(QUOTED, "letmein")
     with pytest.raises(StorageError, match="password authentication failed") as refused:
-        History(wrong, "credit")
+        DecisionHistory(wrong, "credit")
     assert "letmein" not in str(refused.value)
     assert "***" in str(refused.value)
 
@@ -251,7 +252,7 @@ def test_a_wrong_password_is_refused_and_none_is_shown(server):
 @pytest.mark.parametrize("url", [f"postgresql+psycopg://me:{PASSWORD}@host/db", "postgresql", ""])
 def test_a_url_that_cannot_be_read_shows_no_part_of_a_password(url):
     with pytest.raises((ModelFileError, StorageError)) as refused:
-        History(url, "credit")
+        DecisionHistory(url, "credit")
     assert "w/rd" not in str(refused.value)
     assert "ss:w" not in str(refused.value)
     assert refused.value.__cause__ is None or "w/rd" not in str(refused.value.__cause__)

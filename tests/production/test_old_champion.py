@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry
-from countermove.production.retraining.deciding import roll_back, settle
-from countermove.production.retraining.difference import difference
+from countermove.production.retraining.promotion import promote_or_keep, roll_back
+from countermove.production.retraining.version_difference import difference
 from countermove.scores.base import values
 
 from .tiny_champion import SCHEMA, Office
@@ -57,11 +57,11 @@ def test_it_tells_applicants_what_it_told_them(office):
 
 
 def test_it_is_superseded_compared_and_taken_back(registry, tmp_path):
-    history = History(f"sqlite:///{tmp_path}/h.db", "tiny")
+    history = DecisionHistory(f"sqlite:///{tmp_path}/h.db", "tiny")
     history.add_decisions(registry.decisions())
     old = registry.champion()
     model = replace(old.model, threshold=0.7)
-    new = settle(registry, history, model, old.facts | {"threshold": 0.7}, [], {})
+    new = promote_or_keep(registry, history, model, old.facts | {"threshold": 0.7}, [], {})
     assert (new.champion_before, registry.pointer().version) == (VERSION, new.version)
     assert registry.champion().model.threshold == 0.7
     said = " ".join(difference(registry.load(VERSION), registry.champion()))

@@ -18,7 +18,7 @@ from countermove.execution import Execution
 from countermove.execution._mapping import Engine
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production.registry import Decision, Registry, StoredVersion
-from countermove.production.scoring import Rules, Scored, score_batch
+from countermove.production.scoring import Scored, ScoringSettings, score_batch
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import BestResponse
 from countermove.scores.linear import LinearScore
@@ -84,14 +84,14 @@ class Office:
         self.batches, self.scored = folder / "applicants", folder / "scored"
         self.batches.mkdir()
 
-    def rules(self, **changes: object) -> Rules:
+    def rules(self, **changes: object) -> ScoringSettings:
         """Return what applicants are judged by."""
         registry = Registry(str(self.registry), SCHEMA.digest())
         said = {
             "registry": registry, "schema": SCHEMA, "people": people_of, "terms": PromiseTerms(),
             "method": "linear_program", "seed": 0,
         }  # fmt: skip
-        return Rules(**said | changes)  # type: ignore[arg-type]
+        return ScoringSettings(**said | changes)  # type: ignore[arg-type]
 
     def score(
         self, batch: str, rows: int = 50, engine: Engine = "serial", **changes: object

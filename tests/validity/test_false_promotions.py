@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from countermove.people import QuadraticCost
 from countermove.production.gates import Case, Improvement
-from countermove.production.retraining.judging import put_to
+from countermove.production.retraining.holdout import holdout_decisions
 from countermove.response import BestResponse
 from countermove.scores import LinearScore
 
@@ -27,12 +27,12 @@ def rule(angle: float) -> LinearScore:
 
 
 def gates_open(challenger: float, champion: float, n: int, draws: np.random.Generator) -> bool:
-    """Judge two rules on fresh people, whose classes are mirrored in the first axis."""
+    """ScoringRule two rules on fresh people, whose classes are mirrored in the first axis."""
     y = np.where(draws.random(n) < 0.5, 1.0, -1.0)
     X = draws.normal(size=(n, 2)) + np.outer(y, [0.8, 0.0])
     case = Case(
-        challenger=put_to(rule(challenger), X, y, PEOPLE),
-        champion=put_to(rule(champion), X, y, PEOPLE),
+        challenger=holdout_decisions(rule(challenger), X, y, PEOPLE),
+        champion=holdout_decisions(rule(champion), X, y, PEOPLE),
         stated=["best"],
         groups=pd.DataFrame(index=range(n)),
         certificate={},

@@ -16,9 +16,9 @@ from countermove.errors import BlockedError, DataError
 from countermove.scores.storage import DESCRIPTION, PublishedModel, load_model, save_model
 
 if TYPE_CHECKING:
-    from countermove.production.history import History
+    from countermove.production.history import DecisionHistory
     from countermove.production.registry import Registry
-    from countermove.production.retraining.batches import Batch
+    from countermove.production.retraining.batches import LabelledBatch
 
 
 class ModelDataset(AbstractVersionedDataset[PublishedModel, PublishedModel]):
@@ -119,7 +119,7 @@ class RegistryDataset(AbstractDataset[None, Any]):
 
 
 class HistoryDataset(AbstractDataset[None, Any]):
-    """The history of one dataset's decisions, see `countermove.production.history.History`.
+    """The history of one dataset's decisions, see `countermove.production.history.DecisionHistory`.
 
     Parameters
     ----------
@@ -143,14 +143,14 @@ class HistoryDataset(AbstractDataset[None, Any]):
         self._url = (credentials or {}).get("url") or location["path"]
         self._dataset, self.metadata = dataset, metadata
 
-    def load(self) -> History:
+    def load(self) -> DecisionHistory:
         """Open the history."""
-        from countermove.production.history import History
+        from countermove.production.history import DecisionHistory
 
         if "://" in self._url:
-            return History(self._url, self._dataset)
+            return DecisionHistory(self._url, self._dataset)
         Path(self._url).parent.mkdir(parents=True, exist_ok=True)
-        return History(f"sqlite:///{self._url}", self._dataset)
+        return DecisionHistory(f"sqlite:///{self._url}", self._dataset)
 
     def save(self, data: None) -> None:
         """Refuse: rows are added by a retraining."""
@@ -172,9 +172,9 @@ class LabelledBatchesDataset(ReadOnlyFolderDataset):
     A folder that does not exist holds no batch.
     """
 
-    def load(self) -> list[Batch]:
+    def load(self) -> list[LabelledBatch]:
         """Read every batch as it came."""
-        from countermove.production.retraining.batches import Batch
+        from countermove.production.retraining.batches import LabelledBatch
 
         files = sorted(path for path in self._folder.glob("*") if path.suffix in SUFFIXES)
         names = [path.stem for path in files]
@@ -182,7 +182,7 @@ class LabelledBatchesDataset(ReadOnlyFolderDataset):
         if twice:
             raise BlockedError(f"two files for batch {twice[0]!r} in {self._folder}; keep one")
         try:
-            return [Batch(path.stem, read_file(path)) for path in files]
+            return [LabelledBatch(path.stem, read_file(path)) for path in files]
         except DataError as error:
             raise BlockedError(f"a batch cannot be read: {error}", rows=error.rows) from error
 

@@ -37,13 +37,13 @@ def score(
     execution: ExecutionParameters,
     seed: int,
 ) -> dict[str, Any]:
-    """Judge a batch by the champion and advise the refused; once, and only once."""
-    from countermove.production.scoring import Rules, score_batch
+    """Score a batch by the champion and advise the refused; once, and only once."""
+    from countermove.production.scoring import ScoringSettings, score_batch
 
     batch, people = score.named(), partial(champion_people, schema=schema, serm=serm)
     applicants = batches(batch, rows_per_part=execution.rows_per_part)
-    rules = Rules(registry, schema, people, recourse.build(), score.method, seed)
-    scored = score_batch(batch, applicants, rules, folder, execution.build())
+    settings = ScoringSettings(registry, schema, people, recourse.build(), score.method, seed)
+    scored = score_batch(batch, applicants, settings, folder, execution.build())
     logger.info(scored.words())
     return scored.to_json()
 

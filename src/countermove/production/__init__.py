@@ -1,1 +1,1 @@
-"""What is run again and again: sweeps over grids of settings."""
+"""Production: the registry of versions, gates, drift, retraining and the scoring of batches."""

@@ -73,21 +73,13 @@ LOCK = 0x434D
 """First half of the key of PostgreSQL's advisory lock; the second is the dataset's."""
 
 
-class History:
-    """The history of one dataset.
-
-    Parameters
-    ----------
-    url
-        Of a database SQLAlchemy knows: ``sqlite:///…`` or ``postgresql+psycopg://…``.
-    dataset
-        Whose history.
-    """
+class DecisionHistory:
+    """The decisions about one dataset's champion, in any database SQLAlchemy knows."""
 
     def __init__(self, url: str, dataset: str) -> None:
         self.dataset = dataset
         try:
-            # A run connects a few times: each time anew, so that no lost connection is used again.
+            # A run connects a few times: with a new connection, so that no lost one is used again.
             self._engine = create_engine(url, poolclass=NullPool)
         except (SQLAlchemyError, ImportError) as error:
             raise ModelFileError(f"cannot open the history database: {_plain(error)}") from error
@@ -103,7 +95,7 @@ class History:
         self._make_tables()
 
     def _make_tables(self) -> None:
-        with self._told("open"):
+        with self._errors("open"):
             try:
                 _TABLES.create_all(self._engine)
             except SQLAlchemyError:
@@ -117,11 +109,11 @@ class History:
             yield
             return
         key = {"first": LOCK, "name": self.dataset}
-        with self._told("lock"):
+        with self._errors("lock"):
             # No transaction stays open during the run: servers may end idle ones.
             connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         try:
-            with self._told("lock"):
+            with self._errors("lock"):
                 asked = text("select pg_try_advisory_lock(:first, hashtext(:name))")
                 taken = connection.execute(asked, key).scalar()
             if not taken:
@@ -173,7 +165,7 @@ class History:
         return len(rows)
 
     def note(self, at: str, sentences: Iterable[str]) -> None:
-        """Write down what a run found and mended."""
+        """Write down what a run found and repaired."""
         rows = [{"dataset": self.dataset, "at": at, "words": words} for words in sentences]
         if rows:
             with self._writing() as connection:
@@ -188,7 +180,7 @@ class History:
         return self._read(OUTCOMES, OUTCOMES.c.champion, OUTCOMES.c.batch, OUTCOMES.c.claim)
 
     def events(self) -> pd.DataFrame:
-        """Return what runs found and mended, oldest first."""
+        """Return what runs found and repaired, oldest first."""
         return self._read(EVENTS, EVENTS.c.id)
 
     def held(self) -> dict[str, dict[str, int]]:
@@ -205,7 +197,7 @@ class History:
             .group_by(OUTCOMES.c.claim)
             .order_by(OUTCOMES.c.claim)
         )
-        with self._told("read"), self._engine.connect() as connection:
+        with self._errors("read"), self._engine.connect() as connection:
             found = connection.execute(asked).all()
         return {
             claim: {"forecasts": n, "held": int(held), "contradicted": int(contradicted)}
@@ -214,18 +206,18 @@ class History:
 
     def _read(self, table: Table, *order: Column[Any]) -> pd.DataFrame:
         asked = select(table).where(table.c.dataset == self.dataset).order_by(*order)
-        with self._told("read"), self._engine.connect() as connection:
+        with self._errors("read"), self._engine.connect() as connection:
             found = connection.execute(asked)
             return pd.DataFrame(found.all(), columns=list(found.keys())).drop(columns="dataset")
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with self._told("write"), self._engine.begin() as connection:
+        with self._errors("write"), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        """Say in plain words, without a password, what the database refused."""
+    def _errors(self, what: str) -> Iterator[None]:
+        """Raise what the database refused as a StorageError, without SQL or password."""
         try:
             yield
         except SQLAlchemyError as error:

@@ -11,7 +11,7 @@ from kedro.pipeline import Pipeline
 
 from countermove.errors import LockedError, ModelFileError
 from countermove.pipelines.retrain.guard import RetrainHook, lock_of
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.lock import held
 from countermove.production.registry import Registry
 
@@ -27,7 +27,7 @@ def place(tmp_path: Path) -> tuple[RetrainHook, DataCatalog, Path]:
     hook = RetrainHook()
     hook.after_context_created(context)
     registry = Registry(str(tmp_path / "registry"))
-    history = History(f"sqlite:///{tmp_path / 'history.db'}", "credit")
+    history = DecisionHistory(f"sqlite:///{tmp_path / 'history.db'}", "credit")
     entries = {"registry": registry, "history": history}
     catalog = DataCatalog(
         {name: MemoryDataset(data, copy_mode="assign") for name, data in entries.items()}

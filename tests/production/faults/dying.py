@@ -1,6 +1,6 @@
 """A process that forks, and each child kills itself on purpose.
 
-Started once by the tests, so that heavy imports are paid for once. Each line of standard
+BatchStart once by the tests, so that heavy imports are paid for once. Each line of standard
 input is a JSON order; each line of output says how the child ended:
 ``{"killed": bool, "code": int | None}``. What the last child said is in ``dying.log``.
 """
@@ -26,9 +26,9 @@ import torch
 from countermove.data.standardise import Standardiser
 from countermove.errors import CountermoveError
 from countermove.production.gates import GateResult
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry, recover
-from countermove.production.retraining.deciding import blocked, roll_back, settle
+from countermove.production.retraining.promotion import promote_or_keep, record_blocked, roll_back
 from countermove.scores.linear import LinearScore
 from countermove.scores.storage import PublishedModel
 
@@ -92,14 +92,14 @@ def now() -> datetime:
     return datetime.fromtimestamp(4e9 - time.monotonic(), UTC)
 
 
-def places(folder: Path) -> tuple[Registry, History]:
+def places(folder: Path) -> tuple[Registry, DecisionHistory]:
     registry = Registry(str(folder / "registry"), clock=now)
-    return registry, History(f"sqlite:///{folder / 'history.db'}", "credit")
+    return registry, DecisionHistory(f"sqlite:///{folder / 'history.db'}", "credit")
 
 
 def promote(folder: Path, passed: bool = True) -> None:
     gate = GateResult("improvement", passed, 0.0, 0.0, "words")
-    settle(*places(folder), model(float(time.monotonic_ns() % 997)), FACTS, [gate], {})
+    promote_or_keep(*places(folder), model(float(time.monotonic_ns() % 997)), FACTS, [gate], {})
 
 
 def keep(folder: Path) -> None:
@@ -111,7 +111,7 @@ def go_back(folder: Path) -> None:
 
 
 def block(folder: Path) -> None:
-    blocked(*places(folder), "nothing new")
+    record_blocked(*places(folder), "nothing new")
 
 
 def mend(folder: Path) -> None:

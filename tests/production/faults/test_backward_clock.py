@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry
 
 CONF = Path(__file__).parents[3] / "conf" / "base"
@@ -49,7 +49,7 @@ def test_decisions_and_history_keep_their_order(forker, tmp_path):
     champion = registry.champion()
     assert champion is not None
     assert champion.version == decisions[0].version
-    history = History(f"sqlite:///{tmp_path / 'history.db'}", "credit")
+    history = DecisionHistory(f"sqlite:///{tmp_path / 'history.db'}", "credit")
     listed = history.decisions()["version"].tolist()
     assert listed == [decision.version for decision in decisions]
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry, recover
 
 STEPS_OF_A_PROMOTION = 60
 """A promotion writes five files and a database: fewer steps would mean that few are counted."""
 
 
-def opened(folder: Path) -> tuple[Registry, History]:
+def opened(folder: Path) -> tuple[Registry, DecisionHistory]:
     return (
         Registry(str(folder / "registry")),
-        History(f"sqlite:///{folder / 'history.db'}", "credit"),
+        DecisionHistory(f"sqlite:///{folder / 'history.db'}", "credit"),
     )
 
 

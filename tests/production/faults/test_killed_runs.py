@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from countermove.data.synthetic import fabricate
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry, recover
-from countermove.production.retraining.deciding import looked_at
+from countermove.production.retraining.promotion import used_batches
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 POINTS = 200
@@ -27,17 +27,19 @@ REAL_KILLS = 10
 MOST_BATCHES = 3
 
 
-def opened(project: Path) -> tuple[Registry, History]:
+def opened(project: Path) -> tuple[Registry, DecisionHistory]:
     models = project / "data" / "06_models"
-    return Registry(str(models / "tiny")), History(f"sqlite:///{models / 'history.db'}", "tiny")
+    return Registry(str(models / "tiny")), DecisionHistory(
+        f"sqlite:///{models / 'history.db'}", "tiny"
+    )
 
 
 def all_used(project) -> bool:
-    used = looked_at(opened(project.path)[0].decisions())
+    used = used_batches(opened(project.path)[0].decisions())
     return {path.stem for path in project.batches.glob("*.csv")} <= set(used)
 
 
-def check(registry: Registry, history: History) -> str:
+def check(registry: Registry, history: DecisionHistory) -> str:
     """Check what a killed run left; return in a word how far it had come."""
     first = registry.champion()
     assert first is not None
@@ -80,8 +82,8 @@ def test_200_random_kills_lose_no_champion(chain_forker, tmp_path, capsys):
     steps = int(chain_forker.log.read_text().rpartition("steps: ")[2])
     for point in range(POINTS):
         registry = Registry(str(place / "registry"))
-        if len(list((place / "batches").glob("*.csv"))) == len(looked_at(registry.decisions())):
-            if len(looked_at(registry.decisions())) >= MOST_BATCHES:
+        if len(list((place / "batches").glob("*.csv"))) == len(used_batches(registry.decisions())):
+            if len(used_batches(registry.decisions())) >= MOST_BATCHES:
                 shutil.rmtree(place)
                 shutil.copytree(fresh, place)
             bring(place, 10 + point)
@@ -95,7 +97,7 @@ def test_200_random_kills_lose_no_champion(chain_forker, tmp_path, capsys):
         ended = chain_forker.order("chain", place, **how)
         assert ended["killed"] or ended["code"] == 0, chain_forker.log.read_text()
         seen["killed" if ended["killed"] else "outlived"] += 1
-        history = History(f"sqlite:///{place / 'history.db'}", "credit")
+        history = DecisionHistory(f"sqlite:///{place / 'history.db'}", "credit")
         seen[check(registry, history)] += 1
     bring(place, 9999)
     assert chain_forker.order("chain", place)["code"] == 0, chain_forker.log.read_text()

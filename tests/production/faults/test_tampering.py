@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from countermove.errors import ModelFileError
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry, recover
-from countermove.production.retraining.deciding import roll_back
+from countermove.production.retraining.promotion import roll_back
 
 
 def alter(path: Path) -> None:
@@ -20,13 +20,13 @@ def alter(path: Path) -> None:
 
 
 @pytest.fixture
-def place(forker, tmp_path) -> tuple[Registry, History]:
+def place(forker, tmp_path) -> tuple[Registry, DecisionHistory]:
     """A registry with two promotions, and its history."""
     for _ in range(2):
         assert forker.order("promote", tmp_path)["code"] == 0
     return (
         Registry(str(tmp_path / "registry")),
-        History(f"sqlite:///{tmp_path / 'history.db'}", "credit"),
+        DecisionHistory(f"sqlite:///{tmp_path / 'history.db'}", "credit"),
     )
 
 

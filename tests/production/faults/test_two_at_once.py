@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from countermove.errors import LockedError, StorageError
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.lock import held
 from countermove.production.registry import Registry
 
@@ -102,7 +102,7 @@ def test_of_two_runs_one_leaves_or_waits_and_both_count(working):
     assert registry.champion() is not None
     decided = [decision.outcome for decision in registry.decisions()]
     assert sum(outcome in ("promoted", "kept") for outcome in decided) == 3
-    history = History(f"sqlite:///{working.path / 'data/06_models/history.db'}", "tiny")
+    history = DecisionHistory(f"sqlite:///{working.path / 'data/06_models/history.db'}", "tiny")
     assert len(history.decisions()) == len(decided)
 
 

@@ -18,17 +18,17 @@ from countermove.production.gates import (
     TransferBound,
     check_gates,
 )
-from countermove.production.gates.base import Judged
+from countermove.production.gates.base import HoldoutDecisions
 
 N = 1000
 LABELS = np.arange(N) % 2 == 0
 
 
-def rule(wrong: int, first: int = 0) -> Judged:
+def rule(wrong: int, first: int = 0) -> HoldoutDecisions:
     """A rule that errs on some people in a row, whatever these do."""
     approved = LABELS.copy()
     approved[first : first + wrong] ^= True
-    return Judged(
+    return HoldoutDecisions(
         {"none": approved, "best": approved},
         {"none": approved == LABELS, "best": approved == LABELS},
     )
@@ -57,7 +57,7 @@ def test_the_least_accuracy_is_held_against_a_lower_bound():
 
 
 def test_the_worst_stated_response_counts():
-    both = Judged(
+    both = HoldoutDecisions(
         {"best": LABELS, "smooth": ~LABELS},
         {"best": np.ones(N, bool), "smooth": np.zeros(N, bool)},
     )
@@ -71,7 +71,7 @@ def test_the_worst_stated_response_counts():
     [
         ({}, True, "is promised, and 10 of 1000"),
         ({"certificate": {"value": None, "reason": "too few rows"}}, False, "too few rows"),
-        ({"certificate": {"value": 0.06, "reason": ""}}, False, "0.05 is asked"),
+        ({"certificate": {"value": 0.06, "reason": ""}}, False, "0.05 is required"),
         ({"without_recourse": (80, N)}, False, "but 80 of 1000"),
         ({"champion_certificate": None}, True, ""),
     ],
@@ -128,7 +128,7 @@ def test_flips_count_people_whose_decision_changes():
 def test_the_gap_between_groups_may_not_grow():
     women = np.arange(N) % 4 < 2
     approved = LABELS & women
-    unfair = Judged({"none": approved, "best": approved}, {"best": approved == LABELS})
+    unfair = HoldoutDecisions({"none": approved, "best": approved}, {"best": approved == LABELS})
     found = GroupDisparity().check(case(challenger=unfair))
     assert not found.passed
     assert found.value == pytest.approx(0.5)

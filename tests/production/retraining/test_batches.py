@@ -8,7 +8,7 @@ from countermove.data.cleaning import clean
 from countermove.data.schema import Schema, load_schema
 from countermove.data.synthetic import fabricate
 from countermove.errors import BlockedError
-from countermove.production.retraining.batches import Batch, gather
+from countermove.production.retraining.batches import LabelledBatch, gather
 
 RAW = fabricate("tiny")
 
@@ -25,8 +25,8 @@ def base(schema: Schema) -> pd.DataFrame:
     return clean(RAW[:100], schema, part_from=0)
 
 
-def batch(name: str, first: int = 100, last: int = 150) -> Batch:
-    return Batch(name, RAW[first:last].reset_index(drop=True))
+def batch(name: str, first: int = 100, last: int = 150) -> LabelledBatch:
+    return LabelledBatch(name, RAW[first:last].reset_index(drop=True))
 
 
 def test_every_labelled_person_counts_once(base, schema):
@@ -47,7 +47,7 @@ def test_known_batches_are_not_new(base, schema):
 def test_rows_without_a_label_wait_until_it_comes(base, schema):
     early = batch("a")
     early.raw.loc[:9, "repaid"] = None
-    late = Batch("b", RAW[100:110].reset_index(drop=True))
+    late = LabelledBatch("b", RAW[100:110].reset_index(drop=True))
     found = gather([early, late], {}, base, schema)
     assert found.facts["a"]["waiting_for_label"] == 10
     assert found.facts["a"]["used"] == 40
@@ -57,13 +57,13 @@ def test_rows_without_a_label_wait_until_it_comes(base, schema):
 
 def test_an_empty_batch_blocks(base, schema):
     with pytest.raises(BlockedError, match="batch 'a' is empty"):
-        gather([Batch("a", RAW[:0])], {}, base, schema)
+        gather([LabelledBatch("a", RAW[:0])], {}, base, schema)
 
 
 def test_a_batch_of_waiting_rows_only_blocks(base, schema):
     raw = RAW[100:120].assign(repaid=None).reset_index(drop=True)
     with pytest.raises(BlockedError, match="20 wait for their label"):
-        gather([Batch("a", raw)], {}, base, schema)
+        gather([LabelledBatch("a", raw)], {}, base, schema)
 
 
 def test_a_batch_that_breaks_the_schema_blocks_and_names_its_rows(base, schema):
@@ -118,5 +118,5 @@ def test_a_cleaned_batch_needs_no_recipe():
     typed = clean(raw, schema, part_from=0)
     cleaned = typed.rename(columns={"row_id": "ID", "label": "NoDefaultNextMonth"})
     cleaned["NoDefaultNextMonth"] = (cleaned["NoDefaultNextMonth"] > 0).astype(int)
-    found = gather([Batch("a", cleaned)], {}, typed[:0], schema)
+    found = gather([LabelledBatch("a", cleaned)], {}, typed[:0], schema)
     assert len(found.rows) == 300

@@ -12,7 +12,7 @@ from kedro.framework.session import KedroSession
 from kedro.framework.startup import ProjectMetadata
 
 if TYPE_CHECKING:
-    from countermove.production.history import History
+    from countermove.production.history import DecisionHistory
     from countermove.production.registry import Registry
 
 
@@ -32,7 +32,7 @@ def for_a_dataset(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def _alone(context: Any) -> Iterator[tuple[Registry, History]]:
+def _alone(context: Any) -> Iterator[tuple[Registry, DecisionHistory]]:
     """Open registry and history while no retraining is at work on them."""
     from countermove.pipelines.retrain.guard import lock_of
     from countermove.production.lock import held
@@ -62,7 +62,7 @@ def show_history(context: Any) -> None:
 def roll_back(context: Any, version: str | None) -> None:
     """Make an earlier VERSION the champion again; the one before the present by default."""
     from countermove.production.registry import recover
-    from countermove.production.retraining.deciding import roll_back as go_back
+    from countermove.production.retraining.promotion import roll_back as go_back
 
     with _alone(context) as (registry, history):
         if version is None:
@@ -75,7 +75,7 @@ def roll_back(context: Any, version: str | None) -> None:
 def show_difference(context: Any, old: str, new: str | None) -> None:
     """Say in plain words what differs between version OLD and NEW (the champion)."""
     from countermove.errors import ModelFileError
-    from countermove.production.retraining.difference import difference
+    from countermove.production.retraining.version_difference import difference
 
     registry = context.catalog.load("registry")
     later = registry.champion() if new is None else registry.load(new)

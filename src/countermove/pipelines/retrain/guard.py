@@ -76,9 +76,9 @@ class RetrainHook:
         """Record that rows stopped the run, if they did, and let the next one in."""
         stopped = ours(error)
         if run_params.get("pipeline_names") == [PIPELINE] and isinstance(stopped, BlockedError):
-            from countermove.production.retraining.deciding import blocked
+            from countermove.production.retraining.promotion import record_blocked
 
-            blocked(catalog.load("registry"), catalog.load("history"), str(stopped))
+            record_blocked(catalog.load("registry"), catalog.load("history"), str(stopped))
         self._held.close()
 
 

@@ -20,19 +20,19 @@ from countermove.pipelines.people import champion_people, make_people, people_se
 from countermove.pipelines.recourse import calibrate
 
 if TYPE_CHECKING:
-    from countermove.production.history import History
+    from countermove.production.history import DecisionHistory
     from countermove.production.registry import Registry
-    from countermove.production.retraining.batches import Batch
+    from countermove.production.retraining.batches import LabelledBatch
     from countermove.response import Response
     from countermove.scores.storage import PublishedModel
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
-    PublishedModel = Registry = History = Batch = Response = Any
+    PublishedModel = Registry = DecisionHistory = LabelledBatch = Response = Any
 
 
 def pin_holdout(
     registry: Registry, holdout: pd.DataFrame, standardiser: Standardiser
 ) -> dict[str, Any]:
-    """Freeze the people every challenger is judged on, or insist that they are the same."""
+    """Freeze the hold-out that every challenger is evaluated on, or check that it is the same."""
     from countermove.production.retraining.holdout import pin_holdout as pin
 
     return pin(registry, holdout, standardiser)
@@ -40,27 +40,27 @@ def pin_holdout(
 
 def gather_batches(
     registry: Registry,
-    batches: list[Batch],
+    batches: list[LabelledBatch],
     typed: pd.DataFrame,
     schema: Schema,
     retrain: RetrainParameters,
     pinned: dict[str, Any],
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Check every batch, keep each labelled person once, say which batches are new."""
-    from countermove.production.retraining.stock import take_stock
+    from countermove.production.retraining.batches import read_batches
 
-    return take_stock(registry, batches, typed, schema, retrain.observed, retrain.window)
+    return read_batches(registry, batches, typed, schema, retrain.observed, retrain.window)
 
 
 def compare_outcomes(
     registry: Registry,
-    history: History,
+    history: DecisionHistory,
     rows: pd.DataFrame,
     facts: dict[str, Any],
     schema: Schema,
     standardiser: Standardiser,
 ) -> list[dict[str, Any]]:
-    """Hold the forecast of the champion's promotion against what its decisions came to."""
+    """Compare the forecast of the champion's promotion with the error of its decisions."""
     from countermove.production.retraining.forecast import outcomes_of_batches
 
     return outcomes_of_batches(registry, history, rows, facts, schema, standardiser)
@@ -79,7 +79,7 @@ def compare_drift(
     seed: int,
 ) -> dict[str, Any]:
     """Say whether the new people are those the deployed rule lets us expect, and if not, why."""
-    from countermove.production.retraining.drifting import drift_of_batches
+    from countermove.production.retraining.batch_drift import drift_of_batches
 
     people = partial(champion_people, schema=schema, serm=serm)
     terms, stop = retrain.drift.build(), retrain.stop_on_investigate
@@ -100,11 +100,12 @@ def collect_rows(
     ingest: IngestParameters,
     seed: int,
 ) -> tuple[pd.DataFrame, ...]:
-    """Put the batches beside the base table, people set back to where they stood."""
-    from countermove.production.retraining.stock import collect
+    """Put the batches beside the base table, with responses to deployed rules undone."""
+    from countermove.production.retraining.challenger import challenger_rows
 
     base, shares = (train, validation, calibration), ingest.split.build()
-    return collect(registry, base, batches, facts, schema, standardiser, people, shares, seed)
+    units = (schema, standardiser)
+    return challenger_rows(registry, base, batches, facts, *units, people, shares, seed)
 
 
 def train_challenger(
@@ -118,7 +119,7 @@ def train_challenger(
     seed: int,
 ) -> PublishedModel:
     """Train strategically, from the champion's weights."""
-    from countermove.production.retraining.training import train_challenger as train_from
+    from countermove.production.retraining.challenger import train_challenger as train_from
 
     champion, rows = registry.champion(), {"train": train, "validation": validation}
     start = None if champion is None else champion.model.rule
@@ -137,20 +138,21 @@ def judge(
     evaluation: EvaluationParameters,
     retrain: RetrainParameters,
 ) -> dict[str, Any]:
-    """Put champion and challenger to the hold-out, and the case to the gates."""
-    from countermove.production.retraining.judging import People, weigh
+    """Evaluate champion and challenger on the hold-out, and check the gates."""
+    from countermove.production.retraining.holdout import AssumedResponses, evaluate_challenger
 
-    level, gates = evaluation.failure_probability, retrain.gates.build()
-    everyone = People(*evaluation.responses(serm, schema, challenger.standardiser), people)
-    return weigh(registry, challenger, calibration, holdout, schema, everyone, level, gates)
+    plausible, stated = evaluation.responses(serm, schema, challenger.standardiser)
+    assumed = AssumedResponses(plausible, stated, people)
+    terms = (evaluation.failure_probability, retrain.gates.build())
+    return evaluate_challenger(registry, challenger, calibration, holdout, schema, assumed, *terms)
 
 
 def decide(
     registry: Registry,
-    history: History,
+    history: DecisionHistory,
     challenger: PublishedModel,
     calibration: dict[str, Any],
-    judged: dict[str, Any],
+    judgement: dict[str, Any],
     facts: dict[str, Any],
     pinned: dict[str, Any],
     outcomes: list[dict[str, Any]],
@@ -159,11 +161,11 @@ def decide(
     serm: SermParameters,
 ) -> dict[str, Any]:
     """Record the decision, and carry it out."""
-    from countermove.production.retraining.deciding import settle_challenger
+    from countermove.production.retraining.promotion import decide_on_challenger
 
     seen = {"batches": facts, "holdout": pinned, "outcomes": outcomes, "drift": drift}
-    about = (challenger, calibration, judged)
-    return settle_challenger(registry, history, *about, seen, train, people_settings(serm))
+    about = (challenger, calibration, judgement)
+    return decide_on_challenger(registry, history, *about, seen, train, people_settings(serm))
 
 
 def write_page(decision: dict[str, Any], drift: dict[str, Any]) -> tuple[str, str]:

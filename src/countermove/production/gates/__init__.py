@@ -1,9 +1,10 @@
 """What a challenger must show before it replaces the champion."""
 
-from countermove.production.gates.base import Case, Gate, GateResult, check_gates
-from countermove.production.gates.comparing import FlipRate, GroupDisparity, Improvement
-from countermove.production.gates.custom import CustomGate
-from countermove.production.gates.standing import (
+from countermove.production.gates.base import Case, CustomGate, Gate, GateResult, check_gates
+from countermove.production.gates.builtin import (
+    FlipRate,
+    GroupDisparity,
+    Improvement,
     MinimumAccuracy,
     RecourseCertificate,
     TransferBound,

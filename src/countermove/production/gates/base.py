@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from countermove._types import Mask
+from countermove.data.configuration import function_at
+from countermove.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A rule put to the people of the hold-out, under every kind of answer.
+class HoldoutDecisions:
+    """What a rule decides about the people of the hold-out, under every response.
 
     Attributes
     ----------
     approved
-        By response, who is approved once people have answered so; ``none``: where they stand.
+        By response, who is approved once people have responded; ``none``: where they stand.
     right
         By response, whose decision equals their label.
     """
@@ -28,7 +30,7 @@ class Judged:
     right: Mapping[str, Mask]
 
     def accuracies(self) -> dict[str, float]:
-        """Return the share judged rightly, by response."""
+        """Return the share of right decisions, by response."""
         return {name: float(right.mean()) for name, right in self.right.items()}
 
     def worst(self, responses: Sequence[str]) -> str:
@@ -53,17 +55,16 @@ class Case:
     champion_certificate
         The champion's, or None.
     without_recourse
-        People of the hold-out whom the promise speaks of and who have no way, and how many
-        people it speaks of.
+        How many people of the hold-out have no recourse, and how many the promise is about.
     bounds
         On the challenger's error after deployment: ``claim``, ``direction``, ``forecast`` and
-        ``level`` each, see `countermove.production.retraining.forecast.foretell`.
+        ``level`` each, see `countermove.production.retraining.forecast.error_bounds`.
     looks
-        How many challengers were judged on this hold-out before.
+        How many challengers were evaluated on this hold-out before.
     """
 
-    challenger: Judged
-    champion: Judged | None
+    challenger: HoldoutDecisions
+    champion: HoldoutDecisions | None
     stated: Sequence[str]
     groups: pd.DataFrame
     certificate: Mapping[str, Any]
@@ -84,7 +85,7 @@ class GateResult:
     passed
         None where the gate does not apply: at a cold start there is nothing to compare with.
     value, limit
-        What was measured, and what it was held against.
+        What was measured, and what it was compared with.
     words
         One sentence for people.
     """
@@ -110,10 +111,41 @@ class Gate(ABC):
         """Look at the case."""
 
     def not_applicable(self, reason: str) -> GateResult:
-        """Return that there is nothing to hold against the gate."""
+        """Return that the gate does not apply, and why."""
         return GateResult(self.name, None, None, None, reason)
 
 
+@dataclass(frozen=True)
+class CustomGate(Gate):
+    """Calls ``function(case, **arguments)``, which returns a `GateResult`.
+
+    Parameters
+    ----------
+    function
+        Dotted path, ``package.module:function`` or ``package.module.function``.
+    arguments
+        Handed to it by name.
+    """
+
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The function's own name."""
+        return self.function.replace(":", ".").rpartition(".")[2]
+
+    def check(self, case: Case) -> GateResult:
+        """Call the function."""
+        result = function_at(self.function)(case, **self.arguments)
+        if not isinstance(result, GateResult):
+            raise ParameterError(
+                f"the gate {self.function!r} returned {type(result).__name__}; expected a "
+                "countermove.production.gates.GateResult"
+            )
+        return result
+
+
 def check_gates(gates: Iterable[Gate], case: Case) -> list[GateResult]:
-    """Put a case to every gate: all are asked, so that a refusal lists all its reasons."""
+    """Check every gate, also after a refusal, so that a refusal lists all its reasons."""
     return [gate.check(case) for gate in gates]

@@ -71,7 +71,7 @@ class Registry:
     options
         Credentials of the file system.
     clock
-        Tells the time; only names and records carry it, nothing is ordered by it.
+        Gives the time; only names and records carry it, nothing is ordered by it.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Registry:
             return Pointer.from_bytes(self.store.read(CHAMPION), self.store.where(CHAMPION))
         except ModelFileError as error:
             raise ModelFileError(
-                f"{error}. Or choose the champion anew, by name: kedro countermove rollback VERSION"
+                f"{error}. Or choose another champion by name: kedro countermove rollback VERSION"
             ) from error
 
     def champion(self) -> Champion | None:

@@ -1,1 +1,1 @@
-"""A new batch becomes a challenger, and the challenger champion if it has earned it."""
+"""Retraining: new batches make a challenger, which is promoted if it passes every gate."""

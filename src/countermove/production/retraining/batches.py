@@ -1,4 +1,4 @@
-"""New labelled rows: read, checked, counted; rows that cannot be used stop the run."""
+"""Labelled batches: read, checked and counted; rows that cannot be used stop the run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ import pandas as pd
 
 from countermove.data.cleaning import clean
 from countermove.data.parsing import texts
+from countermove.data.rows import standardised_table
 from countermove.data.schema import LABEL, ROW_ID, Schema
 from countermove.data.sources import table_hash
+from countermove.data.standardise import Standardiser
 from countermove.errors import BlockedError, DataError, shown
+from countermove.production.registry import Registry
+from countermove.production.retraining.promotion import used_batches
 
 BATCH = "batch"
 """Column that says which batch a row came with."""
+SHA256, RULE, NEW = "sha256", "rule", "new"
 
 
 @dataclass(frozen=True)
-class Batch:
+class LabelledBatch:
     """A table as it came: its name, its cells and the hash of its content."""
 
     name: str
@@ -34,51 +39,71 @@ class Batch:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Every usable row of every batch, and which batches are new.
-
-    Attributes
-    ----------
-    rows
-        Typed rows with the column ``batch``, batches in order of their names.
-    new
-        Names of the batches that no decision has looked at yet.
-    facts
-        Per batch: hash, rows, labelled rows, rows that wait for a label, repeated rows.
-    """
+    """Typed rows of every batch with the column ``batch``, the names of new ones, facts of each."""
 
     rows: pd.DataFrame
     new: list[str]
     facts: dict[str, dict[str, Any]]
 
 
+def read_batches(
+    registry: Registry,
+    batches: Sequence[LabelledBatch],
+    base: pd.DataFrame,
+    schema: Schema,
+    observed: str = "after",
+    window: int | None = None,
+) -> tuple[pd.DataFrame, dict[str, dict[str, Any]]]:
+    """Return the typed rows of the batches in the window, and the facts of every batch."""
+    # The facts of a batch say whether it is ``new`` and which version's ``rule`` its people had
+    # responded to: None if they were seen before they could, or there was none.
+    pointer = registry.pointer()
+    known = used_batches(registry.decisions())
+    missing = sorted(set(known) - {batch.name for batch in batches})
+    if missing:
+        raise BlockedError(
+            f"batches that earlier decisions were based on are gone: {shown(missing)}; restore them"
+        )
+    found = gather(batches, {name: facts[SHA256] for name, facts in known.items()}, base, schema)
+    if pointer is not None and not found.new:
+        raise BlockedError(
+            f"no new batch: all {len(batches)} were looked at before; the champion "
+            f"{pointer.version} stays"
+        )
+    deployed = pointer.version if pointer is not None and observed == "after" else None
+    facts = {
+        name: counted
+        | {NEW: name in found.new, RULE: known[name][RULE] if name in known else deployed}
+        for name, counted in found.facts.items()
+    }
+    recent = list(facts) if window is None else list(facts)[-window:]
+    rows = found.rows[found.rows[BATCH].isin(recent)] if len(found.rows) else found.rows
+    return rows.reset_index(drop=True), facts
+
+
+def new_rows(
+    rows: pd.DataFrame,
+    facts: Mapping[str, Mapping[str, Any]],
+    schema: Schema,
+    standardiser: Standardiser,
+) -> tuple[pd.DataFrame, pd.Series]:
+    """Return the new people as they were observed, standardised, and the batch of each."""
+    names = [name for name, batch in facts.items() if batch[NEW]]
+    if not names or not len(rows):
+        return pd.DataFrame(), pd.Series(dtype="str")
+    new = rows[rows[BATCH].isin(names)].reset_index(drop=True)
+    return standardised_table(new.drop(columns=BATCH), schema, standardiser), new[BATCH]
+
+
 def gather(
-    batches: Sequence[Batch],
+    batches: Sequence[LabelledBatch],
     known: Mapping[str, str],
     base: pd.DataFrame,
     schema: Schema,
 ) -> Gathered:
-    """Read every batch and keep each labelled person once.
-
-    A row without a label waits: when the person comes again with one, in a later batch,
-    that row is used. A row that was seen before, cell by cell, counts once.
-
-    Parameters
-    ----------
-    batches
-        In order of arrival.
-    known
-        Hash by name of the batches that earlier decisions looked at.
-    base
-        The typed rows the first champion was made from and judged on.
-    schema
-        What the columns mean.
-
-    Raises
-    ------
-    BlockedError
-        If a batch is empty, breaks the schema, is an earlier one again, has changed since
-        it was used, or gives a person's row another content than before.
-    """
+    """Read every batch and keep each labelled person once."""
+    # A row without a label waits: when the person comes again with one, in a later batch, that row
+    # is used. A row that was seen before, cell by cell, counts once.
     _check_hashes(batches, known)
     frames: list[pd.DataFrame] = []
     facts: dict[str, dict[str, Any]] = {}
@@ -108,7 +133,7 @@ def gather(
     return Gathered(rows, new, facts)
 
 
-def _check_hashes(batches: Sequence[Batch], known: Mapping[str, str]) -> None:
+def _check_hashes(batches: Sequence[LabelledBatch], known: Mapping[str, str]) -> None:
     by_hash: dict[str, str] = {}
     for batch in batches:
         digest = batch.sha256
@@ -125,7 +150,7 @@ def _check_hashes(batches: Sequence[Batch], known: Mapping[str, str]) -> None:
         by_hash[digest] = batch.name
 
 
-def _typed(batch: Batch, schema: Schema) -> tuple[pd.DataFrame, int]:
+def _typed(batch: LabelledBatch, schema: Schema) -> tuple[pd.DataFrame, int]:
     """Return the labelled rows of a batch, typed, and how many wait for a label."""
     if not len(batch.raw):
         raise BlockedError(

@@ -1,45 +1,45 @@
-"""The hold-out is frozen: every challenger, ever, is judged on the same people."""
+"""The hold-out: frozen by the first run; every champion and challenger is evaluated on it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from countermove.data.rows import rows_of
+from countermove.data.schema import Schema
 from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, seal, unseal
 from countermove.errors import BlockedError
+from countermove.production.gates.base import Case, Gate, HoldoutDecisions, check_gates
 from countermove.production.registry import Registry
+from countermove.production.retraining.forecast import error_bounds, forecast
+from countermove.production.retraining.promotion import challengers_evaluated
+from countermove.recourse.pare import PromiseTerms, missed_after_response, reach_of
+from countermove.response import NoResponse, Response
+from countermove.response.response_set import members_of
+from countermove.scores import Score
+from countermove.scores.storage import PublishedModel
 
 PINNED = "holdout.json"
+NOBODY = "none"
+"""The response of people who stay where they are: every rule is evaluated under it too."""
 
 
 def pin_holdout(
     registry: Registry, holdout: pd.DataFrame, standardiser: Standardiser
 ) -> dict[str, Any]:
-    """Write down which rows judge, until a first challenger was; then, insist on the same.
-
-    Parameters
-    ----------
-    registry
-        Whose champions are judged.
-    holdout
-        Typed rows.
-    standardiser
-        The units all versions share.
-
-    Raises
-    ------
-    BlockedError
-        If the rows or the units are no longer those that were frozen.
-    """
+    """Freeze the rows and the units of the hold-out at the first run; later, refuse others."""
     facts: dict[str, Any] = {
         "rows": len(holdout),
         "table_sha256": table_hash(holdout),
         "units_sha256": canonical_digest(standardiser.to_json()),
     }
-    # As long as nobody was judged on it, a run that failed has frozen nothing.
+    # As long as no challenger was evaluated on it, a run that failed has frozen nothing.
     if not registry.store.exists(PINNED) or not registry.versions():
         registry.store.write(PINNED, seal(facts))
         return facts
@@ -53,3 +53,88 @@ def pin_holdout(
             "batches, or start another registry"
         )
     return facts
+
+
+@dataclass(frozen=True)
+class AssumedResponses:
+    """How people may respond: plausible responses, those stated, and the one trained with."""
+
+    responses: Mapping[str, Response]
+    stated: Sequence[str]
+    trained: Response
+
+
+def holdout_decisions(
+    score: Score, X: Any, y: Any, responses: Mapping[str, Response]
+) -> HoldoutDecisions:
+    """Return what a rule decides about people, and whether rightly, by response."""
+    everyone = {NOBODY: NoResponse(), **responses}
+    approved = {name: response.decisions_after(score, X) for name, response in everyone.items()}
+    right = {name: decided == (y > 0) for name, decided in approved.items()}
+    return HoldoutDecisions(approved, right)
+
+
+def without_recourse(
+    model: PublishedModel, X: Any, response: Response, terms: PromiseTerms
+) -> tuple[int, int]:
+    """Return how many people have no recourse under a model's promise, and how many there are."""
+    bare, slope = model.without_threshold(), model.probability_slope
+    reach = reach_of(bare, response.actions, terms.method, terms.largest_action)
+    members = members_of(response) if terms.after_response else (NoResponse(),)
+    missed = [
+        missed_after_response(
+            bare.score, X, member, np.array([model.threshold]), reach=reach, slope=slope
+        ).sum()
+        for member in members
+    ]
+    return int(max(missed)), len(X)
+
+
+def evaluate_challenger(
+    registry: Registry,
+    challenger: PublishedModel,
+    calibration: Mapping[str, Any],
+    holdout: pd.DataFrame,
+    schema: Schema,
+    people: AssumedResponses,
+    failure_probability: float,
+    gates: Sequence[Gate],
+) -> dict[str, Any]:
+    """Evaluate challenger and champion on the hold-out, check the gates; JSON-ready."""
+    champion, held = registry.champion(), rows_of(holdout, schema)
+    before = None
+    if champion is not None:
+        before = holdout_decisions(champion.model.rule, held.X, held.y, people.responses)
+    after = holdout_decisions(challenger.rule, held.X, held.y, people.responses)
+    terms = PromiseTerms(**calibration["terms"])
+    case = Case(
+        challenger=after,
+        champion=before,
+        stated=list(people.stated),
+        groups=held.groups,
+        certificate=calibration["certificate"],
+        champion_certificate=None if champion is None else champion.facts["certificate"],
+        without_recourse=without_recourse(challenger, held.X, people.trained, terms),
+        bounds=error_bounds(after, people.stated, failure_probability),
+        looks=challengers_evaluated(registry.decisions()),
+    )
+    found = [gate.to_json() for gate in check_gates(gates, case)]
+    return {"judgement": _summary(case), "forecast": forecast(case), "gates": found}
+
+
+def _summary(case: Case) -> dict[str, Any]:
+    """Return a case as JSON: accuracies of both rules under every response, and the rest."""
+    rules = {"challenger": case.challenger, "champion": case.champion}
+    shown = {name: rule for name, rule in rules.items() if rule is not None}
+    missed, asked = case.without_recourse
+    return {
+        "people": len(case.groups),
+        "stated": list(case.stated),
+        "accuracy": {name: rule.accuracies() for name, rule in shown.items()},
+        "approved": {
+            name: {response: float(mask.mean()) for response, mask in rule.approved.items()}
+            for name, rule in shown.items()
+        },
+        "without_recourse": {"missed": missed, "people": asked},
+        "looks": case.looks,
+    }

@@ -1,8 +1,8 @@
-"""Where people stood before they answered the deployed rule.
+"""Where people stood before they responded to the deployed rule.
 
 A table that arrives after a deployment shows people where they moved to. Trained
-on as it is, a strategic rule would count on the same moves twice. So everyone is
-set back by the move of the person of the reference who would now stand nearest.
+on as it is, a strategic rule would count on the same moves twice. So everyone's move
+is undone: it is taken to be that of the person of the reference who would now stand nearest.
 """
 
 from __future__ import annotations
@@ -25,28 +25,16 @@ MARGIN_WEIGHT = 10.0
 over the boundary are then matched with people who did, and the others with the others."""
 
 
-class SetBack:
-    r"""Puts observed people where they are likely to have stood before they answered a rule.
+class UndoResponse:
+    """Puts observed people where they are likely to have stood before they responded to a rule."""
 
-    With :math:`r_j` a person of the reference, :math:`r_j'` where the response sends them and
-    :math:`x'_i` an observed person of the same label,
-
-    .. math:: x_i = x'_i - (r'_{j(i)} - r_{j(i)}), \quad
-        j(i) = \arg\min_j \|x'_i - r'_j\|^2 + M^2 (m(x'_i) - m(r'_j))^2
-
-    where m is the signed distance from the boundary. Exact when the population has not
-    changed and is as dense as the reference; an approximation otherwise, so that nothing is
-    certified on rows that were set back.
-
-    Parameters
-    ----------
-    reference
-        Standardised table of people who had nothing to answer to.
-    schema
-        What the columns mean.
-    score, response
-        The deployed rule, and how people are assumed to have answered it.
-    """
+    # With r_j a person of the reference (a standardised table of people who had no rule to
+    # respond to), r_j' where the response sends them, x_i' an observed person of the same label
+    # and m the signed distance from the decision boundary:
+    #   x_i = x_i' - (r_j(i)' - r_j(i)),
+    #   j(i) = argmin_j |x_i' - r_j'|^2 + M^2 (m(x_i') - m(r_j'))^2
+    # Exact when the population has not changed and is as dense as the reference; an
+    # approximation otherwise, so nothing is certified on these rows.
 
     def __init__(
         self, reference: pd.DataFrame, schema: Schema, score: Score, response: Response
@@ -70,7 +58,7 @@ class SetBack:
         }
 
     def __call__(self, observed: pd.DataFrame) -> pd.DataFrame:
-        """Return a standardised table with its people set back."""
+        """Return a standardised table with the moves of its people undone."""
         seen = rows_of(observed, self._schema)
         X = seen.X.copy()
         for label in np.unique(seen.y):

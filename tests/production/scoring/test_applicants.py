@@ -16,9 +16,9 @@ from countermove.data.rows import feature_matrix
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_embedded
 from countermove.errors import DataError
-from countermove.production.applicants import AdmitTask, content_digest, cut
+from countermove.production.scoring.applicants import AdmitTask, content_digest, cut
 
-SCHEMAS = Path(__file__).parents[2] / "conf" / "base" / "schemas"
+SCHEMAS = Path(__file__).parents[3] / "conf" / "base" / "schemas"
 
 
 @pytest.mark.parametrize("name", ["credit", "german", "iris"])

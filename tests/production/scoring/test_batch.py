@@ -17,17 +17,17 @@ from countermove.data.sources import read_file
 from countermove.errors import DataError, LockedError, ModelFileError
 from countermove.execution import map_parts
 from countermove.people import ActionSet, QuadraticCost
-from countermove.production import scoring
-from countermove.production.applicants import AdmitTask
-from countermove.production.certificate_ids import certificate_id
 from countermove.production.lock import held
 from countermove.production.registry import Registry
-from countermove.production.scoring_records import Place, Started
+from countermove.production.scoring import batch as scoring
+from countermove.production.scoring.applicants import AdmitTask
+from countermove.production.scoring.records import BatchFolder, BatchStart
+from countermove.production.scoring.task import certificate_id
 from countermove.recourse.advise import decide_and_advise
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import BestResponse
 
-from .tiny_champion import CERTIFICATE, PEOPLE, SCHEMA, Office, model, people, promote
+from ..tiny_champion import CERTIFICATE, PEOPLE, SCHEMA, Office, model, people, promote
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ class TestOnce:
         promote(office.registry)
         write(office)
         with (
-            held(Place(office.scored, "b1").lock),
+            held(BatchFolder(office.scored, "b1").lock),
             pytest.raises(LockedError, match=r"process \d+ is at work here and holds .*b1\.lock"),
         ):
             office.score("b1")
@@ -208,7 +208,7 @@ def interrupted(office, monkeypatch, after=1):
         patched.setattr(scoring, "map_parts", stops)
         with pytest.raises(KeyboardInterrupt):
             office.score("b1", rows=30)
-    return Place(office.scored, "b1").work
+    return BatchFolder(office.scored, "b1").work
 
 
 class TestInterrupted:
@@ -217,7 +217,7 @@ class TestInterrupted:
         write(office)
         work = interrupted(office, monkeypatch)
         assert not (office.scored / "b1").exists()
-        started = Started.read(work)
+        started = BatchStart.read(work)
         assert started is not None
         assert started.version == first
         promote(office.registry, shift=1.0)
@@ -230,7 +230,7 @@ class TestInterrupted:
         assert kept == done
         assert not work.exists()
 
-    def test_nothing_but_the_manifest_missing_is_finished_without_judging_again(
+    def test_nothing_but_the_manifest_missing_is_finished_without_scoring_again(
         self, office, monkeypatch
     ):
         promote(office.registry)

@@ -1,9 +1,8 @@
-"""The rows of a challenger, its training from the champion's weights, and its promise."""
+"""A challenger: the rows it learns from, and its training from the champion's weights."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,8 +14,9 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import NotEnoughRowsError
 from countermove.learning.regularisers import Regulariser
 from countermove.learning.rule_training import train_published
-from countermove.production.retraining.batches import BATCH
-from countermove.production.retraining.set_back import SetBack
+from countermove.production.registry import Registry
+from countermove.production.retraining.batches import BATCH, RULE
+from countermove.production.retraining.undo_response import UndoResponse
 from countermove.response import Response
 from countermove.scores import LinearScore, Score
 from countermove.scores.storage import PublishedModel
@@ -24,55 +24,36 @@ from countermove.scores.storage import PublishedModel
 LEARNED_FROM = ("train", "validation", "calibration")
 
 
-@dataclass(frozen=True)
-class Deployed:
-    """The rule people answered when a batch came in; None: there was none to answer."""
-
-    score: Score | None
-
-
 def challenger_rows(
-    base: Mapping[str, pd.DataFrame],
+    registry: Registry,
+    base: Sequence[pd.DataFrame],
     batches: pd.DataFrame,
-    deployed: Mapping[str, Deployed],
+    facts: Mapping[str, Mapping[str, Any]],
     schema: Schema,
     standardiser: Standardiser,
     response: Response,
     fractions: Mapping[str, float],
     seed: int,
-) -> dict[str, pd.DataFrame]:
-    """Return train, validation and calibration rows: the base's with the batches' beside them.
-
-    Each batch is divided like the base (what would be its hold-out is trained on), always in
-    the same way, so that no row ever changes sides. People who answered a rule are set back
-    (see `SetBack`), and none of them is calibrated on: they are an approximation.
-
-    Parameters
-    ----------
-    base
-        Standardised splits of the base table.
-    batches
-        Typed rows with their batch.
-    deployed
-        What the people of each batch had answered.
-    schema, standardiser, response
-        What the columns mean, the units, and how people answer.
-    fractions, seed
-        Of the division.
-    """
-    parts = {name: [base[name]] for name in LEARNED_FROM}
-    setters: dict[int, SetBack] = {}
+) -> tuple[pd.DataFrame, ...]:
+    """Return train, validation and calibration rows: the base's with the batches' beside them."""
+    # Each batch is divided like the base (what would be its hold-out is trained on), always in
+    # the same way, so that no row ever changes sides. The response of people who responded to a
+    # deployed rule is undone. That is an approximation, so nobody of them is calibrated on.
+    parts = {name: [table] for name, table in zip(LEARNED_FROM, base, strict=True)}
+    versions = {batch[RULE] for batch in facts.values() if batch[RULE] is not None}
+    rules = {version: registry.load(version).model.rule for version in versions}
+    undo: dict[str, UndoResponse] = {}
     for name, typed in batches.groupby(BATCH, sort=False) if len(batches) else ():
-        rule = deployed[str(name)].score
-        if rule is not None and id(rule) not in setters:
-            setters[id(rule)] = SetBack(base["train"], schema, rule, response)
+        version = facts[str(name)][RULE]
+        if version is not None and version not in undo:
+            undo[version] = UndoResponse(base[0], schema, rules[version], response)
         for part, rows in _divided(typed.drop(columns=BATCH), schema, fractions, seed).items():
             table = standardised_table(rows, schema, standardiser)
-            if rule is not None:
-                table = setters[id(rule)](table)
+            if version is not None:
+                table = undo[version](table)
                 part = "train" if part == "calibration" else part
             parts[part].append(table)
-    return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
+    return tuple(pd.concat(parts[name], ignore_index=True) for name in LEARNED_FROM)
 
 
 def _divided(
@@ -96,11 +77,7 @@ def train_challenger(
     seed: int,
     regulariser: Regulariser | None = None,
 ) -> PublishedModel:
-    """Train strategically, from the champion's weights where there is one of the same kind.
-
-    A cold start begins as training always does, by a blind rule whose intercept is moved to
-    where it is best after response.
-    """
+    """Train strategically, from the champion's weights where there is one of the same kind."""
     given = training.get("score")
     fresh = LinearScore(len(schema.feature_names)) if given is None else given
     warm: dict[str, Any] = {}

@@ -12,7 +12,7 @@ SHOWN_WEIGHTS = 5
 
 
 def difference(old: StoredVersion, new: StoredVersion) -> list[str]:
-    """Return sentences on how two versions differ: bar, weights, accuracy, promise, rows."""
+    """Return sentences on how two versions differ: threshold, weights, accuracy, promise, rows."""
     if old.sha256 == new.sha256:
         return [f"{old.version} and {new.version} hold the same rule."]
     return [
@@ -62,7 +62,7 @@ def _accuracies(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
             "as before" if same else f"{abs(points):.1f} points {'up' if points > 0 else 'down'}"
         )
         said.append(f"{response} {after[response]:.3f}, {change}")
-    return [f"Accuracy on the hold-out, by how people answer: {'; '.join(said)}."] if said else []
+    return [f"Accuracy on the hold-out, by how people respond: {'; '.join(said)}."] if said else []
 
 
 def _promises(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
@@ -76,7 +76,7 @@ def _promised(facts: dict[str, Any]) -> str:
     certificate = facts["certificate"]
     if certificate["value"] is None:
         return "none"
-    return f"at most {certificate['value']:.3g} without a way ({certificate['level']:.0%} sure)"
+    return f"at most {certificate['value']:.3g} without recourse ({certificate['level']:.0%} sure)"
 
 
 def _rows(old: StoredVersion, new: StoredVersion) -> list[str]:

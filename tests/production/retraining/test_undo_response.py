@@ -8,7 +8,7 @@ import torch
 from countermove.data.schema import Schema
 from countermove.errors import NotEnoughRowsError
 from countermove.people import QuadraticCost
-from countermove.production.retraining.set_back import SetBack
+from countermove.production.retraining.undo_response import UndoResponse
 from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.scores import LinearScore
 
@@ -52,7 +52,7 @@ def test_the_scores_of_the_set_back_are_distributed_as_before(response):
 
     before = people(3000, 1)
     after = answered(before, response)
-    back = SetBack(people(6000, 2), SCHEMA, rule(), response)(after)
+    back = UndoResponse(people(6000, 2), SCHEMA, rule(), response)(after)
     assert ks_2samp(scores(after), scores(before), method="asymp").pvalue < 1e-6
     for label in (1.0, -1.0):
         who = before["label"] == label
@@ -63,7 +63,7 @@ def test_people_who_had_no_reason_to_move_stay():
     response = BestResponse(QuadraticCost(1.0))
     before = people(2000, 1)
     after = answered(before, response)
-    back = SetBack(people(4000, 2), SCHEMA, rule(), response)(after)
+    back = UndoResponse(people(4000, 2), SCHEMA, rule(), response)(after)
     far = np.abs(scores(before)) > 2.0
     assert far.sum() > 100
     same = np.isclose(back.loc[far, ["a", "b"]], before.loc[far, ["a", "b"]]).all(axis=1)
@@ -73,18 +73,18 @@ def test_people_who_had_no_reason_to_move_stay():
 def test_ids_and_labels_are_untouched():
     before = people(200, 1)
     response = BestResponse(QuadraticCost(1.0))
-    back = SetBack(people(400, 2), SCHEMA, rule(), response)(answered(before, response))
+    back = UndoResponse(people(400, 2), SCHEMA, rule(), response)(answered(before, response))
     assert back["row_id"].tolist() == before["row_id"].tolist()
     assert back["label"].tolist() == before["label"].tolist()
 
 
 def test_nobody_is_set_back_where_nobody_answers():
     before = people(200, 1)
-    back = SetBack(people(400, 2), SCHEMA, rule(), NoResponse())(before)
+    back = UndoResponse(people(400, 2), SCHEMA, rule(), NoResponse())(before)
     pd.testing.assert_frame_equal(back, before)
 
 
 def test_a_label_without_reference_is_refused():
     reference = people(400, 2)
     with pytest.raises(NotEnoughRowsError, match="label -1"):
-        SetBack(reference[reference["label"] > 0], SCHEMA, rule(), NoResponse())(people(50, 1))
+        UndoResponse(reference[reference["label"] > 0], SCHEMA, rule(), NoResponse())(people(50, 1))

@@ -1,7 +1,7 @@
-"""Batches of applicants: everybody judged once, by one champion, and told once.
+"""Batches of applicants: everybody gets one decision, by one champion, once.
 
 The same batch is never scored twice; the same id never stands for two batches; one
-batch is never judged by two champions. An interrupted run is taken up where it stopped.
+batch is never decided by two champions. An interrupted run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from countermove.data.partitions import Partitions
 from countermove.data.schema import Schema
 from countermove.errors import DataError, ModelFileError
 from countermove.execution import Execution, Mapper, map_parts
-from countermove.production.applicants import admit, content_digest
-from countermove.production.certificate_ids import certificate_id
 from countermove.production.lock import held
 from countermove.production.registry import Registry, StoredVersion
-from countermove.production.scoring_records import Place, Started, counted
-from countermove.production.scoring_task import Judge, ScoreTask, same_actions
+from countermove.production.scoring.applicants import admit, content_digest
+from countermove.production.scoring.records import BatchFolder, BatchStart, counted
+from countermove.production.scoring.task import ScoreTask, ScoringRule, certificate_id, same_actions
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import Response
 
@@ -34,8 +33,8 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What applicants are judged by, beside the champion itself.
+class ScoringSettings:
+    """What decisions about applicants depend on, beside the champion itself.
 
     Parameters
     ----------
@@ -60,28 +59,28 @@ class Rules:
     method: str
     seed: int
 
-    def judge(self, stored: StoredVersion) -> Judge:
-        """Return the judge that a stored version is."""
+    def rule_of(self, stored: StoredVersion) -> ScoringRule:
+        """Return a stored version with its people and terms."""
         response = self.people(stored)
         if not same_actions(stored.model, response):
             logger.warning(
-                "people may do other things now than when version %s was trained: its promise is "
+                "allowed actions differ from those version %s was trained with: its promise is "
                 "not made to them (no certificate); retrain, or restore serm.actions",
                 stored.version,
             )
-        return Judge.of(stored, response, self.terms, self.method, self.seed)
+        return ScoringRule.of(stored, response, self.terms, self.method, self.seed)
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A batch that everybody in it has been told about.
+    """A scored batch.
 
     Attributes
     ----------
     folder
         Holds ``part-00000.parquet`` … and ``manifest.json``.
     manifest
-        What was judged, by what, and the counts.
+        What was scored, by which version, and the counts.
     already
         Whether an earlier run had done it, and this one did nothing.
     """
@@ -102,7 +101,7 @@ class Scored:
         return f"batch {said['batch']!r} scored by version {said['version']}: {counts}"
 
     def people(self) -> Partitions:
-        """Return what everybody was told, in parts."""
+        """Return decisions and advice, in parts."""
         return Partitions(tuple(self.folder / part["file"] for part in self.manifest["parts"]))
 
     def to_json(self) -> dict[str, Any]:
@@ -111,11 +110,15 @@ class Scored:
 
 
 def score_batch(
-    batch: str, applicants: Partitions, rules: Rules, folder: Path, execution: Execution
+    batch: str,
+    applicants: Partitions,
+    settings: ScoringSettings,
+    folder: Path,
+    execution: Execution,
 ) -> Scored:
-    """Judge every applicant of a batch and tell the refused what to do.
+    """Decide about every applicant of a batch and advise the refused.
 
-    Guarantee: ``<folder>/<batch>/`` holds everybody of the batch, judged by one version, or
+    Guarantee: ``<folder>/<batch>/`` holds everybody of the batch, decided by one version, or
     does not exist. Once it exists it never changes.
 
     Parameters
@@ -124,8 +127,8 @@ def score_batch(
         Its id.
     applicants
         Its raw files.
-    rules
-        What they are judged by.
+    settings
+        What decisions depend on.
     folder
         Of all scored batches.
     execution
@@ -134,13 +137,13 @@ def score_batch(
     Raises
     ------
     DataError
-        If a row cannot be read (nobody is judged then), or the id stands for other people.
+        If a row cannot be read (nothing is decided then), or the id stands for other people.
     LockedError
         If another run is at work on the same batch.
     ModelFileError
         If there is no champion, or the one the batch was begun with no longer loads.
     """
-    place = Place(folder, batch)
+    place = BatchFolder(folder, batch)
     with held(place.lock):
         content = content_digest(applicants)
         known = place.manifest()
@@ -150,11 +153,11 @@ def score_batch(
             return Scored(place.published, known, already=True)
         clock = time.perf_counter()
         with execution.open() as mapper:
-            started, judge, admitted = _begun(place, applicants, content, rules, mapper)
-            kept = _judged(place, ScoreTask(judge, rules.schema), admitted, mapper)
-        told = _told(started, judge, rules, applicants) | counted(place.work / "scored")
-        told |= {"finished_at": rules.registry.time(), "kept_parts": kept}
-        manifest = told | {"seconds": round(time.perf_counter() - clock, 3)}
+            started, rule, admitted = _begun(place, applicants, content, settings, mapper)
+            kept = _score_parts(place, ScoreTask(rule, settings.schema), admitted, mapper)
+        manifest = _manifest(started, rule, settings, applicants) | counted(place.work / "scored")
+        manifest |= {"finished_at": settings.registry.time(), "kept_parts": kept}
+        manifest |= {"seconds": round(time.perf_counter() - clock, 3)}
         place.publish(place.work / "scored", manifest)
     return Scored(place.published, manifest, already=False)
 
@@ -168,63 +171,73 @@ def _check_same(batch: str, before: str, now: str, done: str, when: str) -> None
 
 
 def _begun(
-    place: Place, applicants: Partitions, content: str, rules: Rules, mapper: Mapper
-) -> tuple[Started, Judge, Partitions]:
-    """Return what the batch is judged by and its admitted rows: as begun before, or begun now."""
-    started = Started.read(place.work)
+    place: BatchFolder,
+    applicants: Partitions,
+    content: str,
+    settings: ScoringSettings,
+    mapper: Mapper,
+) -> tuple[BatchStart, ScoringRule, Partitions]:
+    """Return the rule of the batch and its admitted rows: as begun before, or begun now."""
+    started = BatchStart.read(place.work)
     if started is None:
-        return _begin(place, applicants, content, rules, mapper)
+        return _begin(place, applicants, content, settings, mapper)
     _check_same(place.batch, started.content_sha256, content, "begun", started.started_at)
-    judge = rules.judge(_version(rules.registry, started, place))
+    rule = settings.rule_of(_version(settings.registry, started, place))
     logger.info(
-        "batch %r was begun on %s by version %s and is taken up again",
+        "batch %r was begun on %s by version %s and is resumed",
         place.batch, started.started_at, started.version,
     )  # fmt: skip
-    settings = ScoreTask(judge, rules.schema).fingerprint()
-    if settings != started.settings:
-        logger.warning("settings changed since batch %r was begun: it is judged anew", place.batch)
+    fingerprint = ScoreTask(rule, settings.schema).fingerprint()
+    if fingerprint != started.settings:
+        logger.warning(
+            "settings changed since batch %r was begun: it is decided again", place.batch
+        )
         shutil.rmtree(place.work / "scored", ignore_errors=True)
-        started = replace(started, settings=settings)
+        started = replace(started, settings=fingerprint)
         started.write(place.work)
     files = tuple(sorted((place.work / "admitted").glob("*.parquet")))
     if files:
-        return started, judge, Partitions(files, applicants.rows_per_part)
-    return started, judge, admit(applicants, rules.schema, place.work, mapper, place.batch)
+        return started, rule, Partitions(files, applicants.rows_per_part)
+    return started, rule, admit(applicants, settings.schema, place.work, mapper, place.batch)
 
 
 def _begin(
-    place: Place, applicants: Partitions, content: str, rules: Rules, mapper: Mapper
-) -> tuple[Started, Judge, Partitions]:
-    champion = rules.registry.champion()
+    place: BatchFolder,
+    applicants: Partitions,
+    content: str,
+    settings: ScoringSettings,
+    mapper: Mapper,
+) -> tuple[BatchStart, ScoringRule, Partitions]:
+    champion = settings.registry.champion()
     if champion is None:
         raise ModelFileError(
-            f"there is no champion in {rules.registry.store.where()} yet, so nobody can be judged; "
-            "make one first: kedro run --pipeline=retrain"
+            f"there is no champion in {settings.registry.store.where()} yet, so nothing can "
+            "be decided; make one first: kedro run --pipeline=retrain"
         )
-    judge = rules.judge(champion)
+    rule = settings.rule_of(champion)
     shutil.rmtree(place.work, ignore_errors=True)
     try:
-        admitted = admit(applicants, rules.schema, place.work, mapper, place.batch)
+        admitted = admit(applicants, settings.schema, place.work, mapper, place.batch)
     except DataError:
         shutil.rmtree(place.work, ignore_errors=True)
         raise
-    settings = ScoreTask(judge, rules.schema).fingerprint()
+    fingerprint = ScoreTask(rule, settings.schema).fingerprint()
     if content_digest(applicants) != content:
         raise DataError(f"the files of batch {place.batch!r} changed while they were read")
-    now = rules.registry.time()
-    started = Started(place.batch, content, champion.version, champion.sha256, settings, now)
+    now = settings.registry.time()
+    started = BatchStart(place.batch, content, champion.version, champion.sha256, fingerprint, now)
     started.write(place.work)
-    return started, judge, admitted
+    return started, rule, admitted
 
 
-def _version(registry: Registry, started: Started, place: Place) -> StoredVersion:
+def _version(registry: Registry, started: BatchStart, place: BatchFolder) -> StoredVersion:
     """Return the version a batch was begun with; nothing else may finish it."""
     try:
         stored = registry.load(started.version)
     except ModelFileError as error:
         raise ModelFileError(
             f"batch {started.batch!r} was begun by version {started.version}, which no longer "
-            f"loads, and no other may judge the rest: {error}. Restore it, or remove {place.work} "
+            f"loads, and no other may decide the rest: {error}. Restore it, or remove {place.work} "
             "to begin again with the present champion (nothing was published)"
         ) from error
     if stored.sha256 != started.model_sha256:
@@ -236,32 +249,34 @@ def _version(registry: Registry, started: Started, place: Place) -> StoredVersio
     return stored
 
 
-def _judged(place: Place, task: ScoreTask, admitted: Partitions, mapper: Mapper) -> int:
-    """Judge what is not judged yet; return how many parts an earlier run had done."""
+def _score_parts(place: BatchFolder, task: ScoreTask, admitted: Partitions, mapper: Mapper) -> int:
+    """Score what is not scored yet; return how many parts an earlier run had done."""
     finished = place.work / "scored"
     if finished.is_dir():  # Interrupted between the last part and the manifest.
         return len(list(finished.glob("part-*.parquet")))
     return map_parts(task, admitted, finished, mapper).kept
 
 
-def _told(started: Started, judge: Judge, rules: Rules, applicants: Partitions) -> dict[str, Any]:
+def _manifest(
+    started: BatchStart, rule: ScoringRule, settings: ScoringSettings, applicants: Partitions
+) -> dict[str, Any]:
     """Return what the manifest says beside the counts."""
     promises = [
         {"id": certificate_id(claim), "name": claim["name"], "applicable": claim["applicable"]}
-        for claim in judge.claims
+        for claim in rule.claims
     ]
     return {
         "batch": started.batch,
-        "dataset": rules.schema.name,
+        "dataset": settings.schema.name,
         "content_sha256": started.content_sha256,
         "files": [path.name for path in applicants.files],
         "version": started.version,
         "model_sha256": started.model_sha256,
-        "schema_sha256": rules.schema.digest(),
-        "certificate": judge.certificate,
+        "schema_sha256": settings.schema.digest(),
+        "certificate": rule.certificate,
         "certificates": promises,
-        "method": judge.terms.method,
-        "threshold": judge.model.threshold,
+        "method": rule.terms.method,
+        "threshold": rule.model.threshold,
         "package_version": version("countermove"),
         "started_at": started.started_at,
     }

@@ -7,16 +7,16 @@ from tests.production.registry.test_registry import model
 
 from countermove.errors import ModelFileError
 from countermove.production.gates import GateResult
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry
-from countermove.production.retraining.deciding import (
-    blocked,
-    judged_before,
-    looked_at,
+from countermove.production.retraining.promotion import (
+    challengers_evaluated,
+    promote_or_keep,
+    record_blocked,
     roll_back,
-    settle,
+    used_batches,
 )
-from countermove.production.retraining.difference import difference
+from countermove.production.retraining.version_difference import difference
 
 YES = GateResult("good", True, 1.0, 0.5, "well done")
 NO = GateResult("bad", False, 0.1, 0.5, "not enough")
@@ -37,15 +37,15 @@ def registry(tmp_path: Path) -> Registry:
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> History:
-    return History(f"sqlite:///{tmp_path}/history.db", "tiny")
+def history(tmp_path: Path) -> DecisionHistory:
+    return DecisionHistory(f"sqlite:///{tmp_path}/history.db", "tiny")
 
 
 def run(registry, history, weight, gates, batches=None, accuracy=0.8):
     rule = model(weight)
     rule.about["rows"] = {"train": int(100 * weight)}
     told = {"batches": batches or {}}
-    return settle(registry, history, rule, facts(accuracy), gates, told)
+    return promote_or_keep(registry, history, rule, facts(accuracy), gates, told)
 
 
 def champion(registry: Registry) -> str:
@@ -76,9 +76,26 @@ def test_a_refused_cold_start_leaves_no_champion(registry, history):
     assert registry.champion() is None
 
 
+@pytest.mark.parametrize("before", [[], [1.0]], ids=["cold start", "retraining"])
+def test_the_pointer_is_the_last_file_a_promotion_writes(registry, history, monkeypatch, before):
+    """Nothing that could fail is left to do once another version decides."""
+    for weight in before:
+        run(registry, history, weight, [YES])
+    written, write = [], registry.store.write
+
+    def noted(name, content):
+        written.append(name)
+        write(name, content)
+
+    monkeypatch.setattr(registry.store, "write", noted)
+    version = run(registry, history, 2.0, [YES]).version
+    assert written[-2:] == [f"decisions/{version}.json", "champion.json"]
+    assert all(name.startswith(f"versions/{version}/") for name in written[:-2])
+
+
 def test_rows_that_block_are_recorded(registry, history):
     run(registry, history, 1.0, [YES])
-    blocked(registry, history, "the batch is empty")
+    record_blocked(registry, history, "the batch is empty")
     last = registry.decisions()[-1]
     assert (last.outcome, last.reasons) == ("blocked", ["the batch is empty"])
     assert last.champion_after == last.champion_before == champion(registry)
@@ -122,9 +139,9 @@ def test_rollback_by_name_mends_an_unreadable_pointer(registry, history, tmp_pat
 def test_batches_remember_the_rule_they_answered_first(registry, history):
     run(registry, history, 1.0, [YES], {"a": {"sha256": "1", "rule": None}})
     run(registry, history, 2.0, [NO], {"a": {"sha256": "1", "rule": "x"}, "b": {"sha256": "2"}})
-    known = looked_at(registry.decisions())
+    known = used_batches(registry.decisions())
     assert known == {"a": {"sha256": "1", "rule": None}, "b": {"sha256": "2"}}
-    assert judged_before(registry.decisions()) == 2
+    assert challengers_evaluated(registry.decisions()) == 2
 
 
 def test_two_versions_are_compared_in_plain_words(registry, history):
@@ -135,5 +152,5 @@ def test_two_versions_are_compared_in_plain_words(registry, history):
     assert "turns by 18.4 degrees; most in a +0.45 to +0.71; b +0.89 to +0.71" in said
     assert "best 0.830, 2.0 points down; none 0.780, 2.0 points down" in said
     assert "Trained on 200 rows, 100 before." in said
-    assert "the same: at most 0.05 without a way" in said
+    assert "the same: at most 0.05 without recourse" in said
     assert difference(old, old) == [f"{old.version} and {old.version} hold the same rule."]

@@ -1,4 +1,4 @@
-"""What a batch leaves on disk: what it was begun with, and what everybody was told.
+"""What a batch leaves on disk: what it was begun with, and the decisions.
 
 ``<folder>/<batch>/`` appears whole, by one rename, with its manifest in it; until
 then all of it lies in ``<folder>/.<batch>.partial/``, which no reader looks at.
@@ -22,26 +22,14 @@ APPROVED, REFUSED = "approved", "refused"
 
 
 @dataclass(frozen=True)
-class Started:
-    """What a batch is judged by from its first part to its last, whatever happens between.
-
-    Attributes
-    ----------
-    batch, content_sha256
-        The batch, and the digest of its files.
-    version, model_sha256
-        The champion at the start.
-    settings
-        Digest of all that decides what people are told.
-    started_at
-        When, UTC.
-    """
+class BatchStart:
+    """What a batch is decided by from its first part to its last, whatever happens between."""
 
     batch: str
     content_sha256: str
     version: str
     model_sha256: str
-    settings: str
+    settings: str  # digest of all that decisions and advice depend on
     started_at: str
 
     def write(self, folder: Path) -> None:
@@ -49,7 +37,7 @@ class Started:
         replace_file(folder / STARTED, seal(asdict(self)))
 
     @classmethod
-    def read(cls, folder: Path) -> Started | None:
+    def read(cls, folder: Path) -> BatchStart | None:
         """Return what a batch was begun with; None if it was not."""
         path = folder / STARTED
         if not path.is_file():
@@ -64,16 +52,8 @@ class Started:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a batch lies.
-
-    Parameters
-    ----------
-    folder
-        Of all scored batches of a dataset.
-    batch
-        Its id.
-    """
+class BatchFolder:
+    """Where a batch lies: the folder of all scored batches, and its id."""
 
     folder: Path
     batch: str
@@ -85,7 +65,7 @@ class Place:
 
     @property
     def work(self) -> Path:
-        """What is under way; nobody was told any of it."""
+        """What is under way; nothing of it is published."""
         return beside(self.published, "partial")
 
     @property
@@ -100,8 +80,8 @@ class Place:
             return None
         if not path.is_file():
             raise ModelFileError(
-                f"{self.published} holds no {MANIFEST}, so it is not known what these people were "
-                "told; restore the file, or give the batch another id"
+                f"{self.published} holds no {MANIFEST}, so it is not known what was decided about "
+                "these people; restore the file, or give the batch another id"
             )
         return unseal(path.read_bytes(), str(path))
 
@@ -122,15 +102,15 @@ def counted(finished: Path) -> dict[str, Any]:
     outside: int | None = 0
     parts = []
     for path in sorted(finished.glob("part-*.parquet")):
-        told = pq.read_table(path, columns=["decision", "status", "outside_training_range"])
-        for pair in told["decision"].value_counts().to_pylist():
+        table = pq.read_table(path, columns=["decision", "status", "outside_training_range"])
+        for pair in table["decision"].value_counts().to_pylist():
             decisions[APPROVED if pair["values"] > 0 else REFUSED] += pair["counts"]
-        for pair in told["status"].value_counts().to_pylist():
+        for pair in table["status"].value_counts().to_pylist():
             statuses[pair["values"]] += pair["counts"]
-        beyond = told["outside_training_range"]
+        beyond = table["outside_training_range"]
         unknown = outside is None or beyond.null_count
         outside = None if unknown else outside + int(beyond.to_numpy().sum())  # type: ignore[operator]
-        parts.append({"file": path.name, "rows": len(told), "sha256": _digest(path)})
+        parts.append({"file": path.name, "rows": len(table), "sha256": _digest(path)})
     return {
         "rows": sum(part["rows"] for part in parts),
         "decisions": dict(decisions),

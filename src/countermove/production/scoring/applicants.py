@@ -1,4 +1,4 @@
-"""A batch of people who apply: found, told from other batches, and read as a rule reads them.
+"""A batch of applicants: identified by its content, and read as a rule reads it.
 
 Nothing of a batch is used unless every row of it can be. Rows stay in parts, on
 disk; labels, if there are any, are not looked at.
@@ -42,14 +42,7 @@ def content_digest(batch: Partitions) -> str:
 
 
 class AdmitTask(PartTask):
-    """Read raw rows of applicants into the columns of a rule, in original units.
-
-    Parameters
-    ----------
-    schema
-        What the columns mean. Sensitive columns that are no features, and the label, are
-        neither needed nor read.
-    """
+    """Read raw rows of applicants into the columns of a rule, in original units."""
 
     def __init__(self, schema: Schema) -> None:
         if schema.series is not None:
@@ -57,6 +50,7 @@ class AdmitTask(PartTask):
                 f"table {schema.name!r} is a time series: batches of applicants hold one row per "
                 "person"
             )
+        # Sensitive columns that are no features, and the label, are neither needed nor read.
         self.schema = schema
         self.outcome = outcome_columns(schema)
         features = {feature.name for feature in schema.features}
@@ -94,28 +88,7 @@ def _left_out(raw: pd.DataFrame, typed: pd.DataFrame, schema: Schema) -> DataErr
 
 
 def admit(batch: Partitions, schema: Schema, folder: Path, mapper: Mapper, name: str) -> Partitions:
-    """Read a whole batch, or none of it, into parts that a rule can judge.
-
-    Parameters
-    ----------
-    batch
-        Raw files; a text file, or a parquet file of larger row groups than
-        ``rows_per_part``, is first cut, reading no more than that at once.
-    schema
-        What the columns mean.
-    folder
-        Working folder; ``admitted`` in it holds the parts afterwards.
-    mapper
-        Who works.
-    name
-        Of the batch, for messages.
-
-    Raises
-    ------
-    DataError
-        Naming the file and the rows of the batch that cannot be read, ids that occur
-        twice, or that there are no rows.
-    """
+    """Read a whole batch, or none of it, into parts that a rule can score."""
     try:
         task = AdmitTask(schema)
         run = map_parts(task, cut(batch, folder / "cut"), folder / "admitted", mapper)

@@ -1,4 +1,4 @@
-"""Whether the new batches are what the deployed rule lets us expect."""
+"""Drift: whether the new batches are what the deployed rule lets us expect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import BlockedError, NotEnoughRowsError
 from countermove.production.drift import DriftTerms, drift_of_tables
 from countermove.production.registry import Registry, StoredVersion
-from countermove.production.retraining.stock import RULE, new_rows
+from countermove.production.retraining.batches import RULE, new_rows
 from countermove.response import NoResponse, Response
 from countermove.response.response_set import members_of
 
@@ -31,33 +31,15 @@ def drift_of_batches(
     seed: int,
     stop: bool = False,
 ) -> dict[str, Any]:
-    """Return the drift report of the new batches, JSON-ready.
-
-    Where there is nothing to compare, ``recommendation`` is None and ``reason`` says why.
-
-    Parameters
-    ----------
-    registry, rows, facts
-        The champion, the typed rows of the batches, and what is known of each.
-    untrained
-        Standardised tables of the base that no rule was trained on: the reference.
-    schema, standardiser
-        What the columns mean, and the units.
-    people
-        From a stored version to the people it was made for: how they are assumed to have
-        responded to it. People who were seen before they could respond are compared with the
-        reference as it is.
-    terms, seed
-        Of the report.
-    stop
-        Whether a recommendation to investigate blocks the retraining.
-    """
+    """Return the drift report of the new batches as JSON; ``reason`` says why there is none."""
     champion = registry.champion()
     observed, _ = new_rows(rows, facts, schema, standardiser)
     if champion is None or not len(observed):
         return {"recommendation": None, "reason": "there is no deployed rule to compare with"}
-    answered = any(batch["new"] and batch[RULE] is not None for batch in facts.values())
-    response = members_of(people(champion))[0] if answered else NoResponse()
+    # People who were seen before they could respond are compared with the reference as it is.
+    responded = any(batch["new"] and batch[RULE] is not None for batch in facts.values())
+    response = members_of(people(champion))[0] if responded else NoResponse()
+    # The reference: rows of the base that no rule was trained on.
     reference = pd.concat(list(untrained), ignore_index=True)
     try:
         found = drift_of_tables(reference, observed, schema, champion.model, response, terms, seed)

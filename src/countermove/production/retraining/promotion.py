@@ -1,4 +1,7 @@
-"""Gates say yes or no; the registry is told first what was decided, then what follows."""
+"""Promotion: the decision about a challenger is recorded first, then carried out.
+
+The pointer to the champion is the last file of the registry that a decision writes.
+"""
 
 from __future__ import annotations
 
@@ -11,41 +14,25 @@ import pandas as pd
 from countermove.data.sources import table_hash
 from countermove.errors import ModelFileError
 from countermove.production.gates.base import GateResult
-from countermove.production.history import History
+from countermove.production.history import DecisionHistory
 from countermove.production.registry import Decision, Registry
 from countermove.scores.storage import PublishedModel
 
 BATCHES = "batches"
-"""Key of a decision's facts: the batches it looked at, with hashes and the rule of the time."""
+"""Key of a decision's facts: the batches it used, with hashes and the rule of the time."""
 
 
-def settle(
+def promote_or_keep(
     registry: Registry,
-    history: History,
+    history: DecisionHistory,
     challenger: PublishedModel,
     version_facts: Mapping[str, Any],
     gates: Sequence[GateResult],
     facts: Mapping[str, Any],
 ) -> Decision:
-    """Keep the challenger, decide by its gates, and carry the decision out.
-
-    Whatever stops the run on the way, the champion loads: the challenger is stored before
-    it is decided about, the decision is recorded before the pointer moves, and the history
-    follows from both.
-
-    Parameters
-    ----------
-    registry, history
-        Where versions and decisions go.
-    challenger
-        The calibrated rule.
-    version_facts
-        What is kept with it: ``certificates``, ``metrics``, ``data_hash``, ``forecast`` ….
-    gates
-        What they found.
-    facts
-        What else the decision records.
-    """
+    """Store the challenger, decide by its gates, and carry the decision out."""
+    # Whatever stops the run on the way, the champion loads: the challenger is stored before it is
+    # decided about, the decision is recorded before the pointer moves; the history follows both.
     pointer = registry.pointer()
     before = None if pointer is None else pointer.version
     version = registry.next_version()
@@ -68,51 +55,35 @@ def settle(
     return decision
 
 
-def settle_challenger(
+def decide_on_challenger(
     registry: Registry,
-    history: History,
+    history: DecisionHistory,
     challenger: PublishedModel,
     calibration: Mapping[str, Any],
-    judged: Mapping[str, Any],
+    evaluated: Mapping[str, Any],
     seen: Mapping[str, Any],
     train: pd.DataFrame,
     people: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Settle a judged challenger; return the decision, JSON-ready.
-
-    Parameters
-    ----------
-    registry, history, challenger
-        As in `settle`.
-    calibration
-        Its threshold and promises.
-    judged
-        What `weigh` returned.
-    seen
-        What the run looked at: ``batches``, ``holdout``, ``outcomes``, ``drift``.
-    train
-        The rows it was trained on, for their hash.
-    people
-        Settings of the people it was made for, kept with it.
-    """
-    shown = judged["judgement"]
+    """Decide on an evaluated challenger; return the decision, JSON-ready."""
+    shown = evaluated["judgement"]
     version_facts = {
         "metrics": {"accuracy": shown["accuracy"]["challenger"], "people": shown["people"]},
         "certificate": calibration["certificate"],
         "certificates": calibration["certificates"],
         "threshold": calibration["threshold"],
         "terms": calibration["terms"],
-        "forecast": judged["forecast"],
+        "forecast": evaluated["forecast"],
         "data_hash": table_hash(train),
         "people": None if people is None else dict(people),
     }
     drift = {key: seen["drift"].get(key) for key in ("recommendation", "reasons", "reason")}
-    facts = dict(seen) | {"judgement": shown, "forecast": judged["forecast"], "drift": drift}
-    gates = [GateResult(**gate) for gate in judged["gates"]]
-    return asdict(settle(registry, history, challenger, version_facts, gates, facts))
+    facts = dict(seen) | {"judgement": shown, "forecast": evaluated["forecast"], "drift": drift}
+    gates = [GateResult(**gate) for gate in evaluated["gates"]]
+    return asdict(promote_or_keep(registry, history, challenger, version_facts, gates, facts))
 
 
-def blocked(registry: Registry, history: History, reason: str) -> Decision:
+def record_blocked(registry: Registry, history: DecisionHistory, reason: str) -> Decision:
     """Record that the rows at hand allowed no retraining; the champion stays."""
     pointer = registry.pointer()
     champion = None if pointer is None else pointer.version
@@ -130,12 +101,9 @@ def blocked(registry: Registry, history: History, reason: str) -> Decision:
     return decision
 
 
-def roll_back(registry: Registry, history: History, version: str | None = None) -> Decision:
-    """Make an earlier version the champion again; the one before the present by default.
-
-    The version is loaded and verified first. An unreadable pointer does not stand in the
-    way when the version is named.
-    """
+def roll_back(registry: Registry, history: DecisionHistory, version: str | None = None) -> Decision:
+    """Make an earlier version the champion again; the one before the present by default."""
+    # An unreadable pointer does not stand in the way when the version is named.
     try:
         pointer = registry.pointer()
     except ModelFileError:
@@ -165,8 +133,8 @@ def roll_back(registry: Registry, history: History, version: str | None = None) 
     return decision
 
 
-def looked_at(decisions: Sequence[Decision]) -> dict[str, dict[str, Any]]:
-    """Return every batch that a challenger was made from: its hash and the rule it answered."""
+def used_batches(decisions: Sequence[Decision]) -> dict[str, dict[str, Any]]:
+    """Return every batch that a challenger was made from: its hash and the rule of the time."""
     found: dict[str, dict[str, Any]] = {}
     for decision in decisions:
         if decision.outcome in ("promoted", "kept"):
@@ -174,6 +142,6 @@ def looked_at(decisions: Sequence[Decision]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def judged_before(decisions: Sequence[Decision]) -> int:
-    """Return how many challengers the hold-out has judged."""
+def challengers_evaluated(decisions: Sequence[Decision]) -> int:
+    """Return how many challengers were evaluated on the hold-out."""
     return sum(decision.outcome in ("promoted", "kept") for decision in decisions)

@@ -1,8 +1,9 @@
-"""Judge and advise the people of one part of a batch, by one version of the rule."""
+"""Decide about and advise the people of one part of a batch, by one version of the rule."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from countermove.data.rows import Rows
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.storage import canonical_digest
 from countermove.execution import PartTask, matrix_of
-from countermove.production.certificate_ids import leading_certificate
 from countermove.production.registry import StoredVersion
 from countermove.recourse.advise import decide_and_advise
 from countermove.recourse.pare import PromiseTerms
@@ -33,46 +33,41 @@ OUTSIDE = "outside_training_range"
 RANGE = "training_range"
 """Key of a model's facts: the least and the largest value of each training column."""
 ROUNDING = 1e-9
+DIGITS = 16
+"""Hexadecimal digits of a name: 64 bits, enough to tell every certificate ever made apart."""
+
+
+def certificate_id(certificate: Mapping[str, Any]) -> str:
+    """Return a certificate's name: the beginning of the SHA-256 of its canonical JSON."""
+    return canonical_digest(certificate)[:DIGITS]
+
+
+def leading_certificate(facts: Mapping[str, Any]) -> str | None:
+    """Return the name of the promise that a version's threshold was chosen by; None without one."""
+    led: Mapping[str, Any] | None = facts.get("certificate")
+    claims: Sequence[Mapping[str, Any]] = facts.get("certificates", ()) if led is None else [led]
+    return next((certificate_id(claim) for claim in claims if claim.get("applicable")), None)
 
 
 @dataclass(frozen=True)
-class Judge:
-    """One version of the rule, and what it goes by.
-
-    Parameters
-    ----------
-    version, model
-        Of the registry.
-    certificate
-        Name of the promise people are given; None without one.
-    claims
-        Every certificate of the version, as JSON.
-    response
-        Its cost prices the actions, its actions are those advice may use.
-    terms
-        How recourse is searched for.
-    seed
-        Decides every draw.
-    """
+class ScoringRule:
+    """One version of the rule, and what its decisions and advice depend on."""
 
     version: str
     model: PublishedModel
-    certificate: str | None
-    claims: tuple[dict[str, Any], ...]
-    response: Response
-    terms: PromiseTerms
+    certificate: str | None  # name of the promise people are given
+    claims: tuple[dict[str, Any], ...]  # every certificate of the version, as JSON
+    response: Response  # its cost prices the actions, its actions are those advice may use
+    terms: PromiseTerms  # how recourse is searched for
     seed: int
 
     @classmethod
     def of(
         cls, stored: StoredVersion, response: Response, terms: PromiseTerms, method: str, seed: int
-    ) -> Judge:
-        """Return the judge that a stored version is.
-
-        How far people may be asked to go, and by which margin, is what the version was
-        calibrated with. Its promise was made for the actions it was trained for: with others
-        there is none.
-        """
+    ) -> ScoringRule:
+        """Return the rule of a stored version."""
+        # How far people may be asked to go, and by which margin, is what the version was calibrated
+        # with. Its promise was made for the actions it was trained with: with others there is none.
         known: dict[str, Any] = stored.facts.get("terms", {})
         asked = {key: known[key] for key in ("largest_action", "margin") if key in known}
         own = replace(terms, method=method, **asked)
@@ -94,36 +89,28 @@ def _plain(said: Any) -> str:
 
 
 class ScoreTask(PartTask):
-    """Decide about admitted applicants and tell the refused what to do.
+    """Decide about admitted applicants and advise the refused."""
 
-    Parameters
-    ----------
-    judge
-        The version, and what it goes by.
-    schema
-        What the columns mean.
-    """
-
-    def __init__(self, judge: Judge, schema: Schema) -> None:
-        self.judge, self.schema = judge, schema
+    def __init__(self, rule: ScoringRule, schema: Schema) -> None:
+        self.rule, self.schema = rule, schema
         self.columns = (ROW_ID, *schema.feature_names)
 
     def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
-        """Return what each person is told, in original units and in words."""
+        """Return decision and advice for each person, in original units and in words."""
         import pyarrow as pa
 
-        judge, n = self.judge, len(rows)
-        X = judge.model.standardiser.transform(matrix_of(rows, self.schema.feature_names))
+        rule, n = self.rule, len(rows)
+        X = rule.model.standardiser.transform(matrix_of(rows, self.schema.feature_names))
         ids = rows[ROW_ID].to_numpy(zero_copy_only=False)
         people = Rows(ids, X, np.full(n, np.nan), pd.DataFrame())
         advised = decide_and_advise(
-            judge.model, people, self.schema, judge.response, judge.terms, judge.seed
+            rule.model, people, self.schema, rule.response, rule.terms, rule.seed
         )
         table = pa.Table.from_pandas(advised.table, preserve_index=False)
         said = {
-            VERSION: pa.repeat(judge.version, n),
-            CERTIFICATE: pa.repeat(pa.scalar(judge.certificate, pa.string()), n),
-            OUTSIDE: pa.array(outside_training_range(judge.model, X)),
+            VERSION: pa.repeat(rule.version, n),
+            CERTIFICATE: pa.repeat(pa.scalar(rule.certificate, pa.string()), n),
+            OUTSIDE: pa.array(outside_training_range(rule.model, X)),
         }
         for name, column in said.items():
             table = table.append_column(name, column)
@@ -133,15 +120,15 @@ class ScoreTask(PartTask):
         """Return a digest of the version, the people, the terms and the release."""
         from countermove.scores.storage import model_digest
 
-        judge = self.judge
+        rule = self.rule
         said = {
-            "version": judge.version,
-            "model": model_digest(judge.model),
-            "certificate": judge.certificate,
+            "version": rule.version,
+            "model": model_digest(rule.model),
+            "certificate": rule.certificate,
             "schema": self.schema.digest(),
-            "response": _plain(judge.response.describe()),
-            "terms": _plain(asdict(judge.terms)),
-            "seed": judge.seed,
+            "response": _plain(rule.response.describe()),
+            "terms": _plain(asdict(rule.terms)),
+            "seed": rule.seed,
             "release": version("countermove"),
         }
         return canonical_digest(said)
