@@ -1,7 +1,8 @@
 """A champion stored by the release before format 2 (its threshold folded into the intercept).
 
-The fixture is a registry as that release wrote it, with a threshold of 0.6, and what it told
-eighty applicants.
+`FIXTURE` is a registry as that release wrote it, with a threshold of 0.6, and its decisions about
+eighty applicants. `RETRAINED` is one in which it retrained on a batch (kept), with the batch, the
+next batch and the decision it then made about a challenger.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from countermove.scores.base import values
 from .tiny_champion import SCHEMA, Office
 
 FIXTURE = Path(__file__).parent / "fixtures" / "old_champion"
+RETRAINED = Path(__file__).parent / "fixtures" / "old_registry"
 VERSION = "000001-20261116T193845Z"
 
 
@@ -49,7 +51,7 @@ def test_it_loads_verified_with_score_and_threshold_apart(registry):
     np.testing.assert_allclose(shift, np.log(0.6 / 0.4), atol=1e-12)
 
 
-def test_it_tells_applicants_what_it_told_them(office):
+def test_it_decides_about_applicants_as_it_did(office):
     told, recorded = office.score("b1").people().read(), pd.read_csv(FIXTURE / "told.csv")
     same = ["row_id", "decision", "status"]
     pd.testing.assert_frame_equal(told[same], recorded[same], check_dtype=False)
@@ -85,3 +87,27 @@ def test_a_retraining_starts_from_it(project):
     assert decision["outcome"] in ("promoted", "kept")
     listed = project.kedro("countermove", "history", "--env=test")
     assert VERSION in listed.stdout
+
+
+def compared(decision):
+    """Return what must not depend on the release: all but names, times and sentences."""
+    if isinstance(decision, dict):
+        left_out = {"version", "at", "seal", "words", "reasons"}
+        return {key: compared(value) for key, value in decision.items() if key not in left_out}
+    if isinstance(decision, float):
+        return round(decision, 9)
+    return [compared(value) for value in decision] if isinstance(decision, list) else decision
+
+
+@pytest.mark.slow
+def test_the_next_retraining_decides_what_the_old_release_decided(project):
+    """Same batches, same registry: the same challenger, gates, forecasts and drift report."""
+    shutil.copytree(RETRAINED / "models", project.path / "data" / "06_models" / "tiny")
+    for batch in ("2026-08", "2026-09"):
+        shutil.copy(RETRAINED / "batches" / f"{batch}.csv", project.batches)
+    done = project.retrain()
+    expected = json.loads((RETRAINED / "decided.json").read_text())
+    assert done.returncode == {"promoted": 0, "kept": 3}[expected["outcome"]], done.stderr
+    decisions = project.path / "data" / "06_models" / "tiny" / "decisions"
+    found = json.loads(max(decisions.glob("*.json")).read_text())
+    assert compared(found) == compared(expected)

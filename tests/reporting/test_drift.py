@@ -4,7 +4,7 @@ from functools import cache
 
 from countermove.production.drift import DriftTerms, drift_report
 from countermove.production.drift.known_answers import known_case
-from countermove.reporting.drift import ALARM, drift_figure, drift_section
+from countermove.reporting.drift import AGAINST, ALARM, drift_figure, drift_section
 
 
 @cache
@@ -43,3 +43,24 @@ def test_oddities_and_names_are_shown_escaped():
     sly = report | {"reasons": ["<script>"]}
     assert "<script>alert" not in drift_section(sly)
     assert "<li>&lt;script&gt;</li>" in drift_section(sly)
+
+
+def test_the_share_that_our_response_explains_has_its_interval_or_a_reason():
+    report = facts("savings grow by 0.2")
+    known = {"value": 0.8, "low": 0.7, "high": 0.9, "reason": ""}
+    page = " ".join(drift_section(report | {"share_explained": known}).split())
+    assert "80%" in page
+    assert "70%" in page
+    assert "90%" in page
+    unknown = {"value": None, "low": None, "high": None, "reason": "nothing <moved>"}
+    assert "nothing &lt;moved&gt;" in drift_section(report | {"share_explained": unknown})
+
+
+def test_a_comparison_that_was_not_made_has_no_line():
+    report = facts("savings grow by 0.2")
+    assert drift_section(report).count('<th scope="row">differs from') == sum(
+        report[key] is not None for key in AGAINST
+    )
+    fewer = report | {"against_estimate": None}
+    assert AGAINST["against_estimate"] not in drift_section(fewer)
+    assert AGAINST["against_reference"] in drift_section(fewer)

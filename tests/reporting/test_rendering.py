@@ -23,7 +23,6 @@ from countermove.reporting._rendering import (
     render,
 )
 from countermove.reporting.page import SECTIONS
-from countermove.reporting.people_estimate import people_page
 
 SOURCE = Path(countermove.__file__).parent
 ASSETS = Path(str(files("countermove.reporting"))) / "assets"
@@ -166,15 +165,6 @@ def test_a_missing_stage_names_its_command():
     sentence = macro("absent")("Nothing.", "kedro run --pipeline=x")
     assert sentence.startswith('<p class="absent">Nothing. Make it with <code>')
     assert macro("command")("a <b>").count("&lt;b&gt;") == 1
-
-
-def test_an_estimate_of_people_has_its_verdict_in_sentences():
-    figure = graph_objects.Figure([graph_objects.Scatter(x=[0.0], y=[0.5])], {"title": "verdict"})
-    page = people_page({"verdict": f"They climb.\n{SLY}"}, figure)
-    assert "<p>They climb.</p>" in page
-    assert "<script>alert" not in page
-    assert '"title":{"text":""}' in page
-    assert figure.layout.title.text == "verdict"
 
 
 def test_a_long_command_may_break_after_a_comma_and_reads_as_it_is_typed():

@@ -1,9 +1,15 @@
-"""What a terminal and a figure show: every number of the metrics."""
+"""Numbers, responses and outcomes as people read them."""
 
 import pytest
 
-from countermove.reporting.accuracy import accuracy_figure
-from countermove.reporting.words import accuracy_rows, promise_line, summary_lines
+from countermove.reporting.words import (
+    accuracy_rows,
+    called,
+    left_out_lines,
+    promise_line,
+    share,
+    summary_lines,
+)
 
 METRICS = {
     "dataset": "tiny",
@@ -52,7 +58,28 @@ def test_promise_that_gave_way_says_what_was_asked():
     assert line.endswith("(0.95 was asked, and would have cost more than 0.02 of accuracy)")
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_figure_draws_the_table(place):
-    bars = accuracy_figure(METRICS).data[place]
-    assert list(bars.y) == [row[1 + place] for row in accuracy_rows(METRICS)]
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [
+        ("best", "best response"),
+        ("smooth_0.5", "smoothed step, temperature 0.5"),
+        ("published", "as the SERM paper simulates"),
+    ],
+)
+def test_a_response_is_named_in_words_with_its_temperature(response, words):
+    assert called(response) == words
+
+
+def test_what_was_not_evaluated_is_listed_once_per_reason():
+    left = {"smooth_0.5": "too slow", "conic": "too slow", "best": "no cost"}
+    lines = left_out_lines({"not_evaluated": left})
+    assert lines == ["smoothed step, temperature 0.5; conic: too slow", "best response: no cost"]
+    assert left_out_lines({}) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.8066, "80.7\u202f%"), (-0.012, "−1.2\u202f%"), (None, "–"), (1.0, "100.0\u202f%")],
+)
+def test_a_share_is_written_in_per_cent_with_a_true_minus_sign(value, text):
+    assert share(value) == text

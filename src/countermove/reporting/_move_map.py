@@ -36,7 +36,7 @@ COLUMNS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "share_moved": ("people who move", share),
     "mean_cost": ("mean cost of a move", number),
     "approved": ("approved afterwards", share),
-    "accuracy": ("judged right afterwards", share),
+    "accuracy": ("accuracy afterwards", share),
 }
 MARGIN = 0.08
 BESIDE = 0.5
@@ -140,7 +140,7 @@ def _curve(cited: Cited, scales: Sequence[float]) -> dict[str, Any]:
             "tickvals": scales,
             "ticktext": [f"{scale:g}" for scale in scales],
         },
-        "yaxis": {"title": {"text": "share judged right"}, "tickformat": ".1%"},
+        "yaxis": {"title": {"text": "accuracy"}, "tickformat": ".1%"},
         "shapes": [
             {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "line": mark}
         ],

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 CLAIMS = {
     "recourse_miss_rate": "share of people refused without recourse",
     "recourse_miss_rate_after_response": (
-        "share of people refused without recourse once they have answered the rule"
+        "share of people refused without recourse once they have responded to the rule"
     ),
     "refused_miss_rate": "share of the refused without recourse, as asked",
     "refused_without_recourse": "share of the refused without recourse",
-    "error_after_response": "share judged wrongly once people have moved",
+    "error_after_response": "error once people have moved",
 }
 VERDICTS = {None: "not tested here", True: "the data support it", False: "the data refute it"}
 BOUGHT = {"burden": "burden on deserving people", "recourse_all": "share approved in the end"}
@@ -29,7 +29,7 @@ LISTED = 12
 """Rows of the frontier a table shows: every so many of them, the chosen one always."""
 CURVES = (
     ("promised_share", "surely approved or with recourse", "strategic", "solid"),
-    ("accuracy", "judged right", "good", "dash"),
+    ("accuracy", "accuracy", "good", "dash"),
 )
 """Column of the frontier, words, colour and dash of each of its curves."""
 
@@ -192,7 +192,7 @@ def _curve_figure(own: pd.DataFrame, measure: str, words: str) -> dict[str, Any]
         data.append(_points(part, measure, label) | {"line": look})
         data.append(_points(part[part["chosen"]], measure, f"{label}, chosen") | _star())
     layout = {
-        "xaxis": {"title": {"text": "share judged right"}, "tickformat": ".1%", "nticks": 5},
+        "xaxis": {"title": {"text": "accuracy"}, "tickformat": ".1%", "nticks": 5},
         "yaxis": {"title": {"text": words}},
     }
     return {"data": data, "layout": layout}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from textwrap import wrap
@@ -89,5 +89,10 @@ def breakable(text: str) -> Markup:
 
 
 def axis_label(text: str, width: int = 22) -> str:
-    """Return an axis label broken into lines, escaped for plotly, which reads a little HTML."""
-    return "<br>".join(html.escape(line, quote=False) for line in wrap(text, width)) or " "
+    """Return an axis label broken into lines, escaped for plotly."""
+    return plotly_text(wrap(text, width)) or " "
+
+
+def plotly_text(lines: Iterable[str]) -> str:
+    """Return lines as one text of a figure; plotly reads a little HTML."""
+    return "<br>".join(html.escape(line, quote=False) for line in lines)

@@ -1,4 +1,4 @@
-"""How often each rule is right, by how people answer it, and how training went."""
+"""How often each rule is right, by how people respond to it, and how training went."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def accuracy_figure(metrics: Mapping[str, Any]) -> Figure:
         barmode="group",
         template="plotly_white",
         title=f"Accuracy on the test rows of {metrics['dataset']}",
-        yaxis={"title": "share judged right", "range": [0, 1]},
-        xaxis={"title": "how people answer the rule"},
+        yaxis={"title": "accuracy", "range": [0, 1]},
+        xaxis={"title": "how people respond to the rule"},
     )
     return Figure(bars, layout)
 
@@ -87,7 +87,7 @@ def _verdict(gain: float) -> str:
 
 
 def _change(metrics: Cited, rule: str) -> str:
-    """Return what people's answer does to a rule."""
+    """Return what people's response does to a rule."""
     before, after = (
         metrics.value("accuracy", when, rule) for when in ("nobody_moves", "after_response")
     )
@@ -129,7 +129,7 @@ def _responses(metrics: Cited, kinds: Kinds) -> dict[str, Any]:
         for rule, words in RULES.items()
     ]
     layout = {
-        "xaxis": {"title": {"text": "share judged right"}, "tickformat": ".0%"},
+        "xaxis": {"title": {"text": "accuracy"}, "tickformat": ".0%"},
         "yaxis": {"autorange": "reversed"},
     }
     return {"data": [_span(metrics, kinds, places), *marks], "layout": layout}
@@ -192,7 +192,7 @@ def _accuracy_figure(history: Cited) -> dict[str, Any]:
     data += [_best(history, rule, key, rule == "blind") for rule in RULES]
     layout = {
         "xaxis": {"title": {"text": "epoch"}},
-        "yaxis": {"title": {"text": "share judged right"}, "tickformat": ".0%"},
+        "yaxis": {"title": {"text": "accuracy"}, "tickformat": ".0%"},
     }
     return {"data": data, "layout": layout}
 

@@ -1,4 +1,4 @@
-"""The part of a page that separates natural drift from an answer to our own rule."""
+"""The part of a page that separates natural drift from a response to our own rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SEEN, PREDICTED, ALARM = "#2b6cb0", "#7b8794", "#c53030"
 AGAINST = {
-    "against_reference": "people before they answered",
+    "against_reference": "people before they responded",
     "against_prediction": "where our response puts them",
     "against_estimate": "where people as estimated again would stand",
 }

@@ -101,7 +101,7 @@ SECTIONS = (
     Section("promise", "What is promised", "Promise", promise_facts),
     Section("advice", "Advice to refused people", "Advice", advice_facts),
     Section("deployment", "What deployment will do to the error", "Deployment", deployment_facts),
-    Section("beyond", "Beyond one answer to one rule", "Beyond", beyond_facts),
+    Section("beyond", "Beyond one response to one rule", "Beyond", beyond_facts),
     Section("history", "How training went", "Training", history_facts),
     Section("facts", "The data and the run", "Data and run", run_facts),
 )

@@ -7,7 +7,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting._rendering import figure_data, render
+from countermove.reporting._rendering import figure_data, plotly_text, render
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -20,9 +20,9 @@ def people_figure(facts: Mapping[str, Any]) -> Figure:
     draw = _matched if facts["picture"]["kind"] == "matched" else _samples
     figure = draw(facts["picture"])
     lines = [part for text in facts["verdict"].splitlines() for part in wrap(text, 130)]
-    words = "<br>".join(f"<span style='font-size:13px'>{line}</span>" for line in lines)
     return figure.update_layout(
-        title={"text": words, "x": 0.02, "xanchor": "left", "yanchor": "top", "y": 0.98},
+        title={"text": plotly_text(lines), "font": {"size": 13}}
+        | {"x": 0.02, "xanchor": "left", "yanchor": "top", "y": 0.98},
         template="plotly_white",
         margin={"t": 70 + 19 * len(lines)},
         legend={"orientation": "h", "y": -0.18},

@@ -11,15 +11,15 @@ from countermove.reporting._rendering import figure_data, render
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-RUNS = {"blind": "answers to the blind rule", "strategic": "answers to the published rule",
+RUNS = {"blind": "responses to the blind rule", "strategic": "responses to the published rule",
         "advice": "decisions and advice"}  # fmt: skip
 STEPS = {"reading": "#9aa5b1", "working": "#00796b", "writing": "#b7791f"}
 MEASURES = {
     "moved": "share who moved",
     "mean_cost": "what movers paid on average",
-    "favoured": "share favoured once everybody has answered",
-    "accuracy_nobody_moves": "share judged right if nobody moved",
-    "accuracy_after_response": "share judged right after response",
+    "favoured": "share favoured once everybody has responded",
+    "accuracy_nobody_moves": "accuracy if nobody moved",
+    "accuracy_after_response": "accuracy after response",
 }
 DRAWN = 300
 """Parts that are drawn of each run; of more, the slowest."""

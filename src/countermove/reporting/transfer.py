@@ -109,9 +109,7 @@ def transfer_figure(report: Mapping[str, Any] | None) -> Figure:
         _draw_model(figure, report, model, column, len(names) - 1)
     share = 1.0 - report["terms"]["failure_probability"]
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=names, zeroline=False)
-    figure.update_xaxes(
-        title="share judged wrongly", range=[0.0, right_end(report)], tickformat=".2f"
-    )
+    figure.update_xaxes(title="error", range=[0.0, right_end(report)], tickformat=".2f")
     return figure.update_layout(
         template="plotly_white",
         title=f"Error before and after deployment, {report['dataset']} ({share:.0%} intervals)",
@@ -239,7 +237,7 @@ def _figure(report: Mapping[str, Any], model: str) -> dict[str, Any]:
         data.append(_interval(words, symbol, COLOURS[labels], list(lines(report, model, labels))))
     dotted = {"color": "var:soft", "dash": "dot", "width": 1.5}
     layout = {
-        "xaxis": {"title": {"text": "share judged wrongly"}, "tickformat": ".0%", "nticks": 6}
+        "xaxis": {"title": {"text": "error"}, "tickformat": ".0%", "nticks": 6}
         | {"range": [0.0, right_end(report)]},
         "yaxis": {
             "tickvals": list(range(len(names))),

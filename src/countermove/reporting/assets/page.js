@@ -120,7 +120,7 @@
         line: { color: "var:" + rule, width: rule === "strategic" ? 3 : 2.5, dash: rule === "strategic" ? "solid" : "dash" },
       };
     }
-    // Which side of the answered rule's boundary is which, where the boundary leaves the frame.
+    // Which side of the boundary of the rule people respond to is which, where the boundary leaves the frame.
     function side(rule) {
       const [a, b, c] = facts.boundaries[rule];
       const [left, right] = facts.range.x, [low, high] = facts.range.y;
