@@ -315,7 +315,7 @@ def test_people_on_a_surface_pay_for_the_way_along_it():
     rows, labels = torch.from_numpy(X), torch.from_numpy(y)
     steered = SocialBurden().measure(score, rows, labels, TangentResponse(Slanted(), cost))
     assert float(steered.detach()) == pytest.approx(bound.burden)
-    with pytest.raises(ParameterError, match="choose among places"):
+    with pytest.raises(ParameterError, match="choose among points"):
         SocialBurden().measure(score, rows, labels, PointsResponse(X, cost))
     assert social_measures(score, X, y, PointsResponse(X, cost)).burden == pytest.approx(
         (3.0 * 4.0 + 3.0 * (1.5**2 + 1.0)) / 3

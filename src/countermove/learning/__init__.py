@@ -1,6 +1,7 @@
-"""Learning a rule that counts on people's answer."""
+"""Learning a rule that accounts for people's response."""
 
 from countermove.learning.baselines import bias_search, hardt_threshold, shifted_blind
+from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.evaluation import accuracy_after, sensitivity, usual_responses
 from countermove.learning.objectives import StrategicRisk
@@ -17,12 +18,14 @@ from countermove.learning.tradeoff import trade_off
 __all__ = [
     "L2",
     "ExpectedUtility",
+    "FlexibleCost",
     "Recourse",
     "Regulariser",
     "SocialBurden",
     "SocialMeasures",
     "StrategicClassifier",
     "StrategicRisk",
+    "UnknownCost",
     "accuracy_after",
     "bias_search",
     "hardt_threshold",

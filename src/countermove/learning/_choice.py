@@ -1,8 +1,8 @@
-r"""Whether training earned its keep against the simple rule.
+r"""Whether training did better than the simple rule.
 
 The simple rule is the blind direction with the best intercept after response.
-Where everybody reaches equally far, answering people only moves the intercept
-and no direction can be owed to them; so a trained direction has to prove itself.
+Where everybody reaches equally far, the response only moves the intercept and the direction
+cannot matter, so a trained direction has to prove itself.
 """
 
 from __future__ import annotations
@@ -19,63 +19,32 @@ from countermove.response.rational import rational_people
 from countermove.scores import Score
 
 ALIKE = 1e-9
-"""Reaches that differ by less than this share are the same: rounding of the solvers."""
+"""Reaches that differ by less than this share are equal up to the solvers' rounding."""
 PROOF = 2.0
 """Standard errors by which training must win: its rows are the ones it was fitted to.
 
-Not asked for where several kinds of people answer: no one intercept suits them all, so the
-direction has a part by construction and any gain of the worst case counts.
+Not required where several kinds of people respond: no one intercept suits them all, so the
+direction matters by construction and any gain of the worst case counts.
 """
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rule was kept, judged on training and validation rows after response.
+    """Which rule was kept, judged on training and validation rows after response."""
 
-    Attributes
-    ----------
-    kept
-        ``"trained"``, or ``"blind"`` for the blind direction with the best intercept.
-    trained, blind
-        Accuracies after response (worst member, or weighted mean) of both rules, each
-        with its own best intercept.
-    standard_error
-        Of their paired difference.
-    alike
-        Whether everybody reaches equally far under both, so that the direction cannot matter.
-    """
-
-    kept: str
-    trained: float
+    kept: str  # "trained", or "blind" for the blind direction with the best intercept
+    trained: float  # accuracies after response, worst member or weighted mean
     blind: float
-    standard_error: float
-    alike: bool
+    standard_error: float  # of their paired difference
+    alike: bool  # everybody reaches equally far under both: the direction cannot matter
 
 
 def choose(trained: Score, blind: Score, people: Population, X: Floats, y: Floats) -> Choice:
-    r"""Compare both rules row by row and say which to keep.
-
-    With :math:`d_i \in [-1, 1]` how much better the trained rule decides person
-    :math:`i`, it is kept iff
-
-    .. math:: \frac1n \sum_i d_i > z \cdot \frac1n \Bigl(\sum_i d_i^2\Bigr)^{1/2}
-
-    and people do not all reach alike, with :math:`z = 2` (two standard errors, as
-    McNemar's test counts them) for one kind of people and 0 for several. Guarantee: on
-    these rows the rule kept is never less accurate after response than the blind
-    direction with its best intercept, and where everybody reaches alike it is that rule.
-
-    Parameters
-    ----------
-    trained, blind
-        Both with the intercept that is best for them on these rows.
-    people
-        Whose response counts.
-    X, y
-        Training and validation rows, shape (n, d), and labels in {-1, +1}.
-    """
-    ours, theirs = _rightness(trained, people, X, y), _rightness(blind, people, X, y)
+    """Compare both rules row by row, each with its best intercept, and say which to keep."""
+    ours, theirs = _correctness(trained, people, X, y), _correctness(blind, people, X, y)
     better = ours - theirs
+    # Kept iff the mean difference exceeds two standard errors, as McNemar's test counts them (any
+    # gain for several kinds of people): never less accurate on these rows than the simple rule.
     noise = float(np.sqrt(np.sum(better**2)))
     alike = all(all_reach_alike(rule, people.members, X) for rule in (blind, trained))
     proof = PROOF if len(people.members) == 1 else 0.0
@@ -86,13 +55,10 @@ def choose(trained: Score, blind: Score, people: Population, X: Floats, y: Float
 
 
 def all_reach_alike(score: Score, members: tuple[Response, ...], X: Floats) -> bool:
-    r"""Tell whether one kind of people answers, and each of them can raise the score as far.
-
-    Then whoever scores alike ends alike: the decision after response is a threshold on
-    :math:`s(x)`, and the best rule after response is the best rule for people
-    who do not move, its intercept lowered. True without bounds on values, whatever
-    is immutable and whatever the cost of the move.
-    """
+    """Say whether one kind of people responds, and each can raise the score equally far."""
+    # Then whoever scores alike ends alike: the decision after response is a threshold on s(x), and
+    # the best rule is the best rule for people who do not move, its intercept lowered. True without
+    # bounds on values, whatever is immutable and whatever the cost of the move.
     if len(members) != 1:
         return False
     if isinstance(members[0], NoResponse):
@@ -108,8 +74,8 @@ def all_reach_alike(score: Score, members: tuple[Response, ...], X: Floats) -> b
     return float(reach.max() - reach.min()) <= ALIKE * float(size + reach.abs().max())
 
 
-def _rightness(score: Score, people: Population, X: Floats, y: Floats) -> Floats:
-    """Return, per person, whether the worst member is decided rightly (or the weighted mean)."""
+def _correctness(score: Score, people: Population, X: Floats, y: Floats) -> Floats:
+    """Return, per person, whether the worst member is decided correctly (or the weighted mean)."""
     favourable = y > 0
     right = np.stack([m.decisions_after(score, X) == favourable for m in people.members])
     if people.weights is not None:

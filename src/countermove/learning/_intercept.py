@@ -2,7 +2,9 @@ r"""The best intercept for a fixed direction, judged by what people do.
 
 For every person there is one shift of the intercept from which on they are
 accepted: raising it only ever helps. So the accuracy after response is a step
-function of the shift, and its maximum is a walk over the sorted thresholds.
+function of the shift, and its maximum is found over the sorted thresholds: exactly for ``none``
+and ``best``, elsewhere by probing rules. Responses found by ascent are local maxima, for which
+this monotonicity is not proven: there the cut is the best of a search, not of all shifts.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ Penalty = Callable[[float], Floats]
 """Gives, for a shift of the intercept, one number per member."""
 
 PRICED = 96
-"""Shifts at which a penalty is worked out: about one for each per cent of the people."""
+"""Shifts at which a penalty is computed: about one for each per cent of the people."""
 GLOBAL_PROBES = 48
 """Rules tried over the whole range: no bracket then holds more than about 1/24 of the people."""
 LOCAL_PROBES = 24
 """Rules tried around the best: resolves it to a few people in a thousand."""
 
 SELDOM = 3
-"""Costly responses are asked this many times less often: brackets of an eighth of the people,
+"""Costly responses are computed this many times less often: brackets of an eighth of the people,
 and the best one resolved to some per cent."""
 
 
@@ -52,10 +54,7 @@ def calibrate_intercept(
     y: Floats,
     weights: Sequence[float] | None = None,
 ) -> AnyScore:
-    """Return a copy of the score whose intercept is the best under the responses.
-
-    The slope stays; `best_shift` says what is maximised.
-    """
+    """Return a copy of the score whose intercept is the best under the responses."""
     return shift_intercept(score, best_shift(score, responses, X, y, weights).shift)
 
 
@@ -76,39 +75,12 @@ def best_shift(
     smoothing: float = 0.0,
     penalty: Penalty | None = None,
 ) -> Cut:
-    r"""Return the shift of the intercept with the highest accuracy after response.
-
-    .. math:: \max_\beta \min_m \frac1n \sum_i
-              \mathbf 1\{ y_i = \text{decision}_m(s + \beta)(x_i) \}
-
-    Parameters
-    ----------
-    score
-        Fixes the direction.
-    responses
-        One, or several to be robust over: the worst member counts, or their
-        ``weights``-ed mean.
-    X, y
-        People, shape (n, d), and labels in {-1, +1}.
-    smoothing
-        0 maximises the accuracy on these rows; a share above 0 maximises its
-        average over the neighbouring cuts, that share of all cuts on either side,
-        which is steadier on new people.
-    penalty
-        What a shift costs under each member besides errors, in shares of people judged
-        wrongly; subtracted from the accuracies. Tried at `PRICED` shifts, in each part of
-        the range the most accurate.
-
-    Notes
-    -----
-    Exact for ``none`` and ``best``, where people's thresholds are known in closed
-    form; otherwise thresholds are bracketed by probing rules and the best probe
-    is resolved locally. Ties go to the shift farthest from any person's threshold.
-    Answers found by ascent are local maxima, for which "raising it only ever helps" is not
-    proven: there the cut is the best of a search, not of all shifts.
-    """
+    """Return the shift of the intercept with the highest accuracy after response."""
     if not responses:
         raise ParameterError("a bias search needs at least one response")
+    # The worst member counts, or the weighted mean. Smoothing averages the accuracy over that share
+    # of all cuts on either side, which is steadier on new people; a penalty, in shares of people
+    # misjudged, is subtracted per member.
     thresholds = [_thresholds(score, response, X, y) for response in responses]
     return best_cut(thresholds, y, weights, smoothing, penalty)
 
@@ -120,7 +92,7 @@ def best_cut(
     smoothing: float = 0.0,
     penalty: Penalty | None = None,
 ) -> Cut:
-    """Walk over the sorted thresholds of all members and return the best place between two."""
+    """Return the best cut between two sorted thresholds; ties go to the widest gap."""
     edges = np.unique(np.concatenate(thresholds))
     spread = max(float(edges[-1] - edges[0]), 1e-3)
     edges = np.concatenate([[edges[0] - 0.1 * spread], edges, [edges[-1] + 0.1 * spread]])

@@ -21,21 +21,11 @@ from countermove.response.response_set import RobustResponse
 
 @dataclass(frozen=True)
 class Population:
-    """The responses a model answers to.
+    """The responses a model is trained or judged against."""
 
-    Attributes
-    ----------
-    members
-        One, or several to be robust over.
-    weights
-        Of the members; None lets the worst one count.
-    softness
-        Of the maximum over members during training.
-    """
-
-    members: tuple[Response, ...]
-    weights: tuple[float, ...] | None = None
-    softness: float = 0.0
+    members: tuple[Response, ...]  # one, or several to be robust over
+    weights: tuple[float, ...] | None = None  # of the members; None: the worst one counts
+    softness: float = 0.0  # of the maximum over members during training
 
     @property
     def name(self) -> str:
@@ -50,7 +40,7 @@ class Population:
         return {member.name for member in self.members} == {"published"}
 
     def of_rows(self, rows: Any) -> Population:
-        """Return the population of some people only: per-person bounds follow them."""
+        """Return the population of some rows only: per-person bounds follow them."""
         return replace(self, members=tuple(member.of_rows(rows) for member in self.members))
 
     def with_cost(self, cost: Cost) -> Population:
@@ -74,18 +64,7 @@ def population(
     actions: ActionSet | None = None,
     temperature: float = 0.5,
 ) -> Population:
-    """Build a population.
-
-    Parameters
-    ----------
-    response
-        ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` or ``"ascent"``; a `Response`; a
-        mapping ``{"kind": name, "temperature": …}``; or a robust one, either a
-        list of these or ``{"kind": "robust", "members": [...], "weights": [...],
-        "softness": …}``.
-    cost, actions, temperature
-        For the responses given by name.
-    """
+    """Build a population from a name, a `Response`, a mapping or a list of these."""
     if isinstance(response, Mapping):
         return _from_mapping(dict(response), cost, actions, temperature)
     if isinstance(response, RobustResponse):
@@ -113,7 +92,7 @@ def population_at(
     actions: ActionSet | None = None,
     temperature: float = 0.5,
 ) -> Population:
-    """Build the population that answers at any of several costs: every member at every cost."""
+    """Build the population that responds at any of several costs: each member at every cost."""
     people = population(response, costs[0], actions, temperature)
     if len(costs) == 1:
         return people
@@ -159,6 +138,6 @@ def _robust(
 
 
 def _refuse_unknown(rest: Mapping[str, Any], what: str, known: Sequence[str]) -> None:
-    """Refuse keys nobody reads: a misspelt one must not pass silently."""
+    """Refuse unknown keys: a misspelt one must not pass silently."""
     for key in rest:
         raise ParameterError(f"{key!r} says nothing about a {what}: {nearest(str(key), known)}")

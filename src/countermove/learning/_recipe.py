@@ -1,8 +1,8 @@
 """The recipe of strategic training: start, train, settle the intercept, choose.
 
-Training starts from a rule that is already fair to the people it will meet, so
-that gradients only have to turn it; hard decisions, which gradients cannot
-see, get the last word on the intercept and on whether turning it paid.
+Training starts from a rule whose intercept already expects the response, so that gradients only
+have to turn it. Hard decisions, which gradients cannot see, then settle the intercept and
+whether the turned rule is kept: the blind direction with its best intercept is a floor.
 """
 
 from __future__ import annotations
@@ -40,66 +40,30 @@ STARTS = ("blind", "means", "random", "given")
 
 @dataclass(frozen=True)
 class FittedRule:
-    """What a recipe made.
-
-    Attributes
-    ----------
-    score
-        The rule kept.
-    history
-        Of the strategic epochs.
-    choice
-        How the trained rule compared with the simple one; None where there was
-        nothing to choose.
-    cost
-        What a move costs, where that was learned; else None.
-    """
+    """The rule kept, its strategic epochs, and what was chosen or learned on the way."""
 
     score: Score
     history: History
-    choice: Choice | None
-    cost: Cost | None = None
+    choice: Choice | None  # None where there was nothing to choose
+    cost: Cost | None = None  # where it was learned
 
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """How a score is fitted to a population.
+    """How a score is fitted to a population."""
 
-    Parameters
-    ----------
-    trained_against, judged_by
-        Whom the loss meets, and whom validation and the intercept meet.
-    trainer, loss, regulariser
-        Of the strategic objective, and of the blind warm-up alike.
-    start
-        ``"blind"``: train as if nobody moved, then move the intercept to where it is
-        best after response (for several kinds of people, the line between the class means
-        if that is better). ``"means"``: that line.
-        ``"random"``: as published.
-        ``"given"``: the score as handed over. None suits the population: as
-        published for ``published``, means for ``none``, else blind.
-    calibrate
-        Whether hard decisions settle the intercept after training; None: yes,
-        except for ``published``.
-    cost
-        Set where the cost is not given: a flexible one is learned with the score,
-        an unknown box is searched for its worst cost.
-
-    Notes
-    -----
-    The blind direction with its best intercept is a floor: where training started
-    blind, the intercept was settled and accuracy is the only aim (no regulariser),
-    the trained rule is kept only if it decides the training and validation rows
-    better (see `choose`).
-    """
-
-    trained_against: Population
-    judged_by: Population
+    trained_against: Population  # in the loss
+    judged_by: Population  # on validation rows and for the intercept
     trainer: Trainer
     loss: Loss
     regulariser: Regulariser | None = None
+    # "blind": train as if nobody moved, then settle the intercept (for several kinds of people, the
+    # line between the class means if that is better); "means": that line; "random": as published;
+    # "given": the score as handed over. None: random for published, means for none, else blind.
     start: str | None = None
+    # Whether hard decisions settle the intercept after training; None: except for published.
     calibrate: bool | None = None
+    # Flexible: learned with the score; unknown: its worst cost counts.
     cost: AnyCost | None = None
 
     def __post_init__(self) -> None:
@@ -143,7 +107,7 @@ class TrainingRecipe:
         cost = self.cost if isinstance(self.cost, Cost) else None
         if not self._settles:
             return FittedRule(trained, history, None, cost)
-        # Early stopping is over, so the validation rows may speak too.
+        # Early stopping is over, so the validation rows count too.
         X = torch.cat([sample.X, sample.X_validation])
         y = torch.cat([sample.y, sample.y_validation])
         settled = self._settled(trained, X, y)[0]
@@ -154,7 +118,7 @@ class TrainingRecipe:
         return FittedRule(settled if choice.kept == "trained" else simple, history, choice)
 
     def _at(self, cost: Cost) -> TrainingRecipe:
-        """Return the recipe of people who answer at one cost."""
+        """Return the recipe for people who respond at one cost."""
         return replace(self, judged_by=self.judged_by.with_cost(cost), cost=cost)
 
     def of_rows(self, rows: NDArray[np.intp]) -> TrainingRecipe:
@@ -194,7 +158,7 @@ class TrainingRecipe:
 
     @property
     def _trainer(self) -> Trainer:
-        """The trainer; by its loss where accuracy waits for the intercept or is not the one aim."""
+        """The trainer; by loss where the intercept is settled later or accuracy is not all."""
         by_loss = self._settles or (self._has_other_aims() and looks_at_people(self.regulariser))
         waits = by_loss and self.trainer.stop_by == "accuracy"
         return replace(self.trainer, stop_by="loss") if waits else self.trainer
@@ -210,17 +174,15 @@ class TrainingRecipe:
         return "blind"
 
     def _settled(self, score: Score, X: Tensor, y: Tensor) -> tuple[Score, float]:
-        """Return the score with the best intercept after response, and its accuracy.
-
-        With a regulariser that looks at people the intercept is where most of the trade-off
-        lies: it is then the best for accuracy minus strength times penalty.
-        """
-        # The sample lists the training rows first: these are its first people.
+        """Return the score with the best intercept after response, and its accuracy."""
+        # The sample lists the training rows first.
         people = self.judged_by.of_rows(range(len(y)))
         # The worst of several kinds turns on few people: judge a cut by its neighbours too, as far
         # as its rank among n people is known, about half of 1/sqrt(n).
         smoothing = 0.5 / len(y) ** 0.5 if len(people.members) > 1 else 0.0
         penalty = None
+        # For social regularisers the intercept is where most of the trade-off lies: it is then the
+        # best for accuracy minus strength times penalty.
         if self.regulariser is not None and looks_at_people(self.regulariser):
             penalty = _penalty_of(self.regulariser, people, score, X, y)
         cut = best_shift(
@@ -230,7 +192,7 @@ class TrainingRecipe:
 
 
 def check_summable(recipe: TrainingRecipe, optimiser: str) -> None:
-    """Refuse what cannot be learned part by part: bounds per person, sums that are none."""
+    """Refuse what cannot be learned part by part: bounds per person, risks that are no sums."""
     members = (*recipe.trained_against.members, *recipe.judged_by.members)
     if any(member.actions.n_people is not None for member in members):
         raise ParameterError(
@@ -262,13 +224,9 @@ def _penalty_of(
 
 
 def class_means(sample: Sample) -> LinearScore:
-    r"""Return the rule along the line between the class means.
-
-    .. math:: s(x) = (\bar x_+ - \bar x_-) \cdot (x - \bar x) / \operatorname{sd}
-
-    The scores of the sample have mean zero and standard deviation one, the scale
-    at which a hinge of width one bites. All zero where the means coincide.
-    """
+    """Return the rule along the line between the class means, its scores standardised."""
+    # Standard deviation one is the scale at which a hinge of width one bites. All zero where the
+    # means coincide.
     X, y = sample.X, sample.y
     direction = X[y > 0].mean(dim=0) - X[y <= 0].mean(dim=0)
     spread = (X @ direction).std(correction=0)

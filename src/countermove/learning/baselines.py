@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -21,14 +21,11 @@ from countermove.people import LinearCost
 from countermove.response.base import GAIN, Response
 from countermove.scores import LinearScore, Score
 
-if TYPE_CHECKING:
-    pass
-
 AnyScore = TypeVar("AnyScore", bound=Score)
 
 
 def shifted_blind(score: AnyScore, response: Response, X: Floats) -> AnyScore:
-    r"""Raise the bar by what people can reach.
+    r"""Raise the threshold by what people can reach.
 
     .. math:: s'(x) = s(x) - r, \qquad r = \operatorname{median}_i
               \bigl(s^{after}(x_i) - s(x_i)\bigr)

@@ -3,8 +3,8 @@ r"""Training where the cost is not given: chosen with the rule, or unknown.
 .. math:: \min_{c \in C} \min_s L(s, c) + \lambda r(c_0, c)
           \qquad\text{or}\qquad \min_s \max_{c \in C} L(s, c)
 
-Equations (7) and (8) of SERM. Both wrap the strategic risk: how people answer
-at a cost, and what that loses, is its business.
+Equations (7) and (8) of SERM. Both wrap the strategic risk, which knows how
+people respond at a cost.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class UnknownCost:
     box
         A box of costs; or None with ``costs``.
     search
-        How the worst cost of a box is found: ``"ends"``, the cheapest and the dearest (exact
-        where the loss is monotone along every price between them, as for two classes on
-        either side of a line); or ``"ascent"``, projected gradient ascent from both ends
-        and from where it ended last, a local search.
+        How the worst cost of a box is found: ``"ends"``, the cheapest and the most
+        expensive (exact where the loss is monotone along every price between them, as for two
+        classes on either side of a line); or ``"ascent"``, projected gradient ascent from
+        both ends and from the first cost, a local search.
     steps
         Of the ascent, each at most a quarter of the box.
     """
@@ -112,17 +112,11 @@ class UnknownCost:
 
 @dataclass(frozen=True)
 class FlexibleRisk:
-    """The strategic risk of rule and cost together, plus the price of changing the cost.
-
-    Attributes
-    ----------
-    values
-        The coefficient, learned; never outside its box after a step.
-    """
+    """The strategic risk of rule and cost together, plus the price of changing the cost."""
 
     risk: StrategicRisk
     flexible: FlexibleCost
-    values: nn.Parameter
+    values: nn.Parameter  # the coefficient; inside its box after every step
 
     @classmethod
     def starting(cls, risk: StrategicRisk, flexible: FlexibleCost) -> Self:
@@ -164,11 +158,10 @@ class FlexibleRisk:
 
 @dataclass(frozen=True)
 class UnknownCostRisk:
-    r"""The strategic risk at the worst cost of a box, found by projected ascent.
+    """The strategic risk at the worst cost of a box, found by projected ascent."""
 
-    By Danskin's theorem the gradient at a maximiser over the cost is that with the cost held
-    fixed; the ascent is local, so the risk is a lower estimate of the maximum.
-    """
+    # By Danskin's theorem the gradient at a maximiser over the cost is that with the cost held
+    # fixed; the ascent is local, so the risk is a lower estimate of the maximum.
 
     risk: StrategicRisk
     box: CostBox
@@ -185,7 +178,7 @@ class UnknownCostRisk:
         return min(found[0] for found in verdicts), max(found[1] for found in verdicts)
 
     def worst_for(self, score: Score, X: Tensor, y: Tensor) -> Tensor:
-        """Return the coefficient with the highest risk that ascents from three starts meet."""
+        """Return the coefficient with the highest risk that three ascents find."""
         found = [self._climb(start, score, X, y) for start in self._starts]
         return max(found, key=lambda pair: pair[0])[1]
 
@@ -236,7 +229,7 @@ AnyCost = Cost | FlexibleCost | UnknownCost
 
 
 def risk_of(risk: StrategicRisk, cost: AnyCost | None) -> ChosenRisk:
-    """Return the objective that goes with a cost: as it is, chosen, or the worst of a box."""
+    """Return the objective for a cost: known, chosen with the rule, or the worst of a box."""
     if isinstance(cost, FlexibleCost):
         return FlexibleRisk.starting(risk, cost)
     if isinstance(cost, UnknownCost) and cost.box is not None and cost.search == "ascent":
@@ -245,7 +238,7 @@ def risk_of(risk: StrategicRisk, cost: AnyCost | None) -> ChosenRisk:
 
 
 def costs_to_judge_by(cost: AnyCost | None) -> tuple[Cost | None, ...]:
-    """Return the costs at which people may answer: one, or the members of an unknown one."""
+    """Return the costs at which people may respond: one, or the members of an unknown one."""
     if isinstance(cost, FlexibleCost):
         return (cost.box.cost,)
     return cost.members if isinstance(cost, UnknownCost) else (cost,)

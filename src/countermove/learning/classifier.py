@@ -1,7 +1,7 @@
-"""A scikit-learn classifier that counts on people's answer.
+"""A scikit-learn classifier that accounts for people's response.
 
 ``predict`` and ``score`` judge people where they stand, as scikit-learn expects;
-``respond`` and ``score_after_response`` let them answer the rule first.
+``respond`` and ``score_after_response`` let them respond to the rule first.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ class StrategicClassifier(ScoreClassifier):
     response
         ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` (blind training), ``"ascent"`` (for
         scores that are not affine in what moves), a `Response`, or a robust population: a list
-        of these or ``{"kind": "robust", "members": [...]}`` (see
-        `countermove.learning._populations.population`).
+        of these or ``{"kind": "robust", "members": [...], "weights": [...], "softness": …}``.
     temperature, eval_temperature
         Of the smoothed step in training, and in early stopping and evaluation
         (None: the same), for responses given by name.
@@ -65,10 +64,12 @@ class StrategicClassifier(ScoreClassifier):
     random_state
         Decides the split, the shuffles and a random start.
     start
-        Where training starts: ``"blind"``, ``"means"``, ``"random"`` or ``"given"``.
+        Where training starts: ``"blind"`` (trained as if nobody moved, then the best intercept
+        after response), ``"means"`` (the line between the class means), ``"random"`` or
+        ``"given"`` (``score``). None: random for ``"published"``, means for ``"none"``, else blind.
     calibrate
         Whether the intercept is settled after training by the accuracy after
-        response on training and validation rows. See `TrainingRecipe` for both.
+        response on training and validation rows; None: yes, except for ``"published"``.
     stop_by
         Which epoch is kept, as `Trainer` has it; ``"accuracy"`` gives way to ``"loss"``
         where the intercept is settled afterwards.
@@ -230,7 +231,7 @@ class StrategicClassifier(ScoreClassifier):
         return self
 
     def respond(self, X: Table, response: Any = None) -> Responses[Any]:
-        """Return where people move to in answer to the rule.
+        """Return where people move to in response to the rule.
 
         Parameters
         ----------

@@ -1,7 +1,6 @@
 """One cell of a published comparison: every rule on one split, under one population.
 
-The figures of the papers are loops over this function; nothing else trains
-or judges in them.
+The papers' figures are loops over `compare`.
 """
 
 from __future__ import annotations
@@ -34,34 +33,19 @@ class Split:
 
     @property
     def known(self) -> Labelled:
-        """Training and validation rows together: all a rule may be tuned on."""
+        """Training and validation rows together: what a rule may be tuned on."""
         X = np.concatenate([self.train[0], self.validation[0]])
         return X, np.concatenate([self.train[1], self.validation[1]])
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Test accuracies; all but the benchmark after people have moved, worst member counting.
+    """Test accuracies; all but the benchmark after response, of the worst member."""
 
-    Attributes
-    ----------
-    benchmark
-        The blind rule while nobody moves.
-    blind
-        The blind rule as it is.
-    shifted_blind
-        The blind rule, its bar raised by what best responders can reach (by what people
-        gain, where the score has no slope).
-    bias_search
-        The blind direction with the best intercept for the population.
-    strategic
-        The rule trained for the population.
-    """
-
-    benchmark: float
+    benchmark: float  # the blind rule while nobody moves
     blind: float
-    shifted_blind: float
-    bias_search: float
+    shifted_blind: float  # threshold raised by what people can gain (best responders, if affine)
+    bias_search: float  # the blind direction with the best intercept for the population
     strategic: float
 
     def to_json(self) -> dict[str, float]:
@@ -83,19 +67,7 @@ def compare(
     blind: StrategicClassifier | None = None,
     **settings: Any,
 ) -> Comparison:
-    """Train for a population and measure it beside the baselines.
-
-    Parameters
-    ----------
-    split
-        Rows to train on, to stop by and to judge on.
-    response, cost, actions
-        The population, as `StrategicClassifier` takes it.
-    blind
-        A blind rule trained on the same split before; None trains one.
-    settings
-        Further arguments of `StrategicClassifier`, for both rules.
-    """
+    """Train for a population and measure the rule beside the baselines."""
     blind = train_blind(split, **settings) if blind is None else blind
     strategic = StrategicClassifier(
         cost=cost, actions=actions, **(settings | {"response": response})

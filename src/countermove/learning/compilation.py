@@ -1,4 +1,4 @@
-"""Compile every numerical kernel once, so that no user waits for it in a first run."""
+"""Compile every numerical kernel once per installation (Numba caches it beside the source)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ __all__ = ["compile_kernels"]
 
 
 def compile_kernels() -> int:
-    """Fit and move a few people by every kind of cost, action and response; return how many.
-
-    Numba keeps what it compiles beside the source, so this is needed once per installation.
-    """
+    """Fit and move a few people by every kind of cost, action and response; return how many."""
     import warnings
 
     import numpy as np

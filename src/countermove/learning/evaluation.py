@@ -1,7 +1,7 @@
 """Accuracy, always under a named response.
 
 An accuracy without the name of the response it was measured under means
-nothing here, so every figure carries it and the sensitivity table shows the others.
+nothing, so every figure names it and the sensitivity table shows the others.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 
 
 TEMPERATURES = (0.2, 0.5, 1.0)
-"""At which every report lets people answer."""
-BENDS = "the score bends in what people can change, so the best answer to it has no closed form"
-"""Why a report leaves answers out."""
+"""Temperatures of the smooth responses in every report."""
+NOT_AFFINE = (
+    "the score is not affine in what people can change, so the best response has no closed form"
+)
+"""Why a report leaves responses out."""
 
 
 @dataclass(frozen=True)
 class AccuracyUnderResponse:
-    """Share of people decided rightly once they have answered the rule.
+    """Share of people decided correctly once they have responded to the rule.
 
     Attributes
     ----------
@@ -94,7 +96,7 @@ def accuracy_after(score: Score, X: Floats, y: Floats, response: Response) -> Ac
     y
         Labels in {-1, +1}, +1 favourable, shape (n,).
     response
-        How people answer.
+        How people respond.
     """
     labels = np.asarray(y)
     if labels.shape != (len(X),):
@@ -102,10 +104,10 @@ def accuracy_after(score: Score, X: Floats, y: Floats, response: Response) -> Ac
     if not len(labels):
         raise NotEnoughRowsError("an accuracy needs at least one row")
     decisions = response.decisions_after(score, X)
-    right = decisions == (labels > 0)
+    correct = decisions == (labels > 0)
     return AccuracyUnderResponse(
         response=response.name,
-        accuracy=float(np.mean(right)),
+        accuracy=float(np.mean(correct)),
         accepted=float(np.mean(decisions)),
         n=len(labels),
     )
@@ -154,19 +156,16 @@ def usual_responses(
 
 
 def usual_responses_to(score: Score, response: Response) -> dict[str, Response]:
-    """Return the populations of a report on a score, with a response's cost and actions.
-
-    People who move in a representation do so under every name. Any other score without a
-    slope can only be climbed: `usual_responses` then become nobody moving and ``ascent`` at
-    the same temperatures, and `not_evaluated` says why.
-    """
+    """Return the populations of a report on a score, with a response's cost and actions."""
     from countermove.response import AscentResponse, RepresentationResponse
 
     usual = usual_responses(response.cost, response.actions)
     if isinstance(members_of(response)[0], RepresentationResponse):
+        # People who move in a representation do so under every name.
         return {name: RepresentationResponse(inner) for name, inner in usual.items()}
     if score.slope() is not None:
         return usual
+    # Other scores without a slope can only be climbed.
     climbing = {
         f"ascent_{value:g}": AscentResponse(response.cost, response.actions, value)
         for value in TEMPERATURES
@@ -175,13 +174,10 @@ def usual_responses_to(score: Score, response: Response) -> dict[str, Response]:
 
 
 def not_evaluated(evaluated: Collection[str]) -> dict[str, str]:
-    """Return the usual populations that are missing among those evaluated, each with the reason.
-
-    ``burden`` is among them where nobody can tell what approval costs at least.
-    """
+    """Return the usual populations missing among those evaluated, each with the reason."""
     if "best" in evaluated:
         return {}
-    stands_in = f"{BENDS}; people who climb it stand in (ascent), each at a local maximum"
+    stands_in = f"{NOT_AFFINE}; responses by ascent are shown instead, each at a local maximum"
     missing = dict.fromkeys(set(usual_responses()) - set(evaluated), stands_in)
-    cheapest = f"{BENDS}: the least cost of approval is that of rational people"
+    cheapest = f"{NOT_AFFINE}: the least cost of approval is that of rational people"
     return dict(sorted(missing.items())) | {"burden": cheapest}

@@ -35,7 +35,7 @@ from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
 
 MEASURED = 200
-"""People whose answers by ascent are compared with a longer search: shares to three points."""
+"""People whose ascent is compared with a longer search: shares to three points."""
 PACKAGES = ("countermove", "kedro", "torch", "numpy", "pandas", "scikit-learn")
 
 
@@ -48,26 +48,10 @@ def rule_metrics(
     schema: Schema,
     response: Response,
 ) -> dict[str, Any]:
-    """Measure a blind and a strategic rule on the test rows.
-
-    Parameters
-    ----------
-    blind, strategic
-        The rules; the strategic one is calibrated.
-    uncalibrated
-        The strategic rule before its threshold was calibrated: what the promise of
-        recourse cost.
-    typed
-        The whole table, for its hash.
-    test
-        Standardised test rows.
-    schema
-        What the columns mean.
-    response
-        The response the strategic rule was trained for; of a robust one, the worst
-        member is reported (the mean where the members' shares are known).
-    """
+    """Measure a blind and a calibrated strategic rule on the test rows."""
     people = rows_of(test, schema)
+    # Of a robust response the worst member is reported (the mean where shares are known);
+    # the uncalibrated rule shows what the promise of recourse cost.
     scores = {"blind": blind.rule, "strategic": strategic.rule}
     usual = usual_responses_to(strategic.rule, response)
     found = sensitivity(scores, people.X, people.y, usual).accuracies()
@@ -109,20 +93,16 @@ def _social(
 
 
 def climbing_measures(score: Score, people: Rows, response: Response) -> dict[str, Any]:
-    """Return under ``ascent`` how sure answers found by ascent are; nothing for other people.
-
-    ``converged`` is the share who reached a maximum, ``gap`` the largest utility known to be
-    missing and ``share`` the part of the people it is missing for (see `OptimalityGap`).
-    """
+    """Return how reliable responses by ascent are (see `OptimalityGap`); else nothing."""
     climbers = [member for member in members_of(response) if isinstance(member, AscentResponse)]
     if not climbers:
         return {}
     X, climber = people.X[:MEASURED], climbers[0].of_rows(range(min(MEASURED, len(people.X))))
     found = climber.optimality_gap(score, X)
-    answers = climber.respond(score, X, on_failure="mask")
+    responses = climber.respond(score, X, on_failure="mask")
     return {
         "ascent": {
-            "converged": float(answers.converged.mean()),
+            "converged": float(responses.converged.mean()),
             "gap": found.worst,
             "share": found.share,
             "against": found.against,
@@ -140,23 +120,7 @@ def answer_parts(
     schema: Schema,
     mapper: Mapper,
 ) -> dict[str, Any]:
-    """Let a population in parts answer a stored rule; return what that did and how long it took.
-
-    Parameters
-    ----------
-    model
-        The rule.
-    response
-        How people answer.
-    parts
-        Standardised rows.
-    folder
-        Where the moved rows go, see `respond_parts`.
-    schema
-        What the columns mean.
-    mapper
-        Who works.
-    """
+    """Let a population in parts respond to a stored rule; return what that did."""
     run = respond_parts(
         response, model.rule, parts, folder, schema.feature_names, ("row_id", "label"), mapper
     )
@@ -165,26 +129,12 @@ def answer_parts(
 
 @dataclass(frozen=True)
 class PopulationFacts:
-    """What an answered rule did, counted over all rows.
-
-    Attributes
-    ----------
-    rows
-        How many people.
-    moved
-        Share who moved.
-    mean_cost
-        What movers paid on average; 0 if nobody moved.
-    favoured
-        Share with the favourable decision once everybody has answered.
-    accuracy_nobody_moves, accuracy_after_response
-        Shares decided as their label says.
-    """
+    """What the response to a rule did, counted over all rows."""
 
     rows: int
-    moved: float
-    mean_cost: float
-    favoured: float
+    moved: float  # share
+    mean_cost: float  # of movers; 0 if nobody moved
+    favoured: float  # share approved after response
     accuracy_nobody_moves: float
     accuracy_after_response: float
 
@@ -193,10 +143,10 @@ class PopulationFacts:
         return asdict(self)
 
 
-def population_facts(answered: Partitions, label: str = "label") -> PopulationFacts:
+def population_facts(moved_parts: Partitions, label: str = "label") -> PopulationFacts:
     """Count over the parts that `respond_parts` left, one part at a time."""
     totals = np.zeros(6)
-    for part in answered:
+    for part in moved_parts:
         wanted = part[label].to_numpy() > 0
         moved = part[MOVED].to_numpy(dtype=bool)
         after = part[FAVOURED].to_numpy(dtype=bool)

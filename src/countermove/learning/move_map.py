@@ -1,6 +1,6 @@
-"""Where people stand and where they move to, in two dimensions, for cheaper and dearer moves.
+"""Where people stand and where they move to, in two dimensions, at several costs.
 
-Both rules are published in turn and the real response answers them. The two axes are chosen so
+Both rules are published in turn and people respond to each. The two axes are chosen so
 that nothing is lost about decisions: a person is drawn beyond a boundary iff they are approved.
 """
 
@@ -30,7 +30,7 @@ SCALES = (0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
 SHOWN = 240
 """People drawn: more arrows hide each other."""
 SHOWN_COSTLY = 60
-"""The same where an answer takes long; then nobody else is measured either."""
+"""The same where a response takes long; then nobody else is measured either."""
 DIGITS = 4
 """Of a coordinate: a ten-thousandth of a standard deviation is less than a pixel."""
 PARALLEL = 1e-6
@@ -39,27 +39,19 @@ PARALLEL = 1e-6
 
 @dataclass(frozen=True)
 class Projection:
-    r"""Two coordinates of a person, and both boundaries in them.
+    """Two coordinates of a person, and both boundaries in them."""
 
-    Attributes
-    ----------
-    kind
-        ``linear`` for two linear scores, ``parallel`` where their weights are; ``scores`` for
-        any others, ``shifted`` where one is the other at another bar.
-    place
-        From people, shape (n, d), to coordinates, shape (n, 2).
-    boundaries
-        Of each rule :math:`(a, b, c)`: the people with :math:`a u + b v + c \ge 0` are approved.
-    """
-
+    # "linear" for two linear scores, "parallel" where their weights are; "scores" for any others,
+    # "shifted" where one is the other at another threshold.
     kind: str
-    place: Callable[[Floats], Floats]
+    place: Callable[[Floats], Floats]  # from people (n, d) to coordinates (n, 2)
+    # Of each rule (a, b, c): the people with a u + b v + c >= 0 are approved.
     boundaries: Mapping[str, tuple[float, float, float]]
 
 
 @dataclass(frozen=True)
 class MappedPeople:
-    """People who answer: features (n, d), labels ±1 (n,), and the positions of those drawn."""
+    """People who respond: features (n, d), labels ±1 (n,), and the positions of those drawn."""
 
     X: Floats
     y: Floats
@@ -74,65 +66,42 @@ def move_map(
     response: Response,
     seed: int,
 ) -> dict[str, Any]:
-    """Let test people answer both rules at every cost scale, and draw some of them.
-
-    Parameters
-    ----------
-    blind, strategic
-        The rules; the strategic one is calibrated.
-    test, schema
-        Standardised test rows, and what their columns mean.
-    response
-        How people answer; of a robust one, its first member.
-    seed
-        Of the run: decides who is drawn.
-
-    Returns
-    -------
-    dict
-        JSON-ready. Its numbers are of all test rows, at scale 1 those of ``metrics.json``; of
-        the people drawn alone where an answer takes long (``rows.measured`` says of how many).
-    """
-    answer = members_of(response)[0]
+    """Let test people respond to both rules at every cost scale; return numbers and points."""
+    # The numbers are of all test rows, at scale 1 those of metrics.json; of the people drawn alone
+    # where a response takes long (rows.measured says of how many).
+    member = members_of(response)[0]
     rules = {"strategic": strategic.rule, "blind": blind.rule}
     people = rows_of(test, schema)
-    slow = answer.costly or any(score.slope() is None for score in rules.values())
+    slow = member.costly or any(score.slope() is None for score in rules.values())
     shown = _drawn(len(people.y), SHOWN_COSTLY if slow else SHOWN, seed)
     measured = shown if slow else np.arange(len(people.y))
     mapped = MappedPeople(
         people.X[measured], people.y[measured], np.flatnonzero(np.isin(measured, shown))
     )
-    drawing, answers = projection(strategic.rule, blind.rule, people.X), answer.of_rows(measured)
+    drawing, of_measured = (
+        projection(strategic.rule, blind.rule, people.X),
+        member.of_rows(measured),
+    )
     return {
         "dataset": schema.name,
-        "response": answer.name,
-        "cost": answer.cost.describe(),
+        "response": member.name,
+        "cost": member.cost.describe(),
         "rows": {"test": len(people.y), "measured": len(measured), "shown": len(shown)},
         "projection": drawing.kind,
         "boundaries": {name: list(line) for name, line in drawing.boundaries.items()},
         "people": {"row_id": people.ids[shown].tolist(), "label": people.y[shown].tolist()}
         | _coordinates(drawing, people.X[shown]),
         "rules": {
-            name: [_answered(score, mapped, answers, scale, drawing) for scale in SCALES]
+            name: [_responses(score, mapped, of_measured, scale, drawing) for scale in SCALES]
             for name, score in rules.items()
         },
     }
 
 
 def projection(strategic: Score, blind: Score, X: Floats) -> Projection:
-    r"""Choose two axes in which both boundaries are straight lines.
-
-    For linear scores :math:`s(x) = w \cdot x + b`,
-
-    .. math:: u = \frac{s_{\text{strategic}}(x)}{\|w_s\|}, \qquad v = e \cdot x, \qquad
-              e \propto w_b - \frac{w_b \cdot w_s}{\|w_s\|^2} w_s ,
-
-    the distance to the strategic boundary and what the blind rule reads besides: both scores are
-    affine in :math:`(u, v)`. Where the rules are parallel, :math:`e` is the direction across
-    :math:`w_s` in which people differ most. For other scores the axes are the scores
-    themselves, and the boundaries their zero lines; where one score is the other at another
-    bar, the second axis is again where people differ most.
-    """
+    """Choose two axes in which both boundaries are straight lines."""
+    # For linear scores: u, the distance to the strategic boundary, and v, what the blind rule reads
+    # besides (if parallel: where people differ most). Both scores are affine in (u, v).
     if not (strategic.kind == blind.kind == "linear"):
         return _by_scores(strategic, blind, X)
     (ws, bs), (wb, bb) = _linear(strategic), _linear(blind)
@@ -152,13 +121,13 @@ def projection(strategic: Score, blind: Score, X: Floats) -> Projection:
 
 
 def _by_scores(strategic: Score, blind: Score, X: Floats) -> Projection:
-    """Return the scores as axes, or one of them where the other says nothing besides."""
+    """Return the scores as axes, or one of them where the other adds nothing."""
     first, second = _scores(strategic, X), _scores(blind, X)
-    slope, bar = np.polyfit(first, second, 1) if np.ptp(first) > 0.0 else (0.0, 0.0)
-    apart = np.abs(slope * first + bar - second).max()
+    slope, offset = np.polyfit(first, second, 1) if np.ptp(first) > 0.0 else (0.0, 0.0)
+    apart = np.abs(slope * first + offset - second).max()
     if slope > 0.0 and apart <= PARALLEL * np.ptp(second):
         across = _largest_spread(np.zeros(X.shape[1]), X)
-        lines = {"strategic": (1.0, 0.0, 0.0), "blind": (float(slope), 0.0, float(bar))}
+        lines = {"strategic": (1.0, 0.0, 0.0), "blind": (float(slope), 0.0, float(offset))}
         return Projection(
             "shifted", lambda rows: np.stack([_scores(strategic, rows), rows @ across], 1), lines
         )
@@ -176,7 +145,7 @@ def _largest_spread(forward: Floats, X: Floats) -> Floats:
     return first * (1.0 if first[np.abs(first).argmax()] > 0 else -1.0)
 
 
-def _answered(
+def _responses(
     score: Score, mapped: MappedPeople, response: Response, scale: float, drawing: Projection
 ) -> dict[str, Any]:
     """Return what people do when moves cost ``scale`` times as much, and who is drawn where."""

@@ -38,7 +38,7 @@ class StrategicRisk:
         scale of the weights (every response but ``published`` is unchanged when
         the score is multiplied), so the margin's scale is learned with them.
     regulariser
-        Added to every member's loss with its strength, under that member's answer.
+        Added to every member's loss with its strength, under that member's response.
     judged_by
         Responses whose worst accuracy stops training early; ``responses`` by default.
     weights
@@ -124,7 +124,7 @@ class StrategicRisk:
         """Leave everything as it is: only the score is learned."""
 
     def _alone(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
-        """Return the risk if all people answered by one response, penalty included."""
+        """Return the risk if all people followed one response, penalty included."""
         risk = self.loss_function(response.scores_after(score, X), y)
         if self.regulariser is None or self.regulariser.strength == 0.0:
             return risk

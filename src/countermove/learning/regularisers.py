@@ -1,7 +1,7 @@
 r"""The fifth axis: what is added to the risk.
 
 A regulariser carries its own strength and sees the score, the batch and the response. The social
-ones are differentiable means over people that steer training; whether people are better off is
+ones are differentiable means over people that guide training; whether people are better off is
 judged by hard measures (`countermove.learning.social`), because a smoothed one may move by
 rescaling the score alone.
 """
@@ -64,15 +64,13 @@ def check_strength(strength: float) -> None:
 
 
 def looks_at_people(regulariser: Regulariser | None) -> bool:
-    """Tell whether a regulariser measures people's answer rather than the score alone.
-
-    A social measure says so itself (``about_people``). Where nobody moves it means nothing.
-    """
+    """Return whether a regulariser measures people's response rather than the score alone."""
+    # A social measure says so itself. Where nobody moves it means nothing.
     return bool(getattr(regulariser, "about_people", False))
 
 
 def described(regulariser: Regulariser | None) -> dict[str, Any]:
-    """Return kind and arguments, JSON-ready; of a stranger's regulariser its class and strength."""
+    """Return kind and arguments, JSON-ready; of a user's regulariser its class and strength."""
     if regulariser is None:
         return {"kind": "none"}
     named = {"kind": getattr(regulariser, "kind", type(regulariser).__name__)}
@@ -162,8 +160,8 @@ class SocialBurden:
         payers = rational(response, self.unscaled).of_rows(deserving)
         if isinstance(payers, PointsResponse):
             raise ParameterError(
-                "the burden of people who choose among places has no gradient to steer by; "
-                "train with TangentResponse and judge by the places"
+                "the burden of people who choose among points has no gradient to train by; "
+                "train with TangentResponse and judge by the points"
             )
         found = payers.crossing(score, X[deserving])
         return found.cost.sum() / found.possible.sum().clamp(min=1)

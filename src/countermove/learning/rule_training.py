@@ -40,25 +40,7 @@ def train_published(
     seed: int,
     regulariser: Regulariser | None = None,
 ) -> Trained:
-    """Train a score on one split, stopped by another.
-
-    Parameters
-    ----------
-    train, validation
-        Standardised splits.
-    schema
-        What their columns mean.
-    standardiser
-        The standardiser that made them.
-    response
-        How people are assumed to answer; ``NoResponse`` trains blind.
-    training
-        Score, loss, optimiser and patience, as `StrategicClassifier` takes them.
-    seed
-        Of the run.
-    regulariser
-        What is aimed at besides accuracy.
-    """
+    """Train a score on one split, stopped by another."""
     learn, judge = rows_of(train, schema), rows_of(validation, schema)
     classifier = StrategicClassifier(
         response=response, regulariser=regulariser, random_state=seed, **training
@@ -76,24 +58,9 @@ def published_model(
     standardiser: Standardiser,
     training: Mapping[str, Any],
     rows: Mapping[str, int],
-    span: tuple[Floats, Floats],
+    span: tuple[Floats, Floats],  # least and largest value of each training column
 ) -> PublishedModel:
-    """Return a trained rule as it is stored, with what it was trained on and for.
-
-    Parameters
-    ----------
-    classifier
-        Fitted; its ``response`` is a `Response`.
-    schema, standardiser
-        What the columns mean, and their units.
-    training
-        The settings it was given.
-    rows
-        Number of rows by split.
-    span
-        The least and the largest value of each column among the training rows, shape (d,)
-        each, standardised units.
-    """
+    """Return a trained rule as it is stored, with what it was trained on and for."""
     best = classifier.history_.best
     return PublishedModel(
         score=classifier.score_,
@@ -123,17 +90,7 @@ def train_parts(
     regulariser: Regulariser | None = None,
     mapper: Mapper | None = None,
 ) -> PublishedModel:
-    """Train a score on the parts of ``train``, stopped by those of ``validation``.
-
-    Parameters
-    ----------
-    parts
-        Standardised splits, in parts.
-    schema, standardiser, response, training, seed, regulariser
-        As in `train_published`.
-    mapper
-        Who sums full gradients, see `StrategicClassifier.fit_parts`.
-    """
+    """Train a score on the parts of ``train``, stopped by those of ``validation``."""
     names = tuple(schema.feature_names)
     rows = {name: PartRows(parts[name], names) for name in ("train", "validation")}
     classifier = StrategicClassifier(

@@ -1,8 +1,8 @@
 """What a rule does to people, by hard measures: decisions after response and what moves cost.
 
-They do not change when the score is rescaled, so a rule cannot look kinder
-without being kinder. People whom no allowed move brings to approval have no
-price: they are counted apart and averaged nowhere.
+They do not change when the score is rescaled, so a rule cannot look better
+without being better. People whom no allowed move brings to approval have no
+price: they are counted separately and never averaged.
 """
 
 from __future__ import annotations
@@ -66,30 +66,21 @@ class SocialMeasures:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What a rule means for each person; every array has shape (n,).
-
-    Attributes
-    ----------
-    deserving, refused
-        Whose label is favourable, and who is refused where they stand.
-    squared_distance
-        Of the nearest approval: zero where it is had already, infinite where there is none,
-        NaN where nobody can tell (the score is not affine in what moves); so is the price.
-    price, approved, paid
-        The least cost of approval, the decision after the move and what the move cost: one
-        row per member of a robust response, shape (m, n).
-    """
+    """What a rule means for each person; every array has shape (n,)."""
 
     deserving: Mask
     refused: Mask
+    # Of the nearest approval: zero where approved already, infinite where there is none, NaN where
+    # it is unknown (the score is not affine in what moves); so is the price.
     squared_distance: Floats
+    # Least cost of approval, decision and cost of the move: one row per member, (m, n).
     price: Floats
     approved: Mask
     paid: Floats
 
     @property
     def known(self) -> bool:
-        """Whether anybody can tell what approval costs at least."""
+        """Whether the least cost of approval is known for everybody."""
         return not bool(np.isnan(self.squared_distance).any())
 
     def summary(self, who: Mask | None = None) -> SocialMeasures:
@@ -113,17 +104,7 @@ class Outcomes:
 
 
 def outcomes(score: Score, X: Floats, y: Floats, response: Response) -> Outcomes:
-    """Let people answer a rule and note what it decides and what it costs them.
-
-    Parameters
-    ----------
-    score
-        The published rule.
-    X, y
-        People before they move, shape (n, d), standardised units; labels in {-1, +1}.
-    response
-        How people answer; of a robust one, every member.
-    """
+    """Let people respond to a rule; record what it decides and what it costs them."""
     members = members_of(response)
     with torch.no_grad():
         refused = (score(torch.from_numpy(X)) < 0.0).numpy()
@@ -157,22 +138,7 @@ def social_report(
     groups: pd.DataFrame,
     response: Response,
 ) -> dict[str, Any]:
-    """Return the measures of every rule, for all and for each value of each sensitive column.
-
-    Parameters
-    ----------
-    scores
-        Rules by name.
-    X, y, groups
-        People, labels and sensitive columns, row by row.
-    response
-        How people answer.
-
-    Returns
-    -------
-    dict
-        ``by_model[rule]`` and ``by_group[column][value][rule]``, each measure by name.
-    """
+    """Return the measures of every rule, for all and for each value of each sensitive column."""
     found = {name: outcomes(score, X, y, response) for name, score in scores.items()}
     by_group = {
         str(column): {

@@ -78,7 +78,7 @@ def trade_off(
         measures ``<part>_<name>`` and ``<part>_cut_off`` (the deserving whom no allowed move
         brings to approval) for the parts ``validation`` and ``test``, all under the stated
         response (worst member of a robust one); ``test_rational_<name>`` for people who
-        answer the rule as best they can; ``seconds``, of the processor.
+        give the best response to the rule; ``seconds``, of the processor.
     """
     people = judging_population(response, cost, actions, settings)
     onward: dict[str, Any] = {"start": "given", "stop_by": "average"}
@@ -104,24 +104,9 @@ def trade_off(
 
 
 def mark(curve: pd.DataFrame, kind: str, tolerance: float) -> pd.DataFrame:
-    """Mark the Pareto front and the point to choose, both by validation rows alone.
-
-    Parameters
-    ----------
-    curve
-        What `trade_off` returned, the unregularised rule first.
-    kind
-        Of the regulariser: says which hard measure counts.
-    tolerance
-        Accuracy that may be given up against the unregularised rule.
-
-    Returns
-    -------
-    DataFrame
-        With ``front`` (no other point is at least as good in accuracy and hard measure, and
-        better in one) and ``chosen`` (the best hard measure within the tolerance; of
-        several the most accurate, then the weakest; exactly one).
-    """
+    """Mark the Pareto front and the point to choose, both by validation rows alone."""
+    # Chosen: the best hard measure within the tolerance of the unregularised rule's accuracy (the
+    # first row); of several the most accurate, then the weakest.
     name, sign = AIMS[kind]
     accuracy = curve["validation_accuracy"].to_numpy()
     good = sign * curve[f"validation_{name}"].to_numpy(dtype=np.float64)
@@ -134,7 +119,7 @@ def mark(curve: pd.DataFrame, kind: str, tolerance: float) -> pd.DataFrame:
 
 
 def pareto_front(*aims: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which points no other point beats: as good in every aim and better in one."""
+    """Return which points no other point beats: as good in every aim and better in one."""
     values = np.stack(aims)
     at_least = (values[:, :, None] >= values[:, None, :]).all(axis=0)
     better = (values[:, :, None] > values[:, None, :]).any(axis=0)
@@ -178,7 +163,7 @@ def _measured(
 
 
 def _smoothed(rule: Score, rows: Labelled, aim: SocialRegulariser, people: Population) -> float:
-    """Return the measure training steers by; of several members the mean."""
+    """Return the smoothed measure of training; of several members the mean."""
     X, y = (torch.from_numpy(part) for part in rows)
     with torch.no_grad():
         return float(np.mean([float(aim.measure(rule, X, y, m)) for m in people.members]))

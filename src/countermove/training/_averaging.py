@@ -1,7 +1,7 @@
 """The mean of a run's steps: where noisy training hovers, without choosing among its epochs.
 
-Epochs differ by the noise of their batches. Whoever keeps the best of them on
-validation rows keeps the luckiest, and a run started there cannot beat its own start.
+Epochs differ by the noise of their batches. Keeping the best of them on validation rows
+keeps the luckiest, and a run started there cannot beat its own start.
 """
 
 from __future__ import annotations
@@ -17,15 +17,10 @@ LATENESS = 3
 
 
 class Average:
-    r"""A running mean of parameters, step by step.
+    """A running mean of parameters: polynomial-decay averaging."""
 
-    .. math:: \bar w_t = \Bigl(1 - \frac{\eta + 1}{t + \eta}\Bigr) \bar w_{t-1}
-              + \frac{\eta + 1}{t + \eta} w_t
-
-    with :math:`\eta` = `LATENESS`: polynomial-decay averaging (Shamir and Zhang, 2013, section 4).
-    It needs no word on how many steps will follow, so a run may be resumed and prolonged.
-    Before the first step it is the start.
-    """
+    # Shamir and Zhang (2013), section 4. It needs no number of steps in advance, so a run may be
+    # resumed and prolonged. Before the first step it is the start.
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self.parameters = parameters

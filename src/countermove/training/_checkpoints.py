@@ -22,18 +22,10 @@ FORMAT = "countermove-checkpoint-1"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on as if it had never stopped.
+    """Everything a run needs to continue as if it had never stopped."""
 
-    Attributes
-    ----------
-    fingerprint
-        Digest of settings, start and data; a run resumes only from its own.
-    state
-        Nested lists, mappings, numbers and tensors.
-    """
-
-    fingerprint: str
-    state: Mapping[str, Any]
+    fingerprint: str  # digest of settings, start and data; a run resumes only from its own
+    state: Mapping[str, Any]  # nested lists, mappings, numbers and tensors
 
     def save(self, path: Path) -> None:
         """Write the checkpoint; the file at ``path`` is replaced in one step."""

@@ -14,15 +14,7 @@ from countermove.errors import DataError, NotEnoughRowsError, ParameterError, sh
 
 
 def two_classes(y: NDArray[Any], favourable: Any = None) -> tuple[NDArray[Any], Any]:
-    """Return both labels, sorted, and the favourable one.
-
-    Parameters
-    ----------
-    y
-        Labels, exactly two distinct ones.
-    favourable
-        The label people want; None: the larger one.
-    """
+    """Return both labels, sorted, and the favourable one; None: the larger."""
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind != "binary":
@@ -69,10 +61,7 @@ def seed_from(random_state: Any) -> int:
 def stratified_split(
     y: Floats, fraction: float, shuffler: np.random.Generator
 ) -> tuple[Index, Index]:
-    """Return positions to train on and to validate on, the same share of either class.
-
-    With no share, or too few rows for one, both are all rows.
-    """
+    """Return positions to train on and to validate on, the same share of either class."""
     if not 0.0 <= fraction < 1.0:
         raise ParameterError(f"validation_fraction lies in [0, 1), got {fraction!r}")
     held = [
@@ -80,6 +69,7 @@ def stratified_split(
         for members in (np.flatnonzero(y > 0), np.flatnonzero(y <= 0))
     ]
     everybody = np.arange(len(y))
+    # With no share, or too few rows for one, both are all rows.
     if not all(len(part) for part in held):
         return everybody, everybody
     validation = np.sort(np.concatenate(held))

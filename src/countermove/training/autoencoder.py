@@ -25,25 +25,11 @@ from countermove.randomness import torch_generator
 
 @dataclass(frozen=True)
 class VariationalAutoencoder:
-    """How a code is learned.
+    """How a code is learned."""
 
-    Parameters
-    ----------
-    dimension
-        Length of a code.
-    hidden
-        Widths of the encoder's hidden layers; the decoder has them in reverse.
-    optimiser, learning_rate, momentum
-        ``"adam"``, or ``"sgd"`` with momentum (0.001 and 0.9 in the paper).
-    epochs, batch_size
-        Passes over the rows, and rows per step.
-    seed
-        Of the start, the order of the rows and the draws.
-    """
-
-    dimension: int = 10
-    hidden: Sequence[int] = (512, 512)
-    optimiser: Literal["adam", "sgd"] = "adam"
+    dimension: int = 10  # length of a code
+    hidden: Sequence[int] = (512, 512)  # widths of the encoder; the decoder has them in reverse
+    optimiser: Literal["adam", "sgd"] = "adam"  # sgd with momentum in the paper
     learning_rate: float = 1e-3
     momentum: float = 0.9
     epochs: int = 30

@@ -24,11 +24,10 @@ Table = Any
 
 
 class _ParameterBesideMethod:
-    """Let ``score`` be both the parameter (the first axis) and scikit-learn's method.
+    """Let ``score`` be both the parameter (the first axis) and scikit-learn's method."""
 
-    Reading the attribute gives the method; assigning it, as constructors and
-    ``set_params`` do, stores the parameter, which ``get_params`` reads back.
-    """
+    # Reading the attribute gives the method; assigning it, as constructors and set_params do,
+    # stores the parameter, which get_params reads back.
 
     def __init__(self, method: Any) -> None:
         self.method = method
@@ -93,8 +92,8 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Table) -> Floats:
         """Return the probabilities of ``classes_``, nobody moving.
 
-        They are the sigmoid of ``probability_slope_`` times the score: at 1/2 where the
-        decision turns, whatever the loss.
+        They are the sigmoid of ``probability_slope_`` times the score: 1/2 on the decision
+        boundary, whatever the loss.
         """
         from scipy.special import expit
 

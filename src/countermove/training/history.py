@@ -36,7 +36,7 @@ class EpochRecord:
         return self.validation_accuracy if given is None else given
 
     def better_than(self, other: EpochRecord, by: str = "accuracy") -> bool:
-        """Tell whether to prefer this epoch: merit, then loss; either alone; or the later one."""
+        """Return whether to prefer this epoch: merit, then loss; either alone; or the later."""
         if by == "average":
             return self.epoch >= other.epoch
         if by == "merit" or (by == "accuracy" and self.merit != other.merit):

@@ -1,6 +1,6 @@
 """Rows that stay in parquet parts: mini-batches streamed, full gradients summed part by part.
 
-Some rows are drawn once and held; starts, intercepts and verdicts look at them.
+Some rows are drawn once and held, for starts, intercepts and verdicts.
 An epoch learns from all rows: parts come in a drawn order, a few of them are blended and
 shuffled together, and the next ones are read while these are learned from.
 """
@@ -33,21 +33,11 @@ CACHED = 4
 
 @dataclass(frozen=True)
 class PartRows:
-    """Labelled rows in parquet parts.
+    """Labelled rows in parquet parts."""
 
-    Parameters
-    ----------
-    parts
-        The files; no more than ``rows_per_part`` of their rows make one piece.
-    features
-        Columns the score reads, in its order, in standardised units.
-    label
-        Column of labels in {-1, +1}.
-    """
-
-    parts: Partitions
-    features: tuple[str, ...]
-    label: str = "label"
+    parts: Partitions  # no more than their ``rows_per_part`` rows make one piece
+    features: tuple[str, ...]  # columns the score reads, in its order, standardised
+    label: str = "label"  # in {-1, +1}
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -91,18 +81,10 @@ class PartRows:
 
 @dataclass(frozen=True)
 class StreamedSample(Sample):
-    """Training rows in parts; ``X, y`` and the validation rows are held.
-
-    Parameters
-    ----------
-    rows
-        What an epoch learns from.
-    mapper
-        Who sums the full gradient (L-BFGS); here, part by part, by default. Mini-batches are
-        always taken here: each needs the one before.
-    """
+    """Training rows in parts; ``X, y`` and the validation rows are held."""
 
     rows: PartRows = field(kw_only=True)
+    # Who sums the full gradient (L-BFGS). Mini-batches are taken here: each needs the one before.
     mapper: Mapper = field(kw_only=True, default_factory=SerialMapper)
 
     @classmethod

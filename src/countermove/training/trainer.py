@@ -1,7 +1,7 @@
 """The only training loop.
 
-It knows a score, an objective and rows; how people answer is the objective's
-business, so blind, strategic and robust training are the same loop. Shuffles
+It knows a score, an objective and rows; how people respond is part of the
+objective, so blind, strategic and robust training are the same loop. Shuffles
 depend on seed and epoch only, so a resumed run repeats the uninterrupted one bit for bit.
 """
 
@@ -40,7 +40,7 @@ CRITERIA = ("accuracy", "loss", "merit", "average")
 
 @dataclass(frozen=True)
 class Trainer:
-    """Minimise an objective and keep the epoch that validation likes best.
+    """Minimise an objective and keep the epoch that is best on validation rows.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Trainer:
     stop_by
         What makes an epoch better on validation: ``"accuracy"`` (or the objective's merit;
         then the loss), or the ``"loss"`` alone, for rules whose intercept is settled
-        afterwards: until then their accuracy says little about their direction; or the
+        afterwards, whose accuracy until then says little about their direction; or the
         ``"merit"`` (accuracy) alone, ties to the earlier epoch, as the SERM experiments have it.
         ``"average"`` chooses none: all epochs are run and the mean of the steps is kept
         (`Average`), for runs started from a rule that was chosen on the same validation rows.
@@ -156,10 +156,8 @@ class _TrainingRun:
         self.fingerprint = ""
 
     def digest(self) -> str:
-        """Digest what decides the result: settings, start, rows and the objective at the start.
-
-        The bounds on epochs are left out: a run may be continued beyond them.
-        """
+        """Digest what decides the result: settings, start, rows and the objective at the start."""
+        # The limits on epochs are left out: a run may be continued beyond them.
         free = ("max_epochs", "patience")
         settings = {k: v for k, v in asdict(self.trainer).items() if k not in free}
         X, y, sample = self.sample.X, self.sample.y, self.sample

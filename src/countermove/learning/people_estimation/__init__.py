@@ -1,4 +1,4 @@
-"""Estimating the people from data: how they answered a rule, and what a move costs them."""
+"""Estimating the people from data: how they responded to a rule, and what a move costs them."""
 
 from countermove.learning.people_estimation._noise import Noise, simulate_deployment
 from countermove.learning.people_estimation.estimation import estimate_people

@@ -37,25 +37,7 @@ EXACT = 1e-6
 
 
 def fit_best(seen: Advances, movement: Movement, start: Noise, level: float) -> Candidate:
-    r"""Fit scale and noise of best responders.
-
-    Guarantee (known noise): moving the rank away from the truth multiplies the likelihood
-    by a non-negative martingale of mean one, on either side, so by Ville's inequality
-
-    .. math:: P\bigl(\sup_\rho \ell(\rho) - \ell(\rho_0) \ge \log(2/\alpha)\bigr) \le \alpha
-
-    at any sample size. The noise is fitted, from many more people than decide the rank. Without
-    noise the interval is the bracket of the hardest crossing made and the easiest one not made.
-
-    Parameters
-    ----------
-    seen, movement
-        Observed advances, and difficulties of the same people.
-    start
-        First guess of the noise.
-    level
-        Of the intervals.
-    """
+    """Fit scale and noise of best responders."""
     difficulty, mean = movement.difficulty(), np.maximum(movement.gap, 0.0)
     noise, rank, steps = start, -1, _Steps(difficulty)
     for _ in range(ROUNDS):
@@ -69,6 +51,10 @@ def fit_best(seen: Advances, movement: Movement, start: Noise, level: float) -> 
     noise, _ = refit_noise(seen, mean, inside, noise)
     curve = steps.curve(*likelihoods(seen, mean, noise))
     rows = log_likelihood(seen, mean, inside, noise)
+    # With known noise, moving the rank away from the truth multiplies the likelihood by a
+    # non-negative martingale of mean one, on either side, so by Ville's inequality
+    # P(sup l(reach) - l(true reach) >= log(2/alpha)) <= alpha at any sample size. The noise is
+    # fitted, from many more people than decide the rank.
     interval = steps.interval(curve, math.log(2.0 / (1.0 - level)))
     if _noiseless(seen, mean, inside):
         interval = replace(interval, **steps.bracket(rank), kind="bracket")
@@ -141,7 +127,7 @@ class _Steps:
 
 
 def _noiseless(seen: Advances, mean: Floats, inside: Mask) -> bool:
-    """Tell whether exactly those in reach moved, and exactly to the boundary."""
+    """Return whether exactly those in reach moved, and exactly to the boundary."""
     if not seen.exact or not inside.any():
         return False
     short = np.abs(seen.values - mean)[inside]

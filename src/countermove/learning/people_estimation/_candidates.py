@@ -21,15 +21,12 @@ from countermove.learning.people_estimation._noise import (
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval; an open end is 0 or infinity.
-
-    ``kind`` says how it was found: ``bracket`` (certain, no noise), ``likelihood`` (change-point
-    likelihood ratio), ``normal`` (information matrix), ``exact`` (binomial) or ``profile``
-    (likelihood-ratio tests inverted; two samples).
-    """
+    """A confidence interval; an open end is 0 or infinity."""
 
     low: float
     high: float
+    # How it was found: "bracket" (certain, no noise), "likelihood" (change-point likelihood ratio),
+    # "normal" (information matrix), "exact" (binomial) or "profile" (tests inverted; two samples).
     kind: str = "normal"
 
     def contains(self, value: float) -> bool:
@@ -38,38 +35,20 @@ class Interval:
 
     @property
     def closed(self) -> bool:
-        """Whether both ends say something."""
+        """Whether neither end is open."""
         return self.low > 0.0 and math.isfinite(self.high)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted model.
+    """A fitted model of behaviour."""
 
-    Attributes
-    ----------
-    name
-        ``none``, ``drift``, ``best`` or ``smooth``.
-    log_likelihood
-        At the fit.
-    parameters
-        How many were fitted.
-    scale, temperature
-        The fit, None where the model has none.
-    noise
-        The fit.
-    mean, inside
-        Model advance of every person, and whom the model moves.
-    scale_interval, temperature_interval, non_movers_interval
-        At the level asked for.
-    """
-
-    name: str
+    name: str  # "none", "drift", "best" or "smooth"
     log_likelihood: float
     parameters: int
     noise: Noise
-    mean: Floats
-    inside: Mask
+    mean: Floats  # model advance of every person
+    inside: Mask  # whom the model moves
     scale: float | None = None
     temperature: float | None = None
     scale_interval: Interval | None = None
@@ -107,22 +86,10 @@ def standard_errors(
     free: Floats | None = None,
     valid: NDArray[np.bool_] | None = None,
 ) -> Floats:
-    """Return standard errors: first those of ``free``, then those of the noise.
-
-    Parameters
-    ----------
-    seen
-        The people.
-    rows
-        Log-likelihood per person as a function of the free parameters and the noise.
-    noise, free
-        The fit; ``free`` are logarithms of further parameters.
-    valid
-        People whose likelihood is smooth in ``free``; the others are left out, which
-        can only widen.
-    """
+    """Return standard errors: first those of ``free`` (logarithms), then those of the noise."""
     scores = gradients(seen, rows, noise, free)
     if valid is not None:
+        # Leaving out people whose likelihood is not smooth can only widen.
         scores = scores[valid]
     live = np.flatnonzero((scores**2).mean(axis=0) > DEAD)
     errors = np.full(scores.shape[1], np.inf)
@@ -154,7 +121,7 @@ def gradients(
 
 
 def fit_none(seen: Advances, start: Noise) -> Candidate:
-    """Fit measurement noise and strays to people of whom none answers the rule."""
+    """Fit measurement noise and strays to people of whom none responds to the rule."""
     nobody, nowhere = np.zeros(len(seen.values), dtype=bool), np.zeros(len(seen.values))
     noise, likelihood = fit_noise(seen, nowhere, nobody, start)
     quiet = Noise(measurement=noise.measurement, strays=noise.strays)
@@ -163,10 +130,8 @@ def fit_none(seen: Advances, start: Noise) -> Candidate:
 
 
 def fit_drift(seen: Advances) -> Candidate:
-    r"""Fit :math:`a \sim N(\mu, \sigma^2)`, whoever and wherever they are; some may stand still.
-
-    Who wins against this moved because of the rule, not because time passed.
-    """
+    """Fit a normal advance to everybody, wherever they are; some may stand still."""
+    # A model that beats this one moved because of the rule, not because time passed.
     moved = seen.values[~seen.still] if seen.exact else seen.values
     n, k = len(seen.values), len(moved)
     centre = float(moved.mean()) if k else 0.0

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 WIDE = 20.0
-"""An interval whose ends differ by more than this factor tells nothing one could train on."""
+"""An interval whose ends differ by more than this factor is of no use for training."""
 STRAYS = 0.02
-"""Share of people moving for reasons of their own that is worth a word."""
+"""Share of people moving for reasons of their own that is reported."""
 SCATTER = 1.5
-"""Off-line moves this many times the records' noise are no noise."""
+"""Off-line moves this many times the records' noise are not noise."""
 OFF_LINE = 1e-3
 """Share of the moves' energy off the line that is not rounding, where records are exact."""
 
 
 def nothing_to_learn(observed: Observation, difficulty: Floats) -> tuple[str, ...]:
-    """Return why nobody could have shown anything, before any model is fitted."""
+    """Return why the rows can show nothing, before any model is fitted."""
     refused = observed.gap > 0.0
     if not refused.any():
         return (f"all {len(refused)} people were approved before they moved: nobody had a gap",)
@@ -94,18 +94,18 @@ def doubts(
 
 
 def _nobody(difficulty: Floats, alpha: float) -> str:
-    """Say what staying tells: a low cost would have moved one of the nearest, if half answer."""
+    """Say what staying shows: a low cost would have moved one of the nearest, if half respond."""
     near = np.sort(difficulty[(difficulty > 0.0) & np.isfinite(difficulty)])
     count = math.ceil(math.log(alpha) / math.log(0.5))
-    text = "nobody moved: high costs and people who never answer rules look the same"
+    text = "nobody moved: high costs and people who never respond to rules look the same"
     if len(near) >= count:
         least = scale_of(float(near[count - 1]))
-        text += f" (if at least half of them would answer, the scale is at least {least:.4g})"
+        text += f" (if at least half of them would respond, the scale is at least {least:.4g})"
     return text
 
 
 def _off_line(observed: Observation, direction: Direction) -> bool:
-    """Tell whether moves scatter around their line by more than the records' noise."""
+    """Return whether moves scatter around their line by more than the records' noise."""
     if observed.recorded_exactly:
         return direction.scatter > OFF_LINE * direction.energy
     moves = (observed.X_after - observed.X)[:, direction.usable]
@@ -113,7 +113,7 @@ def _off_line(observed: Observation, direction: Direction) -> bool:
         return False
     along = direction.along[direction.usable]
     along = along / np.linalg.norm(along)
-    # Whoever went back, if anywhere, did not answer: they show the records' noise across the line.
+    # Whoever went back, if anywhere, did not respond: they show the records' noise across the line.
     still = observed.advance <= 0.0
     if not still.any():
         return False
@@ -134,24 +134,12 @@ REJECTED = 1e-3
 
 @dataclass(frozen=True)
 class GoodnessOfFit:
-    """How well a model fits.
-
-    Attributes
-    ----------
-    p_value
-        Of the chi-square test; conservative, as no degrees are taken off for what was fitted.
-    misplaced
-        Share of people who would have to be elsewhere for the counts to be equal.
-    strip
-        Gaps (from, to) where it fits worst.
-    counts
-        People per strip and place.
-    """
+    """How well a model fits."""
 
     p_value: float
-    misplaced: float
-    strip: tuple[float, float]
-    counts: NDArray[np.int64]
+    misplaced: float  # share of people who would have to be elsewhere for the counts to be equal
+    strip: tuple[float, float]  # gaps (from, to) where it fits worst
+    counts: NDArray[np.int64]  # people per strip and place
 
     @property
     def rejected(self) -> bool:
@@ -161,6 +149,9 @@ class GoodnessOfFit:
 
 def goodness_of_fit(gap: Floats, seen: Advances, model: Candidate) -> GoodnessOfFit:
     """Test a fitted model on the people it was fitted to."""
+    # If it fits, everybody's place in their own predicted distribution is uniform on (0, 1),
+    # whatever their gap: a chi-square test of equal counts in cells of gap by place. Conservative:
+    # no degrees are taken off for what was fitted.
     places = _places(seen, model)
     n = len(gap)
     strips = max(1, min(STRIPS, n // (PLACES * PER_CELL)))

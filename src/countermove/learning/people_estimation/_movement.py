@@ -41,23 +41,12 @@ def scale_of(reach: float) -> float:
 
 
 class Movement:
-    """Predicted advances of the people of an observation under one shape of the cost.
-
-    Parameters
-    ----------
-    observed
-        The deployment; only people before and the rule are read.
-    weights
-        Shape of the cost, positive, shape (d,), scaled as the module says; None: all features
-        alike.
-    rows
-        Only these people.
-    """
+    """Predicted advances of the people of an observation under one shape of the cost."""
 
     def __init__(
         self,
         observed: Observation,
-        weights: Floats | None = None,
+        weights: Floats | None = None,  # shape of the cost, scaled as above; None: all alike
         rows: NDArray[np.intp] | None = None,
     ) -> None:
         chosen = np.arange(len(observed.X)) if rows is None else rows
@@ -78,11 +67,9 @@ class Movement:
         return WeightedQuadraticCost(scale * self.weights)
 
     def difficulty(self) -> Floats:
-        r"""Return what must be reached to cross, shape (n,): crosses iff below :math:`\sqrt{2/t}`.
-
-        The root of the cheapest crossing at scale 1; the gap itself where nothing bounds the
-        move, infinite where no allowed move crosses, 0 for the approved.
-        """
+        """Return what must be reached to cross, shape (n,): crosses iff below the reach."""
+        # The root of the cheapest crossing at scale 1; the gap itself where nothing bounds the
+        # move, infinite where no allowed move crosses, 0 for the approved.
         if self.free:
             return np.maximum(self.gap, 0.0)
         price = BestResponse(self.cost(1.0), self.actions).crossing_cost(self.score, self.X)
@@ -90,15 +77,12 @@ class Movement:
         return result
 
     def smooth(self, scale: float, temperature: float, exact: bool = False) -> Floats:
-        """Return the advance of people who climb a smoothed step, shape (n,).
-
-        ``exact`` solves for every person; else people without bounds are read off between
-        neighbours, except around the jump.
-        """
+        """Return the advance of people who climb a smoothed step, shape (n,)."""
         if not self.free:
             people = ScalarResponse(self.cost(scale), self.actions, temperature)
             return self._gained(people, self.score, self.X, self.unit, self.gap)
         people = ScalarResponse(QuadraticCost(scale), ActionSet(), temperature)
+        # Else people are interpolated between neighbours, except around the jump.
         if exact or len(self.gap) <= NODES:
             return _along(people, self.gap)
         solved = _along(people, self._nodes)
@@ -113,11 +97,9 @@ class Movement:
     def jump(
         self, scale: float, temperature: float, advance: Floats
     ) -> tuple[float, float, float] | None:
-        """Return the gap at which the smoothed answer jumps, and the advance on either side.
-
-        None where it does not jump, or where bounds let everybody jump elsewhere. People must be
-        sorted by gap; ``advance`` is what `smooth` returned for them.
-        """
+        """Return the gap at which the smooth response jumps, and the advance on either side."""
+        # None where it does not jump, or where bounds let everybody jump elsewhere. People must be
+        # sorted by gap; ``advance`` is what `smooth` returned for them.
         if not self.free or scale * temperature**2 >= CONCAVE or len(self.gap) < 2:
             return None
         k = int(np.argmin(np.diff(advance)))

@@ -32,7 +32,7 @@ class Noise:
     Attributes
     ----------
     non_movers
-        :math:`\pi`, the share of people who never answer a rule.
+        :math:`\pi`, the share of people who never respond to a rule.
     optimisation_error
         :math:`\sigma_o`, the standard deviation by which movers under- and overshoot,
         as a share of their move.
@@ -52,24 +52,12 @@ class Noise:
 
 @dataclass(frozen=True)
 class Advances:
-    """Observed advances, and how to read them.
+    """Observed advances, and how to read them."""
 
-    Attributes
-    ----------
-    values
-        Shape (n,), units of distance.
-    still
-        Who did not change at all; only read if ``exact``.
-    exact
-        Whether records have no measurement noise, so that staying is seen as such.
-    spread
-        Standard deviation of strays' advances.
-    """
-
-    values: Floats
-    still: Mask
-    exact: bool
-    spread: float
+    values: Floats  # shape (n,), units of distance
+    still: Mask  # who did not change at all; only read if exact
+    exact: bool  # records have no measurement noise, so that staying is seen as such
+    spread: float  # standard deviation of strays' advances
 
     def of_rows(self, rows: NDArray[np.intp]) -> Advances:
         """Return those of some people."""
@@ -77,11 +65,9 @@ class Advances:
 
 
 def densities(seen: Advances, mean: Floats, noise: Noise) -> tuple[Floats, Floats, Floats]:
-    """Return the densities of staying, of moving by ``mean`` and of straying, each (n,).
-
-    Where records are exact, staying is an event of its own and the others have densities on the
-    people who moved only.
-    """
+    """Return the densities of staying, of moving by ``mean`` and of straying, each (n,)."""
+    # Where records are exact, staying is an event of its own and the others have densities on the
+    # people who moved only.
     variance, _ = _variance(seen, mean, noise)
     if seen.exact:
         moved = (~seen.still).astype(np.float64)
@@ -99,10 +85,8 @@ def densities(seen: Advances, mean: Floats, noise: Noise) -> tuple[Floats, Float
 
 
 def likelihoods(seen: Advances, mean: Floats, noise: Noise) -> tuple[Floats, Floats]:
-    r"""Return the likelihood of each person if the model moves them, and if it does not.
-
-    .. math:: \omega f_s + (1-\omega)\,[\pi f_0 + (1-\pi) f_m], \qquad \omega f_s + (1-\omega) f_0
-    """
+    """Return the likelihood of each person if the model moves them, and if it does not."""
+    # strays f_s + (1 - strays) [share f_0 + (1 - share) f_m], and without the move
     stay, move, stray = densities(seen, mean, noise)
     other = max(noise.strays, LEAST_SHARE / len(seen.values)) * stray
     share = min(max(noise.non_movers, LEAST_SHARE), 1.0 - LEAST_SHARE)
@@ -122,10 +106,7 @@ def log_likelihood(seen: Advances, mean: Floats, inside: Mask, noise: Noise) -> 
 
 
 def fit_noise(seen: Advances, mean: Floats, inside: Mask, start: Noise) -> tuple[Noise, float]:
-    """Return the likeliest noise for given model advances, and the log-likelihood.
-
-    A quasi-Newton search over log-odds of shares and logarithms of errors.
-    """
+    """Return the likeliest noise for given model advances, and the log-likelihood."""
     from scipy.optimize import minimize
 
     low, high = _limits(seen)
@@ -236,7 +217,7 @@ def _expit(odds: float) -> float:
 def simulate_deployment(
     rule: Score, X: Floats, response: Response, noise: Noise | None = None, seed: int = 0
 ) -> Floats:
-    """Return where people are seen after they have answered a rule.
+    """Return where people are seen after they have responded to a rule.
 
     Parameters
     ----------
@@ -245,7 +226,7 @@ def simulate_deployment(
     X
         People before, shape (n, d), standardised units.
     response
-        How they answer it.
+        How they respond to it.
     noise
         What blurs the picture, as `Noise` names it: the optimisation error scales a
         person's whole move; measurement noise is added to every feature of the record

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BEHAVIOUR = {
     "best": "people cross exactly when it is worth its price (best response)",
     "smooth": "people climb a smoothed step (smooth response)",
-    "none": "nobody answered the rule",
+    "none": "nobody responded to the rule",
     "drift": "people moved alike wherever they stood, rule or no rule (drift)",
 }
 
@@ -48,7 +48,7 @@ def verdict(
         low, high = fit.strip
         lines.append(
             f"But the model does not fit (p = {fit.p_value:.2g}): {fit.misplaced:.1%} of the "
-            "people are elsewhere than it puts them, most of all those with gaps from "
+            "people are not where it puts them, most of all those with gaps from "
             f"{low:.2f} to {high:.2f}. Its intervals are not to be relied on; train robustly, or "
             "look for what else moved people."
         )

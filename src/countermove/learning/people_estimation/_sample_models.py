@@ -34,36 +34,16 @@ UNBLURRED = 2e-4
 
 @dataclass(frozen=True)
 class CellMoves:
-    """What a model says the people of each cell do.
+    """What a model says the people of each cell do."""
 
-    Attributes
-    ----------
-    mean
-        Advance of those inside.
-    inside
-        Share of each cell that is.
-    rest
-        Advance of the others; None: they stay where they are.
-    to_boundary
-        Whether movers of a cell all end on one point; else they keep their distances.
-    """
-
-    mean: Floats
-    inside: Floats
-    rest: Floats | None = None
-    to_boundary: bool = False
+    mean: Floats  # advance of those inside
+    inside: Floats  # share of each cell that is
+    rest: Floats | None = None  # advance of the others; None: they stay
+    to_boundary: bool = False  # movers of a cell all end on one point; else keep their distances
 
 
 class Levels:
-    """Levels (minus gaps) before in fine cells, after in bins.
-
-    Parameters
-    ----------
-    observed
-        Two samples.
-    difficulty
-        Of people before, where bounds make it differ from their gap; None: it is the gap.
-    """
+    """Levels (minus gaps) before in fine cells, after in bins."""
 
     def __init__(self, observed: Observation, difficulty: Floats | None = None) -> None:
         self.gap, self.spread = observed.gap, observed.spread
@@ -112,22 +92,22 @@ class Levels:
         sums: Floats = np.bincount(self.cell, values, minlength=len(self.number)) / self.number
         return sums
 
-    def predicted(self, answer: CellMoves, noise: Noise) -> Floats:
-        """Return the shares of the bins if people answer so, under noise without strays."""
+    def predicted(self, moves: CellMoves, noise: Noise) -> Floats:
+        """Return the shares of the bins if people move so, under noise without strays."""
         mass = self.number / self.number.sum()
-        moving = answer.inside * (1.0 - noise.non_movers) * mass
+        moving = moves.inside * (1.0 - noise.non_movers) * mass
         other = np.zeros(len(mass))
-        if answer.rest is not None:
-            other = (1.0 - answer.inside) * (1.0 - noise.non_movers) * mass
+        if moves.rest is not None:
+            other = (1.0 - moves.inside) * (1.0 - noise.non_movers) * mass
         staying = mass - moving - other
         shares = self._spread(-self.middle, np.hypot(self.width, noise.measurement), staying)
         if noise.measurement <= UNBLURRED * self.spread:
             # Unblurred, those who stay keep their very histogram but for the movers' part.
             left = self._spread(-self.middle, self.width, moving + other)
             shares = np.maximum(self.before - left, 0.0)
-        shares = shares + self._moved(answer.mean, moving, noise, answer.to_boundary)
-        if answer.rest is not None:
-            shares = shares + self._moved(answer.rest, other, noise, answer.to_boundary)
+        shares = shares + self._moved(moves.mean, moving, noise, moves.to_boundary)
+        if moves.rest is not None:
+            shares = shares + self._moved(moves.rest, other, noise, moves.to_boundary)
         result: Floats = np.maximum(shares, 1e-12) / max(float(shares.sum()), 1e-12)
         return result
 
@@ -183,22 +163,10 @@ REMEMBERED = 16
 
 
 class SampleModel:
-    """A candidate as a map from free numbers to the shares of the bins.
+    """A candidate as a map from free numbers to the shares of the bins."""
 
-    The free numbers are log scale, log temperature (``smooth`` only), log-odds of non-movers,
-    log optimisation error and log measurement noise in spreads.
-
-    Parameters
-    ----------
-    name
-        ``best`` or ``smooth``.
-    levels
-        The two histograms.
-    movement
-        Of the typical person of each cell.
-    difficulty
-        Of everybody before.
-    """
+    # The free numbers are log scale, log temperature (smooth only), log-odds of non-movers, log
+    # optimisation error and log measurement noise in spreads.
 
     def __init__(self, name: str, levels: Levels, movement: Movement, difficulty: Floats) -> None:
         self.name, self.levels, self.movement, self.difficulty = name, levels, movement, difficulty
@@ -215,7 +183,7 @@ class SampleModel:
         spread = self.levels.spread
         return Noise(1.0 / (1.0 + math.exp(-odds)), math.exp(error), math.exp(blur) * spread)
 
-    def answer(self, free: Floats) -> CellMoves:
+    def moves(self, free: Floats) -> CellMoves:
         """Return what people of each cell do."""
         key = tuple(free[:-3].tolist())
         if key not in self._solved:
@@ -235,7 +203,7 @@ class SampleModel:
         return everybody if jump is None else self._divided(mean, *jump)
 
     def _divided(self, mean: Floats, gap: float, before: float, after: float) -> CellMoves:
-        """Divide the cell in which the answer jumps: shares then change as parameters do."""
+        """Divide the cell in which the response jumps: shares then change as parameters do."""
         inside = self.levels.average((self.levels.gap < gap).astype(np.float64))
         torn = (inside > 0.0) & (inside < 1.0)
         climbs = np.where(torn, inside, 1.0)
@@ -243,7 +211,7 @@ class SampleModel:
 
     def shares(self, free: Floats) -> Floats:
         """Return the predicted shares of the bins."""
-        return self.levels.predicted(self.answer(free), self.noise(free))
+        return self.levels.predicted(self.moves(free), self.noise(free))
 
     def badness(self, free: Floats) -> float:
         """Return minus the log-likelihood."""

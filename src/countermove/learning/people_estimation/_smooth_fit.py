@@ -1,8 +1,9 @@
 r"""People who climb a smoothed step: scale and temperature together.
 
 A coarse grid finds the region, a simplex search the spot, Fisher scoring the digits; scale and
-temperature take turns with the noise. Below :math:`t\tau^2 \approx 0.23` the answer jumps, so
-derivatives alone are no guide.
+temperature take turns with the noise. Below :math:`t\tau^2 \approx 0.23` the response jumps, so
+derivatives alone are no guide. Intervals are normal in logarithms, from the outer product of
+scores; people at the jump are left out, which can only widen them.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ REACHES = (0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0)
 TEMPERATURES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """The grid, in standard deviations of the gaps."""
 COLDEST = 5e-3
-"""Temperature, likewise, below which a smoothed step cannot be told from a hard one."""
+"""Temperature, likewise, below which a smoothed step cannot be distinguished from a hard one."""
 SKETCH = 400
 """People who decide on the region."""
 STARTS = 2
-"""Grid points from which the search goes on."""
+"""Grid points from which the search continues."""
 TURNS = 6
 """Of scoring and noise at the end."""
 SETTLED = 1e-3
@@ -64,27 +65,13 @@ def fit_smooth(
     level: float,
     rival: float = -np.inf,
 ) -> Candidate:
-    """Fit scale, temperature and noise of people who climb a smoothed step.
-
-    Intervals are normal in logarithms, from the outer product of scores; people at the
-    jump are left out of it, who could only narrow them.
-
-    Parameters
-    ----------
-    observed, seen, weights
-        The deployment, its advances and the shape of the cost.
-    start
-        First guess of the noise.
-    level
-        Of the intervals.
-    rival
-        Log-likelihood of another model: one far behind it is not polished.
-    """
+    """Fit scale, temperature and noise of people who climb a smoothed step."""
     rows = np.linspace(0, len(seen.values) - 1, min(SKETCH, len(seen.values))).astype(np.intp)
     sketch = _Search(Movement(observed, weights, rows), seen.of_rows(rows), observed.spread)
     found = [sketch.climb(point, start, size=0.3) for point in _promising(sketch, start)]
     point, noise, value = max(found, key=lambda fit: fit[2])
     search = _Search(Movement(observed, weights), seen, observed.spread)
+    # A model far behind its rival is not refined.
     if value / len(rows) * len(seen.values) < rival - HOPELESS:
         value = float(search.rows(point, noise).sum())
         return _candidate(search, point, noise, value, level)

@@ -36,7 +36,7 @@ from countermove.learning.people_estimation._weights import (
     weight_estimates,
 )
 from countermove.learning.people_estimation.observation import Observation
-from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate, assembled
+from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate, assemble
 
 
 def estimate_from_samples(
@@ -63,7 +63,7 @@ def estimate_from_samples(
     weights: tuple[WeightEstimate, ...] = ()
     if shape is not None:
         weights = weight_estimates(observed, direction, shape, chosen, scales, z)
-    return assembled(
+    return assemble(
         observed,
         ranked,
         movement,
@@ -100,7 +100,7 @@ def _open(chosen: Candidate, difficulty: Floats, level: float) -> tuple[str, ...
     if reasons and chosen.name in ("best", "smooth"):
         return (
             *reasons,
-            "two samples only cannot tell people who do not move from a high cost here; match "
+            "two samples cannot distinguish people who do not move from a high cost here; match "
             "people by key",
         )
     return reasons
@@ -149,7 +149,7 @@ STEP = 0.02
 LIFTED = -3.5
 """Log-error a fit starts from at least: an error near zero has no slope by which to leave it."""
 STARTS = 3
-"""Grid points from which the search goes on."""
+"""Grid points from which the search continues."""
 PATIENCE = 20
 """Steps of one least-squares fit."""
 AHEAD = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 13.0, 19.0, 28.0, 42.0, 63.0, 95.0)
@@ -164,15 +164,15 @@ FARTHEST = math.log(20.0)
 
 @dataclass
 class _Path:
-    """A profile of the deviance along one free number, walked from the fit outwards."""
+    """A profile of the deviance along one free number, followed from the fit outwards."""
 
     model: SampleModel
     place: int
     at: list[float] = field(default_factory=list)
     deviance: list[float] = field(default_factory=list)
 
-    def walk(self, start: Floats, step: float, limit: float) -> None:
-        """Walk to one side until the profile has clearly left the limit above ``start``."""
+    def follow(self, start: Floats, step: float, limit: float) -> None:
+        """Follow one side until the profile has clearly left the limit above ``start``."""
         free, low, high = start, self.model.low[self.place], self.model.high[self.place]
         floor = min(self.deviance)
         for ahead in AHEAD:
@@ -188,7 +188,7 @@ class _Path:
                 return
 
     def ends(self, limit: float) -> tuple[float, float]:
-        """Return the outermost values within the limit, infinite where the walk never left it."""
+        """Return the outermost values within the limit, infinite where it is never left."""
         order = np.argsort(self.at, kind="stable")
         at, excess = np.array(self.at)[order], np.array(self.deviance)[order]
         # The root of the profile is close to linear: interpolation on it is exact for a parabola.
@@ -221,16 +221,13 @@ def fit_samples(model: SampleModel) -> tuple[Candidate, Floats]:
 def with_intervals(
     candidate: Candidate, model: SampleModel, free: Floats, level: float
 ) -> Candidate:
-    r"""Return the candidate with intervals of scale, temperature and share of non-movers.
-
-    Guarantee (asymptotic). Before and after are two samples of one population, of which neither
-    is known; at the true parameters the difference between counted and predicted shares has a
-    covariance of at most that of a multinomial of :math:`n_1 n_2/(n_1+n_2)` people (law of total
-    variance), which is the one assumed, also if both samples hold the same people. So two
-    numbers held at their true values raise the deviance by at most a chi-square of two
-    degrees: any two of the intervals hold together at the level, as the corners of an
-    uncertainty set must; one alone is wider than it need be, by a quarter at 95 %.
-    """
+    """Return the candidate with intervals of scale, temperature and share of non-movers."""
+    # Guarantee (asymptotic). At the true parameters the difference between counted and predicted
+    # shares has at most the covariance of a multinomial of n1 n2/(n1+n2) people (law of total
+    # variance), also if both samples hold the same people. So two numbers held at their true values
+    # raise the deviance by at most a chi-square of two degrees: any two of the intervals hold
+    # together at the level, as the corners of an uncertainty set must; one alone is wider than it
+    # need be.
     # A chi-square of two degrees is exponential.
     limit = -2.0 * math.log(1.0 - level) + SLACK
     scale = _profile(model, free, 0, limit)
@@ -285,7 +282,7 @@ def _profile(model: SampleModel, free: Floats, place: int, limit: float) -> tupl
     path = _Path(model, place, [float(free[place])], [model.levels.deviance(model.shares(free))])
     half = 0.5 * min(max(_standard_error(model, free, place), STEP), 1.0)
     for side in (-1.0, 1.0):
-        path.walk(free, side * half, limit)
+        path.follow(free, side * half, limit)
     return path.ends(limit)
 
 
@@ -326,18 +323,11 @@ INDEPENDENT = 1e-2
 
 
 def wave_test(model: SampleModel, free: Floats) -> float:
-    r"""Return the p-value of a chi-square test of the waves in the residuals of a fit.
-
-    With residuals :math:`r_k = \sqrt{N}(\hat p_k - p_k)/\sqrt{p_k}` and an orthonormal basis
-    :math:`V` of the waves cleared of the fit's own directions, :math:`\lVert V^\top r\rVert^2`
-    is asymptotically at most a chi-square of as many degrees as :math:`V` has columns, as the
-    covariance of two samples is at most the one assumed.
-
-    Parameters
-    ----------
-    model, free
-        A fitted model and its free numbers.
-    """
+    """Return the p-value of Neyman's smooth test on the residuals of a fit."""
+    # Pearson's test takes forty bins one by one and overlooks people who are a little off in many
+    # neighbouring bins. Here the residuals r_k = sqrt(N) (count_k - p_k) / sqrt(p_k) are projected
+    # on an orthonormal basis of the longest waves, cleared of what fitting explains: their squared
+    # length is asymptotically at most a chi-square with as many degrees as there are waves left.
     from scipy.stats import chi2
 
     levels, shares = model.levels, model.shares(free)

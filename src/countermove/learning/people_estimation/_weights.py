@@ -35,33 +35,15 @@ NEAR_BOUND = 1e-7
 
 @dataclass(frozen=True)
 class Direction:
-    """Where movers went.
+    """The line along which movers went."""
 
-    Attributes
-    ----------
-    along
-        Change of each feature per unit of advance, shape (d,); zero where nobody answers.
-    deviation
-        Standard errors.
-    covariance
-        Of ``along``, over the usable features, shape (k, k).
-    movers
-        How many people it is read from.
-    scatter
-        Mean square of what is off the line, per person and free feature.
-    energy
-        Mean square of the moves, likewise.
-    usable
-        Features a response moves in answer to the rule, shape (d,).
-    """
-
-    along: Floats
-    deviation: Floats
-    covariance: Floats
-    movers: int
-    scatter: float
-    energy: float
-    usable: Mask
+    along: Floats  # change of each feature per unit of advance, (d,); zero where nobody responds
+    deviation: Floats  # standard errors
+    covariance: Floats  # of ``along``, over the usable features, (k, k)
+    movers: int  # how many people it is read from
+    scatter: float  # mean square of what is off the line, per person and free feature
+    energy: float  # mean square of the moves, likewise
+    usable: Mask  # features a response moves under this rule, (d,)
 
     def same_as(self, slope: Floats) -> float:
         """Return the p-value of "all weights are equal": movers go along the slope itself."""
@@ -78,34 +60,16 @@ class Direction:
 
 
 def estimate_direction(observed: Observation, noise: float) -> Direction | None:
-    r"""Fit :math:`\delta_{ij} = \lambda_i b_j`, scaled to :math:`w \cdot b / N = 1`.
-
-    Where records are exact: alternating least squares over the movers, cells at a bound left
-    out. Where they are not, picking movers by their noisy advance would bend the line
-    towards the rule's own slope; the gap, known before, is an instrument:
-
-    .. math:: b_j = \frac{\sum_i z_i \delta_{ij}}{\sum_i z_i a_i}, \qquad z = E[a \mid \text{gap}]
-
-    People with room to move, if there are enough of them, are preferred to those near a bound.
-
-    Parameters
-    ----------
-    observed
-        A matched deployment.
-    noise
-        Standard deviation of measurement along the rule.
-
-    Returns
-    -------
-    Direction or None
-        None with fewer than 20 clear movers.
-    """
+    """Fit moves as lengths times one direction of unit advance; None with too few movers."""
     movers = _movers(observed, noise)
     if len(movers) < ENOUGH:
         return None
     roomy = _with_room(observed, float(np.quantile(observed.advance[movers], 0.99)))
     among = movers[roomy[movers]]
     enough = len(among) >= min(PLENTY, len(movers))
+    # Exact records: alternating least squares over the movers. Otherwise picking movers by their
+    # noisy advance would bend the line towards the rule's own slope, so the gap, known before,
+    # serves as an instrument. People with room to move are preferred to those near a bound.
     if observed.recorded_exactly or not enough:
         return _from_movers(observed, among if enough else movers, tested=enough)
     return _by_gap(observed, np.flatnonzero(roomy), len(among))
@@ -159,10 +123,8 @@ def _direction(
 
 
 def mean_shift(observed: Observation) -> Direction:
-    """Return the direction from two samples: the difference of their means.
-
-    Everybody's move lies on one line, so the mean move does too; bounds are not seen here.
-    """
+    """Return the direction from two samples: the difference of their means."""
+    # Everybody's move lies on one line, so the mean move does too; bounds are not seen here.
     usable, slope = observed.usable, observed.slope[observed.usable]
     shift = (observed.X_after.mean(axis=0) - observed.X.mean(axis=0))[usable]
     size = float(slope @ shift)
@@ -188,11 +150,11 @@ def _with_room(observed: Observation, farthest: float) -> Mask:
     usable, slope = observed.usable, observed.slope
     bounds = observed.actions.for_response().bounds(*observed.X.shape)
     # Twice the move along the slope, feature by feature: weights may bend it.
-    wish = ROOM * farthest * np.abs(slope)
+    needed = ROOM * farthest * np.abs(slope)
     rising = slope > 0.0
     above = np.minimum(bounds.upper, bounds.max_value - observed.X)
     below = np.minimum(-bounds.lower, observed.X - bounds.min_value)
-    room = (np.where(rising, above, below) >= wish)[:, usable]
+    room = (np.where(rising, above, below) >= needed)[:, usable]
     return np.asarray(room.all(axis=1), dtype=bool)
 
 
@@ -225,7 +187,7 @@ def _rank_one(moves: Floats, free: Mask, start: Floats) -> tuple[Floats, Floats]
     return along, lengths
 
 
-DEAR = 1e4
+UNMOVED_PRICE = 1e4
 """Price, in units of the scale, of a feature nobody moves although the rule would pay for it."""
 UNEQUAL = 0.01
 """p-value below which features are not priced alike."""
@@ -241,16 +203,14 @@ def chosen_shape(observed: Observation, direction: Direction | None, cost: str) 
 
 
 def shape_of(observed: Observation, direction: Direction) -> Floats:
-    r"""Return weights :math:`q_j = u_j / b_j`, shape (d,), one unit of advance costing 1.
-
-    Features without a reason to move, whose price the rows do not tell, get 1; features
-    nobody moves get a price at which nobody would.
-    """
+    """Return weights q_j = u_j / b_j, shape (d,), with one unit of advance costing 1."""
+    # Features without a reason to move, whose price the rows do not show, get 1; features nobody
+    # moves get a price at which nobody would.
     usable = direction.usable
     slope, along = observed.slope[usable], direction.along[usable]
     with np.errstate(divide="ignore"):
-        prices = np.where(along * slope > 0.0, slope / along, DEAR)
-    prices = np.minimum(prices, DEAR)
+        prices = np.where(along * slope > 0.0, slope / along, UNMOVED_PRICE)
+    prices = np.minimum(prices, UNMOVED_PRICE)
     # The same line, scaled so that a unit of advance costs one.
     prices *= float(np.sum(slope**2 / prices))
     weights = np.ones(len(usable))
@@ -266,20 +226,11 @@ def weight_estimates(
     scales: Floats | None,
     z: float,
 ) -> tuple[WeightEstimate, ...]:
-    """Return one price per feature, with intervals that carry the scale's uncertainty too.
-
-    Parameters
-    ----------
-    observed, direction, shape, chosen
-        The deployment, the line people moved along, its weights, the fitted model.
-    scales
-        Original units per standardised unit, shape (d,), if known.
-    z
-        Standard errors to either side.
-    """
+    """Return one price per feature; intervals include the scale's uncertainty."""
     if chosen.scale is None or chosen.scale_interval is None:
         return ()
     ends = chosen.scale_interval
+    # ``scales``: original units per standardised unit; ``z``: standard errors to either side.
     slack = math.log(ends.high / ends.low) / 2 if ends.closed else math.inf
     found = []
     for j, name in enumerate(observed.names):

@@ -31,7 +31,7 @@ from countermove.learning.people_estimation._weights import (
     weight_estimates,
 )
 from countermove.learning.people_estimation.observation import Key, Observation, observe, pair_up
-from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate, assembled
+from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate, assemble
 from countermove.people import ActionSet
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
@@ -50,7 +50,7 @@ def estimate_people(
     cost: str = "auto",
     level: float = 0.95,
 ) -> PeopleEstimate:
-    r"""Estimate how people answered a rule, and what moving costs them.
+    r"""Estimate how people responded to a rule, and what moving costs them.
 
     Schwarz's criterion chooses among four models, each with its noise: nobody moves,
     drift, best response, smooth response.
@@ -63,7 +63,7 @@ def estimate_people(
         DataFrames or arrays of people.
     key
         A column of both tables, or a pair of key arrays, that says who is who; None:
-        two samples of the same population, which tell less.
+        two samples of the same population, which show less.
     actions
         What people could do; None: anything.
     units
@@ -77,7 +77,7 @@ def estimate_people(
     Returns
     -------
     PeopleEstimate
-        Intervals hold if people answer as one of the models says; the fit is tested, and the
+        Intervals hold if people respond as one of the models says; the fit is tested, and the
         verdict says so. Tables that must not be compared are refused by a `DataError`.
     """
     if cost not in COSTS:
@@ -113,7 +113,7 @@ def _from_pairs(
     if shape is not None and direction is not None:
         z = normal_quantile(level)
         weights = weight_estimates(observed, direction, shape, chosen, scales, z)
-    return assembled(
+    return assemble(
         observed,
         ranked,
         movement,
@@ -145,23 +145,7 @@ def estimate_from_tables(
     cost: str = "auto",
     level: float = 0.95,
 ) -> PeopleEstimate:
-    """Estimate how people answered a published model.
-
-    Parameters
-    ----------
-    model
-        The rule that was deployed, with its standardiser.
-    before, after
-        Raw tables: ids and features of the schema; outcomes are not needed.
-    schema
-        What the columns mean; its id is the key.
-    actions
-        What people could do, standardised units.
-    matched
-        Whether to pair people by id; else two samples.
-    cost, level
-        See `estimate_people`.
-    """
+    """Estimate how people responded to a published model, from raw tables of its schema."""
     tables = [
         people_records(table, schema, f"{schema.name}_{moment}", matched)
         for table, moment in ((before, "before"), (after, "after"))

@@ -28,45 +28,17 @@ Key: TypeAlias = str | tuple[ArrayLike, ArrayLike] | None
 
 @dataclass(frozen=True)
 class TwoTables:
-    """People before and after, in standardised units.
+    """People before and after, in standardised units."""
 
-    Attributes
-    ----------
-    before, after
-        Features, shapes (n, d) and (m, d); row i is the same person iff ``matched``.
-    names
-        Of the features.
-    matched
-        Whether rows are paired.
-    keys
-        Who they are, in the order of ``before``; empty without keys.
-    """
-
-    before: Floats
-    after: Floats
+    before: Floats  # (n, d)
+    after: Floats  # (m, d)
     names: tuple[str, ...]
-    matched: bool
-    keys: NDArray[Any]
+    matched: bool  # row i is the same person
+    keys: NDArray[Any]  # in the order of ``before``; empty without keys
 
 
 def pair_up(before: Any, after: Any, key: Key, units: Standardiser | None = None) -> TwoTables:
-    """Match two tables.
-
-    Parameters
-    ----------
-    before, after
-        DataFrames or arrays of shape (n, d).
-    key
-        See `Key`. Row order counts for nothing.
-    units
-        Converts from original units; its names pick the columns. None: the tables
-        are in standardised units already, and DataFrames hold features and key only.
-
-    Raises
-    ------
-    DataError
-        Naming the keys, columns or rows concerned.
-    """
+    """Match two tables by key, whatever their order, or keep them as two samples."""
     if not (key is None or isinstance(key, str) or (isinstance(key, tuple) and len(key) == 2)):
         raise ParameterError(f"key is a column, a pair (before, after) or None, got {key!r}")
     names = _names(before, after, key, units)
@@ -184,7 +156,7 @@ def _matched(first: pd.Series, second: pd.Series) -> NDArray[np.intp]:
 LEAST_PAIRS = 30
 """Matched people below which not even the share of movers is known to a sixth."""
 LEAST_SAMPLE = 200
-"""People per sample without keys: two histograms of scores have to be told apart."""
+"""People per sample without keys: two histograms of scores have to be distinguished."""
 ROUNDING = 1e-9
 """Changes below this share of ``1 + |x|`` are rounding, not moves."""
 RECORDED = 0.01
@@ -193,29 +165,7 @@ RECORDED = 0.01
 
 @dataclass(frozen=True)
 class Observation:
-    """A rule, and people before and after it.
-
-    Attributes
-    ----------
-    score, actions
-        The rule and the allowed actions, standardised units.
-    names
-        Of the features.
-    X, X_after
-        People before and after; row i is the same person iff ``matched``.
-    matched
-        Whether rows are paired.
-    unit
-        N: score per unit of distance over the usable directions.
-    slope
-        w / N over the features that can move, zero elsewhere, shape (d,).
-    gap, gap_after
-        Distance below the boundary, negative for the approved.
-    advance
-        Distance gained along the rule (matched only, else empty).
-    still
-        Who stands exactly where they stood (matched only, else empty).
-    """
+    """A rule, and people before and after it."""
 
     score: Score
     actions: ActionSet
@@ -223,12 +173,12 @@ class Observation:
     X: Floats
     X_after: Floats
     matched: bool
-    unit: float
-    slope: Floats
-    gap: Floats
+    unit: float  # N: score per unit of distance over the usable directions
+    slope: Floats  # w / N over the features that can move, zero elsewhere, (d,)
+    gap: Floats  # distance below the boundary, negative for the approved
     gap_after: Floats
-    advance: Floats
-    still: Mask
+    advance: Floats  # distance gained along the rule (matched only, else empty)
+    still: Mask  # who stands exactly where they stood (matched only, else empty)
 
     @property
     def recorded_exactly(self) -> bool:
@@ -247,7 +197,7 @@ class Observation:
 
     @property
     def usable(self) -> Mask:
-        """Which features a response moves in answer to this rule."""
+        """Which features a response moves under this rule."""
         used: Mask = ActionPlan(self.actions, self.X.shape[1]).usable(self.slope) != 0.0
         return used
 
@@ -261,15 +211,7 @@ class Observation:
 
 
 def observe(score: Score, people: TwoTables, actions: ActionSet | None = None) -> Observation:
-    """Reduce people before and after to what an estimate reads.
-
-    Raises
-    ------
-    ParameterError
-        If the rule gives nobody a reason to move (no slope where people can move).
-    NotEnoughRowsError
-        If there are fewer people than needed; the message says how many.
-    """
+    """Reduce people before and after to what an estimate reads, or raise an error."""
     _check_size(people)
     X, X_after = people.before, people.after
     if X.shape[1] != score.n_features:

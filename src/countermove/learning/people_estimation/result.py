@@ -31,16 +31,13 @@ COLD = 0.02
 
 @dataclass(frozen=True)
 class WeightEstimate:
-    """The price of one feature: cost per squared unit of its move.
-
-    ``identified`` is False where the rule gave people no reason to move it, or nobody did: ``low``
-    is then all the rows say, and ``value`` a stand-in.
-    """
+    """The price of one feature: cost per squared unit of its move."""
 
     name: str
     value: float
     low: float
     high: float
+    # False where the rule gave no reason to move it, or nobody did: only ``low`` is then known.
     identified: bool
     per_original_unit: float | None = None
 
@@ -60,21 +57,21 @@ class Compared:
 
 @dataclass(frozen=True)
 class PeopleEstimate:
-    r"""How people answered a rule, and what a move costs them.
+    r"""How people responded to a rule, and what a move costs them.
 
     Attributes
     ----------
     response
         ``best``, ``smooth``, ``none`` or ``drift``: the model chosen.
     cost
-        In standardised units; None where there is none to tell.
+        In standardised units; None where the rows do not show it.
     scale, scale_interval
         Price of an advance of one unit along the rule; for all features alike the
         :math:`t` of :math:`t\lVert\delta\rVert^2`.
     temperature, temperature_interval
         Of the smoothed step, units of distance; None for best responders.
     non_movers, non_movers_interval
-        Share of people who do not answer rules.
+        Share of people who do not respond to rules.
     noise
         All four kinds.
     weights
@@ -84,7 +81,7 @@ class PeopleEstimate:
     fit
         Test of the chosen model.
     identified, reasons
-        Whether the rows tell the cost, and why not.
+        Whether the rows identify the cost, and why not.
     warnings
         What speaks against the model, and what else the reader should know.
     verdict
@@ -131,7 +128,7 @@ class PeopleEstimate:
         Raises
         ------
         CalibrationError
-            If the rows do not tell; the message says why.
+            If the rows do not identify the cost; the message says why.
         """
         movers = self._movers(self._known_cost(), self.temperature)
         if self.non_movers < NOBODY:
@@ -175,7 +172,7 @@ class PeopleEstimate:
     def to_yaml(self, dataset: str | None = None, robust: bool = False) -> str:
         """Return a run configuration that trains on the estimate: ``kedro run --config <file>``.
 
-        Where the rows do not tell, the text says why, and a run with it is refused.
+        Where the cost is not identified, the text says why, and a run with it is refused.
         """
         from countermove.learning.people_estimation._report import estimate_yaml
 
@@ -231,7 +228,7 @@ def _said(response: Response, with_cost: bool = False) -> dict[str, Any]:
     return said | ({"cost": response.cost.describe()} if with_cost else {})
 
 
-def assembled(
+def assemble(
     observed: Observation,
     ranked: Sequence[Candidate],
     movement: Movement,
