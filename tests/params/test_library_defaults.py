@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from countermove.params import GROUPS, RetrainParameters, SermParameters
 from countermove.params._shape import item, models
-from countermove.params.base import Parameters, from_library, library_object
+from countermove.params.base import Parameters, library_object
 from countermove.params.chain import ExecutionParameters
 from countermove.params.defaults import DIFFERENT
 from countermove.params.production import DriftParameters
@@ -30,6 +30,12 @@ def within(model: type[Parameters]) -> Iterator[type[Parameters]]:
         inside = item(field.annotation)
         for each in (*models(field.annotation), *(() if inside is None else models(inside))):
             yield from within(each)
+
+
+def from_library(model: type[Parameters]) -> dict[str, Callable[[], Any]]:
+    """Return what reads each default that the library has."""
+    factories = {name: field.default_factory for name, field in model.model_fields.items()}
+    return {name: made.read for name, made in factories.items() if hasattr(made, "read")}
 
 
 MODELS = list(dict.fromkeys(each for group in SHOWN for each in within(GROUPS[group])))

@@ -121,9 +121,3 @@ def library_object(where: str | None) -> Any:
         raise TypeError("this group of settings describes no object of the library")
     module, _, name = where.partition(":")
     return attrgetter(name)(import_module(module))
-
-
-def from_library(model: type[Parameters]) -> dict[str, Callable[[], Any]]:
-    """Return, for each field of a model whose default is the library's, what reads it there."""
-    factories: dict[str, Any] = {n: f.default_factory for n, f in model.model_fields.items()}
-    return {n: f.read for n, f in factories.items() if isinstance(f, _FromLibrary)}

@@ -208,8 +208,8 @@ class CurveParameters(Parameters):
         """Return the curve."""
         from countermove.experiments.serm.tradeoff import TradeOffCurve
 
-        given = self.strengths
-        strengths = given.build() if isinstance(given, StrengthsParameters) else given
+        asked = self.strengths
+        strengths = asked.build() if isinstance(asked, StrengthsParameters) else asked
         settings: dict[str, Any] = self.training.model_dump()
         settings |= self.response.model_dump(exclude={"kind"}) | {"calibrate": self.settle}
         words = {None: "usual", True: "intercept settled", False: "intercept as trained"}

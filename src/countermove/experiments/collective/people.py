@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from countermove.data.rows import feature_matrix
 from countermove.data.schema import LABEL
@@ -78,15 +78,11 @@ class SubjectPreparation:
         return people.loc[sorted(chosen)].reset_index(drop=True)
 
 
-def random_participants(
-    y: ArrayLike, share: float, rng: np.random.Generator, classes: ArrayLike | None = None
-) -> NDArray[np.intp]:
-    """Return rows drawn without replacement: a share of everybody, or of some classes alone."""
-    labels = np.asarray(y)
-    pool = np.arange(len(labels)) if classes is None else np.flatnonzero(np.isin(labels, classes))
-    count = round(share * len(pool))
+def random_participants(n: int, share: float, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return rows of a share of n people, drawn without replacement."""
+    count = round(share * n)
     if not 0.0 <= share <= 1.0 or count < 1:
         raise NotEnoughRowsError(
-            f"a share of {share} of {len(pool)} people is nobody; give a share in (0, 1]"
+            f"a share of {share} of {n} people is nobody; give a share in (0, 1]"
         )
-    return np.sort(rng.choice(pool, count, replace=False)).astype(np.intp)
+    return np.sort(rng.choice(np.arange(n), count, replace=False)).astype(np.intp)

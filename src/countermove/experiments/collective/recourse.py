@@ -32,7 +32,7 @@ from countermove.dynamics.learners import Learner, LogisticLearner
 from countermove.dynamics.learners.centroids import CentroidLearner
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.execution import Mapper
-from countermove.experiments._drawing import BELOW, PUBLISHED, RIGHT
+from countermove.experiments._drawing import BELOW, PUBLISHED, RIGHT, marked
 from countermove.experiments.collective.figures import answer_tables, centroids_figure
 from countermove.experiments.collective.people import CLASS, random_participants
 from countermove.experiments.protocol import Experiment, Measured, Row
@@ -86,9 +86,9 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
     retrainings: int = 201  # watched by those who do not see the learner
     false_alarm: float = 0.05
 
-    def problem(self, people: pd.DataFrame) -> CollectiveRecourseProblem:
+    def given(self, source: pd.DataFrame, seed: int) -> CollectiveRecourseProblem:
         """Return who asks for what."""
-        X, y = _arrays(people)
+        X, y = _arrays(source)
         known = {str(name) for name in y}
         for name in (self.goal, self.start):
             if name not in known:
@@ -98,22 +98,14 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
         learner = self._learner(X.shape[1], len(known))
         return recourse_problem(X, y, query, self.goal, learner=learner)
 
-    def sizes(self, problem: CollectiveRecourseProblem) -> list[float]:
+    def places(self, given: CollectiveRecourseProblem) -> list[float]:
         """Return the budgets in the units of the features."""
         if self.absolute:
             return [float(budget) for budget in self.budgets]
-        named = np.array(problem.named(problem.crowd.y))
-        X = problem.crowd.X
+        named = np.array(given.named(given.crowd.y))
+        X = given.crowd.X
         apart = X[named == self.goal].mean(axis=0) - X[named == self.start].mean(axis=0)
         return [float(budget * np.linalg.norm(apart)) for budget in self.budgets]
-
-    def given(self, source: pd.DataFrame, seed: int) -> CollectiveRecourseProblem:
-        """Return who asks for what."""
-        return self.problem(source)
-
-    def places(self, given: CollectiveRecourseProblem) -> list[float]:
-        """Return the budgets in the units of the features."""
-        return self.sizes(given)
 
     def measured_at(
         self, place: float, seed: int, given: CollectiveRecourseProblem
@@ -148,25 +140,14 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
 
     def draw(self, found: Measured, means: pd.DataFrame) -> Figure:
         """Draw the loss of the goal over budgets; lower is better. Filled marks: goal reached."""
-        from plotly.graph_objects import Figure, Scatter
+        from plotly.graph_objects import Figure
 
-        budgets = found.cells["budget"].tolist()
         figure = Figure()
         for name, label, colour, dash in LINES:
-            reached = found.cells[f"{name}_reached"].tolist()
-            figure.add_trace(
-                Scatter(
-                    x=budgets,
-                    y=found.cells[f"{name}_loss"].tolist(),
-                    name=label,
-                    mode="lines+markers",
-                    line={"color": colour, "dash": dash},
-                    marker={
-                        "symbol": ["circle" if r else "circle-open" for r in reached],
-                        "size": 9,
-                    },
-                )
-            )
+            symbols = ["circle" if r else "circle-open" for r in found.cells[f"{name}_reached"]]
+            look = {"line": {"dash": dash}, "marker": {"symbol": symbols, "size": 9}}
+            line = marked(found.cells, "budget", f"{name}_loss", label, colour, **look)
+            figure.add_trace(line)
         return figure
 
     def shown(self, found: Measured, means: pd.DataFrame) -> Row:
@@ -203,8 +184,8 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
 
     def facts(self, people: pd.DataFrame, curves: pd.DataFrame, seed: int) -> Row:
         """Return everything asked, as one JSON-ready document."""
-        problem = self.problem(people)
-        reach = Reach(self.sizes(problem)[self.answers_at], self.norm)
+        problem = self.given(people, seed)
+        reach = Reach(self.places(problem)[self.answers_at], self.norm)
         helped = together(problem, reach, search=_LENIENT)
         least = least_budgets(problem, reach, tolerance=1e-3)
         decided = problem.goals.decide(problem.theta, problem.crowd.X)
@@ -250,7 +231,7 @@ class CollectiveExperiment(Experiment[pd.DataFrame]):
                 together(
                     problem,
                     reach,
-                    random_participants(problem.crowd.y, share, rng),
+                    random_participants(problem.crowd.n, share, rng),
                     search=_LENIENT,
                 ).loss
                 for _ in range(self.draws if share < 1.0 else 1)
