@@ -14,7 +14,6 @@ from countermove._types import Floats
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.recourse.audit import audit, in_distribution, robust_actions
-from countermove.recourse.causal import CausalModel
 from countermove.recourse.classifier import RecourseClassifier
 from countermove.recourse.performance import performance, scores_of
 from countermove.recourse.recommend import FOUND, NOT_NEEDED, Advice, best_reachable, recommend
@@ -47,29 +46,6 @@ class RecourseParts:
     def names(self) -> tuple[str, ...]:
         """The features, in the order of the columns."""
         return self.schema.feature_names
-
-
-def advised_by(
-    model: RecourseClassifier,
-    X: Floats,
-    threshold: float,
-    methods: Sequence[str],
-    *,
-    causal: CausalModel | None = None,
-    seed: int = 0,
-) -> dict[str, Advice]:
-    """Return what each search advises; ``causal`` is for the method of that name."""
-    return {
-        method: recommend(
-            model,
-            X,
-            method,
-            threshold,
-            causal=causal if method == "causal" else None,
-            seed=seed,
-        )
-        for method in methods
-    }
 
 
 def measures(

@@ -31,7 +31,6 @@ from countermove.experiments.recourse._measures import (
     COLUMNS,
     Part,
     RecourseParts,
-    advised_by,
     examples_of,
     measures,
 )
@@ -42,6 +41,7 @@ from countermove.recourse.causal import CausalModel
 from countermove.recourse.classifier import RecourseClassifier
 from countermove.recourse.pare import reach_of
 from countermove.recourse.performance import scores_of
+from countermove.recourse.recommend import recommend
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -158,14 +158,17 @@ def _judged(
     )
     for rule in experiment.rules:
         threshold = rule.threshold(seen)
-        advised = advised_by(
-            model,
-            parts.test.X,
-            threshold,
-            experiment.methods,
-            causal=_causal(case, parts),
-            seed=seed,
-        )
+        advised = {
+            method: recommend(
+                model,
+                parts.test.X,
+                method,
+                threshold,
+                causal=_causal(case, parts) if method == "causal" else None,
+                seed=seed,
+            )
+            for method in experiment.methods
+        }
         figures = measures(
             model,
             parts,
