@@ -28,7 +28,7 @@ def blind(crowd):
         BestResponse(QuadraticCost(1.0), ActionSet(immutable=(0, 2))),
         BestResponse(MixtureCost([1.0, 0.5, -0.5, 0.0], gamma=0.3)),
     ],
-    ids=["cheap", "dear", "half immutable", "mixture"],
+    ids=["cheap", "expensive", "half immutable", "mixture"],
 )
 def test_shifted_blind_restores_the_benchmark_exactly_where_all_reach_alike(blind, crowd, response):
     X, y = crowd
@@ -58,13 +58,13 @@ def test_hardts_rule_has_the_least_error_any_threshold_has(seed):
     X, v = rng.normal(size=(120, 3)), rng.normal(size=3)
     y = np.where(X @ v + rng.normal(size=120) > 0.3, 1.0, -1.0)
     score = hardt_threshold(LinearCost(v), X, y)
-    # Whoever is within a gain of 2 of the bar moves up to it: cost v.(x' - x) < 2.
+    # Whoever is within a gain of 2 of the threshold moves up to it: cost v.(x' - x) < 2.
     accepted = X @ v + float(score.bias.detach()) > -2.0
     assert np.mean(accepted != (y > 0)) == brute_force_threshold(X @ v, y)
     assert torch.equal(score.weight.detach(), torch.from_numpy(v))
 
 
-def test_hardts_rule_meets_people_who_answer_it_exactly(crowd):
+def test_hardts_rule_is_exact_for_people_who_respond_to_it(crowd):
     X, y = crowd
     v = np.array([1.0, 0.5, 0.0, 0.0])
     score = hardt_threshold(LinearCost(v), X, y)

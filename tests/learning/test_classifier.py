@@ -1,4 +1,4 @@
-"""A good scikit-learn citizen that counts on people's answer."""
+"""A scikit-learn classifier that accounts for people's response."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fitted(crowd) -> StrategicClassifier:
     return StrategicClassifier(max_epochs=15).fit(*crowd)
 
 
-def test_counting_on_the_answer_pays(crowd):
+def test_accounting_for_the_response_pays(crowd):
     settings = {"cost": QuadraticCost(0.5), "max_epochs": 15}
     blind = StrategicClassifier(response="none", **settings).fit(*crowd)
     strategic = StrategicClassifier(response="best", **settings).fit(*crowd)
@@ -92,7 +92,7 @@ def test_robust_training_raises_the_worst_case(crowd):
     assert robust.score_after_response(*crowd) > worst + 0.1
 
 
-def test_a_robust_population_has_no_single_answer(crowd):
+def test_a_robust_population_has_no_single_response(crowd):
     robust = StrategicClassifier(response=ROBUST, max_epochs=2).fit(*crowd)
     with pytest.raises(ParameterError, match="no single behaviour"):
         robust.respond(crowd[0])

@@ -55,7 +55,7 @@ def test_nobody_has_no_accuracy(score):
         accuracy_after(score, X[:0], Y[:0], NoResponse())
 
 
-def test_a_report_says_whose_answers_it_leaves_out_and_why():
+def test_a_report_says_which_responses_it_leaves_out_and_why():
     bending = usual_responses_to(MLPScore(2, (3,)), BestResponse())
     left_out = not_evaluated(bending)
     assert set(left_out) == (set(usual_responses()) - {"none"}) | {"burden"}

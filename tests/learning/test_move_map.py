@@ -62,9 +62,9 @@ def test_at_scale_one_the_numbers_are_those_of_the_stated_response():
     for name, score in (("strategic", STRATEGIC), ("blind", BLIND)):
         entry, found = facts["rules"][name][at], accuracy_after(score, X, y, ANSWER)
         assert (entry["accuracy"], entry["approved"]) == (found.accuracy, found.accepted)
-        answers = ANSWER.respond(score, X)
-        assert entry["share_moved"] == answers.moved.mean()
-        assert entry["mean_cost"] == pytest.approx(answers.cost[answers.moved].mean())
+        responses = ANSWER.respond(score, X)
+        assert entry["share_moved"] == responses.moved.mean()
+        assert entry["mean_cost"] == pytest.approx(responses.cost[responses.moved].mean())
 
 
 def test_nobody_stands_on_the_wrong_side_of_a_boundary():
@@ -80,7 +80,7 @@ def test_nobody_stands_on_the_wrong_side_of_a_boundary():
         assert clear.sum() > 200
 
 
-def test_movers_of_a_rational_crowd_end_at_the_boundary_of_the_rule_they_answer():
+def test_movers_of_a_rational_crowd_end_at_the_boundary_of_the_rule_they_respond_to():
     facts, *_ = drawn()
     for name in ("strategic", "blind"):
         a, b, c = facts["boundaries"][name]
@@ -134,12 +134,12 @@ def test_a_score_at_another_bar_is_no_second_axis():
     X = people()[1]
     found = projection(raised, network, X)
     assert found.kind == "shifted"
-    slope, across, bar = found.boundaries["blind"]
-    assert (slope, across, bar) == pytest.approx((1.0, 0.0, np.log(0.7 / 0.3)))
+    slope, across, offset = found.boundaries["blind"]
+    assert (slope, across, offset) == pytest.approx((1.0, 0.0, np.log(0.7 / 0.3)))
     assert np.ptp(found.place(X)[:, 1]) > 1.0
 
 
-def test_slow_answers_are_measured_on_the_people_drawn_alone():
+def test_slow_responses_are_measured_on_the_people_drawn_alone():
     table, *_ = people(90)
     network = MLPScore(3, (4,))
     climbing = AscentResponse(QuadraticCost(1.0), random_starts=0)

@@ -1,4 +1,4 @@
-"""Scores that bend are trained through people's answers like any other."""
+"""Nonlinear scores are trained through people's response like any other."""
 
 import numpy as np
 import pytest

@@ -254,9 +254,9 @@ def test_the_intercept_is_settled_with_the_penalty(crowd):
 
     free = best_shift(score, [people], X, y)
     cheap = best_shift(score, [people], X, y, penalty=price(0.0))
-    dear = best_shift(score, [people], X, y, penalty=price(100.0))
+    expensive = best_shift(score, [people], X, y, penalty=price(100.0))
     assert cheap.accuracy == free.accuracy
-    assert social_measures(shift_intercept(score, dear.shift), X, y, people).burden < 1e-4
+    assert social_measures(shift_intercept(score, expensive.shift), X, y, people).burden < 1e-4
 
 
 @kinds

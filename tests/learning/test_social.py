@@ -46,9 +46,9 @@ def test_recourse_of_all_is_the_share_approved_in_the_end(people):
 
 
 def test_the_unscaled_burden_does_not_know_the_price():
-    dear = social_measures(line(), *CROWD, BestResponse(QuadraticCost(3.0)))
-    assert dear.burden == pytest.approx(3 * (4 + 1 + 0) / 3, abs=1e-9)
-    assert dear.burden_unscaled == pytest.approx((4 + 1 + 0) / 3, abs=1e-9)
+    expensive = social_measures(line(), *CROWD, BestResponse(QuadraticCost(3.0)))
+    assert expensive.burden == pytest.approx(3 * (4 + 1 + 0) / 3, abs=1e-9)
+    assert expensive.burden_unscaled == pytest.approx((4 + 1 + 0) / 3, abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", [0.01, 7.0, 1000.0])
@@ -80,9 +80,9 @@ def test_people_who_stay_pay_nothing_and_have_no_recourse():
 
 def test_of_a_robust_response_the_worst_member_is_reported():
     """Two members that price moves differently: utility is the lower, burden the higher."""
-    cheap, dear = BestResponse(QuadraticCost(0.5)), BestResponse(QuadraticCost(4.0))
-    alone = [social_measures(line(), *CROWD, member) for member in (cheap, dear)]
-    joint = social_measures(line(), *CROWD, RobustResponse([cheap, dear]))
+    cheap, expensive = BestResponse(QuadraticCost(0.5)), BestResponse(QuadraticCost(4.0))
+    alone = [social_measures(line(), *CROWD, member) for member in (cheap, expensive)]
+    joint = social_measures(line(), *CROWD, RobustResponse([cheap, expensive]))
     assert joint.utility == min(found.utility for found in alone)
     assert joint.burden == max(found.burden for found in alone)
     assert joint.recourse == min(found.recourse for found in alone)

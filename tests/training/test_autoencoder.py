@@ -1,4 +1,4 @@
-"""Codes of an auto-encoder tell apart what differs, and are the same every time."""
+"""Codes of an auto-encoder distinguish what differs, and are the same every time."""
 
 import numpy as np
 import pytest

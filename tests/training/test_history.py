@@ -1,4 +1,4 @@
-"""The history tells which epoch was kept and why."""
+"""The history says which epoch was kept and why."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_balanced_weights_of_one_class_are_refused():
         balanced_weights(torch.ones(3))
 
 
-def test_an_unknown_loss_is_answered_with_the_nearest():
+def test_an_unknown_loss_is_refused_with_the_nearest():
     with pytest.raises(UnknownNameError, match="did you mean 'hinge'"):
         Loss("hing")
 

@@ -185,7 +185,7 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
         Trainer(**settings)
 
 
-def test_an_unknown_optimiser_is_answered_with_the_nearest():
+def test_an_unknown_optimiser_is_refused_with_the_nearest():
     with pytest.raises(UnknownNameError, match="did you mean 'adam'"):
         Trainer("adm")
 

@@ -1,4 +1,4 @@
-"""Deployments with known answers."""
+"""Deployments whose true cost is known."""
 
 from __future__ import annotations
 
