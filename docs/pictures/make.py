@@ -1,4 +1,4 @@
-"""Make the pictures of these pages anew: ``python docs/pictures/make.py [name …]``.
+"""Measure and draw the pictures of these pages again: ``python docs/pictures/make.py [name …]``.
 
 Each is measured (``<name>.json``, the numbers) and then drawn (``<name>.svg``).
 """
