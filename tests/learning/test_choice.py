@@ -9,8 +9,8 @@ import torch
 from countermove import StrategicClassifier
 from countermove.learning import L2
 from countermove.learning._choice import all_reach_alike, choose
-from countermove.learning._intercept import calibrate_intercept
 from countermove.learning._populations import population
+from countermove.learning.baselines import bias_search
 from countermove.learning.comparison import Split, compare
 from countermove.people import ActionSet, MixtureCost, QuadraticCost
 from countermove.response import BestResponse, NoResponse, ScalarResponse
@@ -59,7 +59,7 @@ def test_where_all_reach_alike_the_rule_is_the_blind_one_with_its_best_intercept
     assert strategic.choice_.alike
     np.testing.assert_array_equal(strategic.coef_, blind.coef_)
     members = population(response).members
-    searched = calibrate_intercept(blind.score_, members, *crowd)
+    searched = bias_search(blind.score_, members, *crowd)
     np.testing.assert_allclose(strategic.intercept_[0], searched.bias.item(), rtol=1e-9)
 
 
@@ -69,7 +69,7 @@ def test_a_difference_within_its_noise_is_no_proof(score, crowd):
     turned = LinearScore(4)
     with torch.no_grad():
         turned.weight.copy_(score.weight + 0.01)
-    rules = [calibrate_intercept(rule, people.members, X, crowd[1]) for rule in (turned, score)]
+    rules = [bias_search(rule, people.members, X, crowd[1]) for rule in (turned, score)]
     choice = choose(*rules, people, X, crowd[1])
     assert abs(choice.trained - choice.blind) <= 2 * choice.standard_error
     assert choice.kept == "blind"
@@ -81,7 +81,7 @@ def test_a_rule_far_better_is_kept_and_never_one_that_is_worse(score, crowd):
     poor = LinearScore(4)
     with torch.no_grad():
         poor.weight.copy_(torch.tensor([0.0, 0.0, 0.0, 1.0]))
-    good, poor = (calibrate_intercept(r, people.members, X, crowd[1]) for r in (score, poor))
+    good, poor = (bias_search(r, people.members, X, crowd[1]) for r in (score, poor))
     assert choose(good, poor, people, X, crowd[1]).kept == "trained"
     assert choose(poor, good, people, X, crowd[1]).kept == "blind"
 

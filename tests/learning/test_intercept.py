@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from countermove.errors import ParameterError
-from countermove.learning._intercept import best_cut, best_shift, calibrate_intercept
+from countermove.learning import bias_search
+from countermove.learning._intercept import best_cut, best_shift, shift_intercept
 from countermove.learning.evaluation import accuracy_after, worst_accuracy
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse, NoResponse, ScalarResponse
@@ -35,9 +36,9 @@ def score() -> LinearScore:
 def test_no_intercept_on_a_fine_grid_beats_the_search(score, crowd, name):
     X, y = crowd
     members = POPULATIONS[name]
-    found = calibrate_intercept(score, members, X, y)
+    found = bias_search(score, members, X, y)
     best = worst_accuracy(found, X, y, members)
-    rival = calibrate_intercept(score, members, X, y)
+    rival = bias_search(score, members, X, y)
     grid = []
     for bias in np.linspace(-4.0, 4.0, 161):
         with torch.no_grad():
@@ -51,7 +52,7 @@ def test_no_intercept_on_a_fine_grid_beats_the_search(score, crowd, name):
 def test_the_accuracy_promised_is_the_accuracy_measured(score, crowd, name):
     X, y = crowd
     cut = best_shift(score, POPULATIONS[name], X, y)
-    found = calibrate_intercept(score, POPULATIONS[name], X, y)
+    found = bias_search(score, POPULATIONS[name], X, y)
     measured = worst_accuracy(found, X, y, POPULATIONS[name])
     assert measured == pytest.approx(cut.accuracy, abs=1.5 / len(y))
 
@@ -59,8 +60,10 @@ def test_the_accuracy_promised_is_the_accuracy_measured(score, crowd, name):
 def test_weights_replace_the_worst_member_by_a_mean(score, crowd):
     X, y = crowd
     members = (NoResponse(), BestResponse())
-    towards_first = calibrate_intercept(score, members, X, y, weights=(1.0, 0.0))
-    alone = calibrate_intercept(score, members[:1], X, y)
+    towards_first = shift_intercept(
+        score, best_shift(score, members, X, y, weights=(1.0, 0.0)).shift
+    )
+    alone = bias_search(score, members[:1], X, y)
     assert accuracy_after(towards_first, X, y, members[0]) == accuracy_after(
         alone, X, y, members[0]
     )
@@ -69,7 +72,7 @@ def test_weights_replace_the_worst_member_by_a_mean(score, crowd):
 def test_a_flat_rule_is_moved_to_the_larger_class(crowd):
     X, _ = crowd
     y = np.where(np.arange(len(X)) < 70, 1.0, -1.0)
-    found = calibrate_intercept(LinearScore(4), (BestResponse(),), X, y)
+    found = bias_search(LinearScore(4), (BestResponse(),), X, y)
     assert accuracy_after(found, X, y, BestResponse()).accuracy == 170 / 240
 
 

@@ -47,17 +47,6 @@ class Cut:
     accuracy: float
 
 
-def calibrate_intercept(
-    score: AnyScore,
-    responses: Sequence[Response],
-    X: Floats,
-    y: Floats,
-    weights: Sequence[float] | None = None,
-) -> AnyScore:
-    """Return a copy of the score whose intercept is the best under the responses."""
-    return shift_intercept(score, best_shift(score, responses, X, y, weights).shift)
-
-
 def shift_intercept(score: AnyScore, shift: float) -> AnyScore:
     """Return a copy of the score with ``shift`` added to its intercept."""
     shifted = copy.deepcopy(score)

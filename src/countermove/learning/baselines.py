@@ -16,7 +16,7 @@ import torch
 
 from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
-from countermove.learning._intercept import best_cut, calibrate_intercept
+from countermove.learning._intercept import best_cut, best_shift, shift_intercept
 from countermove.people import LinearCost
 from countermove.response.base import GAIN, Response
 from countermove.scores import LinearScore, Score
@@ -57,7 +57,7 @@ def bias_search(
 ) -> AnyScore:
     """Keep the direction, choose the intercept: best on ``X, y`` after (the worst) response."""
     members = (responses,) if isinstance(responses, Response) else tuple(responses)
-    return calibrate_intercept(score, members, X, y)
+    return shift_intercept(score, best_shift(score, members, X, y).shift)
 
 
 def hardt_threshold(cost: LinearCost, X: Floats, y: Floats) -> LinearScore:

@@ -18,6 +18,11 @@ from countermove.learning.people_estimation._noise import (
     to_free,
 )
 
+STEP = 1e-4
+"""Of the central differences, in logarithms and log-odds."""
+DEAD = 1e-8
+"""Information per person below this says nothing: the parameter sits on its floor."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -71,12 +76,6 @@ def positive_interval(value: float, deviation: float, z: float) -> Interval:
     """Return an interval of a positive number whose logarithm has that standard deviation."""
     wide = min(z * deviation, 300.0)
     return Interval(value * math.exp(-wide), value * math.exp(wide))
-
-
-STEP = 1e-4
-"""Of the central differences, in logarithms and log-odds."""
-DEAD = 1e-8
-"""Information per person below this says nothing: the parameter sits on its floor."""
 
 
 def standard_errors(

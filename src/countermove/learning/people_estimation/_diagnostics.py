@@ -29,6 +29,14 @@ SCATTER = 1.5
 """Off-line moves this many times the records' noise are not noise."""
 OFF_LINE = 1e-3
 """Share of the moves' energy off the line that is not rounding, where records are exact."""
+PLACES = 6
+STRIPS = 10
+PER_CELL = 8
+"""Cells: at most 10 strips of gap with 6 places each, and no fewer than 8 people expected."""
+SHARP = 1e-5
+"""Of the spread: noise below this is rounding."""
+REJECTED = 1e-3
+"""p-value below which the model is said not to fit: one true model in a thousand is refused."""
 
 
 def nothing_to_learn(observed: Observation, difficulty: Floats) -> tuple[str, ...]:
@@ -120,16 +128,6 @@ def _off_line(observed: Observation, direction: Direction) -> bool:
     across = moves[still] - np.outer(moves[still] @ along, along)
     noise = float(np.sum(across**2)) / (len(across) * (len(along) - 1))
     return direction.scatter > SCATTER * noise
-
-
-PLACES = 6
-STRIPS = 10
-PER_CELL = 8
-"""Cells: at most 10 strips of gap with 6 places each, and no fewer than 8 people expected."""
-SHARP = 1e-5
-"""Of the spread: noise below this is rounding."""
-REJECTED = 1e-3
-"""p-value below which the model is said not to fit: one true model in a thousand is refused."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,12 @@ BEHAVIOUR = {
     "drift": "people moved alike wherever they stood, rule or no rule (drift)",
 }
 
+DIGITS = 6
+"""Significant digits a YAML file needs: an estimate is never known to more."""
+POINTS = 1500
+STRIPS = 30
+"""People drawn one by one, and strips of gap for the averages."""
+
 
 def verdict(
     chosen: Candidate,
@@ -91,10 +97,6 @@ def _weights_sentence(weights: Sequence[WeightEstimate]) -> str:
             "nobody did."
         )
     return text
-
-
-DIGITS = 6
-"""Significant digits a YAML file needs: an estimate is never known to more."""
 
 
 def estimate_json(estimate: PeopleEstimate) -> dict[str, Any]:
@@ -183,11 +185,6 @@ def _wrapped(text: str) -> list[str]:
     from textwrap import wrap
 
     return [line for part in text.splitlines() for line in wrap(part, 96) or [""]]
-
-
-POINTS = 1500
-STRIPS = 30
-"""People drawn one by one, and strips of gap for the averages."""
 
 
 def matched_picture(observed: Observation, chosen: Candidate) -> dict[str, Any]:

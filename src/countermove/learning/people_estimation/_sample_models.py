@@ -30,6 +30,10 @@ AT_BOUNDARY = 1e-3
 """Of the spread: what is this near the boundary stands on it."""
 UNBLURRED = 2e-4
 """Of the spread: measurement noise that moves nobody to another bin."""
+LIMITS = {"scale": (-30.0, 30.0), "heat": (0.02, 5.0), "share": (-9.0, 4.0), "error": (-9.0, 0.5)}
+"""Of log scale, temperature (in spreads), log-odds and log-errors (in spreads) in the search."""
+REMEMBERED = 16
+"""Solved responses kept: derivatives by the noise ask for the same ones again."""
 
 
 @dataclass(frozen=True)
@@ -154,12 +158,6 @@ class Levels:
 
         below = ndtr((self.edges[:, None] - centre) / deviation) @ mass
         return np.diff(np.concatenate([[0.0], below, [mass.sum()]]))
-
-
-LIMITS = {"scale": (-30.0, 30.0), "heat": (0.02, 5.0), "share": (-9.0, 4.0), "error": (-9.0, 0.5)}
-"""Of log scale, temperature (in spreads), log-odds and log-errors (in spreads) in the search."""
-REMEMBERED = 16
-"""Solved responses kept: derivatives by the noise ask for the same ones again."""
 
 
 class SampleModel:

@@ -38,6 +38,27 @@ from countermove.learning.people_estimation._weights import (
 from countermove.learning.people_estimation.observation import Observation
 from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate, assemble
 
+STEP = 0.02
+"""Of derivatives in logarithms: wider than the gap between two people."""
+LIFTED = -3.5
+"""Log-error a fit starts from at least: an error near zero has no slope by which to leave it."""
+STARTS = 3
+"""Grid points from which the search continues."""
+PATIENCE = 20
+"""Steps of one least-squares fit."""
+AHEAD = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 13.0, 19.0, 28.0, 42.0, 63.0, 95.0)
+"""Where a profile is looked at, in half standard errors from the fit."""
+BEYOND = 4.0
+"""A profile this much above the limit is not expected to come down again."""
+SLACK = 0.3
+"""Deviance by which a fit with one number held may miss its best, added to the limit."""
+FARTHEST = math.log(20.0)
+"""Distance from the fit, in logarithms, at which an interval counts as open."""
+WAVES = 12
+"""Cosines over the share of people: the shortest is about as long as three bins."""
+INDEPENDENT = 1e-2
+"""Of the largest singular value: what fitting explains of a wave beyond this is left out."""
+
 
 def estimate_from_samples(
     observed: Observation, cost: str, level: float, scales: Floats | None
@@ -142,24 +163,6 @@ def _picture(levels: Levels, shares: Floats) -> dict[str, Any]:
         "after": levels.shares.tolist(),
         "model": shares.tolist(),
     }
-
-
-STEP = 0.02
-"""Of derivatives in logarithms: wider than the gap between two people."""
-LIFTED = -3.5
-"""Log-error a fit starts from at least: an error near zero has no slope by which to leave it."""
-STARTS = 3
-"""Grid points from which the search continues."""
-PATIENCE = 20
-"""Steps of one least-squares fit."""
-AHEAD = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 13.0, 19.0, 28.0, 42.0, 63.0, 95.0)
-"""Where a profile is looked at, in half standard errors from the fit."""
-BEYOND = 4.0
-"""A profile this much above the limit is not expected to come down again."""
-SLACK = 0.3
-"""Deviance by which a fit with one number held may miss its best, added to the limit."""
-FARTHEST = math.log(20.0)
-"""Distance from the fit, in logarithms, at which an interval counts as open."""
 
 
 @dataclass
@@ -314,12 +317,6 @@ def _crossing(at: Floats, root: Floats, inside: int, side: int, limit: float) ->
 def _positive(ends: tuple[float, float]) -> Interval:
     low, high = (math.exp(end) if end < 700.0 else math.inf for end in ends)
     return Interval(low, high, "profile")
-
-
-WAVES = 12
-"""Cosines over the share of people: the shortest is about as long as three bins."""
-INDEPENDENT = 1e-2
-"""Of the largest singular value: what fitting explains of a wave beyond this is left out."""
 
 
 def wave_test(model: SampleModel, free: Floats) -> float:

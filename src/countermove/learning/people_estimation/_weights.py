@@ -31,6 +31,10 @@ PRECISION = 1e-13
 ALIKE = 1e-6
 """Directions that differ by less, with no noise to excuse it, are the same."""
 NEAR_BOUND = 1e-7
+UNMOVED_PRICE = 1e4
+"""Price, in units of the scale, of a feature nobody moves although the rule would pay for it."""
+UNEQUAL = 0.01
+"""p-value below which features are not priced alike."""
 
 
 @dataclass(frozen=True)
@@ -185,12 +189,6 @@ def _rank_one(moves: Floats, free: Mask, start: Floats) -> tuple[Floats, Floats]
             break
     lengths = (weights * moves) @ along / np.maximum(weights @ along**2, 1e-300)
     return along, lengths
-
-
-UNMOVED_PRICE = 1e4
-"""Price, in units of the scale, of a feature nobody moves although the rule would pay for it."""
-UNEQUAL = 0.01
-"""p-value below which features are not priced alike."""
 
 
 def chosen_shape(observed: Observation, direction: Direction | None, cost: str) -> Floats | None:

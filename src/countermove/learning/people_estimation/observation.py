@@ -24,6 +24,14 @@ from countermove.scores import Score
 
 Key: TypeAlias = str | tuple[ArrayLike, ArrayLike] | None
 """A column of both tables, a pair of key arrays, or None for two samples without keys."""
+LEAST_PAIRS = 30
+"""Matched people below which not even the share of movers is known to a sixth."""
+LEAST_SAMPLE = 200
+"""People per sample without keys: two histograms of scores have to be distinguished."""
+ROUNDING = 1e-9
+"""Changes below this share of ``1 + |x|`` are rounding, not moves."""
+RECORDED = 0.01
+"""Share of exactly unmoved people from which on records are taken as exact."""
 
 
 @dataclass(frozen=True)
@@ -151,16 +159,6 @@ def _matched(first: pd.Series, second: pd.Series) -> NDArray[np.intp]:
             rows=np.flatnonzero(order < 0),
         )
     return order
-
-
-LEAST_PAIRS = 30
-"""Matched people below which not even the share of movers is known to a sixth."""
-LEAST_SAMPLE = 200
-"""People per sample without keys: two histograms of scores have to be distinguished."""
-ROUNDING = 1e-9
-"""Changes below this share of ``1 + |x|`` are rounding, not moves."""
-RECORDED = 0.01
-"""Share of exactly unmoved people from which on records are taken as exact."""
 
 
 @dataclass(frozen=True)
