@@ -28,7 +28,7 @@ from countermove.pipelines import (
 def register_pipelines() -> dict[str, Pipeline]:
     """Return every pipeline by name.
 
-    ``serm`` walks from the raw table to the report in one chain and is the default;
+    ``serm`` runs from the raw table to the report in one chain and is the default;
     its parts meet in the catalog only, so each also runs alone on what an earlier
     run left. ``serm_parts`` is the chain for tables that do not fit into memory. The others
     stand beside: each says in its module what it does.

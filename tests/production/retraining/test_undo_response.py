@@ -47,7 +47,7 @@ def scores(table: pd.DataFrame) -> np.ndarray:
 
 
 @pytest.mark.parametrize("response", [BestResponse(QuadraticCost(1.0)), ScalarResponse()])
-def test_the_scores_of_the_set_back_are_distributed_as_before(response):
+def test_scores_with_the_response_undone_are_distributed_as_before(response):
     from scipy.stats import ks_2samp
 
     before = people(3000, 1)
@@ -78,7 +78,7 @@ def test_ids_and_labels_are_untouched():
     assert back["label"].tolist() == before["label"].tolist()
 
 
-def test_nobody_is_set_back_where_nobody_answers():
+def test_nobody_is_moved_back_where_nobody_responds():
     before = people(200, 1)
     back = UndoResponse(people(400, 2), SCHEMA, rule(), NoResponse())(before)
     pd.testing.assert_frame_equal(back, before)

@@ -51,7 +51,7 @@ class RetrainHook:
                 logger.warning("after an interrupted run: %s", sentence)
             history.note(registry.time(), found)
             history.add_decisions(registry.decisions())
-            # Kedro tells nobody of an error up to here: only now may the lock outlive the block.
+            # Kedro reports no error to hooks up to here: only now may the lock outlive the block.
             self._held = held_so_far.pop_all()
 
     @hook_impl

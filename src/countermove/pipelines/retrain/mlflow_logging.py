@@ -1,6 +1,6 @@
 """A retraining's decision in MLflow, for teams who follow all their models there (extra: mlflow).
 
-The registry stays the truth: MLflow is told after everything is decided, and if it
+The registry stays the truth: MLflow is informed after everything is decided, and if it
 does not answer, the run is as good as it was.
 """
 
@@ -32,7 +32,7 @@ class MlflowHook:
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Open the client, so that a missing package is told before anything is trained."""
+        """Open the client, so that a missing package is reported before anything is trained."""
         params = context.config_loader["parameters"]
         said = RetrainParameters.model_validate(params.get("retrain", {})).mlflow
         self._client = None
@@ -49,7 +49,7 @@ class MlflowHook:
         try:
             run = log_decision(self._client, self._where.experiment, self._dataset, decision)
         except Exception as error:  # noqa: BLE001  (a client of a remote server raises anything)
-            logger.warning("MLflow was not told of decision %s: %s", decision["version"], error)
+            logger.warning("decision %s was not logged to MLflow: %s", decision["version"], error)
         else:
             logger.info("MLflow run %s holds decision %s", run, decision["version"])
 

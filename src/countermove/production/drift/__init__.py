@@ -1,4 +1,4 @@
-"""Drift that knows why: natural drift, or an answer to our own rule."""
+"""Drift that knows why: natural drift, or a response to our own rule."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from countermove.production.drift.terms import DriftTerms
 from countermove.randomness import generator
 
 SCORE = "deployed score"
-"""Name of the column in which an answer shows first."""
+"""Name of the column in which a response shows first."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class DriftFindings:
     """Everything a recommendation rests on.
 
     ``against_reference`` and ``against_prediction`` are always there. ``against_estimate``
-    compares with the people as estimated again, ``untouched`` tests what no answer can change,
+    compares with the people as estimated again, ``untouched`` tests what no response can change,
     ``settled`` people who had no reason to move, where it takes prices of their own for every
     feature to explain the rest; all three only after an alarm.
     """
@@ -57,7 +57,7 @@ class DriftFindings:
 
     @property
     def natural(self) -> tuple[str, ...]:
-        """What changed although no answer can change it."""
+        """What changed although no response can change it."""
         return tuple(test.name for test in (*self.settled, *self.untouched) if test.alarm)
 
     @property
@@ -82,8 +82,8 @@ def decide(findings: DriftFindings) -> DriftDecision:
     ==============================================================  =================
     values missing, a frozen column, a column out of range          investigate
     nothing that our response does not predict                      keep
-    other people (nobody answers, or estimated again) explain it    re-estimate costs
-    what no answer can change, or who had no reason to move         retrain
+    other people (nobody responds, or estimated again) explain it   re-estimate costs
+    what no response can change, or who had no reason to move       retrain
     labels given the score                                          retrain
     people moved alike, rule or no rule                             retrain
     none of these                                                   investigate
@@ -108,13 +108,13 @@ def _kept(findings: DriftFindings) -> str:
 
 
 def _other_people(findings: DriftFindings) -> DriftDecision | None:
-    """Return "re-estimate costs" if another answer to the rule explains all there is."""
+    """Return "re-estimate costs" if another response to the rule explains all there is."""
     if not findings.against_prediction.moved:
         return None
     if not findings.against_reference.alarms:
         return DriftDecision(
             "re-estimate costs",
-            ("people stand where they stood: they did not answer as our response says",),
+            ("people stand where they stood: they did not move as our response says",),
         )
     estimate = findings.against_estimate
     if estimate is None or estimate.alarms or findings.others_came:
@@ -126,10 +126,10 @@ def _other_people(findings: DriftFindings) -> DriftDecision | None:
 
 
 def _natural_drift(findings: DriftFindings) -> DriftDecision | None:
-    """Return "retrain" if something changed that is no answer to the rule."""
+    """Return "retrain" if something changed that is no response to the rule."""
     reasons = []
     if findings.natural:
-        reasons.append(f"no answer to the rule can change {shown(findings.natural)}, yet it did")
+        reasons.append(f"no response to the rule can change {shown(findings.natural)}, yet it did")
     if _labels_changed(findings):
         reasons.append("labels given the score are not what they were")
     found = findings.people.estimate

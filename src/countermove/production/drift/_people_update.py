@@ -81,7 +81,7 @@ def update_people(
     level: float,
     cost: str = "auto",
 ) -> PeopleUpdate:
-    """Estimate how people answered, matched by id where enough people are in both tables."""
+    """Estimate how people responded, matched by id where enough people are in both tables."""
     if score.slope() is None:
         return PeopleUpdate(None, None, reason="the deployed score is not linear in what moves")
     configured = configured_scale(score, response)
@@ -150,7 +150,7 @@ def _contradictions(
             f"ours {ours}"
         )
     if found.response != response.name and response.name in ("best", "smooth", "none"):
-        texts.append(f"people answer as {found.response!r}, ours is {response.name!r}")
+        texts.append(f"people respond as {found.response!r}, ours is {response.name!r}")
     if found.non_movers_interval.low > UNSEEN:
         texts.append(f"{found.non_movers:.1%} of those with a reason to move do not")
     return (*texts, *_prices(found, response))

@@ -1,4 +1,4 @@
-"""Three samples: people before they answered, where we say they go, and where they are.
+"""Three samples: people before they responded, where we say they go, and where they are.
 
 Whoever is in both tables counts in one of them only, drawn at random: the samples are then
 independent, and rows of "predicted" and "observed" are exchangeable where the prediction is right.
@@ -21,7 +21,7 @@ from countermove.scores import Score
 from countermove.scores.base import values
 
 LEAST = 50
-"""Rows of a table below which no drift is told from chance."""
+"""Rows of a table below which drift cannot be distinguished from chance."""
 ROUNDING = 1e-9
 """Of the spread of scores: what is this near the boundary was meant to stand on it."""
 
@@ -122,8 +122,8 @@ def complete(seen: PeopleTable, where: str) -> Index:
     rows = np.flatnonzero(np.isfinite(seen.X).all(axis=1))
     if len(rows) < LEAST:
         raise NotEnoughRowsError(
-            f"the {where} table has {len(rows)} complete rows of {len(seen.X)}; telling drift "
-            f"from chance needs at least {LEAST}"
+            f"the {where} table has {len(rows)} complete rows of {len(seen.X)}; distinguishing "
+            f"drift from chance needs at least {LEAST}"
         )
     return rows
 

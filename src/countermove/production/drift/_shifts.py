@@ -55,7 +55,7 @@ def share_explained(
     )
     shift = squared_distance(seen, before)
     if shift <= 0.0:
-        reason = "the shift is too small to be told from the noise of two samples"
+        reason = "the shift is too small to be distinguished from the noise of two samples"
         return ShareExplained(None, None, None, reason)
     value = 1.0 - squared_distance(seen, after) / shift
     drawn = _resampled(before, after, seen, terms.bootstrap, rng)
@@ -89,7 +89,7 @@ def _clipped(value: float) -> float:
 
 
 CLEARLY = 3.0
-"""Standard errors from which on a mean moved: then a share of its shift can be told."""
+"""Standard errors from which on a mean moved: then a share of its shift can be given."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-r"""What no answer to the rule can change: where it differs, people came who are not the same.
+r"""What no response to the rule can change: where it differs, people came who are not the same.
 
-Whatever their costs, people who answer move within one set of directions. Features nobody moves
-stay, and so does every feature once those directions are taken out of it. And whoever answers
-stops where the rule is content: people approved before, and further beyond than any answer
-leads, did not move. Neither test depends on how strongly people answered.
+Whatever their costs, people who respond move within one set of directions. Features nobody moves
+stay, and so does every feature once those directions are taken out of it. And whoever responds
+stops where the rule is content: people approved before, and further beyond than any response
+leads, did not move. Neither test depends on how strongly people responded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PEOPLE = 4_000
 
 @dataclass(frozen=True, eq=False)
 class Unaffected:
-    """Coordinates no answer changes: their weights on the features (d, k), and their names."""
+    """Coordinates no response changes: their weights on the features (d, k), and their names."""
 
     basis: Floats
     names: tuple[str, ...]
@@ -63,10 +63,10 @@ def untouched(samples: DriftSamples, score: Score, names: tuple[str, ...], seed:
 def unaffected_tests(
     samples: DriftSamples, score: Score, names: tuple[str, ...], terms: DriftTerms, seed: int
 ) -> tuple[ColumnTest, ...]:
-    """Test whether what no answer can change is as it was; none where answers change everything.
+    """Test whether what no response can change is as it was; none where responses change all.
 
     Any alarm has probability at most half of ``terms.level`` if the same kind of people came,
-    however strongly they answered along the directions that multiples of our cost lead to.
+    however strongly they responded along the directions that multiples of our cost lead to.
     """
     stays = untouched(samples, score, names, seed)
     if not stays.names:
@@ -86,10 +86,10 @@ def scaled(response: Response, factor: float) -> Response:
 def approved_before_tests(
     samples: DriftSamples, accounts: Sequence[ScoredSample], names: Sequence[str], terms: DriftTerms
 ) -> tuple[ColumnTest, ...]:
-    """Test whether people beyond the reach of all answers are as before.
+    """Test whether people beyond the reach of all responses are as before.
 
     Any alarm has probability at most half of ``terms.level`` if the same kind of people came
-    and answered by one of the accounts, or at other costs but stopping no further beyond. None
+    and responding by one of the accounts, or at other costs but stopping no further beyond. None
     where fewer than 50 people of either table stand there.
     """
     before, seen = samples.reference, samples.observed

@@ -1,4 +1,4 @@
-"""Natural drift, or an answer to our own rule? One report on a new table of people."""
+"""Natural drift, or a response to our own rule? One report on a new table of people."""
 
 from __future__ import annotations
 
@@ -105,24 +105,24 @@ def drift_report(
     terms: DriftTerms | None = None,
     seed: int = 0,
 ) -> DriftReport:
-    r"""Tell natural drift from an answer to the deployed rule.
+    r"""Distinguish natural drift from a response to the deployed rule.
 
     With :math:`R` the response to the deployed score, three samples are compared: people before,
-    :math:`x \sim P`; the prediction, :math:`R(x)`; and the new table. If people answer as modelled
+    :math:`x \sim P`; the prediction, :math:`R(x)`; and the new table. If people respond as modelled
     and nothing else changed, rows of prediction and new table are independent draws of
     :math:`R_\# P`, and all tests of one against the other hold their level exactly.
 
     Parameters
     ----------
     reference
-        People before they answered, standardised: `Rows`, or anything with ``X`` and, where there
+        People before they responded, standardised: `Rows`, or anything with ``X`` and, where there
         are, ``y`` and ``ids``. Take rows the deployed model was not trained on.
     observed
         The new table, likewise; labels may be missing (NaN), or all of them absent.
     model
         The deployed model.
     response
-        How we say people answer it.
+        How we say people respond to it.
     terms
         Level and effort.
     seed
@@ -132,7 +132,7 @@ def drift_report(
     -------
     DriftReport
         ``alarm`` has probability at most ``terms.level`` if the rows of both tables are
-        independent draws of one population that answers as ``response`` says.
+        independent draws of one population that responds as ``response`` says.
     """
     terms = DriftTerms() if terms is None else terms
     return _report(drift_case(reference, observed, model, response, terms, seed))
@@ -193,7 +193,7 @@ def _certificate(findings: DriftFindings, case: DriftCase) -> Certificate:
         ),
         reference="exact and permutation tests; Phipson and Smyth (2010), Holm (1979)",
         words=(
-            f"the new table {verdict} (p = {p:.2g}); where people answer as modelled and nothing "
+            f"the new table {verdict} (p = {p:.2g}); where people respond as modelled and nothing "
             f"else changed, an alarm has probability at most {level:g}"
         ),
     )
@@ -269,7 +269,7 @@ def report_words(
 ) -> str:
     """Return the verdict: what to do, what moved, what of it was our doing, what people pay."""
     lines = [f"Recommendation: {decision.recommendation}, because {'; '.join(decision.reasons)}."]
-    lines.append(_tests(findings.against_reference, "people before they answered"))
+    lines.append(_tests(findings.against_reference, "people before they responded"))
     lines.append(_tests(findings.against_prediction, "where our response puts them"))
     lines.append(_share(share, level))
     moved = [shift for shift in shifts if shift.moved or shift.unexpected]

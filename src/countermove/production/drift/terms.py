@@ -24,7 +24,7 @@ class DriftTerms:
     Parameters
     ----------
     level
-        Probability of any alarm where people answer as predicted and nothing else changed.
+        Probability of any alarm where people respond as predicted and nothing else changed.
     permutations
         :math:`B` of each Monte-Carlo test; the least p-value is :math:`1/(1+B)`.
     max_rows
