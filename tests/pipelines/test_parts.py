@@ -70,15 +70,6 @@ def test_a_scheduler_out_of_reach_stops_the_run_and_leaves_what_was_there(with_t
 
 
 @pytest.mark.slow
-def test_nodes_on_dask_workers_leave_what_nodes_here_leave(project):
-    run(project)
-    metrics = project.path / "data/08_reporting/tiny/metrics.json"
-    here = json.loads(metrics.read_text())
-    run(project, "--runner=countermove.pipelines.dask_runner.DaskRunner")
-    assert json.loads(metrics.read_text()) == here
-
-
-@pytest.mark.slow
 def test_a_sweep_on_dask_keeps_its_cells(project):
     config = project.path / "small.yml"
     config.write_text(
