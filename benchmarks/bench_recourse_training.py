@@ -21,7 +21,7 @@ from torch.nn.functional import binary_cross_entropy as cross_entropy
 from countermove.people import ActionSet
 from countermove.recourse.objective import RecourseRisk, rows_with_bounds
 from countermove.scores import MLPScore
-from countermove.training import Sample, Trainer
+from countermove.training import Trainer, TrainingRows
 
 TRAIN, VALIDATION, FEATURES, ACTIONABLE = 4_937, 735, 7, 1
 WEIGHT, RATE, LARGEST = 0.8, 0.002, 0.75
@@ -92,7 +92,7 @@ def batched(X: np.ndarray, y: np.ndarray, batch: int) -> float:
     low, high = bounds()
     rows = rows_with_bounds(X, ActionSet(lower=low, upper=high))
     signs = 2.0 * y - 1.0
-    sample = Sample(
+    sample = TrainingRows(
         *map(torch.from_numpy, (rows[:TRAIN], signs[:TRAIN], rows[TRAIN:], signs[TRAIN:]))
     )
 

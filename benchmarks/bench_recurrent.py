@@ -18,7 +18,7 @@ from countermove.learning.objectives import StrategicRisk
 from countermove.people import QuadraticCost
 from countermove.response import named_response
 from countermove.scores import RecurrentScore
-from countermove.training import Loss, Sample, Trainer
+from countermove.training import Loss, Trainer, TrainingRows
 
 LENGTHS = (1, 2, 5, 14)
 RESPONSES = ("none", "best", "smooth", "published")
@@ -27,7 +27,7 @@ BLIND_EPOCHS, STRATEGIC_EPOCHS = 15, 5
 """Of the published protocol."""
 
 
-def sample(folder: Path, steps: int) -> Sample:
+def sample(folder: Path, steps: int) -> TrainingRows:
     """Return the training and validation rows of the first split, their last steps."""
     stored = np.load(folder / "serm" / "distress_series.npz")
     first, second = np.cumsum(stored["sizes"])[:2]
@@ -35,10 +35,10 @@ def sample(folder: Path, steps: int) -> Sample:
     X = stored["X"][order][:, -steps:].reshape(len(order), -1)
     y = stored["y"][order].astype(float)
     parts = (X[:first], y[:first], X[first:second], y[first:second])
-    return Sample(*map(torch.from_numpy, parts))
+    return TrainingRows(*map(torch.from_numpy, parts))
 
 
-def epoch_seconds(response: str, steps: int, rows: Sample) -> float:
+def epoch_seconds(response: str, steps: int, rows: TrainingRows) -> float:
     """Return the mean process seconds of an epoch."""
     people = named_response(response, QuadraticCost(1.0), None, 0.5)
     trainer = Trainer(batch_size=BATCH, max_epochs=EPOCHS, patience=EPOCHS, learning_rate=0.01)

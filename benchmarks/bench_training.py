@@ -18,7 +18,7 @@ from countermove.learning.comparison import Split, compare, train_blind
 from countermove.learning.objectives import StrategicRisk
 from countermove.people import QuadraticCost
 from countermove.response import named_response
-from countermove.training import Loss, Sample, Trainer
+from countermove.training import Loss, Trainer, TrainingRows
 
 BATCH = {"credit": 64, "distress": 24, "fraud": 24, "spam": 128}
 LIMIT = {"credit": 1.5, "distress": 2.0, "fraud": 2.0, "spam": 2.0}
@@ -34,7 +34,7 @@ def splits(folder: Path, name: str) -> list[Split]:
     return [Split(*((X[part], y[part]) for part in parts)) for X, y in tables]
 
 
-def epoch_seconds(name: str, response: str, sample: Sample) -> float:
+def epoch_seconds(name: str, response: str, sample: TrainingRows) -> float:
     """Return the fastest of five epochs, each with its validation, from the same start."""
     people = named_response(response, QuadraticCost(1.0), None, 0.5)
     trainer = Trainer(batch_size=BATCH[name], max_epochs=5, patience=5)
@@ -49,7 +49,7 @@ def ratios(folder: Path) -> None:
     print("|---|---|---|---|---|---|---|")
     for name, batch in BATCH.items():
         split = splits(folder, name)[0]
-        sample = Sample(*map(torch.from_numpy, (*split.train, *split.validation)))
+        sample = TrainingRows(*map(torch.from_numpy, (*split.train, *split.validation)))
         responses = ("none", "best", "smooth", "published")
         rounds = [[epoch_seconds(name, r, sample) for r in responses] for _ in range(ROUNDS + 2)]
         blind, *others = np.median(np.array(rounds[2:]), axis=0)

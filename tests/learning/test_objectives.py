@@ -15,7 +15,7 @@ from countermove.people import QuadraticCost
 from countermove.randomness import torch_generator
 from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.scores import LinearScore
-from countermove.training import Loss, Sample, Trainer
+from countermove.training import Loss, Trainer, TrainingRows
 
 NONE, CHEAP, DEAR = NoResponse(), BestResponse(QuadraticCost(0.5)), BestResponse(QuadraticCost(8.0))
 
@@ -153,5 +153,5 @@ def test_training_lets_the_procedure_grow(batch):
     score, X, y = batch
     growing = Noted(start="stay", polish=False, stopping="increasing")
     trainer = Trainer(max_epochs=3, patience=3)
-    trainer.fit(score, StrategicRisk((growing,)), Sample(X, y, X, y))
+    trainer.fit(score, StrategicRisk((growing,)), TrainingRows(X, y, X, y))
     assert seen == [0, 1, 2]

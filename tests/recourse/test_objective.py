@@ -15,7 +15,7 @@ from countermove.recourse.objective import RecourseRisk, box_step, rows_with_bou
 from countermove.recourse.performance import best_f1
 from countermove.response import BestResponse, NoResponse
 from countermove.scores import LinearScore, MLPScore
-from countermove.training import Loss, Sample, Trainer
+from countermove.training import Loss, Trainer, TrainingRows
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(40, 3))
@@ -102,9 +102,9 @@ def test_the_step_is_taken_against_the_rule_without_dropout():
     assert score.training
 
 
-def sample(limited: bool) -> Sample:
+def sample(limited: bool) -> TrainingRows:
     rows = ROWS if limited else ROWS[:, :3].contiguous()
-    return Sample(rows[:30], Y[:30], rows[30:], Y[30:])
+    return TrainingRows(rows[:30], Y[:30], rows[30:], Y[30:])
 
 
 class Plain:

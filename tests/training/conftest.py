@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from countermove.scores import Score
-from countermove.training import Loss, Sample
+from countermove.training import Loss, TrainingRows
 
 
 @dataclass
@@ -50,11 +50,11 @@ def risk() -> BlindRisk:
 
 
 @pytest.fixture(scope="session")
-def sample() -> Sample:
+def sample() -> TrainingRows:
     """Return 150 + 60 people around (±1, ±1/2, 0), 6 % of the labels flipped."""
     rng = np.random.default_rng(7)
     y = np.where(rng.random(210) < 0.5, 1.0, -1.0)
     X = rng.normal(size=(210, 3)) + y[:, None] * np.array([1.0, 0.5, 0.0])
     y = np.where(rng.random(210) < 0.06, -y, y)
     X_all, y_all = torch.from_numpy(X), torch.from_numpy(y)
-    return Sample(X_all[:150], y_all[:150], X_all[150:], y_all[150:])
+    return TrainingRows(X_all[:150], y_all[:150], X_all[150:], y_all[150:])

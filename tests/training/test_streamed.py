@@ -16,7 +16,7 @@ from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse, ScalarResponse
 from countermove.scores import LinearScore
 from countermove.training import Loss
-from countermove.training.streamed import PartRows, StreamedSample
+from countermove.training.streamed import PartRows, StreamedRows
 
 D = 3
 FEATURES = tuple(f"x{j}" for j in range(D))
@@ -54,7 +54,7 @@ def tables(tmp_path_factory):
 
 def test_an_epoch_meets_every_row_once_in_a_repeatable_order(tables):
     (X, _), _, train, validation = tables
-    sample = StreamedSample.of(train, validation, seed=0, held=50)
+    sample = StreamedRows.of(train, validation, seed=0, held=50)
     assert sample.n == len(X)
     assert 50 <= len(sample.y) < 70
 
@@ -70,7 +70,7 @@ def test_an_epoch_meets_every_row_once_in_a_repeatable_order(tables):
 
 def test_a_sorted_table_is_blended(tables):
     _, _, train, validation = tables
-    sample = StreamedSample.of(train, validation, seed=0, held=50)
+    sample = StreamedRows.of(train, validation, seed=0, held=50)
     first = next(iter(sample.batches(64, torch.Generator().manual_seed(0))))[1]
     assert 0.05 < float((first > 0).double().mean()) < 0.95
 
@@ -83,7 +83,7 @@ def test_the_summed_gradient_is_the_gradient(tables, response):
     found = []
     for execution in (Execution(), Execution("threads", workers=2)):
         with execution.open() as mapper:
-            sample = StreamedSample.of(train, validation, 0, 50, mapper)
+            sample = StreamedRows.of(train, validation, 0, 50, mapper)
             score.zero_grad()
             risk = sample.descend(objective, score)
             found.append((risk, score.weight.grad.clone(), score.bias.grad.clone()))
@@ -143,10 +143,10 @@ def test_what_cannot_be_learned_part_by_part(tables, tmp_path):
     y[[7, 9]] = 0.0
     wrong = parts_of(X, y, tmp_path / "wrong", rows=10)
     with pytest.raises(DataError, match=r"-1 or \+1; not so in rows 7, 9"):
-        StreamedSample.of(wrong, validation, 0)
+        StreamedRows.of(wrong, validation, 0)
     with pytest.raises(ParameterError, match="got 0"):
-        StreamedSample.of(train, validation, 0, held=0)
+        StreamedRows.of(train, validation, 0, held=0)
     file = tmp_path / "empty.parquet"
     pd.read_parquet(train.parts.files[0]).iloc[:0].to_parquet(file, index=False)
     with pytest.raises(NotEnoughRowsError, match="hold no rows"):
-        StreamedSample.of(PartRows(Partitions((file,)), FEATURES), validation, 0)
+        StreamedRows.of(PartRows(Partitions((file,)), FEATURES), validation, 0)

@@ -15,7 +15,7 @@ from countermove.errors import (
 )
 from countermove.randomness import torch_generator
 from countermove.scores import LinearScore, MLPScore
-from countermove.training import Loss, Sample, Trainer, Verdict
+from countermove.training import Loss, Trainer, TrainingRows, Verdict
 
 from .conftest import BlindRisk
 
@@ -38,7 +38,7 @@ def test_training_lowers_the_loss_and_learns_the_clouds(sample, optimiser, loss)
 
 
 def test_lbfgs_reaches_the_minimum_of_the_logistic_loss(sample):
-    everything = Sample(sample.X, sample.y, sample.X, sample.y)
+    everything = TrainingRows(sample.X, sample.y, sample.X, sample.y)
     score = start()
     trainer = Trainer("lbfgs", max_epochs=20, patience=20)
     trainer.fit(score, objective := BlindRisk(Loss("logistic")), everything)
@@ -192,9 +192,9 @@ def test_an_unknown_optimiser_is_refused_with_the_nearest():
 
 def test_rows_and_labels_must_fit_together(sample):
     with pytest.raises(ParameterError, match="training rows"):
-        Sample(sample.X, sample.y[:-1], sample.X_validation, sample.y_validation)
+        TrainingRows(sample.X, sample.y[:-1], sample.X_validation, sample.y_validation)
 
 
 def test_no_rows_are_refused(sample):
     with pytest.raises(NotEnoughRowsError, match="no validation rows"):
-        Sample(sample.X, sample.y, sample.X[:0], sample.y[:0])
+        TrainingRows(sample.X, sample.y, sample.X[:0], sample.y[:0])

@@ -33,7 +33,7 @@ from countermove.people import Cost
 from countermove.randomness import torch_generator
 from countermove.response.base import NoResponse
 from countermove.scores import LinearScore, Score
-from countermove.training import History, Loss, Sample, Trainer
+from countermove.training import History, Loss, Trainer, TrainingRows
 
 STARTS = ("blind", "means", "random", "given")
 
@@ -75,7 +75,7 @@ class TrainingRecipe:
     def fit(
         self,
         score: Score | None,
-        sample: Sample,
+        sample: TrainingRows,
         *,
         checkpoint: Path | None = None,
         progress: bool = False,
@@ -101,7 +101,7 @@ class TrainingRecipe:
         return self.finished(trained, blind, history, sample)
 
     def finished(
-        self, trained: Score, blind: Score | None, history: History, sample: Sample
+        self, trained: Score, blind: Score | None, history: History, sample: TrainingRows
     ) -> FittedRule:
         """Settle the intercept and keep the blind direction where training did not pay."""
         cost = self.cost if isinstance(self.cost, Cost) else None
@@ -128,7 +128,7 @@ class TrainingRecipe:
         judges = trained if same else self.judged_by.of_rows(rows)
         return replace(self, trained_against=trained, judged_by=judges)
 
-    def begin(self, score: Score | None, sample: Sample) -> tuple[Score, Score | None]:
+    def begin(self, score: Score | None, sample: TrainingRows) -> tuple[Score, Score | None]:
         """Return the score strategic training starts from, and the blind one if it was made."""
         start = self.start or self._usual_start(score)
         if start == "given":
@@ -223,7 +223,7 @@ def _penalty_of(
     return penalty
 
 
-def class_means(sample: Sample) -> LinearScore:
+def class_means(sample: TrainingRows) -> LinearScore:
     """Return the rule along the line between the class means, its scores standardised."""
     # Standard deviation one is the scale at which a hinge of width one bites. All zero where the
     # means coincide.

@@ -26,9 +26,9 @@ from countermove.people import ActionSet
 from countermove.response.base import Responses
 from countermove.scores import Score
 from countermove.scores.base import fit_slope
-from countermove.training import History, Loss, Sample, Trainer
+from countermove.training import History, Loss, Trainer, TrainingRows
 from countermove.training.estimator import ScoreClassifier, Table
-from countermove.training.streamed import PartRows, StreamedSample
+from countermove.training.streamed import PartRows, StreamedRows
 
 
 class StrategicClassifier(ScoreClassifier):
@@ -170,7 +170,7 @@ class StrategicClassifier(ScoreClassifier):
             train, valid = (rows, signs), self._checked(*validation)
             order = np.arange(len(rows) + len(valid[1]))
             listed = len(order)
-        sample = Sample(*map(torch.from_numpy, (*train, *valid)))
+        sample = TrainingRows(*map(torch.from_numpy, (*train, *valid)))
         recipe = self._recipe_of(seed, order, listed)
         return self._keep(recipe, sample, order[len(train[1]) :], checkpoint, progress)
 
@@ -207,14 +207,14 @@ class StrategicClassifier(ScoreClassifier):
         self.n_features_in_ = len(train.features)
         recipe = self._recipe(seed)
         check_summable(recipe, self.optimiser)
-        sample = StreamedSample.of(train, validation, seed, held, mapper)
+        sample = StreamedRows.of(train, validation, seed, held, mapper)
         order = np.arange(len(sample.y_validation))
         return self._keep(recipe, sample, order, checkpoint, progress)
 
     def _keep(
         self,
         recipe: TrainingRecipe,
-        sample: Sample,
+        sample: TrainingRows,
         held: NDArray[np.intp],
         checkpoint: Path | None,
         progress: bool,

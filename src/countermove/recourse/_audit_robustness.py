@@ -21,7 +21,7 @@ from countermove.recourse._audit_groups import ShareInterval, share
 from countermove.recourse.objective import RecourseRisk
 from countermove.recourse.performance import approves, area_under_curve, scores_of
 from countermove.scores import MLPScore, Score
-from countermove.training import Sample, Trainer
+from countermove.training import Trainer, TrainingRows
 
 DEEPFOOL_STEPS = 50
 OVERSHOOT = 0.02  # of the DeepFool paper: crosses the boundary instead of sitting on it
@@ -236,7 +236,7 @@ def _neural(X: Floats, label: Mask, seed: int) -> Scorer:
     order = generator(seed, "neural halves").permutation(len(X))
     rows, signs = torch.from_numpy(X[order]), torch.from_numpy(np.where(label[order], 1.0, -1.0))
     held = len(X) // 5
-    sample = Sample(rows[held:], signs[held:], rows[:held], signs[:held])
+    sample = TrainingRows(rows[held:], signs[held:], rows[:held], signs[:held])
     score = MLPScore(X.shape[1], (32, 32), dropout=0.1, generator=torch_generator(seed, "neural"))
     plain = RecourseRisk(X.shape[1], recourse_weight=0.0, selection="loss")
     Trainer(learning_rate=0.005, max_epochs=30, patience=5, seed=seed).fit(score, plain, sample)

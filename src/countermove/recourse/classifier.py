@@ -24,7 +24,7 @@ from countermove.recourse.objective import (
 from countermove.response import Response
 from countermove.response.named import named_response
 from countermove.scores import MLPScore, Score
-from countermove.training import History, Loss, Sample, Trainer, balanced_weights
+from countermove.training import History, Loss, Trainer, TrainingRows, balanced_weights
 from countermove.training.estimator import ScoreClassifier, Table
 
 ClassWeight = str | Mapping[Any, float] | None
@@ -153,7 +153,7 @@ class RecourseClassifier(ScoreClassifier):
         else:
             others, other_signs = self._checked(*validation)
             parts = (limited, signs, rows_with_bounds(others, actions), other_signs)
-        sample = Sample(*map(torch.from_numpy, parts))
+        sample = TrainingRows(*map(torch.from_numpy, parts))
         score = self._begin(d, seed)
         objective = self._objective(d, actions, sample.y)
         trainer = Trainer(

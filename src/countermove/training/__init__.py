@@ -2,7 +2,7 @@
 
 from countermove.training.history import EpochRecord, History
 from countermove.training.losses import Loss, balanced_weights
-from countermove.training.sample import Objective, Sample, Verdict
+from countermove.training.rows import Objective, TrainingRows, Verdict
 from countermove.training.trainer import Trainer
 
 __all__ = [
@@ -10,8 +10,8 @@ __all__ = [
     "History",
     "Loss",
     "Objective",
-    "Sample",
     "Trainer",
+    "TrainingRows",
     "Verdict",
     "balanced_weights",
 ]

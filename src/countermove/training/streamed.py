@@ -23,7 +23,7 @@ from countermove.errors import DataError, NotEnoughRowsError, shown
 from countermove.execution import Mapper, Piece, SerialMapper, matrix_of, pieces_of
 from countermove.randomness import generator
 from countermove.scores import Score
-from countermove.training.sample import Batch, Objective, Sample
+from countermove.training.rows import Batch, Objective, TrainingRows
 
 BLENDED = 4
 """Parts that are shuffled together: a table sorted by label must not train in its order."""
@@ -80,7 +80,7 @@ class PartRows:
 
 
 @dataclass(frozen=True)
-class StreamedSample(Sample):
+class StreamedRows(TrainingRows):
     """Training rows in parts; ``X, y`` and the validation rows are held."""
 
     rows: PartRows = field(kw_only=True)
@@ -95,7 +95,7 @@ class StreamedSample(Sample):
         seed: int,
         held: int = 200_000,
         mapper: Mapper | None = None,
-    ) -> StreamedSample:
+    ) -> StreamedRows:
         """Draw the rows to hold, at most about ``held`` of each, and leave the others on disk."""
         train.check()
         validation.check()

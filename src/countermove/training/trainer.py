@@ -32,7 +32,7 @@ from countermove.scores import Score
 from countermove.training._averaging import Average
 from countermove.training._checkpoints import Checkpoint
 from countermove.training.history import EpochRecord, History, epoch_bar
-from countermove.training.sample import Objective, Sample, Verdict
+from countermove.training.rows import Objective, TrainingRows, Verdict
 
 OPTIMISERS = ("adam", "lbfgs")
 CRITERIA = ("accuracy", "loss", "merit", "average")
@@ -94,7 +94,7 @@ class Trainer:
         self,
         score: Score,
         objective: Objective,
-        sample: Sample,
+        sample: TrainingRows,
         *,
         checkpoint: Path | None = None,
         progress: bool = False,
@@ -145,7 +145,7 @@ class Trainer:
 class _TrainingRun:
     """State of one training run between epochs."""
 
-    def __init__(self, trainer: Trainer, score: Score, objective: Objective, sample: Sample):
+    def __init__(self, trainer: Trainer, score: Score, objective: Objective, sample: TrainingRows):
         self.trainer, self.score, self.objective, self.sample = trainer, score, objective, sample
         self.parameters = [*score.parameters(), *objective.parameters()]
         self.optimiser = _optimiser(trainer, self.parameters)

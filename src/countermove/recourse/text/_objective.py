@@ -21,7 +21,7 @@ from countermove.randomness import torch_generator
 from countermove.recourse.performance import best_f1
 from countermove.recourse.text._replacements import Options
 from countermove.scores import LinearScore, MLPScore, Score, deciding
-from countermove.training import History, Loss, Sample, Trainer, Verdict
+from countermove.training import History, Loss, Trainer, TrainingRows, Verdict
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def train_text_score(
     X, X_selection = (torch.from_numpy(part.vectors).double() for part in parts)
     y, y_selection = (_signs(part) for part in parts)
     risk = ReplacementRisk(alternatives, recourse_weight)
-    return score, loop.fit(score, risk, Sample(X, y, X_selection, y_selection))
+    return score, loop.fit(score, risk, TrainingRows(X, y, X_selection, y_selection))
 
 
 def _signs(part: Options) -> Tensor:

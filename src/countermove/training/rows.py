@@ -50,7 +50,7 @@ class Objective(Protocol):
 
 
 @dataclass(frozen=True)
-class Sample:
+class TrainingRows:
     """Training and validation rows: ``X`` float64 (n, d), ``y`` float64 in {-1, +1}."""
 
     X: Tensor
