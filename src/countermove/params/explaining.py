@@ -121,9 +121,11 @@ def _path(entry: Mapping[str, Any]) -> str:
 
 
 def _columns(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    widths = [min(max(len(row[column]) for row in rows), 24) for column in (0, 1)]
+    # Names always align; one long value does not push every origin out of sight.
+    names = max(len(name) for name, _, _ in rows)
+    values = min(max(len(value) for _, value, _ in rows), 24)
     for name, value, origin in rows:
-        yield f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {origin}"
+        yield f"  {name:<{names}}  {value:<{values}}  {origin}"
 
 
 def _relative(path: Any, root: Path) -> str:
