@@ -24,7 +24,7 @@ MOVED = ("income", "savings")
 
 def deploy(project, scale: float = 2.0, people: int = 2000) -> None:
     """Write tables of people who answer the published rule with income and savings alone."""
-    (folder,) = (project.path / "data/06_models/tiny/recourse").glob("*/recourse")
+    *_, folder = sorted((project.path / "data/06_models/tiny/recourse").glob("*/recourse"))
     model = load_model(folder)
     schema = load_schema("tiny", project.path / "conf/base/schemas")
     raw, names = fabricate("tiny", people, seed=7), list(schema.feature_names)

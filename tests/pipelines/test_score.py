@@ -79,7 +79,7 @@ def test_what_is_missing_is_said(office):
     assert "--params score.batch=<batch id>" in nameless.stderr
     outside = run(office, "../../b1")
     assert outside.returncode != 0
-    assert "pattern" in outside.stderr
+    assert "score.batch must be letters, digits" in outside.stderr
     absent = run(office, "b2")
     assert "missing table: 'b2'" in absent.stderr
     with held(office.path / SCORED / ".b1.lock"):
