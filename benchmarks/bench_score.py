@@ -158,7 +158,7 @@ def judge_of(schema: Schema, registry: Registry) -> ScoringRule:
     stored = registry.champion()
     if stored is None:
         raise RuntimeError("the benchmark made no champion")
-    return rules(schema, registry).judge(stored)
+    return rules(schema, registry).rule_of(stored)
 
 
 def recommended(judge: ScoringRule, X: Any) -> Any:

@@ -78,7 +78,7 @@ def test_participation_at_a_half():
     for share, recorded in PARTICIPATION.items():
         exact = together(problem, Reach(0.5), participation=share).loss
         drawn = [
-            together(problem, Reach(0.5), random_participants(Y, share, rng)).loss
+            together(problem, Reach(0.5), random_participants(len(Y), share, rng)).loss
             for _ in range(200 if share < 1.0 else 1)
         ]
         assert min(drawn) - 1e-3 <= recorded <= max(drawn) + 1e-3
@@ -115,9 +115,9 @@ def test_figure_2_on_mnist(tmp_path):
     table = clean(read_raw("mnist-5k", tmp_path, schema), schema)
     people = said.prepare().people(lambda name: (table, schema), 0)
     experiment = said.build()
-    curves = experiment.curves(people)
+    curves = experiment.cells(people, 0)
     assert time.process_time() - start < 120.0
-    problem = experiment.problem(people)
+    problem = experiment.given(people, 0)
     decided = problem.goals.decide(problem.theta, problem.crowd.X)
     # 83 % in the paper.
     assert np.mean(decided == problem.crowd.y) == pytest.approx(0.83, abs=0.04)
