@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+import click
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
+from kedro.framework.project import pipelines
 from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 
@@ -26,11 +28,25 @@ class NamesHook:
 
     @hook_impl(tryfirst=True)
     def after_context_created(self, context: KedroContext) -> None:
-        """Check ``dataset`` against the schemas in conf, and every setting that was given."""
+        """Check ``dataset`` against the schemas in conf, and the settings that the run reads."""
         # As loaded: `context.params` would validate every pipeline's, in pydantic's words.
         params = context.config_loader["parameters"]
         check_dataset_name(str(params["dataset"]), schema_folder(context.project_path))
-        check_settings(params, GROUPS)
+        given = context.config_loader.runtime_params or {}
+        check_settings(params, GROUPS, groups_read() | set(given))
+
+
+def groups_read() -> set[str]:
+    """Return the groups of settings that the pipelines on the command line read."""
+    command = click.get_current_context(silent=True)
+    said = {} if command is None else command.params
+    names = said.get("pipelines") or said.get("pipeline") or "__default__"
+    names = [names] if isinstance(names, str) else names
+    # A name that is not registered is an earlier one, or a mistake: everything is checked.
+    if any(name not in pipelines for name in names):
+        return set(GROUPS)
+    inputs = {each for name in names for each in pipelines[name].inputs()}
+    return {each.removeprefix("params:").partition(".")[0] for each in inputs}
 
 
 class SummaryHook:

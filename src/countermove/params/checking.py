@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -23,16 +23,22 @@ class _Place(NamedTuple):
     others: tuple[type[Parameters], ...]
 
 
-def check_settings(params: Mapping[str, Any], groups: Mapping[str, type[Parameters]]) -> None:
+def check_settings(
+    params: Mapping[str, Any],
+    groups: Mapping[str, type[Parameters]],
+    read: Collection[str] | None = None,
+) -> None:
     """Refuse unknown groups, a seed that is none, and settings that make no sense.
 
-    A group without a value is not looked at: its defaults are right, and may be slow to read.
+    Of the groups, those in ``read`` are looked at (all of them: None), and only where they have
+    a value: defaults are right, and slow to read.
     """
     known = ("dataset", "seed", *groups)
     for group, given in params.items():
         if group not in known:
             raise ParameterError(f"there is no setting {group}{_meant(group, known)}")
-        if group in groups and given not in ({}, None):
+        looked_at = group in groups and (read is None or group in read)
+        if looked_at and given not in ({}, None):
             check_group(group, groups[group], given)
     seed = params.get("seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
