@@ -37,10 +37,11 @@ class NamesHook:
 
 
 def groups_read() -> set[str]:
-    """Return the groups of settings that the pipelines on the command line read."""
+    """Return the groups of settings that the run reads: from Python, any of them."""
     command = click.get_current_context(silent=True)
-    said = {} if command is None else command.params
-    names = said.get("pipelines") or said.get("pipeline") or "__default__"
+    if command is None:
+        return set(GROUPS)
+    names = command.params.get("pipelines") or command.params.get("pipeline") or "__default__"
     names = [names] if isinstance(names, str) else names
     # A name that is not registered is an earlier one, or a mistake: everything is checked.
     if any(name not in pipelines for name in names):
