@@ -1,8 +1,8 @@
 """What a move costs and which moves are allowed."""
 
 from countermove.people.actions import ActionSet
+from countermove.people.conic_cost import ConicCost
 from countermove.people.costs import (
-    ConicCost,
     Cost,
     LinearCost,
     MahalanobisCost,

@@ -26,6 +26,7 @@ from countermove.people._action_arguments import (
     schema_arguments,
     step_sizes,
 )
+from countermove.people._units import Units, checked_moments, checked_units, not_converted
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
@@ -54,7 +55,7 @@ class ActionSet:
     Parameters
     ----------
     lower, upper
-        Bounds on the action, shape (d,) or (n, d), standardised units.
+        Bounds on the action, shape (d,) or (n, d).
     min_value, max_value
         Bounds on ``x_new``, same shapes. A person beyond them has to come back.
     only_increase, only_decrease, immutable
@@ -69,6 +70,10 @@ class ActionSet:
         Extra constraints, shapes (m, d) and (m,) or (n, m).
     steps
         Size of a step in original units, by position; positions are among ``integer``.
+    units
+        Of bounds, ``A`` and ``b``. ``"standardised"``: 1 is one standard deviation of the
+        training rows, and bounds on ``x_new`` count from their mean. ``"original"``: the
+        columns' own; the set is used once `standardised` has converted it.
     """
 
     def __init__(
@@ -85,6 +90,7 @@ class ActionSet:
         A: ArrayLike | None = None,
         b: ArrayLike | None = None,
         steps: Mapping[int, float] | None = None,
+        units: Units = "standardised",
     ) -> None:
         self.lower = bound(lower, "lower")
         self.upper = bound(upper, "upper")
@@ -97,6 +103,7 @@ class ActionSet:
         self.groups = tuple(positions(group, "groups") for group in groups)
         self.A, self.b = constraints(A, b)
         self.steps = dict(step_sizes(steps, self.integer))
+        self.units = checked_units(units)
         self.unit: Floats | None = None
         self.offset: Floats | None = None
         check_shapes(
@@ -215,6 +222,8 @@ class ActionSet:
     def bounds(self, n_rows: int, n_features: int) -> Bounds:
         """Return all bounds with directions folded in, each of shape (1, d) or (n, d)."""
         self._check_width(n_features)
+        if self.units == "original":
+            raise ParameterError(not_converted("this ActionSet"))
         all_bounds = [
             filled(value, fill, n_rows, n_features, name)
             for value, fill, name in (
@@ -324,9 +333,9 @@ class ActionSet:
         return clipped
 
     def rescaled(self, scale: ArrayLike, mean: ArrayLike) -> ActionSet:
-        """Return the set in standardised units, given this one in original units.
+        """Return the same actions of rows ``(x - mean) / scale``; the result is standardised.
 
-        ``scale`` and ``mean`` are those of the standardisation ``(x - mean) / scale``.
+        It converts whatever the units were; `standardised` does so only where that is due.
         """
         unit, centre = np.asarray(scale, np.float64), np.asarray(mean, np.float64)
         other = self._copy(
@@ -335,6 +344,7 @@ class ActionSet:
             min_value=None if self.min_value is None else (self.min_value - centre) / unit,
             max_value=None if self.max_value is None else (self.max_value - centre) / unit,
             A=None if self.A is None else self.A * unit,
+            units="standardised",
         )
         other.unit = unit if self.unit is None else unit * self.unit
         other.offset = (
@@ -344,11 +354,37 @@ class ActionSet:
         )
         return other
 
+    def standardised(self, mean: ArrayLike, scale: ArrayLike) -> ActionSet:
+        """Return the set in standardised units, converted at most once.
+
+        Parameters
+        ----------
+        mean, scale
+            Mean and standard deviation of the training rows, shape (d,): rows are
+            ``(x - mean) / scale``.
+
+        Returns
+        -------
+        ActionSet
+            Bounds of a set in original units are converted; those of a standardised one
+            stay, and it learns what a whole step and a one-hot column are in these units,
+            unless it knows. Calling it again changes nothing.
+        """
+        centre, unit = checked_moments(mean, scale)
+        self._check_width(len(unit))
+        if self.units == "original":
+            return self.rescaled(unit, centre)
+        if self.unit is not None:
+            return self
+        other = self._copy()
+        other.unit, other.offset = unit, centre
+        return other
+
     @classmethod
     def from_schema(cls, schema: Schema, standardiser: Standardiser) -> ActionSet:
         """Build the set of a schema's model columns, in the standardiser's units."""
-        original = cls(**schema_arguments(schema, standardiser))
-        return original.rescaled(standardiser.scale, standardiser.mean)
+        original = cls(**schema_arguments(schema, standardiser), units="original")
+        return original.standardised(standardiser.mean, standardiser.scale)
 
     def describe(self) -> dict[str, Any]:
         """Return JSON-ready constructor arguments (only those that say something)."""
@@ -364,13 +400,13 @@ class ActionSet:
                 ]
         if self.steps:
             arguments["steps"] = {str(j): size for j, size in self.steps.items()}
-        return arguments
+        return arguments if self.units == "standardised" else arguments | {"units": self.units}
 
     def __repr__(self) -> str:
         return f"ActionSet({', '.join(f'{k}={v}' for k, v in self.describe().items())})"
 
     def _copy(self, **changes: Any) -> ActionSet:
-        names = (*_ARRAYS, *_POSITIONS, "steps")
+        names = (*_ARRAYS, *_POSITIONS, "steps", "units")
         arguments = {name: getattr(self, name) for name in names} | changes
         other = ActionSet(**arguments)
         other.unit, other.offset = self.unit, self.offset

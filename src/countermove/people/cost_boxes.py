@@ -17,6 +17,8 @@ from countermove._types import Floats
 from countermove.errors import ParameterError, shown
 from countermove.people.costs import Cost
 
+COEFFICIENTS = ("scale", "weights", "direction", "gamma", "matrix")
+"""What a cost may be written in."""
 POSITIVE = ("scale", "weights")
 """Coefficients that are prices: a move never earns money."""
 
@@ -31,8 +33,15 @@ class CostBox:
     upper: ArrayLike
 
     def __post_init__(self) -> None:
+        if self.cost.units == "original":
+            raise ParameterError(
+                f"{self.cost!r} is in original units; a box holds standardised coefficients: put "
+                "one around what cost.standardised(mean, scale) returns"
+            )
         if not isinstance(getattr(self.cost, self.coefficient, None), Tensor):
-            known = [name for name, value in vars(self.cost).items() if isinstance(value, Tensor)]
+            known = [
+                name for name in COEFFICIENTS if isinstance(getattr(self.cost, name, None), Tensor)
+            ]
             raise ParameterError(
                 f"a {self.cost.kind} cost has no coefficient {self.coefficient!r}; "
                 f"it has {', '.join(known)}"

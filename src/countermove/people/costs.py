@@ -2,15 +2,15 @@
 
 Every closed-form cost is one canonical shape, a quadratic plus at most one
 kink: ``action' H action / 2 + max(0, kink . action)``. Responses read that shape
-and nothing else, so a new cost needs no new solver.
+and nothing else, so a new cost needs no new solver. The coefficients are per
+standard deviation of the training rows, or per unit of the column (``units``).
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, overload
 
@@ -21,8 +21,15 @@ from torch import Tensor
 
 from countermove._types import Floats
 from countermove.errors import CostError, UnknownNameError, nearest
-
-Coefficient = ArrayLike | Tensor
+from countermove.people._cost_arguments import (
+    Coefficient,
+    check_positive_definite,
+    positive,
+    sized,
+    tensor,
+    vector,
+)
+from countermove.people._units import Units, checked_moments, checked_units, not_converted
 
 
 @dataclass(frozen=True)
@@ -35,27 +42,57 @@ class CanonicalCost:
 
 
 class Cost(ABC):
-    """A convex cost of moving from ``x`` to ``x_new``, zero when staying."""
+    """A convex cost of moving from ``x`` to ``x_new``, zero when staying.
+
+    ``units`` says what the coefficients are about: ``"standardised"``, a move of 1 is one
+    standard deviation of the training rows; ``"original"``, it is one unit of the column.
+    A cost in original units is priced and responded to once `standardised` has converted it.
+    """
 
     kind: ClassVar[str]
+    units: Units = "standardised"
 
     @abstractmethod
     def canonical(self, n_features: int) -> CanonicalCost | None:
-        """Return the canonical shape, None when the cost has none (see `ConicCost`)."""
+        """Return the canonical shape, None when the cost has none (a conic cost)."""
 
     @abstractmethod
     def rescaled(self, scale: ArrayLike) -> Cost:
-        """Return the cost in standardised units, given this one in original units.
+        """Return the cost of the same moves when features are divided by ``scale``, shape (d,).
+
+        The result counts as standardised, whatever the units were: `standardised` converts
+        where that is due, and only there.
+        """
+
+    def standardised(self, mean: ArrayLike, scale: ArrayLike) -> Cost:
+        """Return the cost per standard deviation; one that is so already is returned unchanged.
 
         Parameters
         ----------
-        scale
-            Original units per standardised unit, shape (d,).
+        mean, scale
+            Mean and standard deviation of the training rows, shape (d,): rows are
+            ``(x - mean) / scale``.
         """
+        if self.units == "standardised":
+            return self
+        return self._converted(*checked_moments(mean, scale))
+
+    def _converted(self, mean: Floats, scale: Floats) -> Cost:
+        """Return the cost of rows ``(x - mean) / scale``; most costs see differences only."""
+        return self.rescaled(scale)
+
+    def _check_units(self) -> None:
+        if self.units == "original":
+            raise CostError(not_converted(repr(self)))
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return ``kind`` and JSON-ready arguments."""
+
+    def _described(self, **arguments: Any) -> dict[str, Any]:
+        """Return the kind and the arguments; units only where they are not the usual ones."""
+        units = {} if self.units == "standardised" else {"units": self.units}
+        return {"kind": self.kind, **arguments, **units}
 
     def times(self, factor: float) -> Cost:
         """Return the cost under which every move costs ``factor`` > 0 times as much."""
@@ -105,12 +142,22 @@ class QuadraticCost(Cost):
     ----------
     scale
         The price factor :math:`t > 0`; a tensor may require a gradient.
+    units
+        ``"standardised"``: a move of one standard deviation of the training rows costs
+        ``scale``. ``"original"``: a move of one unit of the column does; see `standardised`.
     """
 
     kind: ClassVar[str] = "quadratic"
 
-    def __init__(self, scale: float | Tensor = 1.0) -> None:
-        self.scale = _positive(scale, "scale of a quadratic cost", dims=0)
+    def __init__(self, scale: float | Tensor = 1.0, units: Units = "standardised") -> None:
+        self._scale = positive(scale, "scale of a quadratic cost", dims=0)
+        self.units = checked_units(units)
+
+    @property
+    def scale(self) -> Tensor:
+        """The price factor, in the units of the rows."""
+        self._check_units()
+        return self._scale
 
     def canonical(self, n_features: int) -> CanonicalCost:
         """Return equal weights."""
@@ -118,14 +165,14 @@ class QuadraticCost(Cost):
 
     def rescaled(self, scale: ArrayLike) -> WeightedQuadraticCost:
         """Return the weighted cost with weights ``t * scale**2``."""
-        return WeightedQuadraticCost(self.scale * _vector(scale, "scale").square())
+        return WeightedQuadraticCost(self._scale * vector(scale, "scale").square())
 
     def describe(self) -> dict[str, Any]:
         """Return the scale."""
-        return {"kind": self.kind, "scale": float(self.scale.detach())}
+        return self._described(scale=float(self._scale.detach()))
 
     def _times(self, factor: float) -> QuadraticCost:
-        return QuadraticCost(self.scale * factor)
+        return QuadraticCost(self._scale * factor, self.units)
 
 
 class WeightedQuadraticCost(Cost):
@@ -133,23 +180,25 @@ class WeightedQuadraticCost(Cost):
 
     kind: ClassVar[str] = "weighted_quadratic"
 
-    def __init__(self, weights: Coefficient) -> None:
-        self.weights = _positive(weights, "weights of a weighted quadratic cost", dims=1)
+    def __init__(self, weights: Coefficient, units: Units = "standardised") -> None:
+        self.weights = positive(weights, "weights of a weighted quadratic cost", dims=1)
+        self.units = checked_units(units)
 
     def canonical(self, n_features: int) -> CanonicalCost:
         """Return the weights."""
-        return CanonicalCost(_sized(self.weights, n_features, "weights"))
+        self._check_units()
+        return CanonicalCost(sized(self.weights, n_features, "weights"))
 
     def rescaled(self, scale: ArrayLike) -> WeightedQuadraticCost:
         """Return weights times ``scale**2``."""
-        return WeightedQuadraticCost(self.weights * _vector(scale, "scale").square())
+        return WeightedQuadraticCost(self.weights * vector(scale, "scale").square())
 
     def describe(self) -> dict[str, Any]:
         """Return the weights."""
-        return {"kind": self.kind, "weights": self.weights.tolist()}
+        return self._described(weights=self.weights.tolist())
 
     def _times(self, factor: float) -> WeightedQuadraticCost:
-        return WeightedQuadraticCost(self.weights * factor)
+        return WeightedQuadraticCost(self.weights * factor, self.units)
 
 
 class MahalanobisCost(Cost):
@@ -157,26 +206,28 @@ class MahalanobisCost(Cost):
 
     kind: ClassVar[str] = "mahalanobis"
 
-    def __init__(self, matrix: Coefficient) -> None:
-        self.matrix = _tensor(matrix, "matrix of a Mahalanobis cost")
-        _check_positive_definite(self.matrix.detach())
+    def __init__(self, matrix: Coefficient, units: Units = "standardised") -> None:
+        self.matrix = tensor(matrix, "matrix of a Mahalanobis cost")
+        check_positive_definite(self.matrix.detach())
+        self.units = checked_units(units)
 
     def canonical(self, n_features: int) -> CanonicalCost:
         """Return the symmetric part of the matrix."""
-        _sized(self.matrix[0], n_features, "columns of the matrix")
+        self._check_units()
+        sized(self.matrix[0], n_features, "columns of the matrix")
         return CanonicalCost(None, matrix=0.5 * (self.matrix + self.matrix.T))
 
     def rescaled(self, scale: ArrayLike) -> MahalanobisCost:
         """Return ``scale_i * M_ij * scale_j``."""
-        factor = _vector(scale, "scale")
+        factor = vector(scale, "scale")
         return MahalanobisCost(self.matrix * factor[:, None] * factor[None, :])
 
     def describe(self) -> dict[str, Any]:
         """Return the matrix."""
-        return {"kind": self.kind, "matrix": self.matrix.tolist()}
+        return self._described(matrix=self.matrix.tolist())
 
     def _times(self, factor: float) -> MahalanobisCost:
-        return MahalanobisCost(self.matrix * factor)
+        return MahalanobisCost(self.matrix * factor, self.units)
 
 
 class LinearCost(Cost):
@@ -188,23 +239,25 @@ class LinearCost(Cost):
 
     kind: ClassVar[str] = "linear"
 
-    def __init__(self, direction: Coefficient) -> None:
-        self.direction = _vector(direction, "direction of a linear cost")
+    def __init__(self, direction: Coefficient, units: Units = "standardised") -> None:
+        self.direction = vector(direction, "direction of a linear cost")
+        self.units = checked_units(units)
 
     def canonical(self, n_features: int) -> CanonicalCost:
         """Return the kink alone."""
-        return CanonicalCost(None, kink=_sized(self.direction, n_features, "direction"))
+        self._check_units()
+        return CanonicalCost(None, kink=sized(self.direction, n_features, "direction"))
 
     def rescaled(self, scale: ArrayLike) -> LinearCost:
         """Return the direction times ``scale``."""
-        return LinearCost(self.direction * _vector(scale, "scale"))
+        return LinearCost(self.direction * vector(scale, "scale"))
 
     def describe(self) -> dict[str, Any]:
         """Return the direction."""
-        return {"kind": self.kind, "direction": self.direction.tolist()}
+        return self._described(direction=self.direction.tolist())
 
     def _times(self, factor: float) -> LinearCost:
-        return LinearCost(self.direction * factor)
+        return LinearCost(self.direction * factor, self.units)
 
 
 class MixtureCost(Cost):
@@ -220,6 +273,8 @@ class MixtureCost(Cost):
         The price factor :math:`t > 0`.
     weights
         :math:`q`, all one by default.
+    units
+        Of ``direction`` and ``weights``; see `Cost.units`.
     """
 
     kind: ClassVar[str] = "mixture"
@@ -230,105 +285,45 @@ class MixtureCost(Cost):
         gamma: float | Tensor,
         scale: float | Tensor = 1.0,
         weights: Coefficient | None = None,
+        units: Units = "standardised",
     ) -> None:
-        self.direction = _vector(direction, "direction of a mixture cost")
-        self.gamma = _tensor(gamma, "gamma of a mixture cost")
+        self.direction = vector(direction, "direction of a mixture cost")
+        self.gamma = tensor(gamma, "gamma of a mixture cost")
         if self.gamma.dim() != 0 or not 0.0 <= float(self.gamma.detach()) <= 1.0:
             raise CostError(f"gamma of a mixture cost lies in [0, 1], got {gamma!r}")
-        self.scale = _positive(scale, "scale of a mixture cost", dims=0)
+        self.scale = positive(scale, "scale of a mixture cost", dims=0)
         weights = torch.ones_like(self.direction.detach()) if weights is None else weights
-        self.weights = _positive(weights, "weights of a mixture cost", dims=1)
+        self.weights = positive(weights, "weights of a mixture cost", dims=1)
+        self.units = checked_units(units)
 
     def canonical(self, n_features: int) -> CanonicalCost:
         """Return both parts, the quadratic one only if gamma is positive."""
-        weights = self.scale * self.gamma * _sized(self.weights, n_features, "weights")
-        kink = self.scale * (1.0 - self.gamma) * _sized(self.direction, n_features, "direction")
+        self._check_units()
+        weights = self.scale * self.gamma * sized(self.weights, n_features, "weights")
+        kink = self.scale * (1.0 - self.gamma) * sized(self.direction, n_features, "direction")
         share = float(self.gamma.detach())
         return CanonicalCost(weights if share > 0.0 else None, kink=kink if share < 1.0 else None)
 
     def rescaled(self, scale: ArrayLike) -> MixtureCost:
         """Return direction times ``scale`` and weights times ``scale**2``."""
-        factor = _vector(scale, "scale")
+        factor = vector(scale, "scale")
         return MixtureCost(
             self.direction * factor, self.gamma, self.scale, self.weights * factor.square()
         )
 
     def describe(self) -> dict[str, Any]:
         """Return direction, gamma, scale and weights."""
-        return {
-            "kind": self.kind,
-            "direction": self.direction.tolist(),
-            "gamma": float(self.gamma.detach()),
-            "scale": float(self.scale.detach()),
-            "weights": self.weights.tolist(),
-        }
+        return self._described(
+            direction=self.direction.tolist(),
+            gamma=float(self.gamma.detach()),
+            scale=float(self.scale.detach()),
+            weights=self.weights.tolist(),
+        )
 
     def _times(self, factor: float) -> MixtureCost:
-        return MixtureCost(self.direction, self.gamma, self.scale * factor, self.weights)
-
-
-class ConicCost(Cost):
-    """Any convex cost written in CVXPY.
-
-    Parameters
-    ----------
-    build
-        ``build(x, x_new, **parameters)`` returns a scalar CVXPY expression,
-        convex in ``x_new`` (shape (d,)), zero at ``x_new = x``; ``x`` is a CVXPY
-        parameter and must enter DPP-compliantly (affinely is always safe). An
-        argument named ``action`` receives ``x_new - x`` free of ``x``: use it
-        where the move is multiplied by a parameter.
-    parameters
-        Named coefficients handed to ``build`` as CVXPY parameters of the same
-        shape; tensors may require a gradient.
-    signs
-        Optional sign of a parameter, ``"nonneg"`` or ``"nonpos"``, by name.
-    """
-
-    kind: ClassVar[str] = "conic"
-
-    def __init__(
-        self,
-        build: Callable[..., Any],
-        parameters: Mapping[str, Coefficient] | None = None,
-        signs: Mapping[str, str] | None = None,
-    ) -> None:
-        self.build = build
-        self.parameters = {k: _tensor(v, f"parameter {k}") for k, v in (parameters or {}).items()}
-        self.signs = dict(signs or {})
-        self.factor: Floats | None = None
-
-    def canonical(self, n_features: int) -> None:
-        """Return None: only the conic response reads this cost."""
-
-    def rescaled(self, scale: ArrayLike) -> ConicCost:
-        """Return the cost of ``scale * x``: original units, counted from the mean."""
-        other = ConicCost(self.build, self.parameters, self.signs)
-        factor = np.asarray(scale, dtype=np.float64)
-        other.factor = factor if self.factor is None else self.factor * factor
-        return other
-
-    def describe(self) -> dict[str, Any]:
-        """Return the dotted path of ``build`` and the parameters."""
-        return {
-            "kind": self.kind,
-            "build": f"{self.build.__module__}:{self.build.__qualname__}",
-            "parameters": {k: v.tolist() for k, v in self.parameters.items()},
-        }
-
-    def _price(self, action: Tensor) -> Tensor:
-        raise CostError("a conic cost is priced by ConicResponse, which holds its expression")
-
-    def _times(self, factor: float) -> ConicCost:
-        build = self.build
-
-        @functools.wraps(build)  # keeps the arguments that ``build`` asks for
-        def multiplied(*given: Any, **named: Any) -> Any:
-            return factor * build(*given, **named)
-
-        other = ConicCost(multiplied, self.parameters, self.signs)
-        other.factor = self.factor
-        return other
+        return MixtureCost(
+            self.direction, self.gamma, self.scale * factor, self.weights, self.units
+        )
 
 
 KINDS: dict[str, type[Cost]] = {
@@ -344,52 +339,3 @@ def cost_from_description(description: Mapping[str, Any]) -> Cost:
     if kind not in KINDS:
         raise UnknownNameError(f"no cost of kind {kind!r}; {nearest(kind, KINDS)}")
     return KINDS[kind](**arguments)
-
-
-def _tensor(value: Coefficient, what: str) -> Tensor:
-    tensor = (
-        value.to(torch.float64)
-        if isinstance(value, Tensor)
-        else torch.tensor(np.asarray(value, dtype=np.float64))
-    )
-    if not bool(torch.isfinite(tensor.detach()).all()):
-        raise CostError(f"the {what} must be finite, got {value!r}")
-    return tensor
-
-
-def _vector(value: Coefficient, what: str) -> Tensor:
-    tensor = _tensor(value, what)
-    if tensor.dim() != 1:
-        raise CostError(f"the {what} is one number per feature, got shape {tuple(tensor.shape)}")
-    return tensor
-
-
-def _positive(value: Coefficient, what: str, dims: int) -> Tensor:
-    tensor = _tensor(value, what)
-    if tensor.dim() != dims:
-        shape = "one number" if dims == 0 else "one number per feature"
-        raise CostError(f"the {what} is {shape}, got shape {tuple(tensor.shape)}")
-    if not bool((tensor.detach() > 0.0).all()):
-        raise CostError(f"the {what} must be positive, got {value!r}; a move never earns money")
-    return tensor
-
-
-def _sized(value: Tensor, n_features: int, what: str) -> Tensor:
-    if value.shape[0] != n_features:
-        raise CostError(
-            f"the cost has {value.shape[0]} {what} but the people have {n_features} features"
-        )
-    return value
-
-
-def _check_positive_definite(matrix: Tensor) -> None:
-    if matrix.dim() != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise CostError(f"the matrix of a Mahalanobis cost is square, got {tuple(matrix.shape)}")
-    if not torch.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-12):
-        raise CostError("the matrix of a Mahalanobis cost must be symmetric")
-    smallest = float(torch.linalg.eigvalsh(matrix)[0])
-    if smallest <= 0.0:
-        raise CostError(
-            "the matrix of a Mahalanobis cost must be positive definite (else the cost is not "
-            f"convex or a move is free); its smallest eigenvalue is {smallest:.3g}"
-        )

@@ -7,7 +7,8 @@ from typing import Any
 
 from countermove.data.configuration import function_at
 from countermove.errors import ParameterError
-from countermove.people.costs import ConicCost, Cost
+from countermove.people.conic_cost import ConicCost
+from countermove.people.costs import Cost
 
 
 def own_cost(path: str, arguments: Mapping[str, Any]) -> Cost:
