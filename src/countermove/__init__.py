@@ -13,7 +13,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from countermove.learning.classifier import StrategicClassifier
+    from countermove.response.response_set import Population
 
-__all__ = ["StrategicClassifier", "__version__"]
+__all__ = ["Population", "StrategicClassifier", "__version__"]
 
-__getattr__ = lazy(__name__, {"StrategicClassifier": "learning.classifier"})
+__getattr__ = lazy(
+    __name__,
+    {"Population": "response.response_set", "StrategicClassifier": "learning.classifier"},
+)

@@ -47,11 +47,11 @@ def traced(response, score, X, gain=GAIN, **smooth):
     now, who = score_rows(X, w, b), np.arange(len(X))
     if smooth:
         solve_smooth(arrays, X, now, **smooth, as_action=False, write=True, who=who,
-                     solution=solution, after=after)  # fmt: skip
+                     solution=solution, after=after, factors=np.ones(1))  # fmt: skip
     else:
         margin = np.empty(len(X))
         safety_rows(X, w, b, now, False, margin)
-        solve_best(arrays, X, now, margin, gain, False, True, who, solution)
+        solve_best(arrays, X, now, margin, np.array([gain]), False, True, who, solution)
     return solution
 
 

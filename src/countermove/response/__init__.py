@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from countermove.response.base import NoResponse, Response, Responses
     from countermove.response.best import BestResponse
     from countermove.response.conic import ConicResponse
-    from countermove.response.named import named_response
+    from countermove.response.named import named_response, response_from_description
     from countermove.response.representation import RepresentationResponse
-    from countermove.response.response_set import RobustResponse
+    from countermove.response.response_set import Population, RobustResponse
     from countermove.response.score_seeking import GainResponse
     from countermove.response.smooth import ScalarResponse
 
@@ -25,12 +25,14 @@ __all__ = [
     "GainResponse",
     "NoResponse",
     "OptimalityGap",
+    "Population",
     "RepresentationResponse",
     "Response",
     "Responses",
     "RobustResponse",
     "ScalarResponse",
     "named_response",
+    "response_from_description",
 ]
 
 _HOMES = {
@@ -40,12 +42,14 @@ _HOMES = {
     "GainResponse": "score_seeking",
     "NoResponse": "base",
     "OptimalityGap": "_optimality_gap",
+    "Population": "response_set",
     "RepresentationResponse": "representation",
     "Response": "base",
     "Responses": "base",
     "RobustResponse": "response_set",
     "ScalarResponse": "smooth",
     "named_response": "named",
+    "response_from_description": "named",
 }
 
 __getattr__ = lazy(__name__, _HOMES)

@@ -99,7 +99,7 @@ def trace_alone(p, slope, weights, cap, stopped):  # type: ignore[no-untyped-def
 
 
 @jit
-def cross_stopped(m, slope, weights, direction, free, gain, stopped):  # type: ignore[no-untyped-def]
+def cross_stopped(who, m, slope, weights, direction, free, gains, stopped):  # type: ignore[no-untyped-def]
     """Replace the price by that of crossing, zero for those who do not; DONE marks who does."""
     # ``free`` is the gain per price without bounds.
     work, buffers = stopped[2], stopped[3]
@@ -116,7 +116,7 @@ def cross_stopped(m, slope, weights, direction, free, gain, stopped):  # type: i
                 count, tail = trace_alone(p, slope, weights, np.inf, stopped)
                 need = work[MARGIN + p] - work[SCORE + p]
                 work[PRICE + p], cost = price_of_gain(*buffers[2:5], count, tail, need)
-            crosses = cost - work[FLOOR + p] < gain
+            crosses = cost - work[FLOOR + p] < gains[row_of(gains, who[p])]
         work[DONE + p] = 1.0 if crosses else 0.0
         work[PRICE + p] = work[PRICE + p] if crosses else 0.0
     act_at(PRICE, m, slope, weights, direction, stopped)

@@ -104,7 +104,10 @@ class ConicBest:
             return torch.zeros_like(X)
         shape, batch = conic_batch(plan, X)
         columns = torch.tensor(shape.columns, dtype=torch.long)
-        more = {"slope": slope[columns].expand(len(X), -1)}
+        prices = self.response.prices(X)
+        budget = torch.full((len(X),), GAIN, dtype=torch.float64)
+        budget = budget if prices is None else budget / prices
+        more = {"slope": slope[columns].expand(len(X), -1), "budget": budget}
         part, _ = self._layer("reach", shape).solve(replace(batch, more=more))
         return spread(part, columns, X.shape[1])
 
@@ -116,6 +119,8 @@ class ConicBest:
         slope = plan.movable(slope_of(score))[columns]
         more = {"slope": slope.expand(len(who), -1), "need": _need(now[who])}
         part, price = self._layer("crossing", shape).solve(replace(pick(batch, who), more=more))
+        own = self.response.prices(X)
+        price = price if own is None else price * own[who]
         return spread(part, columns, X.shape[1]), price
 
     def _cross(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
@@ -131,7 +136,7 @@ class ConicBest:
         if (name, shape) not in self._layers:
             cost, actions = self.response.cost, self.response.actions.for_response()
             builders = {
-                "reach": lambda: reach_layer(cost, actions, shape, None, GAIN),
+                "reach": lambda: reach_layer(cost, actions, shape, None),
                 "crossing": lambda: crossing_layer(cost, actions, shape, None),
                 "shortfall": lambda: shortfall_layer(actions, shape, None),
             }

@@ -121,15 +121,14 @@ def proxy_layer(cost: Cost, actions: ActionSet, shape: LayerShape, solver: Solve
     return Layer(shared, objective, cost, solver)
 
 
-def reach_layer(
-    cost: Cost, actions: ActionSet, shape: LayerShape, solver: Solver | None, gain: float
-) -> Layer:
-    r"""Return the reach, :math:`\max\{w\cdot\delta : c(\delta) \le gain\}`."""
+def reach_layer(cost: Cost, actions: ActionSet, shape: LayerShape, solver: Solver | None) -> Layer:
+    r"""Return the reach, :math:`\max\{w\cdot\delta : c(\delta) \le budget\}`."""
     import cvxpy as cp
 
     shared = shared_problem(cost, actions, shape)
     slope = shared.add(cp.Parameter(len(shape.columns)), lambda batch: batch.more["slope"])
-    shared.constraints.append(shared.with_epigraph() <= gain)
+    budget = shared.add(cp.Parameter(), lambda batch: batch.more["budget"])
+    shared.constraints.append(shared.with_epigraph() <= budget)
     return Layer(shared, cp.Maximize(slope @ shared.action), cost, solver)
 
 

@@ -150,9 +150,10 @@ class Solved:
     action: Floats
     equation: Stationarity
     last_action: Floats | None = None
+    prices: Tensor | None = None  # factors on everybody's cost: the equation is u = f / p then
 
     def backward(self, on_action: Floats | None, on_score: Floats) -> tuple[Any, ...]:
-        """Return gradients for slope, weights, matrix, kink, unit, score, last score, X."""
+        """Return gradients for slope, weights, matrix, kink, unit, score, last score, X, prices."""
         # ``on_action`` (n, d) and ``on_score`` (n,) are the incoming gradients on the action and
         # on the score after it.
         arrays, action, price = self.reduction.arrays, self.action, self.solution.price
@@ -178,6 +179,7 @@ class Solved:
             eta,
             last,
             -edges * along.by_value,
+            None if self.prices is None else -rho * price / self.prices.detach().numpy(),
         )
 
     def _weights_of(
@@ -248,7 +250,7 @@ class _ScoreAfter(torch.autograd.Function):
 
 def attach_action(solved: Solved, X: Tensor, now: Tensor, last: Tensor | None = None) -> Tensor:
     """Return the solved action with its graph; ``now`` and ``last`` are score tensors."""
-    result: Tensor = _ActionOf.apply(*_inputs(solved.reduction, X, now, last), solved)  # type: ignore[no-untyped-call]
+    result: Tensor = _ActionOf.apply(*_inputs(solved, X, now, last), solved)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -256,11 +258,12 @@ def attach_score(
     solved: Solved, after: Floats, X: Tensor, now: Tensor, last: Tensor | None = None
 ) -> Tensor:
     """Return the scores after the response with their graph."""
-    result: Tensor = _ScoreAfter.apply(*_inputs(solved.reduction, X, now, last), (solved, after))  # type: ignore[no-untyped-call]
+    result: Tensor = _ScoreAfter.apply(*_inputs(solved, X, now, last), (solved, after))  # type: ignore[no-untyped-call]
     return result
 
 
-def _inputs(reduction: Reduction, X: Tensor, now: Tensor, last: Tensor | None) -> tuple[Any, ...]:
+def _inputs(solved: Solved, X: Tensor, now: Tensor, last: Tensor | None) -> tuple[Any, ...]:
+    reduction = solved.reduction
     return (
         reduction.slope,
         reduction.weights,
@@ -270,22 +273,26 @@ def _inputs(reduction: Reduction, X: Tensor, now: Tensor, last: Tensor | None) -
         now,
         now if last is None else last,
         X,
+        solved.prices,
     )
 
 
 class ReachFunction(torch.autograd.Function):
-    r"""The largest affordable score gain, :math:`\max\{w\cdot\delta : c(\delta) \le 2\}`."""
+    r"""The largest affordable score gain, :math:`\max\{w\cdot\delta : c(\delta) \le g\}`.
+
+    The budget :math:`g` is one number for everybody or one per person.
+    """
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
         """Solve for everybody's reach."""
         from countermove.response._polyline_solver import solve_reach
 
-        reduction, rows, gain = inputs[-1]
+        (reduction, rows), budgets = inputs[-1], inputs[5].detach().numpy()
         n = len(rows)
         solution = RowSolutions.empty(n, np.zeros_like(rows))
         reach = np.empty(n)
-        solve_reach(reduction.arrays, rows, gain, solution, reach)
+        solve_reach(reduction.arrays, rows, budgets, solution, reach)
         raise_failures(rows, solution.status, reduction.arrays)
         ctx.solved = (reduction, rows, solution)
         return torch.from_numpy(reach)
@@ -294,7 +301,8 @@ class ReachFunction(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         """Apply the envelope theorem: the maximising action is all that is needed."""
-        # δ in the slope, -∂c/u in the cost, and the multipliers of active bounds in the bounds.
+        # δ in the slope, -∂c/u in the cost, 1/u in the budget, and the multipliers of active
+        # bounds in the bounds.
         reduction, rows, solution = ctx.solved
         arrays, action = reduction.arrays, solution.out
         g = grads[0].numpy()
@@ -317,12 +325,13 @@ class ReachFunction(torch.autograd.Function):
             -(priced.T @ action),
             -(solution.multiplier @ priced),
             by_X,
+            per_cost,
         )
         return _packed(ctx, gradients)
 
     @classmethod
-    def of(cls, reduction: Reduction, X: Tensor, gain: float) -> Tensor:
-        """Return the reach of everybody, with its graph."""
+    def of(cls, reduction: Reduction, X: Tensor, budgets: Tensor) -> Tensor:
+        """Return the reach of everybody, with its graph; ``budgets`` has shape (1,) or (n,)."""
         rows = np.ascontiguousarray(X.detach().numpy())
         result: Tensor = cls.apply(  # type: ignore[no-untyped-call]
             reduction.slope,
@@ -330,7 +339,8 @@ class ReachFunction(torch.autograd.Function):
             reduction.matrix,
             reduction.kink,
             X,
-            (reduction, rows, gain),
+            budgets,
+            (reduction, rows),
         )
         return result
 

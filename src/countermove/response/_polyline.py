@@ -273,13 +273,19 @@ def gain_of_budget(G, U, V, count, rate, budget):  # type: ignore[no-untyped-def
 
 
 @jit
-def peak_rows(G, U, V, count, rate, s, sharpness, first, gain, price, ok):  # type: ignore[no-untyped-def]
+def peak_rows(G, U, V, count, rate, s, sharpness, first, factors, gain, price, ok):  # type: ignore[no-untyped-def]
     """Solve the smoothed step on everybody's polyline (one for all, if only one is given)."""
+    # ``factors`` multiply the polyline's cost, for all or person by person; the price written is
+    # that of the polyline as it is.
+    own_U, own_V = np.empty(G.shape[1]), np.empty(G.shape[1])
     for i in range(s.shape[0]):
-        k = i % G.shape[0]
-        gain[i], price[i], _, ok[i] = peak(
-            G[k], U[k], V[k], count[k], rate[k], s[i], sharpness, first
+        k, factor = i % G.shape[0], factors[i % factors.shape[0]]
+        for j in range(count[k]):
+            own_U[j], own_V[j] = factor * U[k, j], factor * V[k, j]
+        gain[i], own, _, ok[i] = peak(
+            G[k], own_U, own_V, count[k], rate[k] / factor, s[i], sharpness, first
         )
+        price[i] = own / factor
 
 
 @jit
@@ -301,11 +307,13 @@ def crossing_rows(G, U, V, count, rate, need, price, cost):  # type: ignore[no-u
 
 
 @jit
-def budget_rows(G, U, V, count, rate, budget, gain, price, spent):  # type: ignore[no-untyped-def]
-    """Write the largest gain for ``budget`` above the cheapest action's cost, and its price."""
-    # ``spent``: whether the budget is used up; where bounds stop a person first, it is not.
-    for k in range(G.shape[0]):
-        total = V[k, 0] + budget
-        gain[k], price[k] = gain_of_budget(G[k], U[k], V[k], count[k], rate[k], total)
+def budget_rows(G, U, V, count, rate, budgets, gain, price, spent):  # type: ignore[no-untyped-def]
+    """Write the largest gain for a budget above the cheapest action's cost, and its price."""
+    # ``budgets``: one, or one per person. ``spent``: whether it is used up; where bounds stop a
+    # person first, it is not.
+    for i in range(gain.shape[0]):
+        k = i % G.shape[0]
+        total = V[k, 0] + budgets[i % budgets.shape[0]]
+        gain[i], price[i] = gain_of_budget(G[k], U[k], V[k], count[k], rate[k], total)
         last = count[k] - 1
-        spent[k] = not (rate[k] == 0.0 and gain[k] >= G[k, last] and V[k, last] < total)
+        spent[i] = not (rate[k] == 0.0 and gain[i] >= G[k, last] and V[k, last] < total)

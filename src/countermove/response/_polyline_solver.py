@@ -141,12 +141,13 @@ class Chunk:
 
 
 def solve_best(
-    arrays: KernelArrays, rows: Floats, scores: Floats, margin: Floats, gain: float,
+    arrays: KernelArrays, rows: Floats, scores: Floats, margin: Floats, gains: Floats,
     as_action: bool, write: bool, who: Index, solution: RowSolutions,
 ) -> None:  # fmt: skip
-    """Solve the hard step for the people ``who``: cross if that costs less than ``gain``."""
+    """Solve the hard step for the people ``who``: cross if that costs less than one's gain."""
     for chunk, (s, slack) in _chunks(arrays, rows, who, scores, margin):
-        status = chunk.trace(np.inf, gain)
+        gain = _of(gains, chunk.who)
+        status = chunk.trace(np.inf, float(gain.max()))
         solution.status[chunk.who] = status
         price, cost = np.empty(len(s)), np.empty(len(s))
         crossing_rows(*chunk.lines, slack - s, price, cost)
@@ -191,14 +192,15 @@ def _cross(
 
 
 def solve_reach(
-    arrays: KernelArrays, rows: Floats, gain: float, solution: RowSolutions, reach: Floats
+    arrays: KernelArrays, rows: Floats, gains: Floats, solution: RowSolutions, reach: Floats
 ) -> None:
     """Write everybody's largest affordable score gain, the action of it and its price."""
     for chunk, _ in _chunks(arrays, rows, np.arange(len(rows))):
-        solution.status[chunk.who] = chunk.trace(np.inf, gain)
-        lines = len(chunk.G)
-        most, price, spent = np.empty(lines), np.empty(lines), np.empty(lines, bool)
-        budget_rows(*chunk.lines, gain, most, price, spent)
+        budgets = _of(gains, chunk.who)
+        solution.status[chunk.who] = chunk.trace(np.inf, float(budgets.max()))
+        n = max(len(chunk.G), len(budgets))
+        most, price, spent = np.empty(n), np.empty(n), np.empty(n, bool)
+        budget_rows(*chunk.lines, budgets, most, price, spent)
         act = chunk.act(most, price)
         reach[chunk.who] = act.reached
         solution.out[chunk.who] = act.action
@@ -209,20 +211,22 @@ def solve_reach(
 def solve_smooth(
     arrays: KernelArrays, rows: Floats, scores: Floats, sharpness: float, first: bool,
     as_action: bool, write: bool, who: Index, solution: RowSolutions, after: Floats,
+    factors: Floats,
 ) -> None:  # fmt: skip
-    """Solve the smoothed step for the people ``who``."""
+    """Solve the smoothed step for the people ``who``, their costs multiplied by ``factors``."""
     cap = sharpness * HIGHEST_RISE * (1.0 + 1e-9)
     for chunk, (s,) in _chunks(arrays, rows, who, scores):
-        status = chunk.trace(cap, np.inf)
+        own = _of(factors, chunk.who)
+        status = chunk.trace(cap / float(own.min()), np.inf)
         gain, price, ok = np.empty(len(s)), np.empty(len(s)), np.empty(len(s), bool)
-        peak_rows(*chunk.lines, s, sharpness, first, gain, price, ok)
+        peak_rows(*chunk.lines, s, sharpness, first, own, gain, price, ok)
         act = chunk.act(gain, price)
         if arrays.kind in (KINKED, DENSE):
-            act, price = _polish(chunk, s, sharpness, act, gain, price)
+            act, price = _polish(chunk, s, sharpness, own, act, gain, price)
         status[(status == FINE) & ~ok] = NOT_CONVERGED
         solution.status[chunk.who] = status
         after[chunk.who] = s + act.reached
-        solution.price[chunk.who], solution.cost[chunk.who] = price, act.cost
+        solution.price[chunk.who], solution.cost[chunk.who] = price, act.cost * own
         solution.multiplier[chunk.who] = act.multiplier
         if write:
             solution.moved[chunk.who] = (act.action != 0.0).any(axis=1)
@@ -230,17 +234,18 @@ def solve_smooth(
 
 
 def _polish(
-    chunk: Chunk, s: Floats, sharpness: float, act: ChunkActions, gain: Floats, price: Floats
-) -> tuple[ChunkActions, Floats]:
+    chunk: Chunk, s: Floats, sharpness: float, factors: Floats, act: ChunkActions, gain: Floats,
+    price: Floats,
+) -> tuple[ChunkActions, Floats]:  # fmt: skip
     """Refine the price on the solved action itself, by Newton's steps that only improve."""
     for _ in range(4):
         wanted, bent = price_rows(sharpness, s + act.reached)
-        error = wanted - price
-        slope = bent * act.rate - 1.0
+        error = wanted / factors - price
+        slope = bent / factors * act.rate - 1.0
         open_rows = np.abs(error) > 1e-15 * price
         closer = np.where(slope < 0.0, price - error / np.minimum(slope, -1e-12), price)
         trial = chunk.act(gain, closer)
-        new_error = price_rows(sharpness, s + trial.reached)[0] - closer
+        new_error = price_rows(sharpness, s + trial.reached)[0] / factors - closer
         better = open_rows & (np.abs(new_error) < np.abs(error))
         if not better.any():
             break

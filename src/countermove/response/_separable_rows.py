@@ -85,7 +85,7 @@ def place_block(X, first, m, u, path, bounds, as_action, write, out, spare, outs
 
 @jit
 def free_crossings(  # type: ignore[no-untyped-def]
-    X, first, m, s, weight, bias, known, slope, path, kinked, gain, margin, u, missed
+    X, first, m, s, weight, bias, known, slope, path, kinked, gains, margin, u, missed
 ):
     """Write everybody's price of crossing without bounds, zero for those who do not cross."""
     for p in range(m):
@@ -94,7 +94,7 @@ def free_crossings(  # type: ignore[no-untyped-def]
             margin[p] = safety(X[first + p], weight, bias, s[p], known)
             if path.beyond > 0.0:
                 ahead, spent = unbounded_price(path, margin[p] - s[p])
-                u[p] = ahead if spent < gain else 0.0
+                u[p] = ahead if spent < gains[row_of(gains, first + p)] else 0.0
             if kinked and u[p] > 0.0:
                 u[p], hit = aim(path, slope, margin[p] - s[p], margin[p], u[p])
                 missed[p] = not hit
@@ -102,10 +102,11 @@ def free_crossings(  # type: ignore[no-untyped-def]
 
 @jit
 def best_rows(  # type: ignore[no-untyped-def]
-    X, scores, weight, bias, slope, weights, kink, path, bounds, slack, gain, as_action, write,
+    X, scores, weight, bias, slope, weights, kink, path, bounds, slack, gains, as_action, write,
     out, price, cost, multiplier, favoured, crossed, moved, status,
 ):  # fmt: skip
-    """Solve the hard step in closed form: cross where that costs less than ``gain``."""
+    """Solve the hard step in closed form: cross where that costs less than one's of ``gains``."""
+    # ``gains`` has one number for everybody or one per person.
     d, known, kinked = X.shape[1], scores.shape[0] > 0, kink.shape[0] > 0
     numbers, (outside, missed), who = make_block()
     s, margin, u = numbers[:3]
@@ -115,7 +116,7 @@ def best_rows(  # type: ignore[no-untyped-def]
         m = min(BLOCK, X.shape[0] - first)
         score_block(X, first, m, scores, weight, bias, s)
         free_crossings(
-            X, first, m, s, weight, bias, known, slope, path, kinked, gain, margin, u, missed
+            X, first, m, s, weight, bias, known, slope, path, kinked, gains, margin, u, missed
         )
         place_block(X, first, m, u, path, bounds, as_action, write, out, spare, outside)
         count = 0
@@ -135,25 +136,25 @@ def best_rows(  # type: ignore[no-untyped-def]
         for p in range(count if kinked else 0):
             cross_kinked(
                 X, who[p], work[SCORE + p], work[MARGIN + p], slope, weights, kink, bounds, slack,
-                gain, stopped[3], as_action, write, out, price, cost, multiplier, favoured,
-                crossed, moved, status,
+                gains[row_of(gains, who[p])], stopped[3], as_action, write, out, price, cost,
+                multiplier, favoured, crossed, moved, status,
             )  # fmt: skip
         if count and not kinked:
             best_stopped(
-                X, who, count, slope, weights, path, bounds, slack, gain, stopped, as_action,
+                X, who, count, slope, weights, path, bounds, slack, gains, stopped, as_action,
                 write, out, price, cost, favoured, crossed, moved, status,
             )  # fmt: skip
 
 
 @jit
 def best_stopped(  # type: ignore[no-untyped-def]
-    X, who, m, slope, weights, path, bounds, slack, gain, stopped, as_action, write, out, price,
+    X, who, m, slope, weights, path, bounds, slack, gains, stopped, as_action, write, out, price,
     cost, favoured, crossed, moved, status,
 ):  # fmt: skip
     """Solve the hard step for the people of a block whom a bound stops."""
     work, direction = stopped[2], path.along[0]
     load_boxes(X, who, m, bounds, slack, stopped)
-    cross_stopped(m, slope, weights, direction, path.rate, gain, stopped)
+    cross_stopped(who, m, slope, weights, direction, path.rate, gains, stopped)
     for p in range(m):
         i = who[p]
         status[i] = FINE if work[FEASIBLE + p] > 0.0 else INFEASIBLE

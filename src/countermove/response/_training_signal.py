@@ -138,9 +138,11 @@ def _not_fixed(score: Score) -> Index:
 
 def training_signal(response: ScalarResponse, score: Score, X: Tensor) -> Signal | None:
     """Return the one-call signal where it applies: plain costs, scores with a slope; else None."""
-    # Not where ``X`` or the cost wants a gradient, nor where a bound holds what the score holds
-    # fixed. The weights are read again each time: a cost may be changed in place.
+    # Not where ``X`` or the cost wants a gradient or prices differ, nor where a bound holds what
+    # the score holds fixed. The weights are read again each time: a cost may be changed in place.
     if not response.polish or X.requires_grad or not torch.is_grad_enabled():
+        return None
+    if response.prices(X) is not None:
         return None
     weights = _constant_weights(response.cost, score.n_features)
     plan = response.plan(score.n_features)

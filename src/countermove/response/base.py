@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from countermove._types import Floats, Mask
@@ -60,7 +61,7 @@ class Crossing:
 
 
 class Response(ABC):
-    """A model of how people respond to a published score.
+    r"""A model of how people respond to a published score.
 
     Parameters
     ----------
@@ -68,9 +69,17 @@ class Response(ABC):
         What a move costs; ``QuadraticCost(1.0)`` by default.
     actions
         Which moves are allowed; all by default.
+
+    Attributes
+    ----------
+    log_price
+        None, or :math:`\gamma` of shape (d,): everybody's cost is also multiplied by
+        :math:`\exp(\gamma\cdot x)` at the place where they stand (`with_log_price`).
     """
 
     name: str
+    priced_by_person: bool = False
+    """Whether everybody may have a price of their own; others have one cost for all."""
     costly: bool = False
     """Whether a response takes so long that searches should evaluate few of them."""
     exact_reach: bool = False
@@ -80,6 +89,8 @@ class Response(ABC):
     def __init__(self, cost: Cost | None = None, actions: ActionSet | None = None) -> None:
         self.cost: Cost = QuadraticCost() if cost is None else cost
         self.actions: ActionSet = ActionSet() if actions is None else actions
+        self.log_price: Floats | None = None
+        self._factors: Floats | None = None
         self._plans: dict[int, ActionPlan] = {}
 
     def __copy__(self) -> Self:
@@ -127,6 +138,18 @@ class Response(ABC):
         with torch.no_grad():
             return (self.scores_after(score, torch.from_numpy(rows)) >= 0.0).numpy()
 
+    def chance_after(self, score: Score, X: Any) -> Floats:
+        """Return the probability of the favourable decision once people have moved, shape (n,).
+
+        One behaviour leaves nothing to chance: the decision itself, as 0 or 1.
+        """
+        return self.decisions_after(score, X).astype(np.float64)
+
+    def expected_cost(self, score: Score, X: Any) -> Floats:
+        """Return what people pay on average over the types they may be, shape (n,)."""
+        cost: Floats = self.respond(score, checked_rows(X, score), on_failure="mask").cost
+        return cost
+
     def worth(self, score: Score, after: Tensor) -> Tensor:
         """Return what a score brings in people's eyes, in [-1, 1]: here the decision itself.
 
@@ -139,12 +162,15 @@ class Response(ABC):
         return self
 
     def of_rows(self, rows: Any) -> Self:
-        """Return the response of the people in ``rows``: per-person bounds follow them."""
+        """Return the response of the people in ``rows``: what is per person follows them."""
         actions = self.actions.of_rows(rows)
-        if actions is self.actions:
+        if actions is self.actions and self._factors is None:
             return self
         other = copy.copy(self)
-        other.actions, other._plans = actions, {}
+        if actions is not self.actions:
+            other.actions, other._plans = actions, {}
+        if self._factors is not None:
+            other._factors = self._factors[np.asarray(rows)]
         return other
 
     def with_cost(self, cost: Cost) -> Self:
@@ -153,13 +179,59 @@ class Response(ABC):
         other.cost = cost
         return other
 
+    def with_price(self, factor: float) -> Self:
+        """Return the same people if every move cost ``factor`` > 0 times as much."""
+        return self.with_cost(self.cost.times(factor))
+
+    def with_log_price(self, log_price: ArrayLike | None) -> Self:
+        r"""Return the same behaviour of people whose price depends on where they stand.
+
+        Parameters
+        ----------
+        log_price
+            :math:`\gamma`, shape (d,), standardised units: the cost of the person at
+            :math:`x` is multiplied by :math:`\exp(\gamma\cdot x)`. Not zero only for features
+            that cannot move. None: everybody pays the same.
+        """
+        other = copy.copy(self)
+        other.log_price = None if log_price is None else checked_log_price(self, log_price)
+        return other
+
+    def with_factors(self, factors: Floats | None) -> Self:
+        """Return the same people, the cost of person i multiplied by ``factors[i]`` besides."""
+        other = copy.copy(self)
+        other._factors = factors
+        return other
+
+    def prices(self, X: Tensor) -> Tensor | None:
+        """Return the factors on everybody's cost, shape (n,); None where all pay the same."""
+        if self.log_price is None and self._factors is None:
+            return None
+        found = torch.ones(len(X), dtype=torch.float64)
+        if self.log_price is not None:
+            if len(self.log_price) != X.shape[1]:
+                raise ParameterError(
+                    f"log_price has {len(self.log_price)} coefficients but the people have "
+                    f"{X.shape[1]} features"
+                )
+            found = torch.exp(X @ torch.from_numpy(self.log_price))
+        if self._factors is None:
+            return found
+        if len(self._factors) != len(X):
+            raise ParameterError(
+                f"prices of {len(self._factors)} people were given, but {len(X)} people respond; "
+                "take the same rows of both (of_rows)"
+            )
+        return found * torch.from_numpy(self._factors)
+
     def describe(self) -> dict[str, Any]:
-        """Return the name, cost and actions, JSON-ready."""
-        return {
+        """Return the name, cost, actions and, where there is one, the log-price; JSON-ready."""
+        said = {
             "kind": self.name,
             "cost": self.cost.describe(),
             "actions": self.actions.describe(),
         }
+        return said if self.log_price is None else said | {"log_price": self.log_price.tolist()}
 
 
 class NoResponse(Response):
@@ -167,6 +239,7 @@ class NoResponse(Response):
 
     name = "none"
     exact_reach = True
+    priced_by_person = True
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return everybody where they stand."""
@@ -182,6 +255,29 @@ class NoResponse(Response):
         """Return the scores as they are."""
         result: Tensor = score(X)
         return result
+
+
+def checked_log_price(response: Response, log_price: ArrayLike) -> Floats:
+    """Return the coefficients after checking them against what a response lets move."""
+    found = np.array(log_price, dtype=np.float64)
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise ParameterError(
+            "log_price is one finite coefficient per feature, shape (d,), got "
+            f"{found.tolist() if found.ndim == 1 else f'shape {found.shape}'}"
+        )
+    if not response.priced_by_person:
+        raise ParameterError(
+            f"a response of kind {response.name!r} has one cost for everybody; prices that depend "
+            "on where people stand need BestResponse or ScalarResponse"
+        )
+    moving = np.flatnonzero((found != 0.0) & response.plan(len(found)).moving)
+    if moving.size and not isinstance(response, NoResponse):
+        raise ParameterError(
+            f"log_price is not zero for features {shown(moving)}, which people can move: a price "
+            "may only depend on what stays. List them as immutable (or in a one-hot group), or "
+            "set their coefficients to zero"
+        )
+    return found
 
 
 def checked_rows(X: Any, score: Score) -> Floats:

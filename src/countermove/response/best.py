@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from countermove._types import Floats, Mask
-from countermove.people import Cost, QuadraticCost
+from countermove.people import QuadraticCost
 from countermove.people.actions import SLACK
 from countermove.response._gradient import ReachFunction, crossing_action
 from countermove.response._reduction import KINKED, Reduction, known_scores
@@ -56,7 +56,14 @@ class BestResponse(Response):
 
     name = "best"
     exact_reach = True
+    priced_by_person = True
     _solver: ConicBest | None = None
+
+    def __copy__(self) -> Self:
+        """Return other rational people, with a conic solver of their own."""
+        other = super().__copy__()
+        other._solver = None
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the conic solver behind: its layers do not pickle."""
@@ -74,20 +81,21 @@ class BestResponse(Response):
         solution = self._solve(score, rows, reduction, x_new, as_action=False)
         converged = raise_failures(rows, solution.status, reduction.arrays)
         check_converged(converged, on_failure)
-        return Responses(x_new, solution.cost, solution.moved, converged)
+        return Responses(x_new, self._paid(rows, solution.cost), solution.moved, converged)
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         r"""Return score plus reach, whose sign is the decision after everybody's move.
 
-        .. math:: s(x) + \max\{w\cdot\delta : c(\delta) \le 2,\ \delta\ \text{allowed}\}
+        .. math:: s(x) + \max\{w\cdot\delta : c(\delta) \le 2/p(x),\ \delta\ \text{allowed}\}
 
+        with :math:`p(x)` the price of the person at :math:`x` (1 unless prices differ).
         Its gradient is that of the reach itself (envelope theorem), not of the
         decision, which is flat.
         """
         if self._is_conic(score):
             return self._conic().scores_after(score, X)
         now: Tensor = score(X)
-        plan = self.plan(score.n_features)
+        plan, prices = self.plan(score.n_features), self.prices(X)
         if (
             isinstance(self.cost, QuadraticCost)
             and plan.facts(len(X))[0]
@@ -95,8 +103,12 @@ class BestResponse(Response):
         ):
             scale = self.cost.scale
             factor = (GAIN / scale).sqrt() if scale.requires_grad else (GAIN / scale.item()) ** 0.5
-            return now + plan.unit(plan.movable(slope_of(score))) * factor
-        return now + ReachFunction.of(self.reduction(score, len(X)), X, GAIN)
+            reach = plan.unit(plan.movable(slope_of(score))) * factor
+            return now + (reach if prices is None else reach / prices.sqrt())
+        budgets = torch.full((1,), GAIN, dtype=torch.float64)
+        if prices is not None:
+            budgets = GAIN / prices
+        return now + ReachFunction.of(self.reduction(score, len(X)), X, budgets)
 
     def decisions_after(self, score: Score, X: Any) -> Mask:
         """Return who is favoured after the response, without forming ``x_new``."""
@@ -120,7 +132,20 @@ class BestResponse(Response):
                 found = self._conic().crossing(score, torch.from_numpy(rows))
             return np.where(found.possible.numpy(), found.cost.numpy(), np.inf)
         solution = self._cheapest(score, rows, self.reduction(score, len(rows)))
-        return np.where(solution.favoured, solution.cost, np.inf)
+        return np.where(solution.favoured, self._paid(rows, solution.cost), np.inf)
+
+    def crossing_and_floor(self, score: Score, X: Any) -> tuple[Floats, Floats]:
+        """Return `crossing_cost`, and what people pay if they do not cross, each shape (n,).
+
+        That is zero unless a bound makes somebody move: they pay for their cheapest allowed
+        action in any case, and cross iff what they pay beyond it is less than the gain.
+        """
+        cost, rows = self.crossing_cost(score, X), checked_rows(X, score)
+        if self._is_conic(score) or not self._may_be_forced(rows):
+            return cost, np.zeros(len(rows))
+        reduction, action = self.reduction(score, len(rows)), np.empty_like(rows)
+        still = self._solve(score, rows, reduction, action, as_action=True, gain=0.0)
+        return cost, self._paid(rows, still.cost)
 
     def crossing(self, score: Score, X: Tensor) -> Crossing:
         r"""Return the cheapest favourable decision with its gradient, whatever the gain.
@@ -135,22 +160,9 @@ class BestResponse(Response):
         reduction = self.reduction(score, len(rows))
         solution = self._cheapest(score, rows, reduction)
         moves = crossing_action(reduction, X, score(X), solution)
-        cost = self.cost.price(torch.zeros_like(moves), moves)
+        cost = self._price_of(moves, X)
         possible = torch.from_numpy(solution.favoured)
         return Crossing(torch.where(possible, cost, torch.zeros_like(cost)), possible)
-
-    def of_rows(self, rows: Any) -> Self:
-        """Return the response of the people in ``rows``, with a solver of its own."""
-        other = super().of_rows(rows)
-        if other is not self:
-            other._solver = None
-        return other
-
-    def with_cost(self, cost: Cost) -> Self:
-        """Return rational people with another cost, and a solver of their own."""
-        other = super().with_cost(cost)
-        other._solver = None
-        return other
 
     def _is_conic(self, score: Score) -> bool:
         """Return whether only a conic solver can solution: no closed form, or a kink with A."""
@@ -179,10 +191,32 @@ class BestResponse(Response):
         x_new = X + moves
         return Responses(
             x_new,
-            self.cost.price(torch.zeros_like(moves), moves),
+            self._price_of(moves, X),
             torch.from_numpy(solution.moved),
             torch.from_numpy(converged),
         )
+
+    def _paid(self, rows: Floats, cost: Floats) -> Floats:
+        """Return costs at everybody's own price."""
+        prices = self.prices(torch.from_numpy(rows))
+        return cost if prices is None else cost * prices.numpy()
+
+    def _price_of(self, moves: Tensor, X: Tensor) -> Tensor:
+        """Return what actions cost, with the graph, at everybody's own price."""
+        cost, prices = self.cost.price(torch.zeros_like(moves), moves), self.prices(X)
+        return cost if prices is None else cost * prices
+
+    def _gains(self, rows: Floats, gain: float) -> Floats:
+        """Return below which cost, at the common price, people cross: shape (1,) or (n,)."""
+        prices = self.prices(torch.from_numpy(rows))
+        return np.full(1, gain) if prices is None else gain / prices.numpy()
+
+    def _may_be_forced(self, rows: Floats) -> bool:
+        """Return whether staying is not allowed to somebody."""
+        lower, upper = self.plan(rows.shape[1]).actions.box(rows)
+        offsets = self.actions.b
+        pushed = offsets is not None and bool((offsets < 0.0).any())
+        return pushed or bool((lower > 0.0).any() or (upper < 0.0).any())
 
     def _cheapest(self, score: Score, rows: Floats, reduction: Reduction) -> RowSolutions:
         """Solve for everybody's cheapest crossing as if it were worth any price."""
@@ -207,14 +241,14 @@ class BestResponse(Response):
 
         solution, arrays, write = RowSolutions.empty(len(rows), out), reduction.arrays, len(out) > 0
         scores, weight, bias = known_scores(score, rows)
-        path = unbounded_path(reduction)
+        path, gains = unbounded_path(reduction), self._gains(rows, gain)
         if path is None:
             who = np.arange(len(rows))
         else:
             best_rows(
                 rows, scores, weight, bias, arrays.slope, arrays.weights,
                 arrays.kink if arrays.kind == KINKED else np.empty(0), path, reduction.bounds,
-                SLACK, gain, as_action, write, out, solution.price, solution.cost,
+                SLACK, gains, as_action, write, out, solution.price, solution.cost,
                 solution.multiplier, solution.favoured, solution.crossed, solution.moved,
                 solution.status,
             )  # fmt: skip
@@ -227,5 +261,5 @@ class BestResponse(Response):
             raise_not_finite(rows, scores)
         margin = np.empty(len(rows))
         safety_rows(rows, weight, bias, scores, known, margin)
-        solve_best(arrays, rows, scores, margin, gain, as_action, write, who, solution)
+        solve_best(arrays, rows, scores, margin, gains, as_action, write, who, solution)
         return solution

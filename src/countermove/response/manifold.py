@@ -160,7 +160,8 @@ def _smoothed_gain(now: Floats, reach: Floats, sharpness: Floats, first: bool) -
     # In step units a gain of y costs (y / (sharpness * reach))^2: a polyline of one knot at zero.
     knot, rate = np.zeros((n, 1)), 0.5 * (sharpness * reach) ** 2
     counts = np.ones(n, dtype=np.int64)
-    peak_rows(knot, knot, knot, counts, rate, sharpness * now, 1.0, first, gain, price, done)
+    alike = np.ones(1)
+    peak_rows(knot, knot, knot, counts, rate, sharpness * now, 1.0, first, alike, gain, price, done)
     return gain / sharpness
 
 

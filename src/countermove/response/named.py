@@ -1,12 +1,16 @@
-"""The populations by name."""
+"""The populations by name, and from what they said about themselves."""
 
 from __future__ import annotations
 
-from countermove.errors import UnknownNameError, nearest
-from countermove.people import ActionSet, Cost
+from collections.abc import Mapping
+from typing import Any
+
+from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.people import ActionSet, Cost, cost_from_description
 from countermove.response.ascent import AscentResponse
 from countermove.response.base import NoResponse, Response
 from countermove.response.best import BestResponse
+from countermove.response.response_set import Population, RobustResponse
 from countermove.response.smooth import ScalarResponse
 
 NAMES = ("best", "smooth", "published", "none", "ascent")
@@ -43,3 +47,38 @@ def named_response(
     if name == "ascent":
         return AscentResponse(cost, actions, temperature)
     raise UnknownNameError(f"no response is called {name!r}: {nearest(name, NAMES)}")
+
+
+def response_from_description(description: Mapping[str, Any]) -> Response:
+    """Rebuild a response from what ``describe()`` returned.
+
+    Costs that hold code (conic, own) and responses that hold people (ascent with a reference,
+    surfaces) are rebuilt by hand.
+    """
+    said = dict(description)
+    kind = str(said.pop("kind", ""))
+    if "members" in said:
+        members = [response_from_description(member) for member in said["members"]]
+        return RobustResponse(members, said["weights"])
+    cost, actions = said.pop("cost", {}), said.pop("actions", {})
+    if "kinds" in said:
+        kinds = [response_from_description(one) for one in said.pop("kinds")]
+        return Population(kinds, **said)
+    if "space" in said or said.pop("reference_rows", None) is not None:
+        raise ParameterError(
+            f"the response {kind!r} holds people or a representation: rebuild it by hand"
+        )
+    if kind not in _READ:
+        raise UnknownNameError(f"no response is called {kind!r}: {nearest(kind, _READ)}")
+    log_price = said.pop("log_price", None)
+    built: Response = _READ[kind](cost_from_description(cost), ActionSet(**actions), **said)
+    return built if log_price is None else built.with_log_price(log_price)
+
+
+_READ: dict[str, Any] = {
+    "none": NoResponse,
+    "best": BestResponse,
+    "smooth": ScalarResponse,
+    "published": ScalarResponse,
+    "ascent": AscentResponse,
+}

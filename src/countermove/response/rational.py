@@ -36,8 +36,12 @@ def rational(response: Response, unscaled: bool = False) -> Rational:
     known = made.get(unscaled)
     cost = QuadraticCost() if unscaled else response.cost
     same_cost = known is not None and (unscaled or known.cost is cost)
-    if known is None or not same_cost or known.actions is not response.actions:
-        known = made[unscaled] = BestResponse(cost, response.actions)
+    same_price = known is not None and (unscaled or known.log_price is response.log_price)
+    if not (known and same_cost and same_price and known.actions is response.actions):
+        known = BestResponse(cost, response.actions)
+        if not unscaled:
+            known.log_price = response.log_price
+        made[unscaled] = known
     return known
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from countermove._types import Mask
 from countermove.errors import ParameterError
+from countermove.people import Cost
 from countermove.response.base import OnFailure, Response, Responses, checked_rows
 from countermove.scores import RepresentationScore, Score
 
@@ -73,6 +74,10 @@ class RepresentationResponse(Response):
         """Return the response of the people in ``rows``."""
         inner = self.inner.of_rows(rows)
         return self if inner is self.inner else type(self)(inner)
+
+    def with_cost(self, cost: Cost) -> Self:
+        """Return people for whom a move in the representation costs ``cost``."""
+        return type(self)(self.inner.with_cost(cost))
 
     def describe(self) -> dict[str, Any]:
         """Return the inner response's description, and that it lives in a representation."""

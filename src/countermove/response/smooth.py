@@ -31,7 +31,12 @@ from countermove.response._solutions import STOPPED, RowSolutions, raise_failure
 from countermove.response._training_signal import training_signal
 from countermove.response.action_plan import slope_of
 from countermove.response.base import OnFailure, Response, Responses, check_converged, checked_rows
-from countermove.response.step import last_proxy_price, smoothed_step, smoothed_step_price
+from countermove.response.step import (
+    PriceParts,
+    last_proxy_price,
+    smoothed_step,
+    smoothed_step_price,
+)
 from countermove.scores import Score
 
 Start = Literal["global", "stay"]
@@ -150,6 +155,8 @@ class ScalarResponse(SmoothedResponse):
         rules, or a rule before and after retraining, be compared on one scale.
     """
 
+    priced_by_person = True
+
     def __init__(
         self,
         cost: Cost | None = None,
@@ -204,11 +211,12 @@ class ScalarResponse(SmoothedResponse):
         solution = run.solution
         if not tensor:
             return Responses(solution.out, solution.cost, solution.moved, run.converged)
-        solved = self._solved(rows, reduction, run)
+        solved = self._solved(X, rows, reduction, run)
         action = attach_action(solved, X, score(X), self._last_scores(score, X))
+        cost = self.cost.price(torch.zeros_like(action), action)
         return Responses(
             X + action,
-            self.cost.price(torch.zeros_like(action), action),
+            cost if solved.prices is None else cost * solved.prices,
             torch.from_numpy(solution.moved),
             torch.from_numpy(run.converged),
         )
@@ -225,7 +233,7 @@ class ScalarResponse(SmoothedResponse):
             check_converged(run.converged, "raise")
         if not torch.is_grad_enabled():
             return torch.from_numpy(run.after)
-        solved = self._solved(rows, reduction, run)
+        solved = self._solved(X, rows, reduction, run)
         return attach_score(solved, run.after, X, score(X), self._last_scores(score, X))
 
     def describe(self) -> dict[str, Any]:
@@ -256,7 +264,10 @@ class ScalarResponse(SmoothedResponse):
         after, arrays = np.empty(len(rows)), reduction.arrays
         scores, weight, bias = known_scores(score, rows)
         sharpness, first = self._sharpness(reduction), self.start == "stay"
-        path = unbounded_path(reduction)
+        prices = self.prices(torch.from_numpy(rows))
+        factors = np.ones(1) if prices is None else prices.numpy()
+        # Unbounded people share one curve only if they pay the same.
+        path = unbounded_path(reduction) if prices is None else None
         if path is None:
             who = np.arange(len(rows))
         else:
@@ -272,8 +283,9 @@ class ScalarResponse(SmoothedResponse):
             if path is None:
                 raise_not_finite(rows, scores)
             solve_smooth(
-                arrays, rows, scores, sharpness, first, as_action, write, who, solution, after
-            )
+                arrays, rows, scores, sharpness, first, as_action, write, who, solution, after,
+                factors,
+            )  # fmt: skip
         converged = raise_failures(rows, solution.status, arrays)
         return _SmoothRun(solution, after, after, None, converged)
 
@@ -281,6 +293,11 @@ class ScalarResponse(SmoothedResponse):
         self, score: Score, rows: Floats, reduction: Reduction, as_action: bool
     ) -> _SmoothRun:
         """Run Algorithm 1 literally, then the last proxy once more as the published layer does."""
+        if self.prices(torch.from_numpy(rows)) is not None:
+            raise ParameterError(
+                "polish=False iterates at one cost for everybody; prices that differ from person "
+                "to person need polish=True"
+            )
         from countermove.response._polyline_solver import Chunk, solve_proxy
         from countermove.response._score_and_box import score_rows
 
@@ -310,17 +327,22 @@ class ScalarResponse(SmoothedResponse):
             solution.out[:] = Chunk(arrays, rows, np.arange(n)).place(solution.out)
         return _SmoothRun(solution, after, last, last_action, converged)
 
-    def _solved(self, rows: Floats, reduction: Reduction, run: _SmoothRun) -> Solved:
+    def _solved(self, X: Tensor, rows: Floats, reduction: Reduction, run: _SmoothRun) -> Solved:
         unit = self._unit(reduction)
         sharpness = sharpness_of(self.temperature, unit)
         if self.gradient == "fixed_point":
             parts = smoothed_step_price(sharpness, run.after)
         else:
             parts = last_proxy_price(sharpness, run.after, run.last)
+        prices = self.prices(X)
+        if prices is not None:
+            parts = PriceParts(*(part / prices.detach().numpy() for part in parts))
         moving_unit = self.normalised and self.unit is None and unit > 0.0
         by_unit = -parts.by_sharpness * sharpness / unit if moving_unit else 0.0 * run.after
         equation = Stationarity(parts.by_score, parts.by_last, by_unit)
-        return Solved(reduction, rows, run.solution, run.solution.out, equation, run.last_action)
+        return Solved(
+            reduction, rows, run.solution, run.solution.out, equation, run.last_action, prices
+        )
 
     def _last_scores(self, score: Score, X: Tensor) -> Tensor | None:
         # The last proxy is taken at a point held fixed: its score follows the rule, not X.
