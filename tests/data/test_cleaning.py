@@ -197,6 +197,54 @@ def test_missing_and_extra_columns_are_named(raw: pd.DataFrame, schema: Schema) 
         clean(raw.assign(x="1"), schema)
 
 
+def split_schema(mapping: dict[str, Any]) -> Schema:
+    return Schema.from_mapping("shop", mapping | {"group_by": "house", "time": "day"})
+
+
+def test_groups_are_text_and_times_numbers_or_dates(
+    raw: pd.DataFrame, mapping: dict[str, Any]
+) -> None:
+    schema = split_schema(mapping)
+    house = [f"0{row // 2}" for row in range(12)]
+    days = [f"2024-0{1 + row % 9}-01T08:00:00+02:00" for row in range(12)]
+    table = clean(raw.assign(house=house, day=days), schema)
+    assert table["house"].tolist() == house
+    assert str(table["day"].dtype) == "datetime64[us, UTC]"
+    assert table["day"].iloc[0] == pd.Timestamp("2024-01-01T06:00:00", tz="UTC")
+    check_table(table, schema)
+    stamped = raw.assign(house=range(12), day=pd.to_datetime(days, utc=True))
+    assert clean(stamped, schema)["day"].tolist() == table["day"].tolist()
+    numbered = clean(raw.assign(house=house, day=[f" {row}" for row in range(12)]), schema)
+    assert numbered["day"].tolist() == list(range(12))
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "says"),
+    [
+        ("house", {4: None, 7: "  "}, r"column 'house': missing value, in 2 row\(s\): 4, 7"),
+        ("day", {4: ""}, r"column 'day': missing value, in 1 row\(s\): 4"),
+        ("day", {5: "soon"}, r"'day': neither a number nor a date such as 2024-12-31.*: 5"),
+        ("day", {5: "2024"}, r"column 'day': a number among dates, in 1 row\(s\): 5"),
+    ],
+)
+def test_rows_that_cannot_be_placed_are_named(
+    raw: pd.DataFrame, mapping: dict[str, Any], column: str, cells: dict[int, Any], says: str
+) -> None:
+    spoilt = raw.assign(house="h", day=[f"2024-01-{1 + row:02d}" for row in range(12)])
+    for row, cell in cells.items():
+        spoilt.loc[row, column] = cell
+    with pytest.raises(DataError, match=says) as caught:
+        clean(spoilt, split_schema(mapping))
+    assert caught.value.rows == tuple(cells)
+
+
+def test_a_declared_column_that_is_not_there_is_missing(
+    raw: pd.DataFrame, mapping: dict[str, Any]
+) -> None:
+    with pytest.raises(DataError, match="missing columns: 'house', 'day'; did you mean 'hose'"):
+        clean(raw.assign(hose="h"), split_schema(mapping))
+
+
 def test_duplicate_columns_are_refused(raw: pd.DataFrame, schema: Schema) -> None:
     with pytest.raises(DataError, match="duplicate columns in the header: 'sex'"):
         clean(pd.concat([raw, raw["sex"]], axis=1), schema)

@@ -106,6 +106,7 @@ def test_leaks_and_duplicates_are_reported(loans: Schema) -> None:
     text = warnings(twins, loans)
     assert "480 rows have the same features as another row" in text
     assert "2 of them with differing outcomes" in text
+    assert "name the person's column under `group_by:`" in text
 
 
 SCHEMA = Schema.from_mapping(

@@ -31,6 +31,18 @@ def put(*keys: str, value: object) -> Spoil:
 
 CONTRADICTIONS: dict[str, tuple[Spoil, str]] = {
     "unknown key": (put("sensitiv", value=["sex"]), r"'sensitiv'; did you mean 'sensitive'"),
+    "group is the label": (put("group_by", value="outcome"), r"group_by: is the label column"),
+    "group is the id": (put("group_by", value="customer"), r"group_by: .*each row has its own"),
+    "group ignored": (put("group_by", value="note"), r"group_by: is 'note', listed under ignore"),
+    "groups": (put("group_by", value=["sex"]), r"group_by: must be text, not list"),
+    "group reserved": (put("group_by", value="row_id"), r"group_by: .*kept for the typed table"),
+    "time is the label": (put("time", value="outcome"), r"time: is the label column"),
+    "time of categories": (put("time", value="level"), r"time: .*a number or a date"),
+    "time sensitive": (put("time", value="sex"), r"time: .*a number or a date"),
+    "time is the group": (
+        lambda c: c.update(time="when", group_by="when"),
+        r"time: is the group_by column too",
+    ),
     "unknown feature key": (
         put("features", "income", "chnage", value="up"),
         r"features\.income: unknown key 'chnage'; did you mean 'change'",
@@ -232,6 +244,19 @@ def test_columns_are_listed_once(mapping: dict[str, Any]) -> None:
     features = ("income", "loans", "owner", "level", "region")
     assert schema.raw_columns == ("customer", *features, "sex", "outcome")
     assert schema.table_columns == ("row_id", *features, "sex", "label")
+
+
+def test_the_columns_of_a_split_are_read_and_are_no_features(mapping: dict[str, Any]) -> None:
+    plain = Schema.from_mapping("shop", mapping)
+    schema = Schema.from_mapping("shop", mapping | {"group_by": "house", "time": "day"})
+    assert schema.split_columns == ("house", "day")
+    assert schema.raw_columns[-4:] == ("sex", "house", "day", "outcome")
+    assert schema.table_columns[-4:] == ("sex", "house", "day", "label")
+    assert schema.feature_names == plain.feature_names
+    assert schema.digest() == plain.digest()  # a model read by one is read by the other
+    assert Schema.from_mapping("shop", schema.to_mapping()) == schema != plain
+    shared = Schema.from_mapping("shop", mapping | {"group_by": "region", "time": "loans"})
+    assert shared.table_columns == plain.table_columns
 
 
 def test_an_unknown_feature_is_refused(schema: Schema) -> None:

@@ -253,3 +253,11 @@ def test_what_is_no_history_is_refused(given, words):
 def test_no_steps_are_refused():
     with pytest.raises(ParameterError, match="whole number"):
         stacked_histories([LONG], steps=0)
+
+
+def test_the_last_step_of_a_series_has_a_time_to_be_split_by(raw: pd.DataFrame) -> None:
+    schema = Schema.from_mapping("firms", FIRMS | {"time": "year", "group_by": "sector"})
+    table = clean(raw, schema)
+    last = raw.assign(year=raw["year"].astype(float)).groupby("firm")["year"].max()
+    assert table.set_index("row_id")["year"].to_dict() == last.to_dict()
+    check_table(table, schema)

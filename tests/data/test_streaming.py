@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from countermove.data.cleaning import clean
 from countermove.data.partitions import Partitions, raw_partitions, read_parts, write_parts
+from countermove.data.recipes import apply_recipe
 from countermove.data.rows import fit_standardiser as fit_whole
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_embedded
@@ -52,6 +54,37 @@ def test_splits_are_those_of_the_whole_table(german, tmp_path, n_files, draw):
     assert set(found) == set(expected)
     for name, table in expected.items():
         pd.testing.assert_frame_equal(found[name].read(), table, check_dtype=False)
+
+
+@pytest.mark.parametrize("roles", [{"group_by": "house"}, {"time": "day"}, None])
+@pytest.mark.parametrize("draw", [{}, {"balance": True}, {"max_rows": 301}])
+def test_groups_and_times_are_those_of_the_whole_table(german, tmp_path, roles, draw):
+    raw, schema = german
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400, len(raw)), unit="D")
+    raw = raw.assign(
+        house=(200 * rng.random(len(raw)) ** 2).astype(int), day=days.strftime("%Y-%m-%d")
+    )
+    roles = {"group_by": "house", "time": "day"} if roles is None else roles
+    kept = [*schema.raw_columns, *roles.values()]
+    named = apply_recipe(raw, schema).assign(**{name: raw[name] for name in roles.values()})
+    schema = replace(schema, cleaning=None, **roles)
+    parts = cut(named[kept], tmp_path / "german", 7)
+    place = place_rows(parts, schema, SHARES, 3, **draw)
+    write_parts(split_parts(parts, schema, place, SHARES), tmp_path / "out")
+    found = read_parts(tmp_path / "out")
+    expected = split_table(clean(named[kept], schema), schema, SHARES, 3, **draw)
+    for name, table in expected.items():
+        pd.testing.assert_frame_equal(found[name].read(), table, check_dtype=False)
+
+
+def test_times_of_two_kinds_in_two_parts_are_refused(tmp_path):
+    raw = pd.DataFrame({"x": np.arange(40.0), "y": [0, 1] * 20, "day": ["2024-01-05"] * 40})
+    raw.loc[20:, "day"] = "2024"
+    described = {"label": {"column": "y", "favourable": 1}, "features": {"x": {"kind": "numeric"}}}
+    schema = Schema.from_mapping("days", described | {"time": "day"})
+    with pytest.raises(DataError, match="numbers in some parts and dates in others"):
+        place_rows(cut(raw, tmp_path / "days", 2), schema, SHARES, 0)
 
 
 def test_units_are_those_of_the_whole_table_up_to_rounding(german, tmp_path):

@@ -36,6 +36,8 @@ SCHEMA_KEYS = (
     "cleaning",
     "id",
     "series",
+    "group_by",
+    "time",
     "label",
     "features",
     "sensitive",
@@ -86,8 +88,11 @@ def _schema(name: str, mapping: object) -> Schema:
         source=_one_of(content.get("source", "file"), SOURCES, "source"),
         description=_optional_text(content.get("description"), "description"),
         series=series,
+        group_by=_optional_text(content.get("group_by"), "group_by") or None,
+        time=_optional_text(content.get("time"), "time") or None,
     )
     _check_roles(schema)
+    _check_split_columns(schema)
     _check_series(schema)
     _check_groups(schema)
     return schema
@@ -115,6 +120,30 @@ def _check_roles(schema: Schema) -> None:
     if prefixed:
         _refuse("features", f"{shown(prefixed)}: no name may start with {GROUP_PREFIX!r}")
     _refuse_repeated(schema.feature_names, "features", "gives the model column")
+
+
+def _check_split_columns(schema: Schema) -> None:
+    """Refuse a group or a time that cannot be one."""
+    for key, column in (("group_by", schema.group_by), ("time", schema.time)):
+        if column is None:
+            continue
+        if column == schema.label.column:
+            _refuse(key, f"is the label column {column!r}; rows are not split by their outcome")
+        if column in schema.ignore:
+            _refuse(key, f"is {column!r}, listed under ignore too")
+        if column in (ROW_ID, LABEL):
+            _refuse(key, f"is {column!r}, a name kept for the typed table; rename the column")
+    entity = schema.id if schema.series is None else schema.series.entity
+    if schema.group_by is not None and schema.group_by == entity:
+        _refuse("group_by", f"is {entity!r}, of which each row has its own; leave it out")
+    if schema.time is not None and schema.time == schema.group_by:
+        _refuse("time", f"is the group_by column too; rows of one {schema.time!r} stay together")
+    counted = {f.name for f in schema.features if f.kind in ("numeric", "integer")}
+    others = {f.name for f in schema.features} | set(schema.sensitive)
+    if schema.time in others - counted:
+        _refuse(
+            "time", f"is {schema.time!r}, which is read as categories; a time is a number or a date"
+        )
 
 
 def _label(entry: object) -> Label:

@@ -92,7 +92,7 @@ def check_table(table: pd.DataFrame, schema: Schema) -> None:
         raise DataError(f"table {schema.name!r} has no rows; expected at least one")
     problems = [problem for f in schema.features for problem in _column_problems(table[f.name], f)]
     features = {feature.name for feature in schema.features}
-    for column in schema.sensitive:
+    for column in dict.fromkeys((*schema.sensitive, *schema.split_columns)):
         if column not in features:
             problems += missing_problems(column, _mask(table[column].isna()))
     problems += group_problems(table, schema)

@@ -28,7 +28,7 @@ from countermove.data.parsing import is_number, numbers, texts, truth_values
 from countermove.data.recipes import RECIPES, apply_recipe
 from countermove.data.rows import coded_features
 from countermove.data.schema import LABEL, ROW_ID, Feature, Label, Schema, value_text
-from countermove.data.series import Steps, last_steps, order_steps
+from countermove.data.series import Steps, last_steps, order_steps, read_times
 from countermove.errors import DataError, nearest, shown
 
 
@@ -37,8 +37,8 @@ def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd
 
     Its columns are ``row_id`` (text, from the id or entity column, or ``r0, r1, …``),
     the features (numeric: float; integer and binary: int; categorical: text), the
-    sensitive columns (text, unless they are features as well) and ``label``
-    (+1 favourable, -1 otherwise).
+    sensitive columns and ``group_by`` (text, unless they are features as well), ``time``
+    (numbers or dates) and ``label`` (+1 favourable, -1 otherwise).
 
     Parameters
     ----------
@@ -95,10 +95,13 @@ def _typed_steps(
     for feature in schema.observed:
         if feature.name in named:
             typed[feature.name] = _typed_feature(named[feature.name], feature, problems)
-    for column in schema.sensitive:
+    words = (*schema.sensitive, *([schema.group_by] if schema.group_by is not None else []))
+    for column in words:
         if column in named and column not in typed:
             typed[column] = texts(named[column])
             problems += missing_problems(column, typed[column].isna().to_numpy(np.bool_))
+    if schema.time is not None and schema.time in named and schema.time not in typed:
+        typed[schema.time] = _typed_time(named[schema.time], schema.time, problems)
     if schema.label.column in named:
         values, whole = named[schema.label.column], part_from is None
         typed[LABEL] = _typed_label(values, schema.label, asked, problems, whole)
@@ -119,6 +122,16 @@ def _row_ids(
     # Whether an id repeats is known only once every part has been seen.
     problems += id_problems(ids) if part_from is None else missing_id_problems(ids)
     return ids
+
+
+def _typed_time(values: pd.Series, column: str, problems: list[TableProblem]) -> pd.Series:
+    """Return numbers or dates; both in one column would depend on which part holds which."""
+    read, found = read_times(values, column)
+    problems += found
+    if read.dtype != np.float64 and not pd.api.types.is_datetime64_any_dtype(values.dtype):
+        mixed = ~np.isnan(numbers(values)[0])
+        problems += rows_problem(f"column {column!r}: a number among dates", mixed)
+    return read
 
 
 def _typed_feature(values: pd.Series, feature: Feature, problems: list[TableProblem]) -> pd.Series:

@@ -19,7 +19,7 @@ from countermove.data.cleaning import clean
 from countermove.data.fetch import known_facts
 from countermove.data.rows import fit_standardiser
 from countermove.data.schema import LABEL, Feature, Schema
-from countermove.data.splits import feature_hashes, repeated, split_table
+from countermove.data.splits import repeated, split_table
 from countermove.errors import DataError
 
 CHANGES = {"immutable": "nobody", "up": "may rise", "down": "may fall", "both": "may change"}
@@ -207,15 +207,25 @@ def _nearly_constant(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
 
 
 def _alike(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
-    hashes = feature_hashes(table, schema)
+    features = table[[feature.name for feature in schema.features]]
+    hashes = pd.util.hash_pandas_object(features, index=False).to_numpy().astype(np.uint64)
     alike = repeated(hashes)
     if not alike.any():
         return
     outcomes = table[LABEL].groupby(hashes).transform("nunique").to_numpy()
     split = int((alike & (outcomes > 1)).sum())
     yield (
-        f"{int(alike.sum())} rows have the same features as another row (they stay in one split); "
-        f"{split} of them with differing outcomes"
+        f"{int(alike.sum())} rows have the same features as another row, {split} of them with "
+        f"differing outcomes; {_placed(schema)}"
+    )
+
+
+def _placed(schema: Schema) -> str:
+    if schema.group_by is not None:
+        return f"rows of one {schema.group_by!r} stay in one split"
+    return (
+        "each is placed by itself: if rows are of one person, name the person's column under "
+        "`group_by:`"
     )
 
 

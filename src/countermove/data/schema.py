@@ -207,6 +207,12 @@ class Schema:
         One line for people.
     series
         How to make one row per entity when the table has several.
+    group_by
+        Column whose equal values keep rows in one split: a household, a customer who
+        applied twice.
+    time
+        Column by which rows are split, earlier ones for training and later ones for
+        testing: numbers or ISO dates.
     """
 
     name: str
@@ -219,6 +225,8 @@ class Schema:
     source: Source = "file"
     description: str = field(default="", compare=False)
     series: Series | None = None
+    group_by: str | None = None
+    time: str | None = None
 
     @classmethod
     def from_mapping(cls, name: str, mapping: Mapping[str, Any], origin: str = "") -> Schema:
@@ -253,6 +261,8 @@ class Schema:
             "description": self.description,
             "id": self.id,
             "series": None if self.series is None else self.series.to_mapping(),
+            "group_by": self.group_by,
+            "time": self.time,
             "cleaning": self.cleaning,
             "sensitive": list(self.sensitive),
             "ignore": list(self.ignore),
@@ -263,13 +273,13 @@ class Schema:
         """Return the SHA-256 of everything that gives the columns their meaning.
 
         The order of the features counts (it is the order of a model's weights);
-        the description and the source do not.
+        the description, the source and how rows are split do not.
         """
         mapping = self.to_mapping()
         if self.label.favourable is not None:
             mapping["label"]["favourable"] = value_text(self.label.favourable)
         mapping["features"] = [[feature.name, feature.to_mapping()] for feature in self.observed]
-        for key in ("description", "source", "ignore"):
+        for key in ("description", "source", "ignore", "group_by", "time"):
             mapping.pop(key, None)
         text = json.dumps(mapping, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -285,13 +295,19 @@ class Schema:
         named = [self.id] if self.id is not None else []
         named += [self.series.entity, self.series.time] if self.series is not None else []
         named += [feature.name for feature in self.observed]
-        named += [*self.sensitive, self.label.column]
+        named += [*self.sensitive, *self.split_columns, self.label.column]
         return tuple(dict.fromkeys(named))
+
+    @property
+    def split_columns(self) -> tuple[str, ...]:
+        """The columns that decide about a row's split beside its id: group and time."""
+        return tuple(name for name in (self.group_by, self.time) if name is not None)
 
     @property
     def table_columns(self) -> tuple[str, ...]:
         """The columns of the typed table, in order."""
-        middle = dict.fromkeys([feature.name for feature in self.features] + list(self.sensitive))
+        features = [feature.name for feature in self.features]
+        middle = dict.fromkeys([*features, *self.sensitive, *self.split_columns])
         return (ROW_ID, *middle, LABEL)
 
     @property

@@ -99,21 +99,29 @@ def last_steps(
 
 
 def _moments(time: pd.Series, column: str) -> tuple[Floats, list[TableProblem]]:
-    """Read times as numbers, or else as ISO dates."""
+    """Read times as numbers, or else as the ranks of ISO dates."""
+    read, problems = read_times(time, column)
+    if read.dtype == np.float64:
+        return read.to_numpy(), problems
+    # Whole microseconds exceed what a float holds exactly: count in ranks instead.
+    return np.asarray(read.rank(method="dense"), dtype=np.float64), problems
+
+
+def read_times(time: pd.Series, column: str) -> tuple[pd.Series, list[TableProblem]]:
+    """Read a column of times as numbers, or else as ISO dates; return what cannot be read too."""
     if not pd.api.types.is_datetime64_any_dtype(time.dtype):
         read, missing, unparseable = numbers(time)
         if not unparseable.any():
             problems = missing_problems(column, missing)
-            return read, problems + rows_problem(f"column {column!r}: infinite", np.isinf(read))
+            problems += rows_problem(f"column {column!r}: infinite", np.isinf(read))
+            return pd.Series(read + 0.0), problems
     else:
         missing = time.isna().to_numpy(np.bool_)
     dates = pd.to_datetime(texts(time), format="ISO8601", errors="coerce", utc=True)
     strange = dates.isna().to_numpy(np.bool_) & ~missing
     text = f"column {column!r}: neither a number nor a date such as 2024-12-31"
     problems = missing_problems(column, missing) + rows_problem(text, strange)
-    # Whole nanoseconds exceed what a float holds exactly: count in ranks instead.
-    ranks = np.asarray(dates.rank(method="dense"), dtype=np.float64)
-    return ranks, problems
+    return dates.dt.as_unit("us"), problems
 
 
 ABSENT = -1

@@ -24,7 +24,7 @@ def clean_table(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 def split(
     typed: pd.DataFrame, schema: Schema, ingest: IngestParameters, seed: int
 ) -> tuple[pd.DataFrame, ...]:
-    """Divide the rows, stratified by label; equal rows stay together."""
+    """Divide the rows by id, group or time, as the schema says; by id, stratified by label."""
     parts = split_table(
         typed, schema, ingest.split.build(), seed, balance=ingest.balance, max_rows=ingest.max_rows
     )

@@ -88,3 +88,16 @@ def test_a_digest_tells_order_and_content_apart_and_is_that_of_a_lone_file(tmp_p
     first = content_digest(several)
     (tmp_path / "two" / "a.csv").rename(tmp_path / "two" / "c.csv")
     assert content_digest(raw_partitions("two", tmp_path, 5)) not in (first, alone)
+
+
+def test_columns_that_only_split_the_training_rows_are_not_read():
+    described = {
+        "label": {"column": "y", "favourable": 1},
+        "features": {"x": {"kind": "numeric"}, "age": {"kind": "integer"}},
+    }
+    schema = Schema.from_mapping("table", described | {"group_by": "house", "time": "day"})
+    for extra in ({}, {"house": ["", "b"], "day": ["soon", "later"]}):
+        admitted = AdmitTask(schema)(pa.table({"x": [1.5, 2.5], "age": [30, 40], **extra}), 0)
+        assert admitted.column_names == ["row_id", "x", "age"]
+    known = Schema.from_mapping("table", described | {"group_by": "age"})
+    assert AdmitTask(known)(pa.table({"x": [1.5], "age": [30]}), 0).num_rows == 1

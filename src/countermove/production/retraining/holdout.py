@@ -50,7 +50,8 @@ def pin_holdout(
             f"{facts['table_sha256'][:12]}…) in place of the {pinned['rows']} that were frozen "
             f"({pinned['table_sha256'][:12]}…), or other units. The base table, the seed or the "
             "ingest parameters are not those of the first run: restore them and bring new rows as "
-            "batches, or start another registry"
+            "batches, or start another registry (needed once where the base table has rows with "
+            "equal features: they used to share a split)"
         )
     return facts
 

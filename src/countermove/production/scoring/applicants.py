@@ -50,12 +50,16 @@ class AdmitTask(PartTask):
                 f"table {schema.name!r} is a time series: batches of applicants hold one row per "
                 "person"
             )
-        # Sensitive columns that are no features, and the label, are neither needed nor read.
+        # Columns for audits and splits that are no features, and the label, are neither needed
+        # nor read.
         self.schema = schema
         self.outcome = outcome_columns(schema)
         features = {feature.name for feature in schema.features}
-        unread = [column for column in schema.sensitive if column not in features]
-        self.reading = replace(schema, sensitive=(), ignore=(*schema.ignore, *unread))
+        others = dict.fromkeys((*schema.sensitive, *schema.split_columns))
+        unread = [column for column in others if column not in features]
+        self.reading = replace(
+            schema, sensitive=(), group_by=None, time=None, ignore=(*schema.ignore, *unread)
+        )
 
     def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Return ``row_id`` and one number per model column; refuse rows that cannot be read."""
