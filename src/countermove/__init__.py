@@ -13,11 +13,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from countermove.learning.classifier import StrategicClassifier
-    from countermove.response.response_set import Population
+    from countermove.response.population import Population
 
 __all__ = ["Population", "StrategicClassifier", "__version__"]
 
 __getattr__ = lazy(
     __name__,
-    {"Population": "response.response_set", "StrategicClassifier": "learning.classifier"},
+    {"Population": "response.population", "StrategicClassifier": "learning.classifier"},
 )

@@ -5,12 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.learning import accuracy_after, sensitivity, usual_responses
-from countermove.learning.evaluation import not_evaluated, usual_responses_to
+from countermove.learning.evaluation import not_evaluated, stated_accuracy, usual_responses_to
 from countermove.people import QuadraticCost
-from countermove.response import BestResponse, NoResponse, RepresentationResponse
+from countermove.response import (
+    BestResponse,
+    NoResponse,
+    Population,
+    RepresentationResponse,
+    RobustResponse,
+)
 from countermove.scores import LinearScore, MLPScore, RepresentationScore
 
 X = np.array([[-2.0], [-1.0], [0.5], [2.0]])
@@ -32,6 +39,26 @@ def test_accuracy_counts_people_where_they_end_up(score):
     # Reach is sqrt(2): the person at -1 crosses, the one at -2 does not.
     moved = accuracy_after(score, X, Y, BestResponse(QuadraticCost(1.0)))
     assert (moved.response, moved.accuracy, moved.accepted) == ("best", 0.75, 0.75)
+
+
+def test_accuracy_under_people_who_differ_is_the_mean_chance_of_the_right_decision(score):
+    best = BestResponse(QuadraticCost(1.0))
+    people = Population(best, never=0.25, log_sd=0.5)
+    # Crossing costs 4 from -2 and 1 from -1.
+    chance = 0.75 * norm.cdf(np.log(2.0 / np.array([4.0, 1.0])) / 0.5)
+    found = accuracy_after(score, X, Y, people)
+    assert found.response == "population"
+    assert found.accepted == pytest.approx((chance.sum() + 2) / 4)
+    assert found.accuracy == pytest.approx((2 - chance.sum() + 2) / 4)
+    mixed = Population([best, NoResponse()], [0.3, 0.7])
+    parts = [accuracy_after(score, X, Y, kind).accuracy for kind in mixed.kinds]
+    assert accuracy_after(score, X, Y, mixed).accuracy == pytest.approx(
+        np.average(parts, weights=[0.3, 0.7])
+    )
+    several = RobustResponse([people, best])
+    assert stated_accuracy(score, X, Y, several) == min(found.accuracy, parts[0])
+    table = sensitivity({"rule": score}, X, Y, {"differ": people})
+    assert table.accuracies()["differ"]["rule"] == found.accuracy
 
 
 def test_the_sensitivity_table_holds_every_model_under_every_response(score):

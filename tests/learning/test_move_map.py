@@ -12,7 +12,13 @@ from countermove.data.standardise import Standardiser
 from countermove.learning.evaluation import accuracy_after
 from countermove.learning.move_map import SCALES, move_map, projection
 from countermove.people import ActionSet, QuadraticCost
-from countermove.response import AscentResponse, BestResponse, RobustResponse, ScalarResponse
+from countermove.response import (
+    AscentResponse,
+    BestResponse,
+    Population,
+    RobustResponse,
+    ScalarResponse,
+)
 from countermove.scores import LinearScore, MLPScore
 from countermove.scores.storage import PublishedModel
 
@@ -146,6 +152,20 @@ def test_slow_responses_are_measured_on_the_people_drawn_alone():
     facts = move_map(model(BLIND), model(network), table, SCHEMA, climbing, 0)
     assert facts["rows"] == {"test": 90, "measured": 60, "shown": 60}
     assert facts["projection"] == "scores"
+
+
+def test_people_who_differ_are_drawn_one_type_per_row_and_counted_by_chance():
+    differ = Population(ANSWER, never=0.3, log_sd=0.5)
+    facts, *_ = drawn(differ)
+    assert facts["response"] == "population"
+    X, y = people()[1:3]
+    for entry in facts["rules"]["strategic"]:
+        at = differ.with_price(entry["scale"])
+        chance = at.chance_after(STRATEGIC, X)
+        assert entry["approved"] == pytest.approx(chance.mean())
+        right = np.where(y > 0, chance, 1.0 - chance)
+        assert entry["accuracy"] == pytest.approx(right.mean())
+        assert entry["share_moved"] == at.respond(STRATEGIC, X).moved.mean()
 
 
 def test_of_several_assumed_responses_the_first_is_drawn():

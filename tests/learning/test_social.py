@@ -9,7 +9,13 @@ import torch
 
 from countermove.learning.social import social_measures, social_report
 from countermove.people import ActionSet, QuadraticCost
-from countermove.response import BestResponse, NoResponse, RobustResponse, ScalarResponse
+from countermove.response import (
+    BestResponse,
+    NoResponse,
+    Population,
+    RobustResponse,
+    ScalarResponse,
+)
 from countermove.scores import LinearScore
 
 
@@ -52,7 +58,10 @@ def test_the_unscaled_burden_does_not_know_the_price():
 
 
 @pytest.mark.parametrize("scale", [0.01, 7.0, 1000.0])
-@pytest.mark.parametrize("people", [FREE, ScalarResponse(QuadraticCost(1.0))])
+@pytest.mark.parametrize(
+    "people",
+    [FREE, ScalarResponse(QuadraticCost(1.0)), Population(FREE, never=0.3, log_sd=0.5)],
+)
 def test_measures_do_not_depend_on_the_scale_of_the_score(scale, people):
     found, plain = (social_measures(line(s), *CROWD, people).to_json() for s in (scale, 1.0))
     assert found == pytest.approx(plain, abs=1e-6)
@@ -86,6 +95,36 @@ def test_of_a_robust_response_the_worst_member_is_reported():
     assert joint.utility == min(found.utility for found in alone)
     assert joint.burden == max(found.burden for found in alone)
     assert joint.recourse == min(found.recourse for found in alone)
+
+
+def test_measures_of_a_population_are_expectations():
+    """They are the mean over many draws of types, and for a mixture the mixture's."""
+    people = Population([FREE, BestResponse(QuadraticCost(3.0))], [0.6, 0.4], never=0.2, log_sd=0.5)
+    found = social_measures(line(), *CROWD, people)
+    X = np.tile(CROWD[0], (20_000, 1))
+    drawn = people.respond(line(), X)
+    approved = people.decisions_after(line(), X)
+    payoff = np.where(approved, 1.0, -1.0) - drawn.cost
+    assert found.utility == pytest.approx(payoff.mean(), abs=0.02)
+    assert found.recourse == pytest.approx(approved[X[:, 0] < 0].mean(), abs=0.01)
+    assert found.recourse_all == pytest.approx(approved.mean(), abs=0.01)
+    # The mean price is exp(sigma²/2) times the median; the least cost of approval is 4, 1 and 0.
+    mean = np.exp(0.125) * (0.6 * 1.0 + 0.4 * 3.0)
+    assert found.burden == pytest.approx(mean * (4 + 1 + 0) / 3, abs=1e-6)
+    assert found.burden_unscaled == pytest.approx((4 + 1 + 0) / 3, abs=1e-9)
+    alike = Population([FREE, NoResponse(QuadraticCost(1.0))], [0.6, 0.4])
+    parts = [social_measures(line(), *CROWD, kind) for kind in alike.kinds]
+    mixed = social_measures(line(), *CROWD, alike)
+    for name in ("utility", "recourse", "recourse_all"):
+        wanted = 0.6 * getattr(parts[0], name) + 0.4 * getattr(parts[1], name)
+        assert getattr(mixed, name) == pytest.approx(wanted)
+
+
+def test_the_worst_of_several_populations_is_reported():
+    populations = [Population(FREE, never=share, log_sd=0.5) for share in (0.1, 0.6)]
+    joint = social_measures(line(), *CROWD, RobustResponse(populations))
+    alone = [social_measures(line(), *CROWD, one) for one in populations]
+    assert joint.recourse == min(found.recourse for found in alone) == alone[1].recourse
 
 
 def test_groups_are_measured_apart_and_every_model_is_there():

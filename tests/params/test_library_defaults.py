@@ -68,6 +68,7 @@ def test_the_librarys_default_is_allowed(model, name):
 
 EXAMPLES = {
     "MixtureCostParameters": {"direction": [1.0], "gamma": 0.5},
+    "PriceByParameters": {"column": "region"},
     "RobustParameters": {"members": [{"kind": "best"}, {"kind": "none"}]},
     "CustomGateParameters": {"function": "package.module:function"},
 }

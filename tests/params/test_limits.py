@@ -22,6 +22,7 @@ NEEDED: Mapping[str, Any] = {
     "gamma": 0.5,
     "function": "package.module:function",
     "members": [{"kind": "best"}, {"kind": "none"}],
+    "column": "region",
     "ca_file": "a.pem",
     "cert": "b.pem",
     "key": "c.pem",
@@ -77,6 +78,8 @@ def nested(path: str, given: Any) -> tuple[str, Any]:
     group, *names = path.split(".")
     for name in reversed(names):
         given = {name: given}
+    if path.startswith("serm.response."):
+        given["response"]["kind"] = "population"  # the only one that holds settings of its own
     if path == "serm.score" and given["score"]["kind"] == "mlp":
         given["response"] = {"kind": "ascent"}
     return group, given

@@ -13,7 +13,7 @@ from countermove.errors import ParameterError, UnknownNameError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse.objective import RecourseRisk, box_step, rows_with_bounds
 from countermove.recourse.performance import best_f1
-from countermove.response import BestResponse, NoResponse
+from countermove.response import BestResponse, NoResponse, Population
 from countermove.scores import LinearScore, MLPScore
 from countermove.training import Loss, Trainer, TrainingRows
 
@@ -100,6 +100,20 @@ def test_the_step_is_taken_against_the_rule_without_dropout():
     score.train()
     assert torch.equal(risk.action(score, ROWS), quiet)
     assert score.training
+
+
+def test_of_people_who_differ_the_mean_loss_over_types_counts():
+    score = LinearScore(3, torch.Generator().manual_seed(2))
+    people = Population(BestResponse(QuadraticCost(2.0)), never=0.3, log_sd=0.5, nodes=4)
+    alone = [RecourseRisk(3, 0.8, response=member) for member in people.members]
+    joint = RecourseRisk(3, 0.8, response=people)
+    losses = torch.stack([risk.loss(score, ROWS, Y) for risk in alone])
+    weights = torch.tensor(people.weights, dtype=torch.float64)
+    torch.testing.assert_close(joint.loss(score, ROWS, Y), weights @ losses)
+    accuracies = [risk.judge(score, ROWS, Y).accuracy for risk in alone]
+    wanted = np.dot(people.weights, accuracies)
+    assert joint.judge(score, ROWS, Y).accuracy == pytest.approx(wanted)
+    assert joint.of_rows(torch.arange(5)).loss(score, ROWS[:5], Y[:5]).isfinite()
 
 
 def sample(limited: bool) -> TrainingRows:

@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from countermove.people import ActionSet
 from countermove.reporting.page import SECTIONS, report_page
+from countermove.response import BestResponse, NoResponse, Population
 
 MISSING = {
     "moves": "--pipeline=evaluation",
@@ -42,6 +44,26 @@ def test_headline_admits_defeat(bare, blind, words):
     metrics = copy.deepcopy(bare.metrics)
     metrics["accuracy"]["after_response"]["blind"] = blind
     assert words in text_of(SECTIONS[0].body(replace(bare, metrics=metrics)))
+
+
+def test_headline_says_who_is_assumed_to_move(bare):
+    people = Population(
+        [BestResponse(actions=ActionSet(immutable=[1])), NoResponse()],
+        [0.75, 0.25],
+        never=0.3,
+        log_sd=0.5,
+        log_price=[0.0, 0.2],
+    )
+    metrics = bare.metrics | {"response": people.describe()}
+    text = text_of(report_page(replace(bare, metrics=metrics)))
+    assert "respond by people who differ" in text
+    wanted = (
+        "Of the people assumed: 30.0 % never move; two thirds of the others pay between 0.61 and "
+        "1.65 times the median price; 75.0 % of the others: best response; 25.0 % of the others: "
+        "nobody moves; the price depends on where people stand."
+    )
+    assert wanted in text.replace("\u202f", " ")
+    assert "Of the people assumed" not in text_of(report_page(bare))
 
 
 def test_every_missing_stage_leaves_a_sentence_with_its_command(bare):

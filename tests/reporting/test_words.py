@@ -64,6 +64,8 @@ def test_promise_that_gave_way_says_what_was_asked():
         ("best", "best response"),
         ("smooth_0.5", "smoothed step, temperature 0.5"),
         ("published", "as the SERM paper simulates"),
+        ("population", "people who differ"),
+        ("population_2", "people who differ, member 2"),
     ],
 )
 def test_a_response_is_named_in_words_with_its_temperature(response, words):

@@ -17,7 +17,13 @@ from countermove.people import (
     QuadraticCost,
     WeightedQuadraticCost,
 )
-from countermove.response import BestResponse, ConicResponse, ScalarResponse, partitions
+from countermove.response import (
+    BestResponse,
+    ConicResponse,
+    Population,
+    ScalarResponse,
+    partitions,
+)
 from countermove.response.partitions import respond_parts
 from countermove.scores import LinearScore
 
@@ -40,6 +46,13 @@ RESPONSES = {
     "best, Mahalanobis": BestResponse(MahalanobisCost(shape()), BOX),
     "smooth": ScalarResponse(QuadraticCost(1.0)),
     "smooth, box": ScalarResponse(QuadraticCost(0.5), BOX),
+    "people who differ": Population(
+        [BestResponse(QuadraticCost(1.0), BOX), ScalarResponse(QuadraticCost(0.5), BOX)],
+        [0.6, 0.4],
+        never=0.2,
+        log_sd=0.6,
+        log_price=[0.0, 0.0, 0.7, 0.0, 0.0],
+    ),
     "published": ScalarResponse(
         QuadraticCost(0.5), start="stay", normalised=False, gradient="last_proxy"
     ),

@@ -9,7 +9,7 @@ from countermove.data.synthetic import GaussianPopulation
 from countermove.errors import DataError, ParameterError
 from countermove.learning import accuracy_after
 from countermove.people import QuadraticCost
-from countermove.response import BestResponse, NoResponse, ScalarResponse
+from countermove.response import BestResponse, NoResponse, Population, ScalarResponse
 from countermove.scores import LinearScore
 from countermove.transfer import fit_chances, induce
 from countermove.transfer.induced import (
@@ -52,6 +52,19 @@ def test_kept_labels_give_the_accuracy_the_chain_reports(people, score, response
     assert pair.induced.error() == pytest.approx(1 - found.accuracy)
     assert np.array_equal(pair.source.label, pair.induced.label)
     assert pair.paired
+
+
+def test_of_people_who_differ_one_type_per_row_is_drawn(people, score):
+    differ = Population(BestResponse(QuadraticCost(2.0)), never=0.3, log_sd=0.5)
+    found = accuracy_after(score, *people, differ)
+    pairs = [induce(score, *people, differ, seed=seed) for seed in (0, 0, 1)]
+    errors = [pair.induced.error() for pair in pairs]
+    assert errors[0] == errors[1] != errors[2]
+    assert errors == pytest.approx([1 - found.accuracy] * 3, abs=4 * 0.5 / np.sqrt(2000))
+    # People chosen on and people judged on are of independent types.
+    parts = [Deployments(score, *people, seed=0, stage=stage) for stage in ("judged", "chosen")]
+    moved = [part.at(differ, "kept").induced.score for part in parts]
+    assert np.mean(moved[0] != moved[1]) > 0.05
 
 
 def test_people_answer_the_threshold_that_is_deployed(people, score):

@@ -26,8 +26,10 @@ from countermove.recourse import (
     choose_jointly,
 )
 from countermove.recourse.pare import missed_after_response, reach_of, refused_certificate
-from countermove.recourse.pare._sequence import fixed_sequence, refused_counts
-from countermove.response import BestResponse, Response, Responses
+from countermove.recourse.pare._after_response import refusal_chances
+from countermove.recourse.pare._betting import betting_p_values, upper_means
+from countermove.recourse.pare._sequence import fixed_sequence, passed_in_order, refused_counts
+from countermove.response import BestResponse, Population, Response, Responses
 from countermove.scores import LinearScore
 from countermove.scores.base import values
 
@@ -180,6 +182,58 @@ def test_promise_after_best_response(score, draws, gain):
     for draw in range(3):
         told = calibrate_after_response(
             score, X.reshape(draws, n, 2)[draw], response, grid, reach=reach
+        )
+        assert np.array_equal(told.passed, passed[draw])
+
+
+DIFFERENT = Population(BestResponse(QuadraticCost(1.0)), never=0.02, log_sd=0.5)
+"""Few never move: otherwise no threshold refuses anybody and keeps a promise of 5 %."""
+
+
+def share_refused(cut: float, limit: float = 0.0) -> float:
+    """Return the share refused after response whom a gain of ``limit`` does not bring there."""
+    gap = np.linspace(max(limit, 1e-9), 14.0, 60_001)
+    crossed = norm.cdf((np.log(2.0) - 2.0 * np.log(gap / NORM)) / DIFFERENT.log_sd)
+    refused = 1.0 - (1.0 - DIFFERENT.never) * crossed
+    density = np.gradient(share_below(cut - gap), -gap)
+    return float(np.trapezoid(refused * density, gap))
+
+
+@DRAWS
+def test_promise_that_people_who_differ_can_reach_approval(score, draws):
+    n, gain = 93, 0.5
+    cuts = around(lambda cut: share_refused(cut, gain), 0.05, below=2.0)
+    X, _ = POPULATION.sample(draws * n, seed=21)
+    missed = missed_after_response(
+        score, X, DIFFERENT.with_seed(5), expit(cuts), reach=reach_of(score, box(gain))
+    )
+    misses = missed.reshape(len(cuts), draws, n).sum(axis=2).T
+    _, passed = fixed_sequence(misses[..., None], np.full((*misses.shape, 1), n), 0.05, 0.05)
+    truth = np.array([share_refused(cut, gain) for cut in cuts])
+    broken = np.sum((passed & (truth > 0.05)).any(axis=1))
+    assert 0.3 * draws * 0.05 < broken <= most_failures(draws, 0.05)
+    assert passed[:, 0].mean() > 0.9
+
+
+@DRAWS
+def test_promise_that_people_who_differ_will_reach_approval(score, draws):
+    n = 150
+    cuts = around(share_refused, 0.05, below=2.0)
+    X, _ = POPULATION.sample(draws * n, seed=22)
+    refused = refusal_chances(score, X, DIFFERENT, expit(cuts))[0]
+    truth = np.array([share_refused(cut) for cut in cuts])
+    np.testing.assert_allclose(refused.mean(axis=1), truth, atol=5.0 * 0.3 / np.sqrt(len(X)))
+    values_of = refused.reshape(len(cuts) * draws, n)
+    p_values = betting_p_values(values_of, 0.05).reshape(len(cuts), draws).T
+    passed = passed_in_order(p_values, 0.05)
+    broken = np.sum((passed & (truth > 0.05)).any(axis=1))
+    assert broken <= most_failures(draws, 0.05)
+    assert passed[:, 0].mean() > 0.9
+    bounds = upper_means(values_of, 0.05).reshape(len(cuts), draws)
+    assert (np.sum(bounds < truth[:, None], axis=1) <= most_failures(draws, 0.05)).all()
+    for draw in range(3):
+        told = calibrate_after_response(
+            score, X.reshape(draws, n, 2)[draw], DIFFERENT, expit(cuts), promise="will"
         )
         assert np.array_equal(told.passed, passed[draw])
 

@@ -16,7 +16,7 @@ from countermove._types import Floats
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.people import ActionSet, Cost
 from countermove.response.base import NoResponse, Response
-from countermove.response.response_set import RobustResponse, members_of
+from countermove.response.response_set import RobustResponse, kinds_of, members_of
 from countermove.scores import Score
 
 if TYPE_CHECKING:
@@ -40,9 +40,10 @@ class AccuracyUnderResponse:
     response
         Name of the response.
     accuracy
-        Share of rows whose decision after the move equals their label.
+        Share of rows whose decision after the move equals their label; of a population the
+        mean chance of it.
     accepted
-        Share of rows with the favourable decision after the move.
+        Share of rows with the favourable decision after the move, or its mean chance.
     n
         Number of rows.
     """
@@ -103,12 +104,12 @@ def accuracy_after(score: Score, X: Floats, y: Floats, response: Response) -> Ac
         raise ParameterError(f"{len(X)} people need as many labels, got shape {labels.shape}")
     if not len(labels):
         raise NotEnoughRowsError("an accuracy needs at least one row")
-    decisions = response.decisions_after(score, X)
-    correct = decisions == (labels > 0)
+    chance = response.chance_after(score, X)
+    correct = np.where(labels > 0, chance, 1.0 - chance)
     return AccuracyUnderResponse(
         response=response.name,
         accuracy=float(np.mean(correct)),
-        accepted=float(np.mean(decisions)),
+        accepted=float(np.mean(chance)),
         n=len(labels),
     )
 
@@ -160,7 +161,7 @@ def usual_responses_to(score: Score, response: Response) -> dict[str, Response]:
     from countermove.response import AscentResponse, RepresentationResponse
 
     usual = usual_responses(response.cost, response.actions)
-    if isinstance(members_of(response)[0], RepresentationResponse):
+    if isinstance(kinds_of(response)[0], RepresentationResponse):
         # People who move in a representation do so under every name.
         return {name: RepresentationResponse(inner) for name, inner in usual.items()}
     if score.slope() is not None:

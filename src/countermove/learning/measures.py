@@ -30,7 +30,7 @@ from countermove.response.partitions import (
     MOVED,
     respond_parts,
 )
-from countermove.response.response_set import members_of
+from countermove.response.response_set import kinds_of
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
 
@@ -94,7 +94,7 @@ def _social(
 
 def climbing_measures(score: Score, people: Rows, response: Response) -> dict[str, Any]:
     """Return how reliable responses by ascent are (see `OptimalityGap`); else nothing."""
-    climbers = [member for member in members_of(response) if isinstance(member, AscentResponse)]
+    climbers = [kind for kind in kinds_of(response) if isinstance(kind, AscentResponse)]
     if not climbers:
         return {}
     X, climber = people.X[:MEASURED], climbers[0].of_rows(range(min(MEASURED, len(people.X))))

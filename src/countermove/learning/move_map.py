@@ -68,7 +68,8 @@ def move_map(
 ) -> dict[str, Any]:
     """Let test people respond to both rules at every cost scale; return numbers and points."""
     # The numbers are of all test rows, at scale 1 those of metrics.json; of the people drawn alone
-    # where a response takes long (rows.measured says of how many).
+    # where a response takes long (rows.measured says of how many). Of people who differ the moves
+    # are those of one type drawn per row, approvals and accuracies are expected ones.
     member = members_of(response)[0]
     rules = {"strategic": strategic.rule, "blind": blind.rule}
     people = rows_of(test, schema)
@@ -149,10 +150,10 @@ def _responses(
     score: Score, mapped: MappedPeople, response: Response, scale: float, drawing: Projection
 ) -> dict[str, Any]:
     """Return what people do when moves cost ``scale`` times as much, and who is drawn where."""
-    scaled = response.with_cost(response.cost.times(scale))
+    scaled = response.with_price(scale)
     found = scaled.respond(score, mapped.X, on_failure="mask")
     moved = np.asarray(found.moved, dtype=bool)
-    approved = scaled.decisions_after(score, mapped.X)
+    approved = scaled.chance_after(score, mapped.X)
     movers = np.flatnonzero(moved[mapped.seen])
     ends = _coordinates(drawing, np.asarray(found.x_new)[mapped.seen][movers])
     return {
@@ -160,7 +161,7 @@ def _responses(
         "share_moved": float(moved.mean()),
         "mean_cost": float(np.asarray(found.cost)[moved].mean()) if moved.any() else None,
         "approved": float(approved.mean()),
-        "accuracy": float(np.mean(approved == (mapped.y > 0))),
+        "accuracy": float(np.mean(np.where(mapped.y > 0, approved, 1.0 - approved))),
         "who": movers.tolist(),
     } | ends
 

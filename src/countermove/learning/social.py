@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from countermove._types import Floats, Mask
-from countermove.response import Response
+from countermove.response import Population, Response
 from countermove.response.rational import rational, rational_people
 from countermove.response.response_set import members_of
 from countermove.scores import Score
@@ -24,7 +24,7 @@ from countermove.scores import Score
 
 @dataclass(frozen=True)
 class SocialMeasures:
-    """Utility, burden and recourse of some people.
+    """Utility, burden and recourse of some people; of a population their expectations.
 
     Attributes
     ----------
@@ -73,9 +73,10 @@ class Outcomes:
     # Of the nearest approval: zero where approved already, infinite where there is none, NaN where
     # it is unknown (the score is not affine in what moves); so is the price.
     squared_distance: Floats
-    # Least cost of approval, decision and cost of the move: one row per member, (m, n).
+    # Least cost of approval, chance of approval and cost of the move, expected over the types of a
+    # population: one row per member, (m, n).
     price: Floats
-    approved: Mask
+    approved: Floats
     paid: Floats
 
     @property
@@ -88,13 +89,13 @@ class Outcomes:
         chosen = np.ones(len(self.refused), dtype=bool) if who is None else who
         refused, deserving = chosen & self.refused, chosen & self.deserving
         reachable, known = np.isfinite(self.squared_distance), self.known
-        payoff = np.where(self.approved, 1.0, -1.0) - self.paid
+        payoff = 2.0 * self.approved - 1.0 - self.paid
         return SocialMeasures(
             utility=_worst(payoff[:, chosen]),
             burden=_worst(self.price[:, deserving & reachable], highest=True),
             burden_unscaled=_worst(self.squared_distance[None, deserving & reachable]),
-            recourse=_worst(self.approved[:, refused].astype(np.float64)),
-            recourse_all=_worst((self.approved | ~self.refused)[:, chosen].astype(np.float64)),
+            recourse=_worst(self.approved[:, refused]),
+            recourse_all=_worst(np.where(self.refused, self.approved, 1.0)[:, chosen]),
             people=int(chosen.sum()),
             deserving=int(deserving.sum()),
             refused=int(refused.sum()),
@@ -113,13 +114,16 @@ def outcomes(score: Score, X: Floats, y: Floats, response: Response) -> Outcomes
         refused=refused,
         squared_distance=_least_cost(response, score, X, unscaled=True),
         price=np.stack([_least_cost(member, score, X) for member in members]),
-        approved=np.stack([member.decisions_after(score, X) for member in members]),
-        paid=np.stack([member.respond(score, X, on_failure="mask").cost for member in members]),
+        approved=np.stack([member.chance_after(score, X) for member in members]),
+        paid=np.stack([member.expected_cost(score, X) for member in members]),
     )
 
 
 def _least_cost(response: Response, score: Score, X: Floats, unscaled: bool = False) -> Floats:
     """Return what approval costs rational people at least; NaN where no closed form knows."""
+    if isinstance(response, Population) and not unscaled:
+        costs = [_least_cost(kind, score, X) for kind in response.kinds]
+        return response.mean_factor * np.average(costs, axis=0, weights=response.shares)
     people = rational_people(response, score, X)
     if people is None:
         return np.full(len(X), np.nan)

@@ -289,12 +289,66 @@ SingleResponse = (
 SingleResponseParameters = Annotated[SingleResponse, Field(discriminator="kind")]
 
 
+class PriceByParameters(Parameters):
+    """Prices that depend on a column nobody can change."""
+
+    describes: ClassVar = "countermove.response.price_by:price_by_column"
+    column: str = needed("a column of the schema")
+    factors: dict[str, Positive] | None = library(
+        "on the cost, by level of a binary or one-hot column; levels left out: 1"
+    )
+    log_price: float | None = library("logarithm of the factor per standard deviation of a number")
+
+
+class PopulationResponseParameters(Parameters):
+    """People who differ: some never move, the others by kind and price."""
+
+    describes: ClassVar = "countermove.response:Population"
+    kind: Literal["population"]
+    kinds: Several[SingleResponseParameters] = part(
+        lambda: (BestParameters(),), "who moves, as in [{kind: best}, {kind: smooth}]"
+    )
+    shares: list[NotNegative] | None = library("of the kinds among those who move")
+    never: Annotated[float, Field(ge=0, lt=1)] = library("share of all people who never move")
+    log_sd: NotNegative = library("spread of the logarithm of people's prices")
+    nodes: Count = library("prices of each kind that training looks at")
+    price_by: PriceByParameters | None = setting(
+        None, "as in {column: region, factors: {east: 1.2}} or {column: age, log_price: 0.3}"
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        by = self.price_by
+        if by is not None and (by.factors is None) == (by.log_price is None):
+            raise ValueError("price_by needs either factors or log_price")
+        if self.shares is None and len(self.kinds) > 1:
+            raise ValueError(
+                f"{len(self.kinds)} kinds need shares that sum to 1; for the worst of several "
+                "responses use kind: robust"
+            )
+        _check_shares(self.shares, len(self.kinds), "kinds", "shares")
+        return self
+
+    def build(self, cost: Cost, actions: ActionSet) -> Response:
+        """Return the population."""
+        kinds = [kind.build(cost, actions) for kind in self.kinds]
+        people = library_object(self.describes)(
+            kinds, self.shares, never=self.never, log_sd=self.log_sd, nodes=self.nodes
+        )
+        response: Response = people if self.price_by is None else self.price_by.build(people)
+        return response
+
+
+ModelOfPeople = SingleResponse | PopulationResponseParameters
+ModelOfPeopleParameters = Annotated[ModelOfPeople, Field(discriminator="kind")]
+
+
 class RobustParameters(Parameters):
     """Several responses at once; the worst of them is minimised."""
 
     describes: ClassVar = "countermove.response:RobustResponse"
     kind: Literal["robust"]
-    members: Annotated[list[SingleResponseParameters], Field(min_length=2)] = needed(
+    members: Annotated[list[ModelOfPeopleParameters], Field(min_length=2)] = needed(
         "the responses, as in [{kind: best}, {kind: smooth, temperature: 0.2}]"
     )
     weights: list[NotNegative] | None = library(
@@ -303,13 +357,7 @@ class RobustParameters(Parameters):
 
     @model_validator(mode="after")
     def _shares(self) -> Self:
-        if self.weights is None:
-            return self
-        if len(self.weights) != len(self.members) or abs(sum(self.weights) - 1.0) > 1e-6:
-            raise ValueError(
-                f"{len(self.members)} members need as many weights that sum to 1, "
-                f"got {self.weights}"
-            )
+        _check_shares(self.weights, len(self.members), "members", "weights")
         return self
 
     def build(self, cost: Cost, actions: ActionSet) -> Response:
@@ -319,4 +367,9 @@ class RobustParameters(Parameters):
         return response
 
 
-ResponseParameters = Annotated[SingleResponse | RobustParameters, Field(discriminator="kind")]
+ResponseParameters = Annotated[ModelOfPeople | RobustParameters, Field(discriminator="kind")]
+
+
+def _check_shares(shares: list[float] | None, count: int, of: str, what: str) -> None:
+    if shares is not None and (len(shares) != count or abs(sum(shares) - 1.0) > 1e-6):
+        raise ValueError(f"{count} {of} need as many {what} that sum to 1, got {shares}")

@@ -13,7 +13,9 @@ from pydantic import Field, model_validator
 from countermove.params.axes import (
     AscentParameters,
     BestParameters,
+    ModelOfPeopleParameters,
     NobodyMovesParameters,
+    PopulationResponseParameters,
     RobustParameters,
     SingleResponseParameters,
     SmoothParameters,
@@ -173,7 +175,7 @@ class TransferParameters(Parameters):
     """How the effect of deployment on the error is predicted."""
 
     describes: ClassVar = "countermove.transfer:TransferTerms"
-    responses: Several[SingleResponseParameters] = part(
+    responses: Several[ModelOfPeopleParameters] = part(
         _plausible,
         "the worst case is taken over these and the one trained for (climbers for a score of "
         "kind mlp)",
@@ -209,16 +211,21 @@ class EvaluationParameters(Parameters):
         """Return the plausible responses by name, and the names of those trained for."""
         cost, actions = serm.cost.build(), serm.actions.build(schema, standardiser)
         given = serm.response
-        trained: Sequence[SingleResponseParameters]
+        trained: Sequence[ModelOfPeopleParameters]
         trained = given.members if isinstance(given, RobustParameters) else [given]
         built: dict[str, Response] = {}
         plausible = _climbers() if serm.score.kind == "mlp" else self.transfer.responses
-        for each in (*trained, *plausible):
+        for place, each in enumerate(trained):
+            several = isinstance(each, PopulationResponseParameters) and _name(each) in built
+            name = f"{_name(each)}_{place + 1}" if several else _name(each)
+            built.setdefault(name, each.build(cost, actions))
+        stated = list(built)
+        for each in plausible:
             built.setdefault(_name(each), each.build(cost, actions))
-        return built, list(dict.fromkeys(_name(each) for each in trained))
+        return built, stated
 
 
-def _name(response: SingleResponseParameters) -> str:
+def _name(response: ModelOfPeopleParameters) -> str:
     if isinstance(response, SmoothParameters | AscentParameters):
         return f"{response.kind}_{response.temperature:g}"
     return response.kind

@@ -130,6 +130,8 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
 
 def flow(value: Any) -> str:
     """Return a value as YAML, in one line."""
-    plain = list(value) if isinstance(value, tuple) else value
+    plain = value
+    if isinstance(value, tuple):
+        plain = [_changed(each) if isinstance(each, Parameters) else each for each in value]
     text = yaml.safe_dump(plain, default_flow_style=True, width=10_000, sort_keys=False)
     return text.removesuffix("\n").removesuffix("\n...")

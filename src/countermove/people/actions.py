@@ -29,7 +29,7 @@ from countermove.people._action_arguments import (
 from countermove.people._units import Units, checked_moments, checked_units, not_converted
 
 if TYPE_CHECKING:
-    from countermove.data.schema import Schema
+    from countermove.data.schema import ModelFeature, Schema
     from countermove.data.standardise import Standardiser
 
 
@@ -106,6 +106,7 @@ class ActionSet:
         self.units = checked_units(units)
         self.unit: Floats | None = None
         self.offset: Floats | None = None
+        self.columns: tuple[ModelFeature, ...] | None = None
         check_shapes(
             lower=self.lower,
             upper=self.upper,
@@ -384,6 +385,7 @@ class ActionSet:
     def from_schema(cls, schema: Schema, standardiser: Standardiser) -> ActionSet:
         """Build the set of a schema's model columns, in the standardiser's units."""
         original = cls(**schema_arguments(schema, standardiser), units="original")
+        original.columns = schema.model_features()
         return original.standardised(standardiser.mean, standardiser.scale)
 
     def describe(self) -> dict[str, Any]:
@@ -409,7 +411,7 @@ class ActionSet:
         names = (*_ARRAYS, *_POSITIONS, "steps", "units")
         arguments = {name: getattr(self, name) for name in names} | changes
         other = ActionSet(**arguments)
-        other.unit, other.offset = self.unit, self.offset
+        other.unit, other.offset, other.columns = self.unit, self.offset, self.columns
         return other
 
     def _per_person(self) -> dict[str, Floats]:

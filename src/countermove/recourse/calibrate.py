@@ -22,6 +22,7 @@ from countermove.recourse.pare import (
     PareCalibration,
     PromiseTerms,
     ReachFunction,
+    approval_certificate,
     calibrate_pare,
     calibrate_pare_by_group,
     certify_refused,
@@ -32,7 +33,8 @@ from countermove.recourse.pare import (
     refused_certificate,
     refused_grid,
 )
-from countermove.response import Response
+from countermove.response import Population, Response
+from countermove.response.response_set import members_of
 from countermove.scores.storage import PublishedModel
 
 
@@ -67,6 +69,7 @@ def calibrate_model(
         *_pare_certificates(plain, joint.threshold),
         *([joint.certificate] if terms.after_response or joint.led_by == "performance" else []),
         *_refused_certificates(model, held.X, chosen_on.X, joint, terms, reach),
+        *_approval_certificates(model, held.X, response, joint, terms),
     ]
     facts = {
         "threshold": joint.threshold,
@@ -157,6 +160,22 @@ def _refused_certificates(
         )
         fixed = replace(fixed, value=None, reason=reason, words="")
     return [fixed, refused_certificate(model, held, grid, joint.threshold, alpha, reach=reach)]
+
+
+def _approval_certificates(
+    model: PublishedModel,
+    held: Floats,
+    response: Response,
+    joint: JointChoice,
+    terms: PromiseTerms,
+) -> list[Certificate]:
+    """Return what is promised of people who differ: how many will be approved, not only could."""
+    if not terms.after_response or not any(
+        isinstance(member, Population) for member in members_of(response)
+    ):
+        return []
+    grid, alpha = joint.promise.thresholds, terms.failure_probability
+    return [approval_certificate(model, held, response, grid, joint.threshold, alpha)]
 
 
 def _compared(

@@ -52,7 +52,8 @@ class RecourseClassifier(ScoreClassifier):
         A `Score` to start from (copied) instead of the network.
     response
         People's response inside the loss of the labels: a name (``"best"``, ``"smooth"``,
-        ``"none"``) or a `Response`; it needs a ``score`` with a slope. None: nobody moves.
+        ``"none"``) or a `Response`; it needs a ``score`` with a slope. None: nobody moves. Of
+        a `Population` the mean loss over its types counts.
     class_weight
         Of the labels' loss, never of the recourse term: None; ``"balanced"``, both
         classes in equal parts with mean weight one; or a weight per label.

@@ -22,10 +22,12 @@ from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet
 from countermove.recourse.performance import best_f1
-from countermove.response.base import Response
+from countermove.response import Population, Response
 from countermove.scores import Score
 from countermove.training import Loss, Verdict
 
+Answers = list[tuple[float, Tensor]]
+"""Scores after people's response, with the share of people of each type."""
 SELECTIONS = ("f1", "promised_f1", "loss", "accuracy")
 MISS_RATE = 0.05
 """Share of people who need not reach the thresholds that ``promised_f1`` compares."""
@@ -62,9 +64,13 @@ class RecourseRisk:
 
     def judge(self, score: Score, X: Tensor, y: Tensor) -> Verdict:
         """Return accuracy (after response), the objective and the merit of an epoch."""
-        scores, loss = self._parts(score, X, y)
+        answers, loss = self._parts(score, X, y)
         favourable = y > 0
-        accuracy = float(((scores >= 0.0) == favourable).sum()) / len(y)
+        accuracy = sum(
+            share * float(((after >= 0.0) == favourable).sum()) / len(y) for share, after in answers
+        )
+        # Thresholds of people who differ are compared by their mean score.
+        scores = torch.stack([share * after for share, after in answers]).sum(dim=0)
         merit = None
         if self.selection == "loss":
             merit = -float(loss.detach())
@@ -107,21 +113,26 @@ class RecourseRisk:
             return step
         return _polytope_step(gradient, low, high, self.constraints, offsets)
 
-    def _parts(self, score: Score, rows: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def _parts(self, score: Score, rows: Tensor, y: Tensor) -> tuple[Answers, Tensor]:
         """Return the scores the labels are judged by, and the objective."""
         X, n = rows[:, : self.n_features], len(y)
         if self.recourse_weight == 0.0:
-            scores = self._answered(score, X)
-            return scores, self.loss_function(scores, y)
+            answers = self._answered(score, X)
+            return answers, self._label_loss(answers, y)
         x_new = X + self.action(score, rows)
         if self.response is None:
             # One pass for both: for a few dozen rows calls are the price, not sums.
             scores, reached = score(torch.cat((X, x_new))).split(n)
+            answers = [(1.0, scores)]
         else:
-            scores, reached = self._answered(score, X), score(x_new)
-        return scores, self.loss_function(scores, y) + self.recourse_weight * self._recourse_loss(
-            reached
-        )
+            answers, reached = self._answered(score, X), score(x_new)
+        recourse = self.recourse_weight * self._recourse_loss(reached)
+        return answers, self._label_loss(answers, y) + recourse
+
+    def _label_loss(self, answers: Answers, y: Tensor) -> Tensor:
+        """Return the loss of the labels, of people who differ the mean over their types."""
+        losses = [share * self.loss_function(after, y) for share, after in answers]
+        return losses[0] if len(losses) == 1 else torch.stack(losses).sum()
 
     def _reached_by_most(self, score: Score, rows: Tensor) -> float:
         """Return the score that all but `MISS_RATE` of these people can reach."""
@@ -140,8 +151,13 @@ class RecourseRisk:
             reached = best_reachable(score, X, actions=actions)
         return float(np.quantile(reached.score, MISS_RATE, method="lower"))
 
-    def _answered(self, score: Score, X: Tensor) -> Tensor:
-        return score(X) if self.response is None else self.response.scores_after(score, X)
+    def _answered(self, score: Score, X: Tensor) -> Answers:
+        if self.response is None:
+            return [(1.0, score(X))]
+        if isinstance(self.response, Population):
+            types = zip(self.response.weights, self.response.members, strict=True)
+            return [(share, member.scores_after(score, X)) for share, member in types]
+        return [(1.0, self.response.scores_after(score, X))]
 
     def _recourse_loss(self, reached: Tensor) -> Tensor:
         """Return the unweighted loss of being refused after the action."""

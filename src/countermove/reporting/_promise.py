@@ -18,6 +18,7 @@ CLAIMS = {
     "recourse_miss_rate_after_response": (
         "share of people refused without recourse once they have responded to the rule"
     ),
+    "refusal_rate_after_response": "share of people refused once they have responded to the rule",
     "refused_miss_rate": "share of the refused without recourse, as asked",
     "refused_without_recourse": "share of the refused without recourse",
     "error_after_response": "error once people have moved",

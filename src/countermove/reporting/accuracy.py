@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from countermove.reporting.words import (
     accuracy_rows,
     called,
     left_out_lines,
+    number,
     points,
     share,
 )
@@ -72,11 +74,38 @@ def headline_facts(found: Findings) -> dict[str, Any]:
         "changes": {rule: _change(metrics, rule) for rule in RULES},
         "rules": RULES,
         "response": metrics.linked(called(metrics.value("response", "kind")), "response", "kind"),
+        "people": _who_moves(metrics),
         "rows": rows,
         "figure": _responses(metrics, kinds),
         "height": 90 + 46 * len(kinds),
         "left_out": left_out_lines(found.metrics),
     }
+
+
+def _who_moves(metrics: Cited) -> list[Text]:
+    """Return who is assumed to move, where people differ: one phrase after the other."""
+    people = metrics.value("response")
+    if people["kind"] != "population":
+        return []
+    said: list[Text] = [(metrics.share("response", "never"), " never move")]
+    spread = people["log_sd"]
+    if spread > 0.0:
+        ends = [math.exp(sign * spread) for sign in (-1.0, 1.0)]
+        words = " and ".join(number(end, ".2f") for end in ends)
+        within = metrics.linked(words, "response", "log_sd")
+        said.append(("two thirds of the others pay between ", within, " times the median price"))
+    if len(people["kinds"]) > 1:
+        shares = metrics.value("response", "shares")
+        named = [
+            (metrics.share("response", "shares", i), f" of the others: {called(kind['kind'])}")
+            for i, kind in enumerate(people["kinds"])
+            if shares[i] > 0.0
+        ]
+        said += named
+    if people.get("log_price") is not None:
+        by = metrics.linked("on where people stand", "response", "log_price")
+        said.append(("the price depends ", by))
+    return said
 
 
 def _verdict(gain: float) -> str:

@@ -16,6 +16,7 @@ RESPONSES = {
     "published": "as the SERM paper simulates",
     "ascent": "smoothed step, climbed",
     "robust": "worst of several",
+    "population": "people who differ",
 }
 """How a kind of response is called in front of people."""
 
@@ -57,7 +58,8 @@ def points(high: float, low: float) -> float:
 def called(response: str) -> str:
     """Return a response's name in words; ``smooth_0.5`` carries its temperature."""
     kind, _, temperature = response.partition("_")
-    return RESPONSES[kind] + (f", temperature {temperature}" if temperature else "")
+    after = "member" if kind == "population" else "temperature"
+    return RESPONSES[kind] + (f", {after} {temperature}" if temperature else "")
 
 
 def accuracy_rows(metrics: Mapping[str, Any]) -> list[tuple[str, float, float]]:

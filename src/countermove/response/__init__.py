@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from countermove.response.best import BestResponse
     from countermove.response.conic import ConicResponse
     from countermove.response.named import named_response, response_from_description
+    from countermove.response.population import Population
     from countermove.response.representation import RepresentationResponse
-    from countermove.response.response_set import Population, RobustResponse
+    from countermove.response.response_set import RobustResponse
     from countermove.response.score_seeking import GainResponse
     from countermove.response.smooth import ScalarResponse
 
@@ -42,7 +43,7 @@ _HOMES = {
     "GainResponse": "score_seeking",
     "NoResponse": "base",
     "OptimalityGap": "_optimality_gap",
-    "Population": "response_set",
+    "Population": "population",
     "RepresentationResponse": "representation",
     "Response": "base",
     "Responses": "base",

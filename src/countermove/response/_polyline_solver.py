@@ -214,10 +214,12 @@ def solve_smooth(
     factors: Floats,
 ) -> None:  # fmt: skip
     """Solve the smoothed step for the people ``who``, their costs multiplied by ``factors``."""
-    cap = sharpness * HIGHEST_RISE * (1.0 + 1e-9)
+    # Where prices differ lines are traced to their end: nobody's depends on who else is there.
+    alike = bool((factors == 1.0).all())
+    cap = sharpness * HIGHEST_RISE * (1.0 + 1e-9) if alike else np.inf
     for chunk, (s,) in _chunks(arrays, rows, who, scores):
         own = _of(factors, chunk.who)
-        status = chunk.trace(cap / float(own.min()), np.inf)
+        status = chunk.trace(cap, np.inf)
         gain, price, ok = np.empty(len(s)), np.empty(len(s)), np.empty(len(s), bool)
         peak_rows(*chunk.lines, s, sharpness, first, own, gain, price, ok)
         act = chunk.act(gain, price)

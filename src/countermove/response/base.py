@@ -214,7 +214,11 @@ class Response(ABC):
                     f"log_price has {len(self.log_price)} coefficients but the people have "
                     f"{X.shape[1]} features"
                 )
-            found = torch.exp(X @ torch.from_numpy(self.log_price))
+            # Column by column: nobody's price depends on who else is in the batch.
+            exponents = torch.zeros(len(X), dtype=torch.float64)
+            for j in np.flatnonzero(self.log_price):
+                exponents = exponents + float(self.log_price[j]) * X[:, j]
+            found = torch.exp(exponents)
         if self._factors is None:
             return found
         if len(self._factors) != len(X):

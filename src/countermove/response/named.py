@@ -10,7 +10,8 @@ from countermove.people import ActionSet, Cost, cost_from_description
 from countermove.response.ascent import AscentResponse
 from countermove.response.base import NoResponse, Response
 from countermove.response.best import BestResponse
-from countermove.response.response_set import Population, RobustResponse
+from countermove.response.population import Population
+from countermove.response.response_set import RobustResponse
 from countermove.response.smooth import ScalarResponse
 
 NAMES = ("best", "smooth", "published", "none", "ascent")
@@ -63,7 +64,8 @@ def response_from_description(description: Mapping[str, Any]) -> Response:
     cost, actions = said.pop("cost", {}), said.pop("actions", {})
     if "kinds" in said:
         kinds = [response_from_description(one) for one in said.pop("kinds")]
-        return Population(kinds, **said)
+        seed = said.pop("seed", 0)
+        return Population(kinds, **said).with_seed(seed)
     if "space" in said or said.pop("reference_rows", None) is not None:
         raise ParameterError(
             f"the response {kind!r} holds people or a representation: rebuild it by hand"

@@ -13,7 +13,7 @@ from countermove.response.base import Response
 from countermove.response.best import BestResponse
 from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.response.representation import RepresentationResponse, represented
-from countermove.response.response_set import members_of
+from countermove.response.response_set import kinds_of
 from countermove.scores import Score
 
 _RATIONAL: WeakKeyDictionary[Response, dict[bool, BestResponse]] = WeakKeyDictionary()
@@ -24,10 +24,10 @@ Rational = BestResponse | TangentResponse | PointsResponse
 
 def rational(response: Response, unscaled: bool = False) -> Rational:
     """Return fully rational people with a response's cost (or, ``unscaled``, squared length)."""
-    # People on a surface stay on it; of a robust response the first member's people are meant.
+    # People on a surface stay on it; of several members or kinds the first one's people are meant.
     # Free people are made once per response: their plan is kept, and conic costs are compiled
     # once.
-    response = members_of(response)[0]
+    response = kinds_of(response)[0]
     if isinstance(response, TangentResponse | PointsResponse):
         return response.rational(unscaled)
     if isinstance(response, BestResponse) and not unscaled:
@@ -56,7 +56,7 @@ class RationalPeople(NamedTuple):
 def rational_people(response: Response, score: Score, X: Floats) -> RationalPeople | None:
     """Return best responders with a response's cost and actions; None without a closed form."""
     # People who move in a representation see its head from there; those on a surface stay on it.
-    member = members_of(response)[0]
+    member = kinds_of(response)[0]
     if isinstance(member, RepresentationResponse):
         known = represented(score)
         with torch.no_grad():

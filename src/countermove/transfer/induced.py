@@ -15,6 +15,7 @@ from countermove.errors import DataError, NotEnoughRowsError, ParameterError, sh
 from countermove.randomness import generator
 from countermove.response import Response, named_response
 from countermove.response.base import checked_rows
+from countermove.response.response_set import redrawn
 from countermove.scores import Score
 from countermove.scores.base import score_of, values
 from countermove.transfer.sample import Labels, Pair, Sample
@@ -23,6 +24,8 @@ Chances = Callable[[Floats], Any]
 """From features (n, d) to the probabilities of label +1, (n,)."""
 
 GROUPS = 10
+JUDGED = "people who are judged"
+"""Whose types are drawn; people chosen on have types of their own."""
 
 
 def fit_chances(X: Floats, y: Floats) -> Chances:
@@ -111,7 +114,7 @@ def induce(
     y
         Labels in {-1, +1}, +1 favourable, shape (n,).
     response
-        How people answer the rule, or its name.
+        How people answer the rule, or its name; of a population one type per row is drawn.
     labels
         ``kept``: moving does not change a label. ``follow``: P(Y | X) is kept.
     chances
@@ -124,12 +127,13 @@ def induce(
         People answer the rule "score at least this". Scores are returned as they are, so
         the deployed rule decides at ``threshold``, not at 0.
     seed
-        Of drawn labels; equal seeds give all rules and thresholds the same luck.
+        Of drawn labels and types; equal seeds give all rules and thresholds the same luck.
     """
     score = score_of(rule)
     rows, given = checked_rows(X, score), np.asarray(y, dtype=np.float64)
     source = Sample(values(score, rows), given, rows)
     answer = named_response(response) if isinstance(response, str) else response
+    answer = redrawn(answer, seed, JUDGED)
     x_new, scores = answered(score, rows, answer, threshold)
     if labels != "follow":
         return Pair(source, Sample(scores, given, x_new), labels, paired=True)
@@ -217,10 +221,17 @@ class Deployments:
     """The people before and after every deployment of a rule; answers are computed once."""
 
     def __init__(
-        self, rule: Any, X: Floats, y: Floats, chances: Chances | None = None, seed: int = 0
+        self,
+        rule: Any,
+        X: Floats,
+        y: Floats,
+        chances: Chances | None = None,
+        seed: int = 0,
+        stage: str = JUDGED,
     ) -> None:
         self._score, self._chances, self._seed = score_of(rule), chances, seed
         self._X = checked_rows(X, self._score)
+        self._stage = stage
         self.source = Sample(values(self._score, self._X), y, self._X)
         self._answers: dict[tuple[int, float], tuple[Floats, Floats]] = {}
         self._before = None if chances is None else chances_at(chances, self._X)
@@ -229,7 +240,8 @@ class Deployments:
         """Return the people before and after the rule "score at least this" is deployed."""
         key = id(response), threshold
         if key not in self._answers:
-            self._answers[key] = answered(self._score, self._X, response, threshold)
+            people = redrawn(response, self._seed, self._stage)
+            self._answers[key] = answered(self._score, self._X, people, threshold)
         x_new, scores = self._answers[key]
         label = self._followed(x_new) if labels == "follow" else self.source.label
         return Pair(self.source, Sample(scores, label, x_new), labels, paired=True)

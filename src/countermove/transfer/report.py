@@ -115,8 +115,9 @@ def transfer_report(
     model = None if chances is None else calibration(chances, *judged_on)
     models, bounds = {}, []
     for rule, score in rules.items():
-        parts = [Deployments(score, *people, chances, seed) for people in (chosen_on, judged_on)]
-        judge = _Judge(rule, parts[0], parts[1], plain, names, terms, model)
+        choosing = Deployments(score, *chosen_on, chances, seed, stage="people chosen on")
+        judging = Deployments(score, *judged_on, chances, seed)
+        judge = _Judge(rule, choosing, judging, plain, names, terms, model)
         models[rule] = judge.facts()
         bounds += judge.bounds()
     about = {

@@ -7,7 +7,7 @@ from countermove.errors import DataError, NotEnoughRowsError, ParameterError
 from countermove.people import QuadraticCost
 from countermove.production.drift._samples import PeopleTable, answers, drift_samples, read
 from countermove.production.drift.known_answers import NAMES, deployed, known_case
-from countermove.response import BestResponse, NoResponse
+from countermove.response import BestResponse, NoResponse, Population
 from countermove.response.response_set import RobustResponse
 
 SCORE = deployed().score
@@ -47,6 +47,16 @@ def test_kinds_of_people_are_drawn_by_their_shares():
     assert moved == pytest.approx(0.25 * whole, abs=0.03)
     with pytest.raises(ParameterError, match="one prediction"):
         answers(RobustResponse(mixed.members), SCORE, X, np.random.default_rng(1))
+
+
+def test_people_who_differ_go_where_the_type_drawn_for_them_goes():
+    X = np.random.default_rng(0).normal(size=(4_000, 5))
+    people = Population(BestResponse(QuadraticCost(2.0)), never=0.4, log_sd=0.5)
+    moved = np.any(answers(people, SCORE, X, np.random.default_rng(1)) != X, axis=1)
+    expected = people.chance_after(SCORE, X) - NoResponse().chance_after(SCORE, X)
+    assert moved.mean() == pytest.approx(expected.mean(), abs=0.02)
+    again = np.any(answers(people, SCORE, X, np.random.default_rng(2)) != X, axis=1)
+    assert (again != moved).any()
 
 
 def test_rows_with_missing_values_are_not_compared():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from countermove._types import Floats, Index
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.randomness import generator
-from countermove.response import Response
+from countermove.response import Population, Response
 from countermove.response.response_set import RobustResponse
 from countermove.scores import Score
 from countermove.scores.base import values
@@ -175,6 +175,8 @@ def drift_samples(
 
 def answers(response: Response, score: Score, X: Floats, rng: np.random.Generator) -> Floats:
     """Return where people go; of several kinds of people with known shares, each draws one."""
+    if isinstance(response, Population):
+        response = response.with_seed(int(rng.integers(2**31)))
     if not isinstance(response, RobustResponse):
         moved: Floats = response.respond(score, X).x_new
         return moved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from countermove.recourse.pare._after_response import (
+    approval_certificate,
     calibrate_after_response,
     missed_after_response,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "PromiseTerms",
     "ReachFunction",
     "SequencePromise",
+    "approval_certificate",
     "calibrate_after_response",
     "calibrate_pare",
     "calibrate_pare_by_group",

@@ -1,4 +1,4 @@
-r"""The promise to people who have responded to the rule.
+r"""The promises to people who have responded to the rule: they can, or they will, reach approval.
 
 People move to the threshold, so at every threshold another population applies. The order
 statistics of PARE are not valid then; a fixed-sequence test over thresholds is, whatever
@@ -8,17 +8,31 @@ the response.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
 from countermove._types import Floats, Mask
-from countermove.certificates import Assumption
+from countermove.certificates import Assumption, Certificate
+from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet
 from countermove.recourse._search import probability_slope
-from countermove.recourse.pare._calibration import check_enough, check_group_sizes
+from countermove.recourse.pare._betting import (
+    BOUND_REFERENCE,
+    REFERENCE,
+    betting_p_values,
+    upper_means,
+)
+from countermove.recourse.pare._calibration import (
+    INDEPENDENT,
+    at_least,
+    check_enough,
+    check_group_sizes,
+    confidence,
+)
 from countermove.recourse.pare._inputs import (
     ReachFunction,
     check_disjoint,
@@ -28,24 +42,37 @@ from countermove.recourse.pare._inputs import (
     numeric_rows,
     reach_of,
 )
-from countermove.recourse.pare._sequence import CountArray, SequencePromise, sequence_promise
+from countermove.recourse.pare._sequence import (
+    BEFOREHAND,
+    CountArray,
+    SequencePromise,
+    passed_in_order,
+    sequence_promise,
+)
 from countermove.response import NoResponse, Response
-from countermove.response.response_set import members_of
+from countermove.response.response_set import members_of, redrawn
 from countermove.scores import Score
 from countermove.scores.base import score_of
 
+Promise = Literal["can", "will"]
+"""People are approved or could reach approval at some price; or they do, by their own response."""
+
 CLAIMS = {
-    True: (
+    "can": (
         "recourse_miss_rate_after_response",
         "once people have answered the rule, at least {share} of them are approved or have "
         "recourse from where they then stand",
     ),
-    False: (
+    "will": (
+        "refusal_rate_after_response",
+        "once people have answered the rule, at least {share} of them are approved",
+    ),
+    "still": (
         "recourse_miss_rate",
         "at least {share} of people like these are approved or have recourse",
     ),
 }
-"""Name and words of the promise, by whether people respond at all."""
+"""Name and words of the promises; ``still``: of recourse, where nobody responds."""
 
 
 def missed_after_response(
@@ -69,7 +96,8 @@ def missed_after_response(
     X
         People before they move, shape (n, d).
     response
-        How they respond; one behaviour, not a robust set.
+        How they respond; one behaviour, not a robust set. Of a population one type per row
+        is drawn, the same at every threshold.
     thresholds
         On the probability, shape (t,).
     reach
@@ -118,6 +146,8 @@ def calibrate_after_response(
     ids: Sequence[Any] | NDArray[Any] | None = None,
     trained_on: Iterable[Any] | None = None,
     reach: ReachFunction | None = None,
+    promise: Promise = "can",
+    population_failure: float = 0.0,
 ) -> SequencePromise:
     r"""Find the thresholds at which people who have responded are approved or have recourse.
 
@@ -130,6 +160,15 @@ def calibrate_after_response(
         How people respond (`NoResponse`: they are judged where they stand). Of a robust
         response every member is tested, and a threshold passes only if it passes under
         each: the promise holds for whichever is true, and costs no part of the level.
+    promise
+        Who is missed. ``"can"``: the refused without recourse from where they then stand, at
+        whatever price; of a population one type per row is drawn. ``"will"``: everybody whom
+        their own response does not bring to approval, those who never move among them; of a
+        population the chances of refusal are tested by betting.
+    population_failure
+        Chance that the truth is not among the members of ``response``, where these are a
+        confidence set of estimated people. It is part of ``failure_probability``: the
+        thresholds are tested at what is left (union bound).
     grid
         Thresholds in the order of the test, rising or falling, fixed without a look
         at the calibration rows; rising ones start where nearly everybody is approved.
@@ -141,28 +180,141 @@ def calibrate_after_response(
     """
     check_level(miss_rate, "miss_rate")
     check_level(failure_probability, "failure_probability")
+    _check_promise(promise, population_failure, failure_probability)
     thresholds = checked_grid(grid)
     X = numeric_rows(X_calibration, score_of(model))
     check_disjoint(ids, trained_on, len(X))
-    search = reach_of(model, actions, method, largest_action) if reach is None else reach
     names, codes = group_codes(np.zeros(len(X)) if groups is None else groups, len(X))
+    tested = failure_probability - population_failure
     if groups is None:
-        check_enough(len(X), miss_rate, failure_probability)
+        check_enough(len(X), miss_rate, tested)
     else:
-        check_group_sizes(names, np.bincount(codes), miss_rate, failure_probability)
-    counts, n = _counts(model, X, response, thresholds, codes, search)
-    name, claim = CLAIMS[not isinstance(response, NoResponse)]
-    return sequence_promise(
-        thresholds,
-        counts,
-        n,
-        miss_rate=miss_rate,
-        failure_probability=failure_probability,
-        name=name,
-        claim=claim if groups is None else f"in each of {len(names)} groups, {claim}",
-        assumptions=[Assumption(f"people answer the rule as the response {response.name!r} says")],
-        parts=len(names),
+        check_group_sizes(names, np.bincount(codes), miss_rate, tested)
+    still = promise == "can" and isinstance(response, NoResponse)
+    name, claim = CLAIMS["still" if still else promise]
+    said: dict[str, Any] = {
+        "miss_rate": miss_rate,
+        "failure_probability": failure_probability,
+        "name": name,
+        "claim": claim if groups is None else f"in each of {len(names)} groups, {claim}",
+        "assumptions": _assumed(response, population_failure),
+        "parts": len(names),
+        "spent": population_failure,
+    }
+    if promise == "will":
+        chances = refusal_chances(model, X, response, thresholds)
+        return _promise_of_chances(thresholds, chances, codes, **said)
+    search = reach_of(model, actions, method, largest_action) if reach is None else reach
+    people = redrawn(response, 0, "calibration rows")
+    counts, n = _counts(model, X, people, thresholds, codes, search)
+    return sequence_promise(thresholds, counts, n, **said)
+
+
+def refusal_chances(model: Any, X: Floats, response: Response, thresholds: Floats) -> Floats:
+    """Return everybody's chance of refusal after their response, (members, thresholds, n)."""
+    score, slope = score_of(model), probability_slope(model)
+    rules = [score.at_threshold(float(p), slope) for p in thresholds]
+    return np.stack(
+        [[1.0 - member.chance_after(rule, X) for rule in rules] for member in members_of(response)]
     )
+
+
+def _promise_of_chances(
+    thresholds: Floats,
+    chances: Floats,
+    codes: NDArray[np.intp],
+    *,
+    parts: int,
+    spent: float,
+    **said: Any,
+) -> SequencePromise:
+    """Test mean chances of refusal, (members, thresholds, n), in the order of the thresholds."""
+    if np.isin(chances, (0.0, 1.0)).all():
+        counts = np.concatenate([by_group(one > 0.5, codes, parts) for one in chances], axis=-1)
+        sizes = np.tile(np.bincount(codes, minlength=parts), len(chances))
+        n = np.broadcast_to(sizes, counts.shape).astype(np.int64)
+        return sequence_promise(thresholds, counts, n, parts=parts, spent=spent, **said)
+    groups = [one[:, codes == code] for one in chances for code in range(parts)]
+    tested = said["failure_probability"] - spent
+    found = np.stack([betting_p_values(group, said["miss_rate"]) for group in groups])
+    p_values = np.minimum(1.0, parts * found.max(axis=0))
+    return SequencePromise(
+        thresholds=thresholds,
+        miss_share=np.max([group.mean(axis=1) for group in groups], axis=0),
+        miss_bound=np.max([upper_means(group, tested / parts) for group in groups], axis=0),
+        p_values=p_values,
+        passed=passed_in_order(p_values, tested),
+        n=np.full(len(thresholds), min(group.shape[1] for group in groups), dtype=np.int64),
+        reference=REFERENCE,
+        bound_reference=BOUND_REFERENCE,
+        **(said | {"assumptions": (INDEPENDENT, BEFOREHAND, *said["assumptions"])}),
+    )
+
+
+def approval_certificate(
+    model: Any,
+    X_calibration: Any,
+    response: Response,
+    grid: ArrayLike,
+    threshold: float,
+    failure_probability: float,
+) -> Certificate:
+    """Bound the share refused after response at whichever threshold of a grid is chosen.
+
+    The worst member of a robust response counts; the failure probability is shared among the
+    thresholds of the grid (Bonferroni).
+    """
+    check_level(failure_probability, "failure_probability")
+    thresholds = checked_grid(grid)
+    X = numeric_rows(X_calibration, score_of(model))
+    chances = refusal_chances(model, X, response, np.array([threshold]))
+    alone = _promise_of_chances(
+        np.array([threshold]),
+        chances,
+        np.zeros(len(X), dtype=np.intp),
+        parts=1,
+        spent=0.0,
+        miss_rate=0.5,
+        failure_probability=failure_probability / len(thresholds),
+        name=CLAIMS["will"][0],
+        claim=CLAIMS["will"][1],
+        assumptions=_assumed(response, 0.0),
+    )
+    bound = float(alone.miss_bound[0])
+    words = CLAIMS["will"][1].format(share=at_least(1.0 - bound))
+    claim = replace(
+        alone.bound_certificate(),
+        level=1.0 - failure_probability,
+        reference=f"{alone.bound_reference}, Bonferroni over {len(thresholds)} thresholds",
+        words=f"{confidence(failure_probability)}, at a threshold of {threshold:.4g}, {words}",
+    )
+    if bound < 1.0:
+        return claim
+    reason = f"{len(X)} calibration people are too few to bound a share at {threshold:.4g}"
+    return replace(claim, value=None, reason=reason, words="")
+
+
+def _assumed(response: Response, population_failure: float) -> list[Assumption]:
+    said = f"people answer the rule as the response {response.name!r} says"
+    if population_failure > 0.0:
+        said = (
+            f"people answer the rule as one of {len(members_of(response))} responses says, a set "
+            f"that misses the truth with probability at most {population_failure:g}; that is "
+            "part of the level"
+        )
+    return [Assumption(said)]
+
+
+def _check_promise(promise: str, population_failure: float, failure_probability: float) -> None:
+    if promise not in get_args(Promise):
+        raise UnknownNameError(
+            f"no promise is called {promise!r}: {nearest(promise, get_args(Promise))}"
+        )
+    if not 0.0 <= population_failure < failure_probability:
+        raise ParameterError(
+            f"population_failure is part of failure_probability={failure_probability:g}: at least "
+            f"0 and less than that, got {population_failure!r}"
+        )
 
 
 def miss_shares(

@@ -111,7 +111,8 @@ def measure_after_response(
 ) -> ThresholdMeasures:
     """Measure the rule at every threshold, people responding to it again at each.
 
-    Of a robust response the worst member counts, measure by measure.
+    Of a robust response the worst member counts, measure by measure; of a population the
+    expected shares.
 
     Parameters
     ----------
@@ -137,19 +138,19 @@ def measure_after_response(
     rules = [score.at_threshold(float(p), probability_slope(model)) for p in grid]
     found = np.stack(
         [
-            [_figures(member.decisions_after(rule, rows), labels > 0, loss) for rule in rules]
+            [_figures(member.chance_after(rule, rows), labels > 0, loss) for rule in rules]
             for member in members_of(response)
         ]
     ).min(axis=0)
     return ThresholdMeasures(grid, *found.T)
 
 
-def _figures(approved: Mask, deserving: Mask, loss: float) -> tuple[float, float, float, float]:
+def _figures(approved: Floats, deserving: Mask, loss: float) -> tuple[float, float, float, float]:
     n = len(approved)
-    right, wrong = np.sum(approved & deserving), np.sum(approved & ~deserving)
+    right, wrong = np.sum(approved[deserving]), np.sum(approved[~deserving])
     f1 = 2.0 * right / max(approved.sum() + deserving.sum(), 1)
     return (
-        float(np.mean(approved == deserving)),
+        float(np.mean(np.where(deserving, approved, 1.0 - approved))),
         float(f1),
         float((right - loss * wrong) / n),
         float(approved.mean()),

@@ -40,6 +40,7 @@ BEFOREHAND = Assumption(
     "the score, the actions, the grid and its order were fixed before these rows were seen"
 )
 REFERENCE = "fixed-sequence test of exact binomial tails"
+BOUND_REFERENCE = "Clopper and Pearson (1934)"
 
 
 def fixed_sequence(
@@ -49,8 +50,13 @@ def fixed_sequence(
     # The maximum over the last axis promises several counts at once: each group (then `parts`
     # is their number, for Bonferroni) and each member of a robust response.
     p_values: Floats = np.minimum(1.0, parts * binom.cdf(misses, n, miss_rate).max(axis=-1))
+    return p_values, passed_in_order(p_values, failure_probability)
+
+
+def passed_in_order(p_values: Floats, failure_probability: float) -> Mask:
+    """Return whether each threshold passes before the first failure."""
     passed: Mask = np.logical_and.accumulate(p_values <= failure_probability, axis=-1)
-    return p_values, passed
+    return passed
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,8 @@ class SequencePromise:
         Name of the certificate, and the claim: "at least {share} of …" in words.
     assumptions
         What it rests on.
+    reference, bound_reference
+        Of the test, and of the bound at one threshold.
     """
 
     thresholds: Floats
@@ -88,6 +96,8 @@ class SequencePromise:
     name: str
     claim: str
     assumptions: tuple[Assumption, ...]
+    reference: str = REFERENCE
+    bound_reference: str = BOUND_REFERENCE
 
     @property
     def allowed(self) -> Floats:
@@ -119,8 +129,8 @@ class SequencePromise:
             )
         place = int(places[0])
         if self.passed[place]:
-            return self._claimed(place, self.miss_rate, REFERENCE)
-        claimed = self._claimed(place, None, REFERENCE)
+            return self._claimed(place, self.miss_rate, self.reference)
+        claimed = self._claimed(place, None, self.reference)
         return replace(claimed, reason=self._reason(place))
 
     def bound_certificate(self) -> Certificate:
@@ -133,7 +143,7 @@ class SequencePromise:
                 f"a bound at one threshold needs a grid of one, got {len(self.thresholds)}; "
                 "test the chosen one alone"
             )
-        return self._claimed(0, float(self.miss_bound[0]), "Clopper and Pearson (1934)")
+        return self._claimed(0, float(self.miss_bound[0]), self.bound_reference)
 
     def _claimed(self, place: int, miss_rate: float | None, reference: str) -> Certificate:
         sure = confidence(self.failure_probability)
@@ -171,14 +181,19 @@ def sequence_promise(
     claim: str,
     assumptions: Sequence[Assumption] = (),
     parts: int = 1,
+    spent: float = 0.0,
 ) -> SequencePromise:
-    """Test the thresholds in order; ``misses`` and ``n`` have shape (thresholds, counts)."""
-    p_values, passed = fixed_sequence(misses, n, miss_rate, failure_probability, parts)
+    """Test the thresholds in order; ``misses`` and ``n`` have shape (thresholds, counts).
+
+    ``spent`` is the part of the failure probability that something else may fail with.
+    """
+    tested = failure_probability - spent
+    p_values, passed = fixed_sequence(misses, n, miss_rate, tested, parts)
     share = np.divide(misses, n, out=np.ones(misses.shape), where=n > 0)
     return SequencePromise(
         thresholds=thresholds,
         miss_share=share.max(axis=-1),
-        miss_bound=upper_share(misses, n, failure_probability / parts).max(axis=-1),
+        miss_bound=upper_share(misses, n, tested / parts).max(axis=-1),
         p_values=p_values,
         passed=passed,
         n=n.min(axis=-1),
