@@ -103,7 +103,7 @@ def test_promise_and_its_price_are_reported(finished):
 
 @pytest.mark.slow
 def test_a_dear_promise_does_not_undo_strategic_training(project):
-    """PARE alone took the accuracy of the credit rule from .715 to .535 (reference), .58 here."""
+    """PARE alone took the accuracy of the credit rule from .715 to .535 (reference; here .534)."""
     narrow = "ingest.balance=true,recourse.largest_action=0.75"
     outcome = project.run("--pipeline=serm", f"--params={narrow}")
     assert outcome.returncode == 0, outcome.stderr
