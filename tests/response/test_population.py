@@ -67,7 +67,7 @@ def levels(count):
     return (np.arange(count) + 0.5) / count
 
 
-def brute(kind, log_sd, score, X, count=400):
+def brute(kind, log_sd, score, X, count=200):
     """Return chance and mean cost over equally likely prices, each solved at its own cost."""
     chance, cost = np.zeros(len(X)), np.zeros(len(X))
     for factor in np.exp(log_sd * ndtri(levels(count))):
@@ -92,7 +92,7 @@ def test_chance_and_cost_of_rational_people_are_those_of_brute_quadrature(score,
         population = Population(kind, never=0.25, log_sd=log_sd)
         now = NoResponse().chance_after(score, people)
         mixed = 0.25 * now + 0.75 * wanted
-        np.testing.assert_allclose(population.chance_after(score, people), mixed, atol=1.5 / 400)
+        np.testing.assert_allclose(population.chance_after(score, people), mixed, atol=1.5 / 200)
         # The midpoints miss what the few dearest people pay.
         np.testing.assert_allclose(
             population.expected_cost(score, people), 0.75 * paid, rtol=0.02, atol=0.02
@@ -109,7 +109,7 @@ def test_draws_follow_the_chances(score, people, box):
         log_sd=0.5,
         log_price=PRICE,
     )
-    draws = 400
+    draws = 250
     approved, paid = np.zeros(N), np.zeros(N)
     for seed in range(draws):
         drawn = population.with_seed(seed)

@@ -86,7 +86,9 @@ class _Priced:
         return found
 
     def chance(self) -> Floats:
-        """Double the ranges until two results agree to twice the width."""
+        """Double the ranges until two results agree to twice the width; one, if that is proven."""
+        if self.kind.falls_with_price:
+            return self._located(1)
         before, cells = self._located(CELLS), 2 * CELLS
         while cells <= MOST_CELLS:
             found = self._located(cells)

@@ -80,6 +80,8 @@ class Response(ABC):
     name: str
     priced_by_person: bool = False
     """Whether everybody may have a price of their own; others have one cost for all."""
+    falls_with_price: bool = False
+    """Whether nobody refused at some price is approved at a higher one, provably."""
     costly: bool = False
     """Whether a response takes so long that searches should evaluate few of them."""
     exact_reach: bool = False

@@ -213,10 +213,13 @@ class BestResponse(Response):
 
     def _may_be_forced(self, rows: Floats) -> bool:
         """Return whether staying is not allowed to somebody."""
-        lower, upper = self.plan(rows.shape[1]).actions.box(rows)
-        offsets = self.actions.b
+        plan = self.plan(rows.shape[1])
+        bounds, offsets = plan.bounds(len(rows)), self.actions.b
+        if offsets is None and plan.facts(len(rows))[0]:
+            return False
         pushed = offsets is not None and bool((offsets < 0.0).any())
-        return pushed or bool((lower > 0.0).any() or (upper < 0.0).any())
+        pushed |= bool((bounds.lower > 0.0).any() or (bounds.upper < 0.0).any())
+        return pushed or bool((rows < bounds.min_value).any() or (rows > bounds.max_value).any())
 
     def _cheapest(self, score: Score, rows: Floats, reduction: Reduction) -> RowSolutions:
         """Solve for everybody's cheapest crossing as if it were worth any price."""

@@ -179,6 +179,8 @@ class ScalarResponse(SmoothedResponse):
         if not polish and start == "global":
             raise ParameterError('polish=False iterates from x and needs start="stay"')
         self.polish, self.stopping = bool(polish), stopping
+        # The first and the highest stationary point both move back as the cost's slope rises.
+        self.falls_with_price = self.polish
 
     @property
     def name(self) -> str:  # type: ignore[override]
