@@ -77,19 +77,37 @@ def test_estimate_finds_what_people_pay_and_leaves_the_promised_files(deployed):
     assert interval["low"] < 0.15 < interval["high"]
     said = yaml.safe_load(reported(deployed, "people_estimate.yml"))["run"]["params"]["serm"]
     assert said["cost"]["weights"][0] == pytest.approx(2.0, rel=0.02)
+    assert said["response"]["kind"] == "population"
+    assert said["response"]["never"] == pytest.approx(0.15, abs=0.05)
     assert "plotly" in reported(deployed, "people_estimate.html")
     assert (deployed.path / "data/08_reporting/tiny/people_estimate_figure.json").exists()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["people_estimate.yml", "people_estimate_robust.yml"])
-def test_the_next_run_trains_on_the_estimate_as_it_is(deployed, name):
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("people_estimate.yml", "population"), ("people_estimate_robust.yml", "robust")],
+)
+def test_the_next_run_trains_on_the_estimate_as_it_is(deployed, name, kind):
     outcome = deployed.run("--env=test", f"--config=data/08_reporting/tiny/{name}")
     assert outcome.returncode == 0, outcome.stderr
     metrics = json.loads(reported(deployed, "metrics.json"))
-    assert metrics["response"]["kind"] == "robust"
+    assert metrics["response"]["kind"] == kind
     assert metrics["response"]["cost"]["kind"] == "weighted_quadratic"
-    assert len(metrics["response"]["members"]) == 2
+    assert len(metrics["response"]["kinds" if kind == "population" else "members"]) == (
+        1 if kind == "population" else 2
+    )
+
+
+@pytest.mark.slow
+def test_the_estimate_feeds_retraining(deployed):
+    """The settings of the estimate, under another heading, are those of a retraining."""
+    said = yaml.safe_load(reported(deployed, "people_estimate.yml"))["run"]["params"]
+    settings = deployed.path / "retrain_on_estimate.yml"
+    settings.write_text(yaml.safe_dump({"run": {"pipelines": "retrain", "params": said}}))
+    outcome = deployed.run("--env=test", f"--config={settings.name}")
+    assert outcome.returncode in (0, 3), outcome.stderr
+    assert "Traceback" not in outcome.stderr
 
 
 @pytest.mark.slow

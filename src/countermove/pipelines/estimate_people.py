@@ -32,7 +32,7 @@ def estimate(
     actions = serm.actions.build(schema, model.standardiser)
     settings = estimate_people.model_dump()
     found = estimate_from_tables(model, before, after, schema, actions, **settings)
-    return found.to_json(), found.to_yaml(schema.name), found.to_yaml(schema.name, robust=True)
+    return found.to_json(), found.settings(schema.name), found.settings(schema.name, robust=True)
 
 
 def draw(facts: dict[str, Any]) -> Figure:

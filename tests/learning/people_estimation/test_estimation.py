@@ -15,7 +15,7 @@ from countermove.errors import CalibrationError
 from countermove.learning.people_estimation import Noise, estimate_people, simulate_deployment
 from countermove.params import SermParameters
 from countermove.people import ActionSet, QuadraticCost, WeightedQuadraticCost
-from countermove.response import BestResponse, NoResponse, RobustResponse, ScalarResponse
+from countermove.response import BestResponse, NoResponse, Population, ScalarResponse
 
 from .deployments import NOISY, RECORDED, SLOPE, UNIT, best, deployed, estimated, rule, smooth
 
@@ -157,11 +157,12 @@ def test_no_allowed_move_reaches_approval():
 
 
 def after_drift(X, after, rng):
+    """Time passes: every feature of everybody drifts, and records are noisy."""
     return after + 0.3 + 0.1 * rng.standard_normal(X.shape)
 
 
 def after_own_prices(X, after, rng):
-    """Every person has a price of their own."""
+    """Every person has a price of their own: log-sd 1 around a median of 1."""
     gap = -(X @ SLOPE - 0.8) / UNIT
     reach = np.sqrt(2.0) * np.exp(0.5 * rng.standard_normal(len(X)))
     crosses = (gap > 0) & (gap < reach)
@@ -173,21 +174,37 @@ def after_halfway(X, after, rng):
     return X + 0.5 * (after - X)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        after_drift,
-        pytest.param(after_own_prices, marks=pytest.mark.slow),
-        pytest.param(after_halfway, marks=pytest.mark.slow),
-    ],
-)
-def test_misspecification_is_detected_and_said(changed):
+def changed_people(changed):
+    """Return the estimate of people whose records were changed."""
     score, X, after = deployed(best(), n=2500)
     strange = changed(X, after, np.random.default_rng(5))
     ids = np.arange(len(X))
-    found = estimate_people(score, X, strange, key=(ids, ids))
+    return estimate_people(score, X, strange, key=(ids, ids))
+
+
+def test_drift_of_everybody_is_allowed_for():
+    found = changed_people(after_drift)
+    assert found.response == "best"
+    assert found.scale_interval.contains(1.0)
+    assert found.drift[0] == pytest.approx(0.3 * SLOPE.sum() / UNIT, abs=0.01)
+    assert "drifted" in found.verdict
+    assert found.weights == ()
+    assert not found.misspecified
+
+
+def test_prices_of_ones_own_are_estimated():
+    found = changed_people(after_own_prices)
+    assert found.scale_interval.contains(1.0)
+    assert found.log_sd_interval.contains(1.0)
+    assert found.log_sd_interval.low > 0.8
+    assert not found.misspecified
+
+
+def test_people_who_go_half_of_the_way_do_not_fit():
+    found = changed_people(after_halfway)
     assert found.misspecified
     assert "does not fit" in found.verdict
+    assert [misfit.name for misfit in found.fit.misfits] == ["stop short"]
 
 
 def test_people_who_do_not_move_along_one_line_are_noticed():
@@ -217,9 +234,9 @@ def test_immutable_features_that_changed_are_named_with_their_rows():
 def test_population_mixes_movers_and_non_movers_and_trains():
     found = estimated(best(2.0), NOISY, n=1500)
     people = found.population()
-    assert isinstance(people, RobustResponse)
-    assert [member.name for member in people.members] == ["best", "none"]
-    assert people.weights[1] == pytest.approx(0.2, abs=0.05)
+    assert isinstance(people, Population)
+    assert [kind.name for kind in people.kinds] == ["best"]
+    assert people.never == pytest.approx(0.2, abs=0.05)
     scales = [float(member.cost.scale) for member in found.uncertainty_set()]
     assert scales[0] < found.scale < scales[-1]
     X, y = GaussianPopulation((1.0, 0.5, 0.0, 0.0, 0.3)).sample(200, seed=1)
@@ -240,12 +257,15 @@ def test_yaml_is_a_run_configuration_that_builds_the_population(people, robust):
         said["params"]["serm"] | {"actions": {"kind": "free"}}
     )
     built = parameters.build(schema=None, standardiser=None)
-    expected = found.uncertainty_set() if robust else found.population().members
-    assert [member.name for member in built.members] == [member.name for member in expected]
-    for ours, theirs in zip(built.members, expected, strict=True):
+    expected = found.uncertainty_set() if robust else found.population().kinds
+    parts = built.members if robust else built.kinds
+    assert [member.name for member in parts] == [member.name for member in expected]
+    for ours, theirs in zip(parts, expected, strict=True):
         if isinstance(theirs, BestResponse | ScalarResponse):
             assert float(ours.cost.scale) == pytest.approx(float(theirs.cost.scale), rel=1e-5)
-    assert built.weights is None if robust else sum(built.weights) == pytest.approx(1.0)
+    if not robust:
+        assert built.never == pytest.approx(found.non_movers, rel=1e-5)
+        assert built.log_sd == pytest.approx(found.log_sd, rel=1e-5)
 
 
 @pytest.mark.slow
@@ -255,7 +275,7 @@ def test_training_on_the_estimate_is_as_good_as_on_the_truth():
     population = GaussianPopulation((0.9, 0.5, 0.0, 0.2, 0.3))
     X, y = population.sample(1200, seed=3)
     X_test, y_test = population.sample(4000, seed=4)
-    known = RobustResponse([truth, NoResponse()], [0.8, 0.2])
+    known = Population(truth, never=0.2)
     accuracy = [
         StrategicClassifier(response=people, loss="logistic", max_epochs=10)
         .fit(X, y)

@@ -12,21 +12,25 @@ import yaml
 
 from countermove._types import Floats
 from countermove.learning.people_estimation._candidates import Candidate, Interval
-from countermove.learning.people_estimation._diagnostics import GoodnessOfFit
+from countermove.learning.people_estimation._misfit import GoodnessOfFit
+from countermove.learning.people_estimation._price_fit import PriceFit
 from countermove.learning.people_estimation.observation import Observation
+from countermove.response.base import GAIN
 
 if TYPE_CHECKING:
-    from countermove.learning.people_estimation._candidates import Interval
-    from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate
+    from countermove.learning.people_estimation._moves import WeightEstimate
+    from countermove.learning.people_estimation.result import PeopleEstimate
 
 
 BEHAVIOUR = {
-    "best": "people cross exactly when it is worth its price (best response)",
+    "best": "people cross when it is worth its price to them (best response)",
     "smooth": "people climb a smoothed step (smooth response)",
     "none": "nobody responded to the rule",
     "drift": "people moved alike wherever they stood, rule or no rule (drift)",
 }
 
+DRIFT = 0.01
+"""Of everybody, in units of distance, worth a sentence."""
 DIGITS = 6
 """Significant digits a YAML file needs: an estimate is never known to more."""
 POINTS = 1500
@@ -47,20 +51,29 @@ def verdict(
     if reasons:
         lines.append(f"The cost is not identifiable from these rows because {'; '.join(reasons)}.")
     else:
-        lines.append(_cost_sentence(chosen, level))
+        lines += _price_sentences(chosen, level)
         if weights:
             lines.append(_weights_sentence(weights))
-    if fit.rejected:
-        low, high = fit.strip
-        lines.append(
-            f"But the model does not fit (p = {fit.p_value:.2g}): {fit.misplaced:.1%} of the "
-            "people are not where it puts them, most of all those with gaps from "
-            f"{low:.2f} to {high:.2f}. Its intervals are not to be relied on; train robustly, or "
-            "look for what else moved people."
-        )
-    else:
-        lines.append(f"Nothing speaks against the model (p = {fit.p_value:.2g}).")
+    lines.append(_fit_sentence(fit))
     return "\n".join([*lines, *warnings])
+
+
+def _fit_sentence(fit: GoodnessOfFit) -> str:
+    if not fit.rejected:
+        return f"Nothing speaks against the model (p = {fit.p_value:.2g})."
+    if fit.misfits:
+        named = "; ".join(misfit.words for misfit in fit.misfits)
+        return (
+            f"But the model does not fit (p = {fit.p_value:.2g}): {named}. Its intervals are not "
+            "to be relied on."
+        )
+    low, high = fit.strip
+    return (
+        f"But the model does not fit (p = {fit.p_value:.2g}): {fit.misplaced:.1%} of the "
+        "people are not where it puts them, most of all those with gaps from "
+        f"{low:.2f} to {high:.2f}. Its intervals are not to be relied on; train robustly, or "
+        "look for what else moved people."
+    )
 
 
 def span(interval: Interval, level: float) -> str:
@@ -69,20 +82,52 @@ def span(interval: Interval, level: float) -> str:
     return f"{interval.low:.4g} to {interval.high:.4g}, {how}"
 
 
-def _cost_sentence(chosen: Candidate, level: float) -> str:
+def _price_sentences(chosen: Candidate, level: float) -> list[str]:
+    """Return never-movers, price and what else is known of them, in plain words."""
     assert chosen.scale is not None
     assert chosen.scale_interval is not None
-    text = f"Cost scale {chosen.scale:.4g} ({span(chosen.scale_interval, level)})"
+    share, ends = chosen.noise.non_movers, chosen.non_movers_interval
+    price = chosen.scale_interval
+    who = f"About {share:.0%} never move ({ends.low:.1%} to {ends.high:.1%}); for the others"
+    if share < 0.005 and ends.low < 0.005:
+        who = f"Nearly everybody responds (at most {ends.high:.1%} never move); for them"
+    sentences = [
+        f"{who} a move of one standard deviation costs between {price.low:.3g} and "
+        f"{price.high:.3g}, where approval is worth {GAIN:g}.",
+        f"Cost scale {chosen.scale:.4g} ({span(price, level)}).",
+    ]
     if chosen.temperature is not None and chosen.temperature_interval is not None:
-        text += (
-            f", temperature {chosen.temperature:.3g} ({span(chosen.temperature_interval, level)})"
-        )
-    ends = chosen.non_movers_interval
-    share = chosen.noise.non_movers
+        heat = span(chosen.temperature_interval, level)
+        sentences.append(f"Temperature {chosen.temperature:.3g} ({heat}).")
+    if chosen.log_sd_interval is not None:
+        sentences.append(_spread_sentence(chosen.scale, chosen.log_sd, chosen.log_sd_interval))
+    if chosen.prices is not None:
+        sentences += _move_sentences(chosen.prices)
+    return sentences
+
+
+def _spread_sentence(scale: float, log_sd: float, ends: Interval) -> str:
+    if log_sd == 0.0:
+        return f"All pay the same price, as far as the rows show (log-sd at most {ends.high:.2g})."
+    low, high = (scale * math.exp(side * 1.645 * log_sd) for side in (-1.0, 1.0))
     return (
-        f"{text}; {share:.1%} of those with a reason to move do not move "
-        f"({ends.low:.1%} to {ends.high:.1%})."
+        f"Prices differ: that is the median; nine in ten pay between {low:.2g} and {high:.2g} "
+        f"(log-sd {log_sd:.2g}, {ends.low:.2g} to {ends.high:.2g})."
     )
+
+
+def _move_sentences(fit: PriceFit) -> list[str]:
+    over, found = fit.overshoot, []
+    if over.kind == "proportional":
+        found.append(f"Movers go {over.median:.2%} of their gap beyond the boundary (median).")
+    elif over.kind == "absolute":
+        found.append(f"Movers go {over.median:.3g} beyond the boundary (median).")
+    if max(abs(fit.drift[0]), abs(fit.drift[1])) > DRIFT:
+        found.append(
+            f"Everybody drifted, rule or no rule, by {fit.drift[0]:+.3g} {fit.drift[1]:+.3g} per "
+            "unit of gap (regression to the mean, or time): allowed for."
+        )
+    return found
 
 
 def _weights_sentence(weights: Sequence[WeightEstimate]) -> str:
@@ -118,6 +163,9 @@ def estimate_json(estimate: PeopleEstimate) -> dict[str, Any]:
             "value": estimate.non_movers,
             "interval": _ends(estimate.non_movers_interval),
         },
+        "log_sd": {"value": estimate.log_sd, "interval": _ends(estimate.log_sd_interval)},
+        "overshoot": asdict(estimate.overshoot),
+        "drift": list(estimate.drift),
         "noise": asdict(estimate.noise),
         "weights": [_finite(asdict(weight)) for weight in estimate.weights],
         "comparison": [_finite(asdict(line)) for line in estimate.comparison],
@@ -127,6 +175,7 @@ def estimate_json(estimate: PeopleEstimate) -> dict[str, Any]:
             "rejected": fit.rejected,
             "worst_gaps": list(fit.strip),
             "counts": fit.counts.tolist(),
+            "misfits": [asdict(misfit) for misfit in fit.misfits],
         },
         "rows": {
             "before": estimate.n,
@@ -138,14 +187,18 @@ def estimate_json(estimate: PeopleEstimate) -> dict[str, Any]:
     }
 
 
-def estimate_yaml(estimate: PeopleEstimate, dataset: str | None, robust: bool) -> str:
-    """Return a run configuration with the estimate, or one that is refused and says why."""
-    comment = "".join(f"# {line}\n" for line in _wrapped(estimate.verdict))
-    if estimate.identified and estimate.cost is not None:
-        serm = estimate.serm_parameters(robust)
-    else:
+def estimate_yaml(
+    estimate: PeopleEstimate, dataset: str | None, robust: bool, force: bool = False
+) -> str:
+    """Return a run configuration with the estimate, or one that a run refuses and that says why."""
+    if not estimate.identified or estimate.cost is None:
         # A response of this kind does not exist: a run with this file stops at once.
-        serm = {"response": {"kind": "not_identified"}}
+        serm: dict[str, Any] = {"response": {"kind": "not_identified"}}
+    elif estimate.misspecified and not force:
+        serm = {"response": {"kind": "does_not_fit"}}
+    else:
+        serm = estimate.serm_parameters(robust, force)
+    comment = "".join(f"# {line}\n" for line in _wrapped(estimate.verdict))
     params: dict[str, Any] = {} if dataset is None else {"dataset": dataset}
     params["serm"] = _rounded(serm)
     body = yaml.safe_dump(
@@ -192,8 +245,9 @@ def matched_picture(observed: Observation, chosen: Candidate) -> dict[str, Any]:
     n = len(observed.gap)
     some = np.sort(np.linspace(0, n - 1, min(POINTS, n)).astype(np.intp))
     some = some[np.argsort(observed.gap[some], kind="stable")]
-    stays = np.where(chosen.inside, chosen.noise.non_movers, 0.0)
-    expected = (1.0 - stays) * (1.0 - chosen.noise.strays) * chosen.mean
+    expected = chosen.chance * (1.0 - chosen.noise.strays) * chosen.mean
+    if chosen.prices is not None:
+        expected = expected + chosen.prices.drift[0] + chosen.prices.drift[1] * observed.gap
     edges = np.unique(np.quantile(observed.gap, np.linspace(0.0, 1.0, min(STRIPS, n // 10) + 1)))
     if len(edges) < 2:
         edges = np.array([edges[0], edges[0] + 1.0])

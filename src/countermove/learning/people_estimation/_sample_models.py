@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.learning.people_estimation._candidates import Candidate
-from countermove.learning.people_estimation._movement import Movement, reach_of, scale_of
-from countermove.learning.people_estimation._noise import Noise
+from countermove.learning.people_estimation._candidates import Candidate, Noise
+from countermove.learning.people_estimation._moves import Movement, reach_of, scale_of
 from countermove.learning.people_estimation.observation import Observation
 
 BINS = 40

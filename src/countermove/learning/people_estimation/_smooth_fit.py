@@ -13,25 +13,23 @@ from dataclasses import replace
 import numpy as np
 
 from countermove._types import Floats, Mask
-from countermove.learning.people_estimation._best_fit import normal_quantile
 from countermove.learning.people_estimation._candidates import (
-    STEP,
-    Candidate,
-    Interval,
-    positive_interval,
-    share_interval,
-    standard_errors,
-)
-from countermove.learning.people_estimation._movement import Movement, scale_of
-from countermove.learning.people_estimation._noise import (
     LEAST_ERROR,
     LEAST_SHARE,
+    STEP,
     Advances,
+    Candidate,
+    Interval,
     Noise,
     fit_noise,
     log_likelihood,
+    normal_quantile,
+    positive_interval,
     refit_noise,
+    share_interval,
+    standard_errors,
 )
+from countermove.learning.people_estimation._moves import Movement, scale_of
 from countermove.learning.people_estimation.observation import Observation
 
 REACHES = (0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0)
@@ -49,6 +47,8 @@ SETTLED = 1e-3
 """Log-likelihood gained by a turn below which the fit has settled."""
 HOPELESS = 300.0
 """Log-likelihood by which a region must be behind a rival for its digits not to matter."""
+OUT_OF_SIGHT = 1.5
+"""The same per person, judged by a coarse grid."""
 QUIET = 3e-3
 """Noise, as a share, below which scale and temperature are solved for rather than estimated."""
 LEAST_DEVIATION = 5e-6
@@ -68,15 +68,20 @@ def fit_smooth(
     """Fit scale, temperature and noise of people who climb a smoothed step."""
     rows = np.linspace(0, len(seen.values) - 1, min(SKETCH, len(seen.values))).astype(np.intp)
     sketch = _Search(Movement(observed, weights, rows), seen.of_rows(rows), observed.spread)
-    found = [sketch.climb(point, start, size=0.3) for point in _promising(sketch, start)]
-    point, noise, value = max(found, key=lambda fit: fit[2])
     search = _Search(Movement(observed, weights), seen, observed.spread)
     # A model far behind its rival is not refined.
+    (point,) = _promising(sketch, start, REACHES[::2], TEMPERATURES[::2], 1)
+    noise, value = fit_noise(sketch.seen, sketch.mean(point, False), sketch.everybody, start)
+    if value / len(rows) < rival / len(seen.values) - OUT_OF_SIGHT:
+        return _candidate(search, point, noise, value / len(rows) * len(seen.values))
+    promising = _promising(sketch, start, REACHES, TEMPERATURES, STARTS)
+    found = [sketch.climb(point, start, size=0.3) for point in promising]
+    point, noise, value = max(found, key=lambda fit: fit[2])
     if value / len(rows) * len(seen.values) < rival - HOPELESS:
-        value = float(search.rows(point, noise).sum())
-        return _candidate(search, point, noise, value, level)
+        return _candidate(search, point, noise, float(search.rows(point, noise).sum()))
     point, noise, _ = search.climb(point, noise, size=0.05)
-    return _candidate(search, *search.settle(point, noise), level)
+    point, noise, value = search.settle(point, noise)
+    return _with_intervals(search, point, _candidate(search, point, noise, value), level)
 
 
 class _Search:
@@ -176,38 +181,51 @@ class _Search:
         return slopes, at_jump
 
 
-def _promising(search: _Search, noise: Noise) -> list[Floats]:
+def _promising(
+    search: _Search,
+    noise: Noise,
+    reaches: tuple[float, ...],
+    temperatures: tuple[float, ...],
+    count: int,
+) -> list[Floats]:
     """Return the likeliest grid points."""
     grid = [
         np.log([scale_of(reach * search.spread), temperature * search.spread])
-        for reach in REACHES
-        for temperature in TEMPERATURES
+        for reach in reaches
+        for temperature in temperatures
     ]
-    values = [float(search.rows(point, noise).sum()) for point in grid]
-    return [grid[k] for k in np.argsort(values)[::-1][:STARTS]]
+    values = [float(search.rows(point, noise, exact=False).sum()) for point in grid]
+    return [grid[k] for k in np.argsort(values)[::-1][:count]]
 
 
-def _candidate(
-    search: _Search, point: Floats, noise: Noise, likelihood: float, level: float
+def _candidate(search: _Search, point: Floats, noise: Noise, likelihood: float) -> Candidate:
+    scale, temperature = np.exp(point).tolist()
+    return Candidate(
+        name="smooth",
+        log_likelihood=likelihood,
+        parameters=5 if search.seen.exact else 6,
+        noise=noise,
+        mean=search.mean(point, exact=False),
+        inside=search.everybody,
+        scale=scale,
+        temperature=temperature,
+    )
+
+
+def _with_intervals(
+    search: _Search, point: Floats, candidate: Candidate, level: float
 ) -> Candidate:
-    seen, z = search.seen, normal_quantile(level)
+    seen, noise, z = search.seen, candidate.noise, normal_quantile(level)
     _, at_jump = search.derivatives(point, noise)
     errors = standard_errors(seen, search.rows, noise, point, valid=~at_jump)
     errors = np.maximum(errors, LEAST_DEVIATION)
     scale, temperature = np.exp(point).tolist()
-    share = noise.non_movers
     stays = Interval(0.0, 1.0 - (1.0 - level) ** (1.0 / len(seen.values)))
-    if share > 2.0 * LEAST_SHARE:
-        stays = share_interval(share, float(errors[2]), z)
-    return Candidate(
-        name="smooth",
-        log_likelihood=likelihood,
-        parameters=5 if seen.exact else 6,
-        noise=noise,
+    if noise.non_movers > 2.0 * LEAST_SHARE:
+        stays = share_interval(noise.non_movers, float(errors[2]), z)
+    return replace(
+        candidate,
         mean=search.mean(point),
-        inside=search.everybody,
-        scale=scale,
-        temperature=temperature,
         scale_interval=positive_interval(scale, float(errors[0]), z),
         temperature_interval=positive_interval(temperature, float(errors[1]), z),
         non_movers_interval=stays,

@@ -16,27 +16,31 @@ from typing import Any
 import numpy as np
 
 from countermove._types import Floats
-from countermove.learning.people_estimation._best_fit import normal_quantile
-from countermove.learning.people_estimation._candidates import Candidate, Interval
-from countermove.learning.people_estimation._diagnostics import (
+from countermove.learning.people_estimation._candidates import (
+    Candidate,
+    Interval,
+    normal_quantile,
+)
+from countermove.learning.people_estimation._misfit import (
     GoodnessOfFit,
     not_identified,
     nothing_to_learn,
 )
-from countermove.learning.people_estimation._movement import Movement
+from countermove.learning.people_estimation._moves import (
+    Movement,
+    WeightEstimate,
+    chosen_shape,
+    mean_shift,
+    weight_estimates,
+)
 from countermove.learning.people_estimation._sample_models import (
     Levels,
     SampleModel,
     everybody_drifts,
     nobody_moves,
 )
-from countermove.learning.people_estimation._weights import (
-    chosen_shape,
-    mean_shift,
-    weight_estimates,
-)
 from countermove.learning.people_estimation.observation import Observation
-from countermove.learning.people_estimation.result import PeopleEstimate, WeightEstimate, assemble
+from countermove.learning.people_estimation.result import PeopleEstimate, assemble
 
 STEP = 0.02
 """Of derivatives in logarithms: wider than the gap between two people."""

@@ -8,6 +8,7 @@ Whatever would make an estimate silently wrong (keys, columns, values) is refuse
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,6 +33,14 @@ ROUNDING = 1e-9
 """Changes below this share of ``1 + |x|`` are rounding, not moves."""
 RECORDED = 0.01
 """Share of exactly unmoved people from which on records are taken as exact."""
+GRIDS = tuple(step * 10.0**power for power in range(6, -7, -1) for step in (5.0, 2.0, 1.0))
+"""Steps to which records may have been rounded, in the units of the table."""
+CALM = 50
+"""Approved people from whom on drift is read off them."""
+DRIFTS = 4.0
+"""Standard errors beyond which their features drift."""
+VALUES = 20
+"""Different values from which on a rounded column is a rounded quantity, not a code."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +185,9 @@ class Observation:
     gap: Floats  # distance below the boundary, negative for the approved
     gap_after: Floats
     advance: Floats  # distance gained along the rule (matched only, else empty)
-    still: Mask  # who stands exactly where they stood (matched only, else empty)
+    still: Mask  # who stands exactly where they stood, to the rounding of records (matched only)
+    slack: float = 0.0  # how far rounding of the records may set a mover back along the rule
+    unseen: float = 0.0  # gaps below which a crossing may be lost in that rounding
 
     @property
     def recorded_exactly(self) -> bool:
@@ -187,6 +198,35 @@ class Observation:
     def spread(self) -> float:
         """Standard deviation of the gaps, the yardstick of distances here."""
         return float(self.gap.std()) or 1.0
+
+    @cached_property
+    def _drift(self) -> tuple[Floats, Floats, Floats] | None:
+        """Rows (1, gap), pull of every person on the features' lines, and lines; None without."""
+        calm = self.gap <= 0.0
+        if self.recorded_exactly or int(calm.sum()) < CALM:
+            return None
+        rows = np.column_stack([np.ones(len(self.gap)), self.gap])
+        inverse = np.linalg.inv(rows[calm].T @ rows[calm])
+        pull = np.where(calm[:, None], rows @ inverse, 0.0)
+        lines = pull.T @ (self.X_after - self.X)
+        rest = (self.X_after - self.X - rows @ lines)[calm]
+        errors = np.sqrt(np.outer(np.diag(inverse), (rest**2).mean(axis=0)))
+        clear = bool((np.abs(lines) > DRIFTS * errors + 1e-12).any())
+        return (rows, pull, lines) if clear else None
+
+    @cached_property
+    def moves(self) -> Floats:
+        """Changes of features, cleared of what people without a reason to move show too, (n, d)."""
+        moves: Floats = self.X_after - self.X
+        return moves if self._drift is None else moves - self._drift[0] @ self._drift[2]
+
+    def drift_influence(self, weights: Floats) -> Floats:
+        """Return how every person, through the drift, moves the weighted sum of moves, (n, d)."""
+        if self._drift is None:
+            return np.zeros_like(self.X)
+        rows, pull, _ = self._drift
+        result: Floats = -(pull @ (weights @ rows))[:, None] * self.moves
+        return result
 
     @property
     def movable(self) -> Mask:
@@ -208,8 +248,14 @@ class Observation:
         return np.flatnonzero(changed.any(axis=1)), tuple(columns)
 
 
-def observe(score: Score, people: TwoTables, actions: ActionSet | None = None) -> Observation:
+def observe(
+    score: Score,
+    people: TwoTables,
+    actions: ActionSet | None = None,
+    units: Standardiser | None = None,
+) -> Observation:
     """Reduce people before and after to what an estimate reads, or raise an error."""
+    _check_rule(score)
     _check_size(people)
     X, X_after = people.before, people.after
     if X.shape[1] != score.n_features:
@@ -230,8 +276,13 @@ def observe(score: Score, people: TwoTables, actions: ActionSet | None = None) -
         )
     slope = weight * plan.ones / unit
     still: Mask = np.empty(0, dtype=bool)
+    slack = unseen = 0.0
     if people.matched:
-        still = np.asarray(~_changes(X, X_after).any(axis=1), dtype=bool)
+        grid, rounded = _grids(X, X_after, units)
+        changed = _changes(X, X_after) & ~((np.abs(X_after - X) <= grid * (1.0 + 1e-9)) & rounded)
+        still = np.asarray(~changed.any(axis=1), dtype=bool)
+        slack = float(np.abs(plan.usable(slope)) @ grid)
+        unseen = float(np.abs(plan.usable(slope)) @ np.where(rounded, grid, 0.0))
     return Observation(
         score=score,
         actions=allowed,
@@ -245,7 +296,43 @@ def observe(score: Score, people: TwoTables, actions: ActionSet | None = None) -
         gap_after=-_scores(score, X_after) / unit,
         advance=(X_after - X) @ slope if people.matched else np.empty(0),
         still=still,
+        slack=slack,
+        unseen=unseen,
     )
+
+
+def _check_rule(score: Score) -> None:
+    if not isinstance(score, Score):
+        raise ParameterError(
+            "the rule people responded to is unknown: expected a Score, got "
+            f"{type(score).__name__}. Give the published score (`clf.score_` of a fitted "
+            "StrategicClassifier, `model.rule` of a stored model): without it no gap is known"
+        )
+    if score.slope() is None:
+        raise ParameterError(
+            "the rule has no slope in what people can move (a network, for example), so that "
+            "there is no one distance to its boundary; estimate people from a linear rule"
+        )
+
+
+def _grids(X: Floats, X_after: Floats, units: Standardiser | None) -> tuple[Floats, Mask]:
+    """Return the steps of rounded records, standardised, and where only those after are rounded."""
+    scale = np.ones(X.shape[1]) if units is None else units.scale
+    before, after = (table if units is None else units.inverse(table) for table in (X, X_after))
+    grid, rounded = np.zeros(X.shape[1]), np.zeros(X.shape[1], dtype=bool)
+    for j in range(X.shape[1]):
+        values = np.unique(after[:, j])
+        largest = (values[-1] - values[0]) / VALUES if len(values) > VALUES else 0.0
+        step = next((h for h in GRIDS if h <= largest and _on(values, h)), 0.0)
+        if step > 0.0:
+            grid[j], rounded[j] = step / scale[j], not _on(before[:, j], step)
+    return grid, rounded
+
+
+def _on(values: Floats, step: float) -> bool:
+    """Return whether all values are multiples of a step."""
+    parts = values / step
+    return bool((np.abs(parts - np.round(parts)) < 1e-6).all())
 
 
 def _scores(score: Score, X: Floats) -> Floats:

@@ -9,37 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from countermove.errors import CalibrationError
-from countermove.learning.people_estimation._candidates import Candidate, Interval
-from countermove.learning.people_estimation._diagnostics import GoodnessOfFit
-from countermove.learning.people_estimation._movement import Movement, reach_of
-from countermove.learning.people_estimation._noise import Noise
+from countermove.errors import CalibrationError, ParameterError
+from countermove.learning.people_estimation._candidates import Candidate, Interval, Noise
+from countermove.learning.people_estimation._misfit import GoodnessOfFit
+from countermove.learning.people_estimation._moves import Movement, WeightEstimate, reach_of
+from countermove.learning.people_estimation._overshoot import Overshoot
+from countermove.learning.people_estimation._price_fit import PriceFit
 from countermove.learning.people_estimation._report import verdict
 from countermove.learning.people_estimation.observation import Observation
 from countermove.people import ActionSet, Cost, cost_from_description
-from countermove.response.base import NoResponse, Response
+from countermove.response.base import Response
 from countermove.response.named import named_response
-from countermove.response.response_set import RobustResponse
+from countermove.response.population import Population
 
 NOBODY = 0.005
 """Share of non-movers below which a training run need not know of them."""
+MOST = 1.0 - 1e-6
+"""Share of never-movers at which somebody still moves."""
 CLOSE = 6.0
 """Schwarz's criterion: models nearer than this to the best one stay in the uncertainty set."""
 COLD = 0.02
 """Temperature, as a share of the reach, at which a smoothed step is a hard one."""
-
-
-@dataclass(frozen=True)
-class WeightEstimate:
-    """The price of one feature: cost per squared unit of its move."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-    # False where the rule gave no reason to move it, or nobody did: only ``low`` is then known.
-    identified: bool
-    per_original_unit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +43,14 @@ class Compared:
     parameters: int
     scale: float | None
     temperature: float | None
+
+
+@dataclass(frozen=True)
+class ConfidenceSet:
+    """Populations between which the true one lies, number by number, with that probability."""
+
+    populations: tuple[Response, ...]
+    level: float
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,14 @@ class PeopleEstimate:
     comparison
         The candidates, best first.
     fit
-        Test of the chosen model.
+        Test of the chosen model; ``fit.misfits`` names what speaks against it.
+    log_sd, log_sd_interval
+        Standard deviation of the logarithm of prices among those who move; the scale is then
+        their median price. 0 where equal prices are not refuted.
+    overshoot
+        How far beyond the boundary movers go.
+    drift
+        What everybody's record did, rule or no rule: constant, and per unit of gap.
     identified, reasons
         Whether the rows identify the cost, and why not.
     warnings
@@ -116,52 +121,107 @@ class PeopleEstimate:
     level: float
     picture: dict[str, Any] = field(repr=False)
     actions: ActionSet = field(repr=False)
+    log_sd: float = 0.0
+    log_sd_interval: Interval | None = None
+    overshoot: Overshoot = field(default_factory=Overshoot)
+    drift: tuple[float, float] = (0.0, 0.0)
+    _prices: PriceFit | None = field(default=None, repr=False, compare=False)
 
     @property
     def misspecified(self) -> bool:
         """Whether the chosen model does not fit the rows."""
         return self.fit.rejected
 
-    def population(self) -> Response:
-        """Return the people as estimated: movers, mixed with non-movers in their share.
+    def population(self, force: bool = False) -> Response:
+        """Return the people as estimated: a `Population` unless they are all alike.
+
+        Parameters
+        ----------
+        force
+            Also if the estimate does not fit.
 
         Raises
         ------
         CalibrationError
-            If the rows do not identify the cost; the message says why.
+            If the rows do not identify the cost, or the model does not fit them; the message
+            says why.
         """
-        movers = self._movers(self._known_cost(), self.temperature)
-        if self.non_movers < NOBODY:
-            return movers
-        return RobustResponse(
-            [movers, NoResponse(movers.cost, self.actions)],
-            [1.0 - self.non_movers, self.non_movers],
-        )
+        self._check_fit(force)
+        return self._people(self._known_cost(), self.temperature, self.non_movers, self.log_sd)
 
-    def uncertainty_set(self) -> list[Response]:
+    def confidence_set(self, level: float | None = None, force: bool = False) -> ConfidenceSet:
+        r"""Return populations at the corners of what the rows leave possible, jointly.
+
+        Parameters
+        ----------
+        level
+            Probability that *all* numbers of the people lie between the corners' (Bonferroni);
+            the estimate's own by default. A procedure that must hold for the true people at
+            :math:`1-\delta` may use a set of level :math:`1-\delta/2` and spend the rest.
+        force
+            Also if the estimate does not fit.
+        """
+        self._check_fit(force)
+        cost, (scales, spreads, shares, joint) = self._known_cost(), self._joint(level)
+        if not scales.closed:
+            raise CalibrationError(f"at level {joint:g} the scale has an open end")
+        heats = self.temperature_interval
+        corners = {
+            (scale, never, spread, heat)
+            for scale in (scales.low, scales.high)
+            for never in (shares.low, min(shares.high, MOST))
+            for spread in (spreads.low, spreads.high)
+            for heat in ((None,) if heats is None else (heats.low, heats.high))
+        }
+        members = tuple(
+            self._people(_scaled(cost, scale / self._scale), heat, never, spread)
+            for scale, never, spread, heat in sorted(corners, key=repr)
+        )
+        return ConfidenceSet(members, joint)
+
+    def _joint(self, level: float | None) -> tuple[Interval, Interval, Interval, float]:
+        """Return intervals of scale, log-sd and never-movers, and their joint level."""
+        asked = self.level if level is None else level
+        if not 0.5 <= asked < 1.0:
+            raise ParameterError(f"level lies in [0.5, 1), got {level!r}")
+        if self._prices is not None:
+            return *self._prices.intervals(1.0 - (1.0 - asked) / 3.0), asked
+        if asked != self.level:
+            raise ParameterError(
+                f"the intervals of this estimate are known at its own level, {self.level:g}; "
+                f"estimate again with level={asked:g}"
+            )
+        assert self.scale_interval is not None
+        # Between two samples any two numbers hold together at the level, else each one alone.
+        numbers = 2 if self.temperature is None else 3
+        spent = numbers - 1 if not self.matched else numbers
+        joint = 1.0 - spent * (1.0 - asked)
+        return self.scale_interval, Interval(0.0, 0.0), self.non_movers_interval, joint
+
+    def uncertainty_set(self, force: bool = False) -> list[Response]:
         """Return the responses the rows leave possible, for robust training.
 
         The ends of the interval of the scale (for the smoothed step, with both ends
         of the temperature's), and the other kind of people where it is nearly as
-        likely. Non-movers are a known share, not a doubt: they are in `population`.
+        likely. Never-movers and the spread of prices are taken as estimated; see
+        `confidence_set` for their ends.
         """
+        self._check_fit(force)
         cost, described = self._known_cost(), []
         for kind, scale, temperature in self._corners():
-            described.append(self._movers(_scaled(cost, scale / self._scale), temperature, kind))
+            one = _scaled(cost, scale / self._scale)
+            spread = self.log_sd if kind == self.response else 0.0
+            described.append(self._people(one, temperature, 0.0, spread, kind))
         return described
 
-    def serm_parameters(self, robust: bool = False) -> dict[str, Any]:
+    def serm_parameters(self, robust: bool = False, force: bool = False) -> dict[str, Any]:
         """Return the ``serm`` group of parameters for the next training run."""
+        self._check_fit(force)
         cost = self._known_cost()
         if robust:
-            members = [_said(member, with_cost=True) for member in self.uncertainty_set()]
+            members = [_said(member, with_cost=True) for member in self.uncertainty_set(force)]
             return {"cost": cost.describe(), "response": {"kind": "robust", "members": members}}
-        people = self.population()
-        if isinstance(people, RobustResponse) and people.weights is not None:
-            members = [_said(member) for member in people.members]
-            said = {"kind": "robust", "members": members, "weights": list(people.weights)}
-            return {"cost": cost.describe(), "response": said}
-        return {"cost": cost.describe(), "response": _said(people)}
+        return {"cost": cost.describe(), "response": _said(self.population(force))}
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, JSON-ready (open ends of intervals are None)."""
@@ -169,14 +229,37 @@ class PeopleEstimate:
 
         return estimate_json(self)
 
-    def to_yaml(self, dataset: str | None = None, robust: bool = False) -> str:
+    def to_yaml(self, dataset: str | None = None, robust: bool = False, force: bool = False) -> str:
         """Return a run configuration that trains on the estimate: ``kedro run --config <file>``.
 
         Where the cost is not identified, the text says why, and a run with it is refused.
+
+        Raises
+        ------
+        CalibrationError
+            If the model does not fit, unless ``force``; `settings` writes a file that says so.
         """
+        if self.identified:
+            self._check_fit(force)
+        return self.settings(dataset, robust, force)
+
+    def settings(
+        self, dataset: str | None = None, robust: bool = False, force: bool = False
+    ) -> str:
+        """Return the same, or, where that raises, a file that says why and that a run refuses."""
         from countermove.learning.people_estimation._report import estimate_yaml
 
-        return estimate_yaml(self, dataset, robust)
+        return estimate_yaml(self, dataset, robust, force)
+
+    def _check_fit(self, force: bool) -> None:
+        if self.misspecified and not force:
+            named = "; ".join(misfit.words for misfit in self.fit.misfits)
+            named = named or f"{self.fit.misplaced:.1%} of the people stand elsewhere"
+            raise CalibrationError(
+                f"the estimate does not fit the people (p = {self.fit.p_value:.2g}): {named}. "
+                "Training on it would count on people who do not exist; look at the verdict, or "
+                "pass force=True to use it all the same"
+            )
 
     @property
     def _scale(self) -> float:
@@ -191,8 +274,18 @@ class PeopleEstimate:
             )
         return self.cost
 
-    def _movers(self, cost: Cost, temperature: float | None, kind: str | None = None) -> Response:
-        return named_response(kind or self.response, cost, self.actions, temperature or 0.5)
+    def _people(
+        self,
+        cost: Cost,
+        temperature: float | None,
+        never: float,
+        log_sd: float,
+        kind: str | None = None,
+    ) -> Response:
+        movers = named_response(kind or self.response, cost, self.actions, temperature or 0.5)
+        if never < NOBODY and log_sd == 0.0:
+            return movers
+        return Population(movers, never=never if never >= NOBODY else 0.0, log_sd=log_sd)
 
     def _corners(self) -> list[tuple[str, float, float | None]]:
         """Return (kind, scale, temperature) at the ends of what is possible."""
@@ -222,6 +315,10 @@ def _scaled(cost: Cost, factor: float) -> Cost:
 
 def _said(response: Response, with_cost: bool = False) -> dict[str, Any]:
     """Return what a YAML file says about a response."""
+    if isinstance(response, Population):
+        kinds = [_said(kind, with_cost) for kind in response.kinds]
+        numbers = {"never": response.never, "log_sd": response.log_sd}
+        return {"kind": response.name, "kinds": kinds} | numbers
     said: dict[str, Any] = {"kind": response.name}
     if response.name == "smooth":
         said["temperature"] = float(getattr(response, "temperature"))  # noqa: B009
@@ -265,6 +362,11 @@ def assemble(
         level=level,
         picture=picture,
         actions=observed.actions,
+        log_sd=chosen.log_sd,
+        log_sd_interval=chosen.log_sd_interval,
+        overshoot=Overshoot() if chosen.prices is None else chosen.prices.overshoot,
+        drift=chosen.drift if chosen.prices is None else chosen.prices.drift,
+        _prices=chosen.prices,
     )
 
 

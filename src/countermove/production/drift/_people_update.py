@@ -25,7 +25,7 @@ from countermove.production.drift._samples import (
     shared_ids,
 )
 from countermove.randomness import seed_of
-from countermove.response import Response, named_response
+from countermove.response import Population, Response, named_response
 from countermove.response.action_plan import ActionPlan, slope_of
 from countermove.scores import Score
 
@@ -182,6 +182,8 @@ def estimated_people(
     error = found.noise.optimisation_error
     noise = Noise(found.non_movers, error if error > UNSEEN else 0.0)
     draw = seed_of(seed, "people as estimated") % 2**32
+    if found.log_sd > 0.0:
+        movers = Population(movers, log_sd=found.log_sd).with_seed(draw)
     x_new = simulate_deployment(score, samples.reference.X, movers, noise, draw)
     still = np.abs(x_new - samples.reference.X) < 1e-12
     x_new[still] = samples.reference.X[still]

@@ -1,4 +1,4 @@
-"""Whether the rows identify the cost, and whether the chosen model fits them at all."""
+"""Whether the rows identify the cost, and whether the chosen model fits them: if not, how."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.errors import shown
-from countermove.learning.people_estimation._candidates import Candidate
-from countermove.learning.people_estimation._movement import scale_of
-from countermove.learning.people_estimation._noise import LEAST_ERROR, Advances
+from countermove.learning.people_estimation._candidates import LEAST_ERROR, Advances, Candidate
+from countermove.learning.people_estimation._moves import scale_of
 from countermove.learning.people_estimation.observation import Observation
 from countermove.randomness import generator
 
 if TYPE_CHECKING:
-    from countermove.learning.people_estimation._weights import Direction
+    from countermove.learning.people_estimation._moves import Direction
 
 
 WIDE = 20.0
@@ -33,10 +32,14 @@ PLACES = 6
 STRIPS = 10
 PER_CELL = 8
 """Cells: at most 10 strips of gap with 6 places each, and no fewer than 8 people expected."""
+DRIFT = 0.01
+"""Of everybody, per unit of gap, that is worth a word."""
 SHARP = 1e-5
 """Of the spread: noise below this is rounding."""
 REJECTED = 1e-3
-"""p-value below which the model is said not to fit: one true model in a thousand is refused."""
+"""p-value below which a model is said not to fit: one true model in a thousand is refused."""
+PRICES_REJECTED = 0.01
+"""The same for prices, whose tests are named: one true model in a hundred is refused."""
 
 
 def nothing_to_learn(observed: Observation, difficulty: Floats) -> tuple[str, ...]:
@@ -57,9 +60,14 @@ def not_identified(chosen: Candidate, difficulty: Floats, alpha: float) -> tuple
     if chosen.name == "none":
         return (_nobody(difficulty, alpha),)
     if chosen.name == "drift":
-        return ("people moved as much where the rule gave them no reason as where it did",)
+        reason = "people moved as much where the rule gave them no reason as where it did"
+        if abs(chosen.drift[1]) > DRIFT:
+            reason += f", by {chosen.drift[1]:+.2g} per unit of gap (regression to the mean)"
+        return (reason,)
     ends = chosen.scale_interval
     assert ends is not None
+    if ends.low == 0.0 and not math.isfinite(ends.high):
+        return ("the likelihood hardly depends on the scale: both ends of its interval are open",)
     if ends.low == 0.0:
         return (
             "everybody within sight of approval moved, so that nobody shows where it stops being "
@@ -116,18 +124,28 @@ def _off_line(observed: Observation, direction: Direction) -> bool:
     """Return whether moves scatter around their line by more than the records' noise."""
     if observed.recorded_exactly:
         return direction.scatter > OFF_LINE * direction.energy
-    moves = (observed.X_after - observed.X)[:, direction.usable]
+    moves = observed.moves[:, direction.usable]
     if direction.usable.sum() < 2:
         return False
     along = direction.along[direction.usable]
     along = along / np.linalg.norm(along)
     # Whoever went back, if anywhere, did not respond: they show the records' noise across the line.
-    still = observed.advance <= 0.0
+    still = observed.moves @ observed.slope <= 0.0
     if not still.any():
         return False
     across = moves[still] - np.outer(moves[still] @ along, along)
     noise = float(np.sum(across**2)) / (len(across) * (len(along) - 1))
     return direction.scatter > SCATTER * noise
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """One way in which people are not as the model says."""
+
+    # "stop short", "two prices", "awareness by gap", "price by group" or "elsewhere".
+    name: str
+    words: str
+    p_value: float  # allowing for the number of tests
 
 
 @dataclass(frozen=True)
@@ -138,11 +156,13 @@ class GoodnessOfFit:
     misplaced: float  # share of people who would have to be elsewhere for the counts to be equal
     strip: tuple[float, float]  # gaps (from, to) where it fits worst
     counts: NDArray[np.int64]  # people per strip and place
+    level: float = REJECTED
+    misfits: tuple[Misfit, ...] = ()
 
     @property
     def rejected(self) -> bool:
         """Whether the model does not fit."""
-        return self.p_value < REJECTED
+        return self.p_value < self.level
 
 
 def goodness_of_fit(gap: Floats, seen: Advances, model: Candidate) -> GoodnessOfFit:
@@ -150,7 +170,11 @@ def goodness_of_fit(gap: Floats, seen: Advances, model: Candidate) -> GoodnessOf
     # If it fits, everybody's place in their own predicted distribution is uniform on (0, 1),
     # whatever their gap: a chi-square test of equal counts in cells of gap by place. Conservative:
     # no degrees are taken off for what was fitted.
-    places = _places(seen, model)
+    return by_place(gap, _places(seen, model))
+
+
+def by_place(gap: Floats, places: Floats) -> GoodnessOfFit:
+    """Test that places are uniform whatever the gap."""
     n = len(gap)
     strips = max(1, min(STRIPS, n // (PLACES * PER_CELL)))
     edges = np.unique(np.quantile(gap, np.linspace(0.0, 1.0, strips + 1)))
