@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
@@ -18,6 +19,7 @@ from countermove.experiments.cell_store import CellStore
 from countermove.experiments.serm.sweep import Grid
 from countermove.experiments.tables import make_split
 from countermove.params import GROUPS
+from countermove.params.serm_experiments import SweepParameters
 from countermove.people import MixtureCost, QuadraticCost
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +58,21 @@ def test_the_benchmark_knows_no_cost(cells):
 def test_same_seed_same_cells(cells):
     again = run_sweep(grid(), tables, seed=0)
     assert again.drop(columns="seconds").equals(cells.drop(columns="seconds"))
+
+
+def test_the_people_of_a_cell_may_differ():
+    cost = QuadraticCost(5.0)
+    assert grid().people(cost) == "best"
+    people = grid(never=0.3, log_sd=0.5, settings={"temperature": 0.2}).people(cost)
+    assert (people.never, people.log_sd, people.kinds[0].name) == (0.3, 0.5, "best")
+    assert people.cost is cost
+    said = {"response": {"kind": "smooth", "temperature": 0.2, "never": 0.1, "log_sd": 0.4}}
+    built = SweepParameters(**said).build()
+    assert (built.response, built.never, built.log_sd) == ("smooth", 0.1, 0.4)
+    assert built.people(cost).kinds[0].temperature == 0.2
+    assert SweepParameters().build().settings["eval_temperature"] is None
+    with pytest.raises(ValidationError, match="judged as trained"):
+        SweepParameters(response=said["response"] | {"eval_temperature": 1.0})
 
 
 def test_splits_are_standardised_on_their_training_rows_and_balanced():

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from countermove.experiments.serm.tradeoff import TradeOffCurve
     from countermove.scores import Score
 
+GRID = "countermove.experiments.serm.sweep:Grid"
 SAMPLING = "countermove.experiments.tables:Sampling"
 
 
@@ -47,6 +48,19 @@ class PopulationParameters(Parameters):
     kind: Literal["best", "smooth", "published", "ascent"] = setting("best", "how people respond")
     temperature: Positive = setting(0.5, "of the smoothed step")
     eval_temperature: Positive | None = setting(None, "of judging; null: as in training")
+
+
+class DifferingParameters(PopulationParameters):
+    """The people of every cell of a sweep; they may differ."""
+
+    never: Annotated[float, Field(ge=0, lt=1)] = library("share who never move", GRID)
+    log_sd: NotNegative = library("spread of the logarithm of the others' prices", GRID)
+
+    @model_validator(mode="after")
+    def _one_temperature(self) -> Self:
+        if (self.never or self.log_sd) and self.eval_temperature is not None:
+            raise ValueError("people who differ are judged as trained: leave eval_temperature out")
+        return self
 
 
 class SamplingParameters(Parameters):
@@ -70,7 +84,7 @@ class SweepParameters(SamplingParameters):
     costs: Annotated[list[CostParameters], Field(min_length=1)] = part(
         lambda: [QuadraticCostParameters()], "what a move costs, one axis"
     )
-    response: PopulationParameters = setting(PopulationParameters(), "the people")
+    response: DifferingParameters = part(DifferingParameters, "the people")
     score: ScoreParameters = part(LinearScoreParameters, "the score to start from")
     steps: list[Count] = setting([], "lengths of history of a series, one axis")
     seeds: list[Seed] = setting([], "of training, one axis; none: one, that of the split")
@@ -94,13 +108,15 @@ class SweepParameters(SamplingParameters):
         """Return the grid."""
         from countermove.experiments.serm.sweep import Grid
 
-        people = self.response.model_dump(exclude={"kind"})
+        people = self.response.model_dump(include={"temperature", "eval_temperature"})
         kept = {"splits", "steps", "seeds", "strengths", "axis", "prune"}
         blind = self.blind_training
         return Grid(
             **self.model_dump(include=kept | set(SamplingParameters.model_fields)),
             costs=[cost.build() for cost in self.costs],
             response=self.response.kind,
+            never=self.response.never,
+            log_sd=self.response.log_sd,
             settings=self.training.model_dump() | people,
             blind={} if blind is None else blind.model_dump(),
             score=self._score,

@@ -33,6 +33,7 @@ from countermove.learning.comparison import (
 from countermove.learning.evaluation import worst_accuracy
 from countermove.learning.regularisers import Regulariser
 from countermove.people import Cost, LinearCost, MixtureCost
+from countermove.response import Population, named_response
 from countermove.scores import Score
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Grid(Sampling, Experiment[Sources]):
     splits: int
     costs: Sequence[Cost]
     response: Any = "best"
+    never: float = 0.0  # share of people who never move, of a response by name
+    log_sd: float = 0.0  # spread of the logarithm of the others' prices
     settings: Mapping[str, Any] = field(default_factory=dict)  # of `StrategicClassifier`
     blind: Mapping[str, Any] = field(default_factory=dict)  # those that differ for the blind rule
     steps: Sequence[int] = ()  # lengths of history, for tables that are series
@@ -80,6 +83,13 @@ class Grid(Sampling, Experiment[Sources]):
                 f"strengths {shown(self.strengths)} of no regulariser; say which one, or leave "
                 "them out"
             )
+
+    def people(self, cost: Cost) -> Any:
+        """Return who responds at a cost: the response, or a population of it."""
+        if not (self.never or self.log_sd):
+            return self.response
+        kind = named_response(self.response, cost, None, self.settings.get("temperature", 0.5))
+        return Population(kind, never=self.never, log_sd=self.log_sd)
 
     @property
     def inner(self) -> list[tuple[Regulariser | None, Cost]]:
@@ -212,6 +222,7 @@ def _keys(work: SweepWork, block: Block, table: Table) -> list[str]:
         "score": None if score is None else [score.kind, score.describe()],
         "seed": work.seed,
         "version": __version__,
+        **({"differ": [grid.never, grid.log_sd]} if grid.never or grid.log_sd else {}),
         "schema": schema,
         "data": content_key({}, typed),
     }
@@ -246,9 +257,10 @@ def _cells(
     for aim, cost in inner:
         started = time.perf_counter()
         aimed = settings | ({} if aim is None else {"regulariser": aim})
-        found = compare(split, grid.response, cost, blind=blind, **aimed).to_json()
+        people = grid.people(cost)
+        found = compare(split, people, cost, blind=blind, **aimed).to_json()
         seconds = time.perf_counter() - started
-        found |= _hardt(split, grid.response, cost, settings)
+        found |= _hardt(split, people, cost, settings)
         logger.info("%s, split %d, %s: strategic %.3f", name, number, cost, found["strategic"])
         strength = {} if aim is None else {"strength": aim.strength}
         yield _axes(cost) | strength | found | {"seconds": seconds}
