@@ -20,7 +20,7 @@ from scipy.stats import norm
 from countermove.certificates.intervals import lower_share, upper_share
 from countermove.data.synthetic import GaussianPopulation
 from countermove.people import QuadraticCost
-from countermove.response import BestResponse
+from countermove.response import BestResponse, Population
 from countermove.scores import LinearScore
 from countermove.transfer import formulas, induce
 from countermove.transfer._estimates import threshold_divergence_upper
@@ -383,4 +383,32 @@ def test_people_who_best_respond_to_a_linear_rule(draws, labels):
     assert np.sum(upper_share(wrong, n, ALPHA) < truth) <= most_failures(draws)
     assert np.sum(lower_share(wrong, n, ALPHA) > truth) <= most_failures(draws)
     # And the level is not wasted.
+    assert np.sum(upper_share(wrong, n, ALPHA) < truth) > 0.3 * draws * ALPHA
+
+
+@DRAWS
+def test_people_who_differ(draws):
+    """One type drawn per row: person and type are one draw, so counting stays exact."""
+    n, population = 300, GaussianPopulation(centre=(1.0, 0.5))
+    weights, bias = population.best_rule()
+    score, size = LinearScore(2), float(np.linalg.norm(weights))
+    with torch.no_grad():
+        score.weight.copy_(torch.from_numpy(weights))
+        score.bias.fill_(bias)
+    along = float(weights @ np.array(population.centre))
+    people = Population(BestResponse(QuadraticCost(2.0)), never=0.3, log_sd=0.5)
+
+    def approved(s):
+        return 0.7 * norm.cdf(np.log(2.0 / (2.0 * (s / size) ** 2)) / 0.5) if s < 0.0 else 1.0
+
+    def wrongly(s):
+        good, bad = norm.pdf(s, along, size), norm.pdf(s, -along, size)
+        return 0.5 * (good * (1.0 - approved(s)) + bad * approved(s))
+
+    truth = quad(wrongly, -40, 0, limit=200)[0] + quad(wrongly, 0, 40)[0]
+    X, y = population.sample(draws * n, seed=13)
+    pairs = induce(score, X, y, people, seed=14)
+    wrong = pairs.induced.wrong().reshape(draws, n).sum(axis=1)
+    assert np.sum(upper_share(wrong, n, ALPHA) < truth) <= most_failures(draws)
+    assert np.sum(lower_share(wrong, n, ALPHA) > truth) <= most_failures(draws)
     assert np.sum(upper_share(wrong, n, ALPHA) < truth) > 0.3 * draws * ALPHA

@@ -328,7 +328,8 @@ def miss_shares(
 ) -> Floats:
     """Return the share missed at every threshold, of the worst group and response; no promise."""
     _, codes = group_codes(np.zeros(len(X)) if groups is None else groups, len(X))
-    counts, n = _counts(model, X, response, thresholds, codes, reach)
+    people = redrawn(response, 0, "selection rows")
+    counts, n = _counts(model, X, people, thresholds, codes, reach)
     shares: Floats = (counts / n).max(axis=-1)
     return shares
 
