@@ -109,6 +109,12 @@ class PriceFit:
     short: float = 0.0
     drift: tuple[float, float] = (0.0, 0.0)
 
+    def margin(self, gap: Floats) -> Floats:
+        """Return the least that those who cross go beyond the boundary, noisy records."""
+        assert isinstance(self.model, NoisyAdvances)
+        result: Floats = float(self.peak[3]) * (gap if self.model.proportional else np.ones(1))
+        return result
+
     def intervals(self, level: float) -> tuple[Interval, Interval, Interval]:
         """Return intervals of the median price, of the log-sd and of the share of never-movers."""
         from scipy.special import ndtri

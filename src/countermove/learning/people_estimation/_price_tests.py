@@ -24,7 +24,7 @@ from countermove.learning.people_estimation._misfit import (
 )
 from countermove.learning.people_estimation._moves import scale_of
 from countermove.learning.people_estimation._price_fit import PriceFit
-from countermove.learning.people_estimation.observation import Observation
+from countermove.learning.people_estimation.observation import CALM, Observation
 from countermove.randomness import generator
 
 BINS = 12
@@ -194,16 +194,18 @@ def _short(observed: Observation, fit: PriceFit) -> tuple[float, float]:
     tau, gap = fit.noise.measurement, observed.gap
     x = observed.advance - fit.drift[0] - fit.drift[1] * gap
     deviation = np.hypot(tau, fit.noise.optimisation_error * np.maximum(gap, 0.0))
-    end = fit.mean - CLEAR * deviation
-    far = fit.able & (end > 2.0 * CLEAR * tau)
-    under_way = far & (x > CLEAR * tau) & (x < end)
-    calm = gap <= 0.0
-    strays = fit.noise.strays
-    if int(calm.sum()) >= 50:
+    # Under way: clear of both ends by the noise of the records.
+    start, aim = CLEAR * tau, gap + fit.margin(gap)
+    end = aim - CLEAR * tau
+    far = fit.able & (end > 2.0 * start)
+    seen = int((far & (x > start) & (x < end)).sum())
+    calm, strays = gap <= 0.0, fit.noise.strays
+    if int(calm.sum()) >= CALM:
         strays = float((np.abs(x[calm]) > 4.0 * tau).mean())
-    expected = int(far.sum()) * (ndtr(-CLEAR) + strays)
-    seen = int(under_way.sum())
-    movers = max(float((far & (x > CLEAR * tau)).sum()), 1.0)
+    # A symmetric error leaves people under way, too.
+    missed = ndtr((end - aim) / deviation) - ndtr((start - aim) / deviation)
+    expected = float((fit.chance * missed + (1.0 - fit.chance) * ndtr(-CLEAR) + strays)[far].sum())
+    movers = max(float((far & (x > start)).sum()), 1.0)
     return float(poisson.sf(seen - 1, max(expected, 1e-9))), seen / movers
 
 
