@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from countermove.learning._recipe import class_means
+from countermove.learning.simple_rules import class_means
 from countermove.learning.comparison import Split, compare, train_blind
 from countermove.learning.objectives import StrategicRisk
 from countermove.people import QuadraticCost
@@ -39,7 +39,7 @@ def epoch_seconds(name: str, response: str, sample: TrainingRows) -> float:
     people = named_response(response, QuadraticCost(1.0), None, 0.5)
     trainer = Trainer(batch_size=BATCH[name], max_epochs=5, patience=5)
     objective = StrategicRisk((people,), Loss("hinge"))
-    history = trainer.fit(class_means(sample), objective, sample)
+    history = trainer.fit(class_means(sample.X.numpy(), sample.y.numpy()), objective, sample)
     return min(record.seconds for record in history.records[1:])
 
 

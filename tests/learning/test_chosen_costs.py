@@ -110,9 +110,12 @@ def test_the_worst_cost_of_a_box_is_at_least_as_bad_as_its_ends_and_any_grid_poi
 def test_training_for_a_box_protects_against_its_worst(search):
     wide = CostBox(QuadraticCost(4.0), "scale", 2.0, 30.0)
     robust = StrategicClassifier(
-        cost=UnknownCost(box=wide, search=search, steps=2), batch_size=120, max_epochs=15
+        cost=UnknownCost(box=wide, search=search, steps=2),
+        batch_size=120,
+        max_epochs=15,
+        optimiser="adam",
     ).fit(X, Y)
-    naive = StrategicClassifier(cost=wide.cost, batch_size=120, max_epochs=15).fit(X, Y)
+    naive = StrategicClassifier(cost=wide.cost).fit(X, Y)
 
     def worst(clf):
         return min(clf.score_after_response(X, Y, BestResponse(cost)) for cost in wide.ends())
@@ -123,7 +126,7 @@ def test_training_for_a_box_protects_against_its_worst(search):
 
 def test_a_finite_set_is_judged_member_by_member():
     costs = [WeightedQuadraticCost([2.0, 2.0]), WeightedQuadraticCost([9.0, 1.0])]
-    clf = StrategicClassifier(cost=UnknownCost(costs=costs), max_epochs=3).fit(X, Y)
+    clf = StrategicClassifier(cost=UnknownCost(costs=costs)).fit(X, Y)
     found = [clf.score_after_response(X, Y, BestResponse(cost)) for cost in costs]
     assert clf.score_after_response(X, Y) == min(found)
 
@@ -131,7 +134,7 @@ def test_a_finite_set_is_judged_member_by_member():
 def test_a_response_object_takes_the_costs_of_the_set():
     costs = [QuadraticCost(2.0), QuadraticCost(20.0)]
     clf = StrategicClassifier(
-        cost=UnknownCost(costs=costs), response=BestResponse(QuadraticCost(1.0)), max_epochs=2
+        cost=UnknownCost(costs=costs), response=BestResponse(QuadraticCost(1.0))
     ).fit(X, Y)
     found = [clf.score_after_response(X, Y, BestResponse(cost)) for cost in costs]
     assert clf.score_after_response(X, Y) == min(found)

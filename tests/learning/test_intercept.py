@@ -79,7 +79,7 @@ def test_a_flat_rule_is_moved_to_the_larger_class(crowd):
 def test_the_cut_lies_in_the_middle_of_the_widest_best_gap():
     thresholds = np.array([-2.0, -1.0, 1.0, 4.0])
     labels = np.array([1.0, 1.0, -1.0, -1.0])
-    cut = best_cut([thresholds], labels)
+    cut = best_cut([[(1.0, thresholds)]], labels)
     assert (cut.shift, cut.accuracy) == (0.0, 1.0)
 
 

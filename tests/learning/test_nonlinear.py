@@ -6,9 +6,9 @@ import torch
 
 from countermove import StrategicClassifier
 from countermove.errors import ParameterError
-from countermove.learning._choice import all_reach_alike
 from countermove.learning.comparison import Split, compare
 from countermove.learning.evaluation import usual_responses_to
+from countermove.learning.selection import all_reach_alike
 from countermove.response import (
     AscentResponse,
     BestResponse,

@@ -24,7 +24,8 @@ def people():
 
 
 def classifier(actions, **settings):
-    settings = {"max_epochs": 4, "batch_size": 16} | settings
+    fast = {"optimiser": "adam", "max_epochs": 4, "batch_size": 16, "selection": "none"}
+    settings = fast | settings
     return StrategicClassifier(cost=QuadraticCost(0.5), actions=actions, **settings)
 
 

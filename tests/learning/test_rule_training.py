@@ -32,7 +32,7 @@ def rows(n: int, seed: int) -> pd.DataFrame:
 def test_the_range_is_that_of_the_training_rows(tmp_path):
     train = rows(60, 0)
     units = Standardiser(np.array([3.0, 4.0]), np.array([2.0, 5.0]), ("a", "b"))
-    training = {"max_epochs": 1, "loss": "logistic"}
+    training = {"selection": "none"}
     trained = train_published(train, rows(20, 1), SCHEMA, units, NoResponse(), training, 0)
     low, high = train[["a", "b"]].min().tolist(), train[["a", "b"]].max().tolist()
     assert trained.model.about["training_range"] == {"low": low, "high": high}

@@ -12,7 +12,7 @@ from countermove.learning.comparison import Split
 from countermove.learning.tradeoff import choice_of, mark, pareto_front
 from countermove.people import QuadraticCost
 
-SETTINGS = {"max_epochs": 4, "patience": 4, "loss": "logistic"}
+SETTINGS = {"selection": "none"}
 
 
 @pytest.fixture(scope="module")

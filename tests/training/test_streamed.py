@@ -19,6 +19,7 @@ from countermove.training import Loss
 from countermove.training.streamed import PartRows, StreamedRows
 
 D = 3
+BOUNDED = BestResponse(QuadraticCost(0.5), ActionSet(upper=[0.2, 0.5, 0.1], lower=[-0.1] * 3))
 FEATURES = tuple(f"x{j}" for j in range(D))
 
 
@@ -99,7 +100,7 @@ def test_the_summed_gradient_is_the_gradient(tables, response):
 
 def test_full_gradients_reach_the_same_rule_as_rows_in_memory(tables):
     train, validation, train_parts, validation_parts = tables
-    settings = {"loss": "logistic", "optimiser": "lbfgs", "response": "smooth"}
+    settings = {"optimiser": "lbfgs", "response": "smooth", "selection": "none"}
     here = StrategicClassifier(**settings).fit(*train, validation=validation)
     there = StrategicClassifier(**settings).fit_parts(train_parts, validation_parts)
     assert np.allclose(there.coef_, here.coef_, atol=1e-5)
@@ -107,10 +108,23 @@ def test_full_gradients_reach_the_same_rule_as_rows_in_memory(tables):
     assert there.probability_slope_ == here.probability_slope_
 
 
+@pytest.mark.parametrize("response", ["none", "best", BOUNDED], ids=["none", "best", "bounded"])
+def test_newton_in_parts_reaches_the_optimum_of_all_rows(tables, response):
+    train, validation, train_parts, validation_parts = tables
+    settings = {"response": response, "selection": "none"}
+    here = StrategicClassifier(**settings).fit(*train, validation=validation)
+    there = StrategicClassifier(**settings).fit_parts(train_parts, validation_parts)
+    assert there.history_.method == "newton"
+    assert there.history_.converged
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-8)
+    np.testing.assert_allclose(there.intercept_, here.intercept_, atol=1e-8)
+
+
 def test_streamed_batches_learn_as_well(tables):
     train, validation, train_parts, validation_parts = tables
-    here = StrategicClassifier(max_epochs=10).fit(*train, validation=validation)
-    there = StrategicClassifier(max_epochs=10).fit_parts(train_parts, validation_parts, held=300)
+    settings = {"optimiser": "adam", "max_epochs": 10, "selection": "none"}
+    here = StrategicClassifier(**settings).fit(*train, validation=validation)
+    there = StrategicClassifier(**settings).fit_parts(train_parts, validation_parts, held=300)
     X, y = people(4000, seed=2)
     ours, theirs = (rule.score_after_response(X, y) for rule in (there, here))
     assert ours > theirs - 0.02
@@ -120,7 +134,7 @@ def test_streamed_batches_learn_as_well(tables):
 def test_a_stopped_run_resumes_and_other_files_are_refused(tables, tmp_path):
     _, _, train, validation = tables
     file = tmp_path / "run.checkpoint"
-    rule = {"response": "none", "start": "means", "loss": "logistic"}
+    rule = {"response": "none", "start": "means", "optimiser": "adam"}
     StrategicClassifier(max_epochs=2, **rule).fit_parts(train, validation, checkpoint=file)
     resumed = StrategicClassifier(max_epochs=4, patience=9, **rule)
     resumed.fit_parts(train, validation, checkpoint=file)

@@ -20,12 +20,17 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.errors import ParameterError
+from countermove.response import ScalarResponse
 from countermove.response.base import Response
+from countermove.response.response_set import discretised
 from countermove.scores import Score
 
 AnyScore = TypeVar("AnyScore", bound=Score)
 Penalty = Callable[[float], Floats]
 """Gives, for a shift of the intercept, one number per member."""
+
+Kinds = Sequence[tuple[float, Floats]]
+"""Of one model of people: shares, each with the shift from which on everybody is accepted."""
 
 PRICED = 96
 """Shifts at which a penalty is computed: about one for each per cent of the people."""
@@ -70,30 +75,41 @@ def best_shift(
     # The worst member counts, or the weighted mean. Smoothing averages the accuracy over that share
     # of all cuts on either side, which is steadier on new people; a penalty, in shares of people
     # misjudged, is subtracted per member.
-    thresholds = [_thresholds(score, response, X, y) for response in responses]
-    return best_cut(thresholds, y, weights, smoothing, penalty)
+    members = [
+        [(share, _thresholds(score, kind, X, y)) for share, kind in discretised(response)]
+        for response in responses
+    ]
+    return best_cut(members, y, weights, smoothing, penalty)
 
 
 def best_cut(
-    thresholds: Sequence[Floats],
+    members: Sequence[Kinds],
     y: Floats,
     weights: Sequence[float] | None = None,
     smoothing: float = 0.0,
     penalty: Penalty | None = None,
 ) -> Cut:
     """Return the best cut between two sorted thresholds; ties go to the widest gap."""
-    edges = np.unique(np.concatenate(thresholds))
+    thresholds = [values for kinds in members for _, values in kinds]
+    is_mean = weights is not None or len(members) == 1
+    if is_mean and penalty is None:
+        parts = (1.0,) if weights is None else weights
+        shares = [w * share for w, kinds in zip(parts, members, strict=True) for share, _ in kinds]
+        edges, joined = _mean_curve(thresholds, y, shares)
+    else:
+        edges = np.unique(np.concatenate(thresholds))
     spread = max(float(edges[-1] - edges[0]), 1e-3)
     edges = np.concatenate([[edges[0] - 0.1 * spread], edges, [edges[-1] + 0.1 * spread]])
     between, room = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
-    curves = np.stack([_accuracy_curve(values, y, between) for values in thresholds])
-    joined = _joined(curves, weights)
+    if not is_mean or penalty is not None:
+        curves = np.stack([_accuracy_curve(kinds, y, between) for kinds in members])
+        joined = _joined(curves, weights)
     judged = _moving_mean(joined, round(smoothing * len(between)))
     if penalty is None:
         chosen = _roomiest(judged, room)
     else:
-        parts = np.array_split(np.arange(len(between)), min(PRICED, len(between)))
-        tried = np.array([part[_roomiest(judged[part], room[part])] for part in parts])
+        groups = np.array_split(np.arange(len(between)), min(PRICED, len(between)))
+        tried = np.array([group[_roomiest(judged[group], room[group])] for group in groups])
         priced = np.stack([penalty(float(shift)) for shift in between[tried]], axis=1)
         chosen = tried[_roomiest(_joined(curves[:, tried] - priced, weights), room[tried])]
     return Cut(float(between[chosen]), float(joined[chosen]))
@@ -115,16 +131,34 @@ def _moving_mean(values: Floats, width: int) -> Floats:
     """Return the mean over ``width`` neighbours on either side, edges repeated."""
     if width == 0:
         return values
-    window = np.full(2 * width + 1, 1.0 / (2 * width + 1))
-    return np.convolve(np.pad(values, width, mode="edge"), window, mode="valid")
+    sums = np.cumsum(np.pad(values, (width + 1, width), mode="edge"))
+    means: Floats = (sums[2 * width + 1 :] - sums[: -2 * width - 1]) / (2 * width + 1)
+    return means
 
 
-def _accuracy_curve(thresholds: Floats, y: Floats, shifts: Floats) -> Floats:
-    """Return the accuracy at every shift, where a person is accepted from their threshold on."""
-    favoured, refused = np.sort(thresholds[y > 0]), np.sort(thresholds[y <= 0])
-    accepted_rightly = np.searchsorted(favoured, shifts, side="right")
-    refused_rightly = len(refused) - np.searchsorted(refused, shifts, side="right")
-    curve: Floats = (accepted_rightly + refused_rightly) / len(y)
+def _mean_curve(
+    thresholds: Sequence[Floats], y: Floats, shares: Sequence[float]
+) -> tuple[Floats, Floats]:
+    """Return the distinct thresholds and the mean accuracy before, between and after them."""
+    placed = np.concatenate(thresholds)
+    order = np.argsort(placed, kind="stable")
+    placed = placed[order]
+    # Whoever is accepted from here on is right if the label is favourable, else wrong.
+    gained = np.concatenate([share * np.sign(y) for share in shares])[order]
+    last = np.append(placed[1:] > placed[:-1], True)
+    curve: Floats = np.append(0.0, np.cumsum(gained)[last])
+    curve = (curve + sum(shares) * np.count_nonzero(y <= 0)) / len(y)
+    return placed[last], curve
+
+
+def _accuracy_curve(kinds: Kinds, y: Floats, shifts: Floats) -> Floats:
+    """Return the mean accuracy at every shift, people accepted from their thresholds on."""
+    curve = np.zeros(len(shifts))
+    for share, thresholds in kinds:
+        favoured, refused = np.sort(thresholds[y > 0]), np.sort(thresholds[y <= 0])
+        accepted_rightly = np.searchsorted(favoured, shifts, side="right")
+        refused_rightly = len(refused) - np.searchsorted(refused, shifts, side="right")
+        curve += share * (accepted_rightly + refused_rightly) / len(y)
     return curve
 
 
@@ -134,11 +168,34 @@ def _thresholds(score: Score, response: Response, X: Floats, y: Floats) -> Float
         with torch.no_grad():
             exact: Floats = -response.scores_after(score, torch.from_numpy(X)).numpy()
         return exact
+    if _everybody_alike(score, response, X):
+        with torch.no_grad():
+            scores: Floats = score(torch.from_numpy(X)).numpy()
+        return _lowest_score(score, response, X[:1]) - scores
     probes, seldom = _Probes(score, response, X), SELDOM if response.costly else 1
     probes.bisect(GLOBAL_PROBES // seldom)
-    best = best_cut([probes.thresholds()], y).shift
+    best = best_cut([[(1.0, probes.thresholds())]], y).shift
     probes.bisect(LOCAL_PROBES // seldom, around=best)
     return probes.thresholds()
+
+
+def _everybody_alike(score: Score, response: Response, X: Floats) -> bool:
+    """Return whether a smoothed response depends on the score alone: nothing bounds it."""
+    if not isinstance(response, ScalarResponse) or score.slope() is None:
+        return False
+    return response.plan(score.n_features).facts(len(X))[0] and response.actions.A is None
+
+
+def _lowest_score(score: Score, response: Response, row: Floats) -> float:
+    """Return the score from which on a person is accepted after response, to rounding."""
+    probes = _Probes(score, response, row)
+    with torch.no_grad():
+        at = float(score(torch.from_numpy(row)))
+    low, high = probes.shifts[0], probes.shifts[-1]
+    while high - low > 1e-12 * max(1.0, probes.step, abs(high)):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if probes.accepts(middle) else (middle, high)
+    return at + high
 
 
 class _Probes:
@@ -186,10 +243,14 @@ class _Probes:
         found: Floats = edges[refusals]
         return found
 
-    def _probe(self, shift: float) -> NDArray[np.bool_]:
+    def accepts(self, shift: float) -> NDArray[np.bool_]:
+        """Return who is accepted at a shift."""
         with torch.no_grad():
             self.score.bias.fill_(self.bias + shift)
-        accepted = self.response.decisions_after(self.score, self.X)
+        return self.response.decisions_after(self.score, self.X)
+
+    def _probe(self, shift: float) -> NDArray[np.bool_]:
+        accepted = self.accepts(shift)
         position = int(np.searchsorted(self.shifts, shift))
         self.shifts.insert(position, shift)
         self.accepted.insert(position, accepted)

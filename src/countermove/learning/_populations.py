@@ -20,7 +20,7 @@ from countermove.response.response_set import RobustResponse
 
 
 @dataclass(frozen=True)
-class Population:
+class JudgedMembers:
     """The responses a model is trained or judged against."""
 
     members: tuple[Response, ...]  # one, or several to be robust over
@@ -39,11 +39,11 @@ class Population:
         """Whether this is the SERM paper's population, trained by the paper's protocol."""
         return {member.name for member in self.members} == {"published"}
 
-    def of_rows(self, rows: Any) -> Population:
+    def of_rows(self, rows: Any) -> JudgedMembers:
         """Return the population of some rows only: per-person bounds follow them."""
         return replace(self, members=tuple(member.of_rows(rows) for member in self.members))
 
-    def with_cost(self, cost: Cost) -> Population:
+    def with_cost(self, cost: Cost) -> JudgedMembers:
         """Return the same behaviour at another cost."""
         return replace(self, members=tuple(member.with_cost(cost) for member in self.members))
 
@@ -63,21 +63,21 @@ def population(
     cost: Cost | None = None,
     actions: ActionSet | None = None,
     temperature: float = 0.5,
-) -> Population:
+) -> JudgedMembers:
     """Build a population from a name, a `Response`, a mapping or a list of these."""
     if isinstance(response, Mapping):
         return _from_mapping(dict(response), cost, actions, temperature)
     if isinstance(response, RobustResponse):
         weights = response.weights
         given = None if weights is None else tuple(float(value) for value in weights)
-        return Population(response.members, given)
+        return JudgedMembers(response.members, given)
     if isinstance(response, Response):
-        return Population((response,))
+        return JudgedMembers((response,))
     if isinstance(response, str):
         if response not in NAMES:
             hint = nearest(response, (*NAMES, "robust"))
             raise UnknownNameError(f"no response is called {response!r}: {hint}")
-        return Population((named_response(response, cost, actions, temperature),))
+        return JudgedMembers((named_response(response, cost, actions, temperature),))
     if isinstance(response, Sequence):
         return _robust(response, cost, actions, temperature)
     raise ParameterError(
@@ -91,7 +91,7 @@ def population_at(
     response: Any,
     actions: ActionSet | None = None,
     temperature: float = 0.5,
-) -> Population:
+) -> JudgedMembers:
     """Build the population that responds at any of several costs: each member at every cost."""
     people = population(response, costs[0], actions, temperature)
     if len(costs) == 1:
@@ -107,7 +107,7 @@ def _from_mapping(
     cost: Cost | None,
     actions: ActionSet | None,
     temperature: float,
-) -> Population:
+) -> JudgedMembers:
     kind = arguments.pop("kind", None)
     if kind != "robust":
         own = float(arguments.pop("temperature", temperature))
@@ -127,14 +127,14 @@ def _robust(
     temperature: float,
     weights: Sequence[float] | None = None,
     softness: float = 0.0,
-) -> Population:
+) -> JudgedMembers:
     if not members:
         raise ParameterError("a robust response needs members, for example ['best', 'smooth']")
     built = tuple(population(member, cost, actions, temperature).only for member in members)
     given = None if weights is None else tuple(float(value) for value in weights)
     if given is not None:
         check_weights(given, len(built))
-    return Population(built, given, softness)
+    return JudgedMembers(built, given, softness)
 
 
 def _refuse_unknown(rest: Mapping[str, Any], what: str, known: Sequence[str]) -> None:

@@ -8,20 +8,24 @@ whether the turned rule is kept: the blind direction with its best intercept is 
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest
-from countermove.learning._choice import Choice, choose
+from countermove.learning._annealing import annealed
 from countermove.learning._intercept import Penalty, best_shift, shift_intercept
-from countermove.learning._populations import Population
+from countermove.learning._populations import JudgedMembers
 from countermove.learning.chosen_costs import (
     AnyCost,
+    ChosenRisk,
     FlexibleCost,
     FlexibleRisk,
     UnknownCost,
@@ -29,13 +33,18 @@ from countermove.learning.chosen_costs import (
 )
 from countermove.learning.objectives import StrategicRisk
 from countermove.learning.regularisers import Regulariser, looks_at_people
+from countermove.learning.selection import Choice, choose, correctness
+from countermove.learning.simple_rules import Rules, class_means
 from countermove.people import Cost
 from countermove.randomness import torch_generator
 from countermove.response.base import NoResponse
 from countermove.scores import LinearScore, Score
 from countermove.training import History, Loss, Trainer, TrainingRows
+from countermove.training._descent import to_the_optimum
+from countermove.training.rows import SecondOrderObjective
 
 STARTS = ("blind", "means", "random", "given")
+SELECTIONS = ("guarded", "none")
 
 
 @dataclass(frozen=True)
@@ -52,8 +61,8 @@ class FittedRule:
 class TrainingRecipe:
     """How a score is fitted to a population."""
 
-    trained_against: Population  # in the loss
-    judged_by: Population  # on validation rows and for the intercept
+    trained_against: JudgedMembers  # in the loss
+    judged_by: JudgedMembers  # on validation rows and for the intercept
     trainer: Trainer
     loss: Loss
     regulariser: Regulariser | None = None
@@ -65,12 +74,18 @@ class TrainingRecipe:
     calibrate: bool | None = None
     # Flexible: learned with the score; unknown: its worst cost counts.
     cost: AnyCost | None = None
+    # "guarded": a simple rule is kept unless training proves better in cross-validation.
+    selection: str = "guarded"
+    allow_no_recourse: bool = False
 
     def __post_init__(self) -> None:
         if self.start is not None and self.start not in STARTS:
             raise UnknownNameError(
                 f"no start is called {self.start!r}: {nearest(self.start, STARTS)}"
             )
+        if self.selection not in SELECTIONS:
+            hint = nearest(str(self.selection), SELECTIONS)
+            raise UnknownNameError(f"no selection is called {self.selection!r}: {hint}")
 
     def fit(
         self,
@@ -81,8 +96,21 @@ class TrainingRecipe:
         progress: bool = False,
     ) -> FittedRule:
         """Return the fitted score (a copy), the strategic epochs and what was chosen."""
-        start, blind = self.begin(score, sample)
-        trained = copy.deepcopy(start)
+        trained = copy.deepcopy(self.begin(score, sample))
+        objective = self._objective()
+        history = self._trainer.fit(
+            trained, objective, sample, checkpoint=checkpoint, progress=progress
+        )
+        if isinstance(objective, FlexibleRisk):
+            return self._at(objective.cost).finished(trained, history, sample, score)
+        return self.finished(trained, history, sample, score)
+
+    def uses_newton(self, score: Score | None, n_features: int, in_parts: bool = False) -> bool:
+        """Return whether the strategic rule is trained to the optimum, without epochs to choose."""
+        start = LinearScore(n_features) if score is None else score
+        return self._trainer.method_for(start, self._objective(), in_parts) == "newton"
+
+    def _objective(self) -> ChosenRisk:
         judges = () if self.judged_by is self.trained_against else self.judged_by.members
         risk = StrategicRisk(
             self.trained_against.members,
@@ -92,30 +120,62 @@ class TrainingRecipe:
             weights=self.trained_against.weights,
             softness=self.trained_against.softness,
         )
-        objective = risk_of(risk, self.cost)
-        history = self._trainer.fit(
-            trained, objective, sample, checkpoint=checkpoint, progress=progress
-        )
-        if isinstance(objective, FlexibleRisk):
-            return self._at(objective.cost).finished(trained, None, history, sample)
-        return self.finished(trained, blind, history, sample)
+        return risk_of(risk, self.cost)
 
     def finished(
-        self, trained: Score, blind: Score | None, history: History, sample: TrainingRows
+        self, trained: Score, history: History, sample: TrainingRows, given: Score | None
     ) -> FittedRule:
-        """Settle the intercept and keep the blind direction where training did not pay."""
+        """Settle the intercept, and keep a simple rule where training does not pay."""
         cost = self.cost if isinstance(self.cost, Cost) else None
         if not self._settles:
             return FittedRule(trained, history, None, cost)
         # Early stopping is over, so the validation rows count too.
-        X = torch.cat([sample.X, sample.X_validation])
-        y = torch.cat([sample.y, sample.y_validation])
-        settled = self._settled(trained, X, y)[0]
-        if blind is None or self._has_other_aims():
+        X, y = (part.numpy() for part in sample.known())
+        settled = self.settled(trained, X, y)[0]
+        if not self._guards:
             return FittedRule(settled, history, None, cost)
-        simple = self._settled(blind, X, y)[0]
-        choice = choose(settled, simple, self.judged_by, X.numpy(), y.numpy())
-        return FittedRule(settled if choice.kept == "trained" else simple, history, choice)
+        rules = {"trained": settled} | self._turned(settled, X, y)
+        choice = choose(self, rules, given, X, y)
+        return FittedRule(choice.scores[choice.kept], history, choice, cost)
+
+    def trained_rules(self, X: Floats, y: Floats, blind: Score, given: Score | None) -> Rules:
+        """Return the trained rules of these rows, each with its best threshold."""
+        rows = TrainingRows(*2 * (torch.from_numpy(X), torch.from_numpy(y)))
+        # A linear rule starts from the blind one; the score handed over has seen all rows.
+        linear = given is None or type(given) is LinearScore
+        score = copy.deepcopy(blind) if linear or given is None else self.begin(given, rows)
+        objective = self._objective()
+        if self._trainer.method_for(score, objective) == "newton":
+            to_the_optimum(score, cast(SecondOrderObjective, objective), rows)
+        else:
+            self._trainer.fit(score, objective, rows)
+        settled = self.settled(score, X, y)[0]
+        return {"trained": settled} | self._turned(settled, X, y)
+
+    def objective_per_person(
+        self, rule: Score, people: JudgedMembers, X: Floats, y: Floats
+    ) -> Floats:
+        """Return what training aims at, person by person: right decisions, less the penalty."""
+        right = correctness(rule, people, X, y)
+        if not looks_at_people(self.regulariser) or self.regulariser is None:
+            return right
+        rows = torch.from_numpy(X), torch.from_numpy(y)
+        penalty = _penalty_of(self.regulariser, people, rule, *rows)
+        return right if penalty is None else right - _joined(penalty(0.0), people.weights)
+
+    def _turned(self, rule: Score, X: Floats, y: Floats) -> Rules:
+        """Return the annealed rule where there is one."""
+        if type(rule) is not LinearScore or self._has_other_aims():
+            return {}
+        found = annealed(rule, self.trained_against, X, y)
+        return {} if found is None else {"annealed": self.settled(found, X, y)[0]}
+
+    @property
+    def _guards(self) -> bool:
+        """Whether simple rules are compared with: not where nobody moves or costs are learned."""
+        nobody = all(isinstance(member, NoResponse) for member in self.judged_by.members)
+        fixed = not isinstance(self.cost, FlexibleCost)
+        return self.selection == "guarded" and fixed and not nobody
 
     def _at(self, cost: Cost) -> TrainingRecipe:
         """Return the recipe for people who respond at one cost."""
@@ -128,29 +188,30 @@ class TrainingRecipe:
         judges = trained if same else self.judged_by.of_rows(rows)
         return replace(self, trained_against=trained, judged_by=judges)
 
-    def begin(self, score: Score | None, sample: TrainingRows) -> tuple[Score, Score | None]:
-        """Return the score strategic training starts from, and the blind one if it was made."""
+    def begin(self, score: Score | None, sample: TrainingRows) -> Score:
+        """Return the score strategic training starts from."""
         start = self.start or self._usual_start(score)
         if start == "given":
             if score is None:
                 raise ParameterError("start='given' needs a score to start from")
-            return score, None
+            return score
         if start == "random":
-            return score_or_random(score, sample.X.shape[1], self.trainer.seed), None
-        means = class_means(sample) if score is None else score
+            return score_or_random(score, sample.X.shape[1], self.trainer.seed)
+        X, y = sample.X.numpy(), sample.y.numpy()
+        means = class_means(X, y) if score is None else score
         if start == "means":
-            return means, None
+            return means
         blind = copy.deepcopy(means)
         # Where nobody moves, measures of what moves do to people say nothing.
         plain = None if looks_at_people(self.regulariser) else self.regulariser
         nobody = StrategicRisk((NoResponse(),), self.loss, plain)
         self._trainer.fit(blind, nobody, sample)
-        first, accuracy = self._settled(blind, sample.X, sample.y)
+        first, value = self.settled(blind, X, y)
         if len(self.judged_by.members) > 1:
             # No one intercept suits several kinds of people: a direction that spreads them may do.
-            spread, other = self._settled(means, sample.X, sample.y)
-            first = spread if other > accuracy else first
-        return first, blind
+            spread, other = self.settled(means, X, y)
+            first = spread if other > value else first
+        return first
 
     @property
     def _settles(self) -> bool:
@@ -173,8 +234,8 @@ class TrainingRecipe:
             return "means" if score is None else "given"
         return "blind"
 
-    def _settled(self, score: Score, X: Tensor, y: Tensor) -> tuple[Score, float]:
-        """Return the score with the best intercept after response, and its accuracy."""
+    def settled(self, score: Score, X: Floats, y: Floats) -> tuple[Score, float]:
+        """Return the score with the best threshold after response, and its objective."""
         # The sample lists the training rows first.
         people = self.judged_by.of_rows(range(len(y)))
         # The worst of several kinds turns on few people: judge a cut by its neighbours too, as far
@@ -184,11 +245,11 @@ class TrainingRecipe:
         # For social regularisers the intercept is where most of the trade-off lies: it is then the
         # best for accuracy minus strength times penalty.
         if self.regulariser is not None and looks_at_people(self.regulariser):
-            penalty = _penalty_of(self.regulariser, people, score, X, y)
-        cut = best_shift(
-            score, people.members, X.numpy(), y.numpy(), people.weights, smoothing, penalty
-        )
-        return shift_intercept(score, cut.shift), cut.accuracy
+            rows = torch.from_numpy(X), torch.from_numpy(y)
+            penalty = _penalty_of(self.regulariser, people, score, *rows)
+        cut = best_shift(score, people.members, X, y, people.weights, smoothing, penalty)
+        charged = 0.0 if penalty is None else _joined(penalty(cut.shift), people.weights)
+        return shift_intercept(score, cut.shift), cut.accuracy - charged
 
 
 def check_summable(recipe: TrainingRecipe, optimiser: str) -> None:
@@ -208,7 +269,7 @@ def check_summable(recipe: TrainingRecipe, optimiser: str) -> None:
 
 
 def _penalty_of(
-    regulariser: Regulariser, people: Population, score: Score, X: Tensor, y: Tensor
+    regulariser: Regulariser, people: JudgedMembers, score: Score, X: Tensor, y: Tensor
 ) -> Penalty | None:
     """Return what a shift of the intercept adds under each member; None if that is nothing."""
     if regulariser.strength == 0.0:
@@ -223,19 +284,9 @@ def _penalty_of(
     return penalty
 
 
-def class_means(sample: TrainingRows) -> LinearScore:
-    """Return the rule along the line between the class means, its scores standardised."""
-    # Standard deviation one is the scale at which a hinge of width one bites. All zero where the
-    # means coincide.
-    X, y = sample.X, sample.y
-    direction = X[y > 0].mean(dim=0) - X[y <= 0].mean(dim=0)
-    spread = (X @ direction).std(correction=0)
-    score = LinearScore(X.shape[1])
-    if float(spread) > 0.0:
-        with torch.no_grad():
-            score.weight.copy_(direction / spread)
-            score.bias.copy_(-(X @ score.weight).mean())
-    return score
+def _joined(penalties: Floats, weights: Sequence[float] | None) -> float:
+    """Return the worst member's, or the weighted, penalty."""
+    return float(penalties.max() if weights is None else np.dot(weights, penalties))
 
 
 def score_or_random(score: Score | None, n_features: int, seed: int) -> Score:

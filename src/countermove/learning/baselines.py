@@ -89,7 +89,7 @@ def hardt_threshold(cost: LinearCost, X: Floats, y: Floats) -> LinearScore:
         raise DataError(f"the cost prices {len(direction)} features, people have {X.shape[1]}")
     if not np.any(direction):
         raise ParameterError("a linear cost of zero makes every move free: no rule can hold")
-    cut = best_cut([-(X @ direction)], y)
+    cut = best_cut([[(1.0, -(X @ direction))]], y)
     score = LinearScore(len(direction))
     with torch.no_grad():
         score.weight.copy_(torch.from_numpy(direction))

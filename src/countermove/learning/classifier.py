@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import warnings
+from inspect import signature
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from countermove._types import Floats
 from countermove.execution import Mapper
-from countermove.learning._choice import Choice
-from countermove.learning._populations import Population, population_at
+from countermove.learning._populations import JudgedMembers, population_at
 from countermove.learning._recipe import TrainingRecipe, check_summable
 from countermove.learning.chosen_costs import AnyCost, costs_to_judge_by, costs_to_train_at
 from countermove.learning.evaluation import accuracy_after
 from countermove.learning.regularisers import Regulariser
+from countermove.learning.selection import Choice
 from countermove.people import ActionSet
 from countermove.response.base import Responses
 from countermove.scores import Score
@@ -29,6 +31,16 @@ from countermove.scores.base import fit_slope
 from countermove.training import History, Loss, Trainer, TrainingRows
 from countermove.training.estimator import ScoreClassifier, Table
 from countermove.training.streamed import PartRows, StreamedRows
+
+OF_EPOCHS = (
+    "learning_rate",
+    "batch_size",
+    "max_epochs",
+    "patience",
+    "validation_fraction",
+    "stop_by",
+)
+"""Settings of Adam's epochs, without effect on Newton's method."""
 
 
 class StrategicClassifier(ScoreClassifier):
@@ -54,11 +66,16 @@ class StrategicClassifier(ScoreClassifier):
         (None: the same), for responses given by name.
     regulariser
         Any `Regulariser`; it carries its strength.
-    loss, optimiser, learning_rate, batch_size, max_epochs, patience
-        See `Loss` and `Trainer`.
+    loss
+        ``"logistic"`` (log-odds) or ``"hinge"``; see `Loss`.
+    optimiser
+        ``"auto"``: Newton's method to the optimum where the score is linear in its parameters and
+        the loss is logistic, else Adam; see `Trainer`. The optimum does not depend on the seed.
+    learning_rate, batch_size, max_epochs, patience
+        Of Adam; see `Trainer`.
     validation_fraction
-        Share of the rows, per class, that stops training early; 0 stops by the
-        training rows.
+        Share of the rows, per class, that stops Adam early; 0 stops by the
+        training rows. Newton's method learns from all rows.
     favourable
         Label people want; None: ``classes_[1]``.
     random_state
@@ -73,6 +90,12 @@ class StrategicClassifier(ScoreClassifier):
     stop_by
         Which epoch is kept, as `Trainer` has it; ``"accuracy"`` gives way to ``"loss"``
         where the intercept is settled afterwards.
+    selection
+        ``"guarded"``: the trained rule is published only if it beats the best simple rule in
+        repeated cross-validation by two standard errors (`Choice`); ``"none"``: always. Where
+        nobody moves, and where the intercept is not settled, there is nothing to choose.
+    allow_no_recourse
+        Whether a simple rule under which nobody can move may be published.
 
     Attributes
     ----------
@@ -86,8 +109,8 @@ class StrategicClassifier(ScoreClassifier):
         Log-odds per unit of score: 1 for the logistic loss; for the hinge loss, whose
         scores have no scale, fitted to the validation people as the rule judges them.
     choice_ : Choice or None
-        Whether ``score_`` is the trained rule or the blind direction with the best
-        intercept, and on what evidence; None where there was nothing to choose.
+        Whether ``score_`` is the trained rule or a simple one, and on what evidence; None where
+        there was nothing to choose.
     cost_ : Cost, UnknownCost or None
         What a move costs: as given, or as learned where it was flexible.
     classes_ : array
@@ -105,8 +128,8 @@ class StrategicClassifier(ScoreClassifier):
         temperature: float = 0.5,
         eval_temperature: float | None = None,
         regulariser: Regulariser | None = None,
-        loss: str = "hinge",
-        optimiser: str = "adam",
+        loss: str = "logistic",
+        optimiser: str = "auto",
         learning_rate: float = 0.05,
         batch_size: int = 64,
         max_epochs: int = 50,
@@ -117,6 +140,8 @@ class StrategicClassifier(ScoreClassifier):
         start: str | None = None,
         calibrate: bool | None = None,
         stop_by: str = "accuracy",
+        selection: str = "guarded",
+        allow_no_recourse: bool = False,
     ) -> None:
         self.score = score
         self.cost = cost
@@ -137,6 +162,8 @@ class StrategicClassifier(ScoreClassifier):
         self.start = start
         self.calibrate = calibrate
         self.stop_by = stop_by
+        self.selection = selection
+        self.allow_no_recourse = allow_no_recourse
 
     def fit(
         self,
@@ -161,18 +188,26 @@ class StrategicClassifier(ScoreClassifier):
             Show a progress bar.
         """
         rows, signs = self._people(X, y)
-        seed = self._seed()
-        if validation is None:
-            kept, held = self._held_out(signs, seed)
-            train, valid = (rows[kept], signs[kept]), (rows[held], signs[held])
-            order, listed = np.concatenate([kept, held]), len(rows)
-        else:
-            train, valid = (rows, signs), self._checked(*validation)
+        seed, everybody = self._seed(), np.arange(len(rows))
+        recipe = self._recipe(seed)
+        whole = TrainingRows(*2 * (torch.from_numpy(rows), torch.from_numpy(signs)))
+        newton = recipe.uses_newton(self._start(rows.shape[1]), rows.shape[1])
+        if newton:
+            self._warn_of_epochs()
+        if validation is not None:
+            valid = self._checked(*validation)
+            sample = TrainingRows(whole.X, whole.y, *map(torch.from_numpy, valid))
             order = np.arange(len(rows) + len(valid[1]))
-            listed = len(order)
-        sample = TrainingRows(*map(torch.from_numpy, (*train, *valid)))
-        recipe = self._recipe_of(seed, order, listed)
-        return self._keep(recipe, sample, order[len(train[1]) :], checkpoint, progress)
+            held, listed = order[len(rows) :], len(order)
+        elif newton:
+            # Nothing is chosen by rows set aside, so none are.
+            sample, order, held, listed = whole, np.tile(everybody, 2), everybody, len(rows)
+        else:
+            kept, held = self._held_out(signs, seed)
+            parts = (rows[kept], signs[kept], rows[held], signs[held])
+            sample, order = TrainingRows(*map(torch.from_numpy, parts)), np.append(kept, held)
+            listed = len(rows)
+        return self._keep(self._of_rows(recipe, order, listed), sample, held, checkpoint, progress)
 
     def fit_parts(
         self,
@@ -197,8 +232,8 @@ class StrategicClassifier(ScoreClassifier):
         held
             Rows of each that are held in memory.
         mapper
-            Who sums full gradients (``optimiser="lbfgs"``), part by part: the same sum,
-            to rounding, as in one piece. Mini-batches (``"adam"``) are streamed here.
+            Who sums over the rows (Newton's method, ``optimiser="lbfgs"``), part by part: the
+            same sum, to rounding, as in one piece. Mini-batches (``"adam"``) are streamed here.
         checkpoint, progress
             As in `fit`.
         """
@@ -208,6 +243,8 @@ class StrategicClassifier(ScoreClassifier):
         recipe = self._recipe(seed)
         check_summable(recipe, self.optimiser)
         sample = StreamedRows.of(train, validation, seed, held, mapper)
+        if recipe.uses_newton(self._start(self.n_features_in_), self.n_features_in_, in_parts=True):
+            self._warn_of_epochs()
         order = np.arange(len(sample.y_validation))
         return self._keep(recipe, sample, order, checkpoint, progress)
 
@@ -289,11 +326,25 @@ class StrategicClassifier(ScoreClassifier):
             start=self.start,
             calibrate=self.calibrate,
             cost=self.cost,
+            selection=self.selection,
+            allow_no_recourse=self.allow_no_recourse,
         )
 
-    def _recipe_of(self, seed: int, order: NDArray[np.intp], listed: int) -> TrainingRecipe:
+    def _warn_of_epochs(self) -> None:
+        """Say which settings have no effect on a rule that is trained to the optimum."""
+        defaults = {name: signature(type(self)).parameters[name].default for name in OF_EPOCHS}
+        given = [name for name in OF_EPOCHS if getattr(self, name) != defaults[name]]
+        if given:
+            warnings.warn(
+                f"{', '.join(given)} set how epochs are taken; Newton's method takes none and goes "
+                "to the optimum. Leave them out, or ask for optimiser='adam'",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    @staticmethod
+    def _of_rows(recipe: TrainingRecipe, order: NDArray[np.intp], listed: int) -> TrainingRecipe:
         """Return the recipe for the rows in ``order``, of ``listed`` people with bounds."""
-        recipe = self._recipe(seed)
         for member in (*recipe.trained_against.members, *recipe.judged_by.members):
             member.actions.check_people(listed, "training and validation together")
         return recipe.of_rows(order)
@@ -307,7 +358,7 @@ class StrategicClassifier(ScoreClassifier):
             after = [m.scores_after(self.score_, torch.from_numpy(X)).numpy() for m in members]
         return fit_slope(np.concatenate(after), np.tile(y, len(members)))
 
-    def _judging(self, response: Any) -> Population:
+    def _judging(self, response: Any) -> JudgedMembers:
         chosen = self.response if response is None else response
         costs = costs_to_judge_by(self.cost_)
         return population_at(costs, chosen, self.actions, self._judging_temperature())

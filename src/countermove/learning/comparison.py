@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from countermove._types import Floats
-from countermove.learning._populations import Population, population
+from countermove.learning._populations import JudgedMembers, population
 from countermove.learning.baselines import bias_search, shifted_blind
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.evaluation import worst_accuracy
@@ -90,7 +90,7 @@ def compare(
 
 def judging_population(
     response: Any, cost: Cost | None, actions: ActionSet | None, settings: Mapping[str, Any]
-) -> Population:
+) -> JudgedMembers:
     """Return the population at its evaluation temperature."""
     trained_at = settings.get("temperature", 0.5)
     judged_at = settings.get("eval_temperature")

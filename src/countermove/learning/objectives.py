@@ -9,7 +9,7 @@ are robust training: the worst member, or a weighted mean of all.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -17,12 +17,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
+from countermove.learning._curvature import penalty_derivatives, risk_derivatives, smooth_maximum
 from countermove.learning.regularisers import Regulariser
-from countermove.people import Cost
+from countermove.people import Cost, MahalanobisCost, QuadraticCost, WeightedQuadraticCost
+from countermove.response import BestResponse, ScalarResponse
+from countermove.response._second_order import has_second_order
 from countermove.response.base import Response
+from countermove.response.population import Population
+from countermove.response.response_set import discretised
 from countermove.scores import Score
-from countermove.training import Loss
+from countermove.training import Derivatives, Loss
+
+HARDEST = 1e-3
+"""Softness at which the worst of several responses is followed: its loss is off by no more than
+this times the logarithm of their number."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +83,13 @@ class StrategicRisk:
     def judge(self, score: Score, X: Tensor, y: Tensor) -> tuple[float, float]:
         """Return the lowest (or weighted mean) accuracy after response, and the risk."""
         members = self.judged_by or self.responses
-        if len(members) == 1 and members == self.responses and self.regulariser is None:
+        alone = len(members) == 1 and members == self.responses and self.regulariser is None
+        if alone and not isinstance(members[0], Population):
             return self._judge_at_once(score, X, y)
         favourable = (y > 0).numpy()
         rows = X.detach().numpy()
         accuracies = [
-            float(np.mean(member.decisions_after(score, rows) == favourable)) for member in members
+            float(np.mean(right_chances(member, score, rows, favourable))) for member in members
         ]
         with torch.no_grad():
             risk = float(self.loss(score, X, y))
@@ -92,6 +103,39 @@ class StrategicRisk:
             after = self.responses[0].scores_after(score, X)
             right = (after >= 0.0) == (y > 0)
             return float(right.sum()) / len(y), float(self.loss_function(after, y))
+
+    def refuses_newton(self, score: Score, in_parts: bool) -> str | None:
+        """Say why the risk cannot be minimised by Newton's method; None: it can."""
+        if self.loss_function.name != "logistic":
+            return f"the {self.loss_function.name} loss has kinks"
+        for response in self.responses:
+            for _, kind in discretised(response):
+                if not (has_second_order(kind) or _is_smooth(kind)):
+                    return f"the response {kind.name!r} has no smooth scores to follow"
+        if in_parts and len(self.responses) > 1 and self.weights is None:
+            return "the worst of several responses is no mean over parts of the rows"
+        return None
+
+    def second_order(self, score: Score, X: Tensor, y: Tensor) -> Derivatives:
+        """Return the risk with its derivatives in the linear columns' weights and the bias."""
+        if self.weights is not None:
+            members = zip(self.weights, self.responses, strict=True)
+            kinds = [(w * share, kind) for w, one in members for share, kind in discretised(one)]
+            return self._curved(score, X, y, kinds)
+        found = [self._curved(score, X, y, discretised(one)) for one in self.responses]
+        return found[0] if len(found) == 1 else smooth_maximum(found, self.softness or HARDEST)
+
+    def _curved(
+        self, score: Score, X: Tensor, y: Tensor, kinds: Sequence[tuple[float, Response]]
+    ) -> Derivatives:
+        """Return the derivatives of the mean risk over kinds of people, penalty included."""
+        total = risk_derivatives(self.loss_function, score, X, y, kinds)
+        if self.regulariser is None or self.regulariser.strength == 0.0:
+            return total
+        for share, response in kinds:
+            penalty = penalty_derivatives(self.regulariser, score, X, y, response)
+            total = total + penalty * (share * self.regulariser.strength)
+        return total
 
     def for_epoch(self, epoch: int) -> Self:
         """Return the risk of an epoch: some responses are solved more closely as epochs pass."""
@@ -125,6 +169,9 @@ class StrategicRisk:
 
     def _alone(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
         """Return the risk if all people followed one response, penalty included."""
+        if isinstance(response, Population):
+            kinds = discretised(response)
+            return torch.stack([w * self._alone(score, X, y, kind) for w, kind in kinds]).sum()
         risk = self.loss_function(response.scores_after(score, X), y)
         if self.regulariser is None or self.regulariser.strength == 0.0:
             return risk
@@ -137,6 +184,22 @@ class StrategicRisk:
         if self.softness > 0.0:
             return self.softness * torch.logsumexp(losses / self.softness, dim=0)
         return losses.max()
+
+
+def _is_smooth(response: Response) -> bool:
+    """Return whether scores after response follow the rule smoothly, jumps apart."""
+    if type(response) is BestResponse:
+        return isinstance(response.cost, QuadraticCost | WeightedQuadraticCost | MahalanobisCost)
+    if not isinstance(response, ScalarResponse):
+        return False
+    return response.name == "smooth" and response.polish and response.gradient == "fixed_point"
+
+
+def right_chances(response: Response, score: Score, X: Floats, favourable: Mask) -> Floats:
+    """Return everybody's chance of the decision their label asks for, after response."""
+    chances = response.chance_after(score, X)
+    right: Floats = np.where(favourable, chances, 1.0 - chances)
+    return right
 
 
 def check_weights(weights: tuple[float, ...], n_members: int) -> None:

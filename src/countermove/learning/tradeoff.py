@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from countermove.errors import ParameterError
-from countermove.learning._populations import Population
+from countermove.learning._populations import JudgedMembers
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.comparison import Labelled, Split, judging_population
 from countermove.learning.evaluation import accuracy_after, worst_accuracy
@@ -67,7 +67,7 @@ def trade_off(
     response, cost, actions
         The population, as `StrategicClassifier` takes it.
     epochs
-        Of every strength above 0, all of them run; None: ``max_epochs`` of the settings.
+        Of Adam at every strength above 0, all of them run; None: ``max_epochs`` of the settings.
     settings
         Further arguments of `StrategicClassifier`.
 
@@ -81,8 +81,10 @@ def trade_off(
         give the best response to the rule; ``seconds``, of the processor.
     """
     people = judging_population(response, cost, actions, settings)
-    onward: dict[str, Any] = {"start": "given", "stop_by": "average"}
-    onward |= {} if epochs is None else {"max_epochs": epochs}
+    settings = {"selection": "none"} | settings
+    onward: dict[str, Any] = {"start": "given"}
+    if settings.get("optimiser") == "adam" or settings.get("loss") == "hinge":
+        onward |= {"stop_by": "average"} | ({} if epochs is None else {"max_epochs": epochs})
     rows, rule = [], None
     for strength in _ascending(strengths):
         started = time.process_time()
@@ -145,7 +147,7 @@ def _ascending(strengths: Sequence[float]) -> list[float]:
 
 
 def _measured(
-    rule: Score, split: Split, aim: SocialRegulariser, people: Population
+    rule: Score, split: Split, aim: SocialRegulariser, people: JudgedMembers
 ) -> dict[str, float | int | None]:
     found: dict[str, float | int | None] = {}
     stated = _joint(people)
@@ -162,13 +164,13 @@ def _measured(
     return found | {f"test_rational_{n}": hard[n] for n in ("utility", "recourse", "recourse_all")}
 
 
-def _smoothed(rule: Score, rows: Labelled, aim: SocialRegulariser, people: Population) -> float:
+def _smoothed(rule: Score, rows: Labelled, aim: SocialRegulariser, people: JudgedMembers) -> float:
     """Return the smoothed measure of training; of several members the mean."""
     X, y = (torch.from_numpy(part) for part in rows)
     with torch.no_grad():
         return float(np.mean([float(aim.measure(rule, X, y, m)) for m in people.members]))
 
 
-def _joint(people: Population) -> Response:
+def _joint(people: JudgedMembers) -> Response:
     members = people.members
     return members[0] if len(members) == 1 else RobustResponse(members, people.weights)

@@ -19,11 +19,6 @@ DIFFERENT: Mapping[str, Different] = {
         "workers hold the few numbers of standardised rows (docs/scale.md measures parts of this "
         "size); a raw table in parts is held with all its columns",
     ),
-    "TrainingParameters.loss": Different(
-        "logistic",
-        "the chain reads the score as log-odds: it reports probabilities and calibrates a "
-        "threshold on them; the classifier's hinge loss decides alone",
-    ),
     "RecourseParameters.largest_loss": Different(
         0.02,
         "a run must not give up more than two points of accuracy for a promise unless asked to; "

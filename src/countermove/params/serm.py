@@ -47,11 +47,19 @@ class TrainingParameters(Parameters):
 
     describes: ClassVar = "countermove:StrategicClassifier"
     loss: Literal["hinge", "logistic"] = library("what is minimised; logistic gives probabilities")
-    optimiser: Literal["adam", "lbfgs"] = library("how it is minimised")
+    optimiser: Literal["auto", "newton", "adam", "lbfgs"] = library(
+        "auto: newton, to the optimum, for linear scores and the logistic loss; else adam"
+    )
     learning_rate: Positive = library("size of a step of adam")
     batch_size: Count = library("rows per step of adam")
     max_epochs: Count = library("passes over the training rows, at most")
     patience: Count = library("passes without a better validation accuracy before it stops")
+    selection: Literal["guarded", "none"] = library(
+        "guarded: published only if better than simple rules in cross-validation; none: always"
+    )
+    allow_no_recourse: bool = library(
+        "whether a simple rule nobody can move under may be published"
+    )
 
 
 class SermParameters(Parameters):

@@ -38,6 +38,12 @@ class LinearSignal:
         """Return the scores after the response, with gradients to weight and bias."""
         # The kernel gives each person's tangent; torch evaluates it, so that forward and backward
         # passes are two matrix-vector products.
+        rest, by_bias, by_weight = self.tangents(score, rows)
+        tangent = torch.addmv(rest, by_weight, slope_of(score))
+        return torch.addcmul(tangent, by_bias, score.bias)
+
+    def tangents(self, score: Score, rows: Floats) -> tuple[Tensor, Tensor, Tensor]:
+        """Return each score after the response as rest + by_bias · b + by_weight · w."""
         plan = self.response.plan(rows.shape[1])
         bounds, (unbounded, _) = plan.bounds(len(rows)), plan.facts(len(rows))
         parts = (bounds.lower, bounds.upper, bounds.min_value, bounds.max_value, not unbounded)
@@ -46,8 +52,7 @@ class LinearSignal:
             self, rows, as_array(slope_of(score)), score.bias.item(), self.weights, masks, parts
         )
         _raise_failed(self.response, score, rows, status)
-        tangent = torch.addmv(rest, by_weight, slope_of(score))
-        return torch.addcmul(tangent, by_bias, score.bias)
+        return rest, by_bias, by_weight
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,12 @@ class BestResponse(Response):
             factor = (GAIN / scale).sqrt() if scale.requires_grad else (GAIN / scale.item()) ** 0.5
             reach = plan.unit(plan.movable(slope_of(score))) * factor
             return now + (reach if prices is None else reach / prices.sqrt())
+        if not torch.is_grad_enabled():
+            from countermove.response._second_order import gains_of
+
+            gains = gains_of(self, score, X)
+            if gains is not None:
+                return now + torch.from_numpy(gains)
         budgets = torch.full((1,), GAIN, dtype=torch.float64)
         if prices is not None:
             budgets = GAIN / prices

@@ -96,6 +96,13 @@ def kinds_of(response: Response) -> tuple[Response, ...]:
     )
 
 
+def discretised(response: Response) -> tuple[tuple[float, Response], ...]:
+    """Return the plain responses a model stands for in training, each with its share."""
+    if isinstance(response, Population):
+        return tuple(zip(response.weights, response.members, strict=True))
+    return ((1.0, response),)
+
+
 def redrawn(response: Response, seed: int, stage: str) -> Response:
     """Return a response whose people have types drawn for a stage; plain ones as they are.
 

@@ -50,6 +50,13 @@ class Score(nn.Module, ABC):
         affine in what can move.
         """
 
+    def linear_columns(self) -> Sequence[int] | None:
+        """Return the columns whose weights are, with the intercept, all that training changes.
+
+        None where something else is trained too: such a score is not linear in its parameters.
+        """
+        return None
+
     def gradient(self, X: Tensor) -> Tensor:
         r"""Return :math:`\nabla_x s` at every row, shape (n, n_features), as a constant.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -45,6 +46,10 @@ class LinearScore(Score):
     def slope(self) -> Tensor:
         """Return the weights."""
         return self.weight
+
+    def linear_columns(self) -> Sequence[int]:
+        """Return all columns."""
+        return range(self.n_features)
 
     def gradient(self, X: Tensor) -> Tensor:
         """Return the weights, for everybody."""

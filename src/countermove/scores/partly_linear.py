@@ -91,6 +91,11 @@ class PartlyLinearScore(Score):
             (torch.tensor(self.movable, dtype=torch.long),), self.weight
         )
 
+    def linear_columns(self) -> Sequence[int] | None:
+        """Return the movable columns once the network is held (``requires_grad_(False)``)."""
+        held = not any(parameter.requires_grad for parameter in self.network.parameters())
+        return self.movable if held else None
+
     def describe(self) -> dict[str, Any]:
         """Return sizes, positions and the activation."""
         if self.own_network:

@@ -2,10 +2,12 @@
 
 from countermove.training.history import EpochRecord, History
 from countermove.training.losses import Loss, balanced_weights
+from countermove.training.newton import Derivatives
 from countermove.training.rows import Objective, TrainingRows, Verdict
 from countermove.training.trainer import Trainer
 
 __all__ = [
+    "Derivatives",
     "EpochRecord",
     "History",
     "Loss",

@@ -56,11 +56,21 @@ class History:
         The epoch whose weights were kept.
     stopped_early
         Whether patience ran out before the epochs did.
+    method
+        The optimiser that was used: ``"adam"``, ``"lbfgs"`` or ``"newton"``, whose epochs are
+        steps on all rows at once.
+    converged
+        Whether the optimum was reached, for Newton; None where nothing tells.
+    ended
+        Why training ended.
     """
 
     records: tuple[EpochRecord, ...]
     best_epoch: int
     stopped_early: bool
+    method: str = "adam"
+    converged: bool | None = None
+    ended: str = ""
 
     @property
     def best(self) -> EpochRecord:
@@ -84,6 +94,9 @@ class History:
             "records": [asdict(record) for record in self.records],
             "best_epoch": self.best_epoch,
             "stopped_early": self.stopped_early,
+            "method": self.method,
+            "converged": self.converged,
+            "ended": self.ended,
         }
 
     @classmethod
@@ -94,6 +107,9 @@ class History:
             records=tuple(EpochRecord(**record) for record in records),
             best_epoch=int(description["best_epoch"]),
             stopped_early=bool(description["stopped_early"]),
+            method=str(description.get("method", "adam")),
+            converged=description.get("converged"),
+            ended=str(description.get("ended", "")),
         )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.scores import Score
+from countermove.training.newton import Derivatives
 
 Batch = tuple[Tensor, Tensor, Tensor]
 """Rows, labels and the rows' positions."""
@@ -49,6 +50,20 @@ class Objective(Protocol):
         """Bring what is learned besides the score back to where it may be; after every step."""
 
 
+@runtime_checkable
+class SecondOrderObjective(Objective, Protocol):
+    """An objective that may know its curvature."""
+
+    def refuses_newton(self, score: Score, in_parts: bool) -> str | None:
+        """Say why this score cannot be trained to the optimum; None: it can.
+
+        ``in_parts``: the rows are not held, so the loss has to be a mean over them.
+        """
+
+    def second_order(self, score: Score, X: Tensor, y: Tensor) -> Derivatives:
+        """Return the loss with its derivatives in the linear columns' weights and the bias."""
+
+
 @dataclass(frozen=True)
 class TrainingRows:
     """Training and validation rows: ``X`` float64 (n, d), ``y`` float64 in {-1, +1}."""
@@ -57,6 +72,7 @@ class TrainingRows:
     y: Tensor
     X_validation: Tensor
     y_validation: Tensor
+    in_parts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, X, y in (
@@ -76,6 +92,12 @@ class TrainingRows:
         """Number of rows an epoch learns from."""
         return len(self.y)
 
+    def known(self) -> tuple[Tensor, Tensor]:
+        """Return training and validation rows together; once, where they are the same."""
+        if self.X_validation is self.X:
+            return self.X, self.y
+        return torch.cat([self.X, self.X_validation]), torch.cat([self.y, self.y_validation])
+
     def batches(self, size: int, generator: torch.Generator) -> Iterator[Batch]:
         """Yield every training row once, in an order drawn from ``generator``."""
         order = torch.randperm(len(self.y), generator=generator)
@@ -91,6 +113,10 @@ class TrainingRows:
         loss = objective.loss(score, self.X, self.y)
         loss.backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
+
+    def second_order(self, objective: SecondOrderObjective, score: Score) -> Derivatives:
+        """Return the derivatives of the mean loss over all training rows."""
+        return objective.second_order(score, self.X, self.y)
 
     def facts(self) -> Any:
         """Return what identifies the training rows besides those held here, JSON-ready."""

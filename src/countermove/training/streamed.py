@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -23,7 +23,8 @@ from countermove.errors import DataError, NotEnoughRowsError, shown
 from countermove.execution import Mapper, Piece, SerialMapper, matrix_of, pieces_of
 from countermove.randomness import generator
 from countermove.scores import Score
-from countermove.training.rows import Batch, Objective, TrainingRows
+from countermove.training.newton import Derivatives
+from countermove.training.rows import Batch, Objective, SecondOrderObjective, TrainingRows
 
 BLENDED = 4
 """Parts that are shuffled together: a table sorted by label must not train in its order."""
@@ -84,7 +85,9 @@ class StreamedRows(TrainingRows):
     """Training rows in parts; ``X, y`` and the validation rows are held."""
 
     rows: PartRows = field(kw_only=True)
-    # Who sums the full gradient (L-BFGS). Mini-batches are taken here: each needs the one before.
+    in_parts: ClassVar[bool] = True
+    # Who sums over all rows (L-BFGS, Newton). Mini-batches are taken here: each needs the one
+    # before.
     mapper: Mapper = field(kw_only=True, default_factory=SerialMapper)
 
     @classmethod
@@ -137,6 +140,14 @@ class StreamedRows(TrainingRows):
                 parameter.grad = part if parameter.grad is None else parameter.grad.add_(part)
         return risk
 
+    def second_order(self, objective: SecondOrderObjective, score: Score) -> Derivatives:
+        """Sum the parts' derivatives, in the order of the parts whoever worked."""
+        shared = CurvatureWork(self.rows, objective, score)
+        pieces, total = self.rows.pieces, self.n
+        found = {one.index: one.value for one in self.mapper.map(part_curvature, pieces, shared)}
+        sums: list[Derivatives] = [found[k] * (p.n_rows / total) for k, p in enumerate(pieces)]
+        return sum(sums[1:], start=sums[0])
+
     def facts(self) -> Any:
         """Return names, sizes and times of the files."""
         return self.rows.parts.facts()
@@ -173,6 +184,21 @@ def part_gradient(work: GradientWork, piece: Piece) -> tuple[int, float, list[Fl
     ]
     work.score.zero_grad()
     return len(y), float(loss.detach()), gradients
+
+
+@dataclass(frozen=True)
+class CurvatureWork:
+    """What every part's derivatives need; travels to workers."""
+
+    rows: PartRows
+    objective: SecondOrderObjective
+    score: Score
+
+
+def part_curvature(work: CurvatureWork, piece: Piece) -> Derivatives:
+    """Return the mean loss of a part with its derivatives."""
+    X, y = map(torch.from_numpy, _cached(work.rows, piece))
+    return work.objective.second_order(work.score, X, y)
 
 
 @lru_cache(maxsize=CACHED)

@@ -11,14 +11,12 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
 from countermove.errors import (
     ModelFileError,
@@ -27,14 +25,21 @@ from countermove.errors import (
     UnknownNameError,
     nearest,
 )
-from countermove.randomness import torch_generator
 from countermove.scores import Score
 from countermove.training._averaging import Average
 from countermove.training._checkpoints import Checkpoint
+from countermove.training._descent import (
+    MOST_STEPS,
+    Descent,
+    LineSearches,
+    MiniBatches,
+    NewtonSteps,
+    of_training,
+)
 from countermove.training.history import EpochRecord, History, epoch_bar
-from countermove.training.rows import Objective, TrainingRows, Verdict
+from countermove.training.rows import Objective, SecondOrderObjective, TrainingRows, Verdict
 
-OPTIMISERS = ("adam", "lbfgs")
+OPTIMISERS = ("auto", "newton", "adam", "lbfgs")
 CRITERIA = ("accuracy", "loss", "merit", "average")
 
 
@@ -45,12 +50,15 @@ class Trainer:
     Parameters
     ----------
     optimiser
+        ``"newton"``: steps on all rows at once, to the optimum; for scores that are linear in
+        their parameters and losses with a curvature. No epoch is chosen: the optimum is kept.
         ``"adam"``: mini-batches. ``"lbfgs"``: up to 20 full-batch steps with a
         line search per epoch; learning rate and batch size are not used.
+        ``"auto"``: Newton's method where it applies, else Adam.
     learning_rate, batch_size
         Of Adam; the last, shorter batch of an epoch is used too.
     max_epochs
-        Upper bound on epochs; 0 only judges the start.
+        Upper bound on epochs of Adam and L-BFGS; 0 only judges the start.
     patience
         Stop after so many epochs without a better one on validation (higher
         accuracy after response, or whatever merit the objective has, or the same at
@@ -128,18 +136,38 @@ class Trainer:
             if checkpoint.exists():
                 run.restore(Checkpoint.load(checkpoint), checkpoint)
         bar: AbstractContextManager[Any] = (
-            epoch_bar(self.max_epochs, done=run.epoch) if progress else nullcontext()
+            epoch_bar(run.most, done=run.epoch) if progress else nullcontext()
         )
         with bar as advance:
             if not run.records:
                 run.judge(train_loss=None, started=time.perf_counter())
-            while run.epoch < self.max_epochs and not run.out_of_patience:
+            while not run.ended:
                 run.advance()
                 if checkpoint is not None:
                     run.checkpoint().save(checkpoint)
                 if advance is not None:
                     advance(run.records[-1])
         return run.finish()
+
+    def method_for(self, score: Score, objective: Objective, in_parts: bool = False) -> str:
+        """Return the optimiser that is used for a score and an objective."""
+        if self.optimiser not in ("auto", "newton"):
+            return self.optimiser
+        reason = self._refuses_newton(score, objective, in_parts)
+        if reason is None:
+            return "newton"
+        if self.optimiser == "newton":
+            raise ParameterError(f"optimiser='newton' does not apply: {reason}; use 'auto'")
+        return "adam"
+
+    def _refuses_newton(self, score: Score, objective: Objective, in_parts: bool) -> str | None:
+        if not isinstance(objective, SecondOrderObjective):
+            return "this objective has no second derivatives"
+        if self.stop_by == "average":
+            return "stop_by='average' wants the mean of many steps"
+        if score.linear_columns() is None:
+            return f"a {score.kind} score is not linear in its parameters"
+        return objective.refuses_newton(score, in_parts)
 
 
 class _TrainingRun:
@@ -148,12 +176,30 @@ class _TrainingRun:
     def __init__(self, trainer: Trainer, score: Score, objective: Objective, sample: TrainingRows):
         self.trainer, self.score, self.objective, self.sample = trainer, score, objective, sample
         self.parameters = [*score.parameters(), *objective.parameters()]
-        self.optimiser = _optimiser(trainer, self.parameters)
+        self.method = trainer.method_for(score, objective, sample.in_parts)
+        self.descent = self._descent()
         self.records: list[EpochRecord] = []
         self.best = 0
         self.kept = [parameter.detach().clone() for parameter in self.parameters]
         self.average = Average(self.parameters) if trainer.stop_by == "average" else None
         self.fingerprint = ""
+
+    def _descent(self) -> Descent:
+        trainer, parts = self.trainer, (self.score, self.parameters, self.sample, self._settle)
+        if self.method == "newton":
+            assert isinstance(self.objective, SecondOrderObjective)
+            return NewtonSteps(self.score, self.objective, self.sample, self.most)
+        if self.method == "lbfgs":
+            return LineSearches(*parts, trainer.max_epochs)
+        return MiniBatches(
+            *parts, trainer.learning_rate, trainer.batch_size, trainer.max_epochs, trainer.seed
+        )
+
+    @property
+    def most(self) -> int:
+        """The most epochs there may be; none where none are wanted."""
+        asked = self.trainer.max_epochs
+        return MOST_STEPS if self.method == "newton" and asked else asked
 
     def digest(self) -> str:
         """Digest what decides the result: settings, start, rows and the objective at the start."""
@@ -162,7 +208,8 @@ class _TrainingRun:
         settings = {k: v for k, v in asdict(self.trainer).items() if k not in free}
         X, y, sample = self.sample.X, self.sample.y, self.sample
         with torch.no_grad():
-            settings["at_start"] = float(self.of_training().loss(self.score, X, y)).hex()
+            whole = of_training(self.objective, sample)
+            settings["at_start"] = float(whole.loss(self.score, X, y)).hex()
         settings["rows"] = sample.facts()
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         for tensor in (*self.parameters, X, y, sample.X_validation, sample.y_validation):
@@ -177,50 +224,21 @@ class _TrainingRun:
 
     @property
     def out_of_patience(self) -> bool:
-        """Whether validation has not improved for ``patience`` epochs."""
-        return self.epoch - self.best >= self.trainer.patience
+        """Whether validation has not improved for ``patience`` epochs; Newton does not ask it."""
+        return self.method != "newton" and self.epoch - self.best >= self.trainer.patience
+
+    @property
+    def ended(self) -> str:
+        """Why training is over; empty while it is not."""
+        if self.out_of_patience:
+            return f"no better epoch on the validation rows for {self.trainer.patience} epochs"
+        return self.descent.ended(self.epoch)
 
     def advance(self) -> None:
         """Do one epoch and judge it."""
         started = time.perf_counter()
         self.objective = self.objective.for_epoch(self.epoch)
-        full_batch = self.trainer.optimiser == "lbfgs"
-        total = self._full_batch() if full_batch else self._mini_batches()
-        self.judge(float(total) / self.sample.n, started)
-
-    def of_training(self) -> Objective:
-        """Return the objective of the training rows."""
-        return self.objective.of_rows(torch.arange(len(self.sample.y)))
-
-    def _mini_batches(self) -> Tensor:
-        """Step once per batch; return the summed loss over people."""
-        shuffler = torch_generator(self.trainer.seed, f"shuffle:{self.epoch}")
-        batches = self.sample.batches(self.trainer.batch_size, shuffler)
-        step, zero_grad = self.optimiser.step, self.optimiser.zero_grad
-        of_rows, settle, score = self.objective.of_rows, self._settle, self.score
-        total = torch.zeros((), dtype=torch.float64)
-        with _noisy(score, torch_generator(self.trainer.seed, f"noise:{self.epoch}")):
-            for X, y, rows in batches:
-                loss = of_rows(rows).loss(score, X, y)
-                zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                step()
-                settle()
-                total.add_(loss.detach(), alpha=len(y))
-        return total
-
-    def _full_batch(self) -> Tensor:
-        """Let L-BFGS take its steps; return the summed loss where it ended."""
-        sample, objective = self.sample, self.of_training()
-
-        def closure() -> float:
-            self.optimiser.zero_grad()
-            return sample.descend(objective, self.score)
-
-        self.optimiser.step(closure)
-        self._settle()
-        with torch.no_grad():
-            return objective.loss(self.score, sample.X, sample.y) * sample.n
+        self.judge(self.descent.epoch(self.objective, self.epoch), started)
 
     def _settle(self) -> None:
         """End a step: everything learned is where it may be, and counted if steps are averaged."""
@@ -242,7 +260,8 @@ class _TrainingRun:
             )
             accuracy, loss, merit = Verdict(*verdict)
             if train_loss is None:
-                train_loss = float(self.of_training().loss(self.score, sample.X, sample.y))
+                whole = of_training(self.objective, sample)
+                train_loss = float(whole.loss(self.score, sample.X, sample.y))
         if not (math.isfinite(train_loss) and math.isfinite(loss)):
             raise NotConvergedError(
                 f"the loss became {train_loss} (validation {loss}) in epoch {len(self.records)}; "
@@ -251,7 +270,8 @@ class _TrainingRun:
         seconds = time.perf_counter() - started
         record = EpochRecord(len(self.records), train_loss, loss, accuracy, seconds, merit)
         self.records.append(record)
-        if record.better_than(self.records[self.best], self.trainer.stop_by):
+        by = self.trainer.stop_by
+        if self.method == "newton" or record.better_than(self.records[self.best], by):
             self.best = record.epoch
             for kept, parameter in zip(self.kept, self.parameters, strict=True):
                 kept.copy_(parameter.detach())
@@ -263,7 +283,8 @@ class _TrainingRun:
                 parameter.copy_(kept)
                 parameter.grad = None
         stopped_early = self.out_of_patience and self.epoch < self.trainer.max_epochs
-        return History(tuple(self.records), self.best, stopped_early)
+        outcome = (self.method, self.descent.converged, self.ended)
+        return History(tuple(self.records), self.best, stopped_early, *outcome)
 
     def checkpoint(self) -> Checkpoint:
         """Return the whole state."""
@@ -272,7 +293,7 @@ class _TrainingRun:
             "history": json.dumps(history.to_json()),
             "parameters": list(self.parameters),
             "kept": self.kept,
-            "optimiser": self.optimiser.state_dict(),
+            "optimiser": self.descent.state(),
             "averaged": 0 if self.average is None else self.average.steps,
         }
         return Checkpoint(self.fingerprint, state)
@@ -290,27 +311,8 @@ class _TrainingRun:
             for name, targets in (("parameters", self.parameters), ("kept", self.kept)):
                 for target, stored in zip(targets, checkpoint.state[name], strict=True):
                     target.copy_(stored)
-        self.optimiser.load_state_dict(dict(checkpoint.state["optimiser"]))
+        self.descent.restore(checkpoint.state["optimiser"])
         if self.average is not None:
             # What was kept is the mean as it stood.
             self.average.steps = checkpoint.state["averaged"]
             self.average.values = [kept.clone() for kept in self.kept]
-
-
-@contextmanager
-def _noisy(score: Score, generator: torch.Generator) -> Iterator[None]:
-    """Turn the score's training noise on for an epoch, drawn from ``generator`` only."""
-    score.noise_from(generator)
-    score.train()
-    try:
-        yield
-    finally:
-        score.eval()
-        score.noise_from(None)
-
-
-def _optimiser(trainer: Trainer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    if trainer.optimiser == "lbfgs":
-        return torch.optim.LBFGS(parameters, line_search_fn="strong_wolfe")
-    # One fused call per step: for a few dozen rows the calls are the price, not the sums.
-    return torch.optim.Adam(parameters, lr=trainer.learning_rate, fused=True)

@@ -188,6 +188,9 @@ def _timed_fit(
         clock = Clock(response)
         rule = StrategicClassifier(
             response=clock,
+            loss="hinge",
+            optimiser="adam",
+            selection="none",
             learning_rate=times.learning_rate,
             batch_size=run.batch_size,
             max_epochs=length,

@@ -56,6 +56,8 @@ CALLED = {
 }
 PEOPLE = {1.0: ("favourable", OTHER), -1.0: ("unfavourable", PUBLISHED)}
 """How both kinds of people are called and drawn."""
+AS_TRAINED: Row = {"loss": "hinge", "optimiser": "adam", "selection": "none"}
+"""By the paper, in every protocol."""
 OURS: Row = {"start": "blind", "calibrate": True}
 """For the same people: from the blind rule, until validation is content, intercept settled."""
 
@@ -257,7 +259,7 @@ def _published_start(seed: int) -> LinearScore:
 
 def _fit(parts: Fifths, seed: int, **settings: Any) -> tuple[StrategicClassifier, float]:
     started = time.process_time()
-    model = StrategicClassifier(random_state=seed, **settings)
+    model = StrategicClassifier(random_state=seed, **(AS_TRAINED | settings))
     model.fit(*parts["train"], validation=parts["validation"])
     return model, time.process_time() - started
 

@@ -1,0 +1,81 @@
+r"""A direction turned towards fewer wrong decisions: the annealed 0-1 loss.
+
+.. math:: \min_{w, b} \frac1n \sum_i \sum_k \omega_k\, \sigma\bigl(-y_i z_{ik}/\tau\bigr)
+          \quad\text{at}\quad w^\top C w = 1
+
+with C the covariance of the rows, so that the width :math:`\tau` is in standard deviations of the
+score; it falls from stage to stage, each started where the last one ended.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+from scipy.special import expit
+
+from countermove._types import Floats
+from countermove.learning._populations import JudgedMembers
+from countermove.learning.simple_rules import linear_score
+from countermove.response._second_order import Reach, has_second_order, reach_of
+from countermove.response.response_set import discretised
+from countermove.scores import LinearScore
+from countermove.training import Derivatives
+from countermove.training.newton import minimise
+from countermove.training.second_order import logistic_derivatives
+
+WIDTHS = (0.5, 0.2, 0.1, 0.05)
+CLOSE, STEPS = 1e-5, 25
+"""Of every stage: a stage only has to lead to the next one."""
+
+
+def annealed(score: LinearScore, people: JudgedMembers, X: Floats, y: Floats) -> LinearScore | None:
+    """Return the turned rule; None where the response has no known curvature."""
+    parts = people.weights or (1.0 / len(people.members),) * len(people.members)
+    members = zip(parts, people.members, strict=True)
+    mixed = [(part * share, kind) for part, one in members for share, kind in discretised(one)]
+    if not all(has_second_order(kind) for _, kind in mixed):
+        return None
+    spread = np.atleast_2d(np.cov(X.T)) + 1e-9 * np.eye(X.shape[1])
+    point = np.append(score.weight.detach().numpy(), float(score.bias.detach()))
+    for width in WIDTHS:
+        size = math.sqrt(float(point[:-1] @ spread @ point[:-1]))
+        if not size > 0.0:
+            return None
+
+        def function(at: Floats, width: float = width) -> Derivatives:
+            kinds: list[tuple[float, Reach]] = []
+            for share, kind in mixed:
+                reach = reach_of(kind, at[:-1], X)
+                if isinstance(reach, str):
+                    return Derivatives(math.nan, at, np.eye(len(at)))
+                kinds.append((share, reach))
+            scores = X @ at[:-1] + at[-1]
+            found = logistic_derivatives(
+                X, y, scores, kinds, losses_of=partial(_sigmoid, width=width)
+            )
+            return found + _off_scale(at, spread)
+
+        start = point / size
+        if math.isnan(function(start).value):
+            return None
+        point = minimise(function, start, CLOSE, STEPS).point
+    return linear_score(point)
+
+
+def _sigmoid(y: Floats, scores: Floats, width: float) -> tuple[Floats, Floats, Floats]:
+    """Return the smoothed count of wrong decisions and its derivatives in the score."""
+    wrong = expit(-y * scores / width)
+    bend = wrong * (1.0 - wrong)
+    return wrong, -y * bend / width, bend * (1.0 - 2.0 * wrong) / width**2
+
+
+def _off_scale(point: Floats, spread: Floats) -> Derivatives:
+    """Return a quarter of the squared distance of the scores' variance from one."""
+    weight = point[:-1]
+    turned = spread @ weight
+    off = float(weight @ turned) - 1.0
+    hessian = np.zeros((len(point), len(point)))
+    hessian[:-1, :-1] = off * spread + 2.0 * np.outer(turned, turned)
+    return Derivatives(0.25 * off * off, np.append(off * turned, 0.0), hessian)

@@ -1,0 +1,293 @@
+r"""Does training pay? The trained rule beside simple ones, judged on rows it has not seen.
+
+Where everybody reaches equally far, the response only moves the intercept and the direction
+cannot matter; elsewhere it may. So a trained direction has to prove itself in repeated
+cross-validation against the best simple rule, each rule with its best threshold after response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from countermove._types import Floats, Index
+from countermove.learning._populations import JudgedMembers
+from countermove.learning.objectives import right_chances
+from countermove.learning.simple_rules import Rules, simple_rules
+from countermove.response.base import NoResponse, Response
+from countermove.response.population import Population
+from countermove.response.rational import rational_people
+from countermove.scores import LinearScore, Score
+
+if TYPE_CHECKING:
+    from countermove.learning._recipe import TrainingRecipe
+
+ALIKE = 1e-9
+"""Reaches that differ by less than this share are equal up to the solvers' rounding."""
+PROOF = 2.0
+"""Standard errors by which one trained rule must win; with several the level is shared."""
+FOLDS, REPEATS = 3, 2
+MOST_ROWS = 60_000
+"""Rows that are cross-validated on, the first of them by their hashes."""
+NO_RECOURSE = ("majority", "immutables")
+"""Simple rules that nobody can move under: reported, and deployed only if that is allowed."""
+
+
+@dataclass(frozen=True)
+class RuleRecord:
+    """What cross-validation says of one rule."""
+
+    value: float  # of the stated objective: accuracy after response, less what is penalised
+    gain: float  # over the best simple rule, on the same rows
+    standard_error: float  # of the gain, corrected for folds that share training rows
+    deployable: bool
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which rule was kept, and on what evidence.
+
+    Attributes
+    ----------
+    kept
+        Name of the rule that is published: ``"trained"``, ``"annealed"`` (the trained direction
+        turned by an annealed 0-1 loss), or a simple rule: ``"logistic"``, ``"class_means"``,
+        ``"reach_penalty"``, and where no recourse is allowed ``"immutables"`` or ``"majority"``.
+    best_simple
+        The simple rule with the highest cross-validated objective among those that may be kept.
+    rules
+        The record of every rule.
+    errors_needed
+        Standard errors by which a trained rule had to win.
+    alike
+        Everybody reaches equally far, so that no direction can win by the response.
+    scores
+        Every rule as fitted to all rows, with its best threshold.
+    """
+
+    kept: str
+    best_simple: str
+    rules: Mapping[str, RuleRecord]
+    errors_needed: float
+    alike: bool
+    scores: Mapping[str, Score]
+
+    @property
+    def trained(self) -> bool:
+        """Whether a trained direction was kept."""
+        return self.kept in ("trained", "annealed")
+
+    def sentence(self) -> str:
+        """Return the verdict in one sentence."""
+        best = self.best_simple.replace("_", " ")
+        if self.trained:
+            won = self.rules[self.kept]
+            return (
+                f"Training pays: the {self.kept} rule is better than the best simple rule ({best}) "
+                f"by {100 * won.gain:.2f} ± {100 * won.standard_error:.2f} points in "
+                "cross-validation."
+            )
+        rivals = [self.rules[name] for name in ("trained", "annealed") if name in self.rules]
+        lead = max(rivals, key=lambda rule: rule.gain, default=None)
+        why = (
+            "everybody reaches equally far, so the direction cannot matter"
+            if self.alike
+            else (
+                f"the trained rule's gain in cross-validation is {100 * lead.gain:+.2f} ± "
+                f"{100 * lead.standard_error:.2f} points"
+                if lead is not None
+                else "nothing was trained"
+            )
+        )
+        return f"Training does not pay here: the best simple rule ({best}) is kept; {why}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it JSON-ready; linear rules with their weights."""
+        rules = {
+            name: {
+                "value": record.value,
+                "gain": record.gain,
+                "standard_error": record.standard_error,
+                "deployable": record.deployable,
+            }
+            | _weights(self.scores[name])
+            for name, record in self.rules.items()
+        }
+        return {
+            "kept": self.kept,
+            "best_simple": self.best_simple,
+            "errors_needed": self.errors_needed,
+            "alike": self.alike,
+            "rules": rules,
+            "sentence": self.sentence(),
+        }
+
+
+def _weights(score: Score) -> dict[str, Any]:
+    if not isinstance(score, LinearScore):
+        return {}
+    return {"weight": score.weight.tolist(), "intercept": float(score.bias)}
+
+
+def choose(
+    recipe: TrainingRecipe, trained: Rules, given: Score | None, X: Floats, y: Floats
+) -> Choice:
+    """Compare the trained rules, fitted to all rows from ``given``, with the simple ones."""
+    simple = simple_rules(recipe, X, y)
+    scores = simple | trained
+    people = recipe.judged_by
+    alike = len(trained) > 0 and all(
+        all_reach_alike(rule, people.members, X)
+        for rule in scores.values()
+        if isinstance(rule, LinearScore)
+    )
+    rivals = () if alike else tuple(trained)
+    values = _cross_validated(recipe, (*simple, *rivals), given, X, y)
+    barred = () if recipe.allow_no_recourse else NO_RECOURSE
+    best = _best_simple(values, [name for name in simple if name not in barred], alike)
+    rules = {name: _record(values[name], values[best], name not in barred) for name in values}
+    needed = errors_needed(len(rivals))
+    proven = [
+        name for name in rivals if rules[name].gain > needed * rules[name].standard_error > 0.0
+    ]
+    kept = max(proven, key=lambda name: rules[name].gain) if proven else best
+    return Choice(kept, best, rules, needed, alike, scores)
+
+
+def _best_simple(values: Mapping[str, _Held], names: Sequence[str], alike: bool) -> str:
+    """Return the rule with the best objective; logistic regression unless another stands out."""
+    # Where all reach alike a charge for reach has nothing to gain.
+    rivals = [name for name in names if not (alike and name == "reach_penalty")]
+    best = max(rivals, key=lambda name: values[name].mean)
+    lead = _record(values[best], values["logistic"], deployable=True)
+    return best if lead.gain > lead.standard_error else "logistic"
+
+
+def errors_needed(rivals: int) -> float:
+    """Return the standard errors by which one of several trained rules must win."""
+    level = norm.sf(PROOF) / max(rivals, 1)
+    return float(norm.isf(level))
+
+
+@dataclass(frozen=True)
+class _Held:
+    """One rule on the rows of all folds, one after the other, repeat by repeat."""
+
+    rows: Floats  # (repeats, n) objective per person, each judged by a rule that did not see them
+    folds: int
+
+    @property
+    def mean(self) -> float:
+        return float(self.rows.mean())
+
+
+def _record(ours: _Held, best: _Held, deployable: bool) -> RuleRecord:
+    # Nadeau and Bengio: folds share their training rows, so the variance of the mean of J folds is
+    # taken as (1/J + n_test/n_train) times that of one fold's mean; the latter from the rows.
+    difference = ours.rows - best.rows
+    repeats, n = difference.shape
+    held = n / ours.folds
+    of_one = float(difference.var(ddof=1)) / held if n > 1 else 0.0
+    share = 1.0 / (repeats * ours.folds) + 1.0 / (ours.folds - 1)
+    return RuleRecord(
+        ours.mean, float(difference.mean()), float(np.sqrt(of_one * share)), deployable
+    )
+
+
+def _cross_validated(
+    recipe: TrainingRecipe, names: Sequence[str], given: Score | None, X: Floats, y: Floats
+) -> dict[str, _Held]:
+    """Return every rule's objective on rows it was not fitted to."""
+    chosen = _first_by_hash(X, y)
+    # Epochs take so much longer than Newton's steps that their folds are not repeated.
+    repeats = REPEATS if recipe.uses_newton(given, X.shape[1]) else 1
+    found = {name: np.empty((repeats, len(chosen))) for name in names}
+    for repeat, learn, held in _folds(X[chosen], y[chosen], repeats):
+        inner = recipe.of_rows(chosen[learn])
+        rules = _fitted(inner, names, given, X[chosen[learn]], y[chosen[learn]])
+        judges = recipe.judged_by.of_rows(chosen[held])
+        for name, rule in rules.items():
+            at = recipe.objective_per_person(rule, judges, X[chosen[held]], y[chosen[held]])
+            found[name][repeat, held] = at
+    return {name: _Held(rows, FOLDS) for name, rows in found.items()}
+
+
+def _fitted(
+    recipe: TrainingRecipe, names: Sequence[str], given: Score | None, X: Floats, y: Floats
+) -> Rules:
+    rules = simple_rules(recipe, X, y)
+    if any(name not in rules for name in names):
+        rules |= recipe.trained_rules(X, y, rules["logistic"], given)
+    # What could not be turned on some rows stays the trained rule there.
+    return {name: rules[name if name in rules else "trained"] for name in names}
+
+
+def _first_by_hash(X: Floats, y: Floats) -> Index:
+    """Return the positions of at most ``MOST_ROWS`` rows, by what they hold and not by order."""
+    order = np.argsort(row_hashes(X, y, "rows"), kind="stable")
+    return np.sort(order[:MOST_ROWS])
+
+
+def _folds(X: Floats, y: Floats, repeats: int) -> Iterator[tuple[int, Index, Index]]:
+    """Yield repeats with rows to learn from and rows to judge by; classes in equal shares."""
+    for repeat in range(repeats):
+        place = np.empty(len(y), dtype=np.intp)
+        hashes = row_hashes(X, y, f"repeat {repeat}")
+        for sign in (-1.0, 1.0):
+            members = np.flatnonzero(y == sign)
+            order = members[np.argsort(hashes[members], kind="stable")]
+            place[order] = np.arange(len(order)) % FOLDS
+        for fold in range(FOLDS):
+            yield repeat, np.flatnonzero(place != fold), np.flatnonzero(place == fold)
+
+
+def row_hashes(X: Floats, y: Floats, stage: str) -> NDArray[np.uint64]:
+    """Return a pseudo-random number per row that depends on its values alone, not on the seed."""
+    import pandas as pd
+
+    frame = pd.DataFrame(np.column_stack([X, y]))
+    key = f"{stage:<16}"[:16]
+    columns = [pd.util.hash_array(frame[name].to_numpy(), hash_key=key) for name in frame]
+    mixed = np.zeros(len(y), dtype=np.uint64)
+    salt = np.uint64(pd.util.hash_array(np.array([stage], dtype=object))[0])
+    for column in columns:
+        mixed = (mixed ^ column ^ salt) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def all_reach_alike(score: Score, members: tuple[Response, ...], X: Floats) -> bool:
+    """Say whether one kind of people responds, and each can raise the score equally far."""
+    # Then whoever scores alike ends alike: the decision after response is a threshold on s(x), and
+    # the best rule is the best rule for people who do not move, its intercept lowered. True without
+    # bounds on values, whatever is immutable and whatever the cost of the move.
+    if len(members) != 1 or isinstance(members[0], Population):
+        return False
+    if isinstance(members[0], NoResponse):
+        return True
+    rational = rational_people(members[0], score, X)
+    if rational is None:
+        # A score that bends is reached differently from everywhere.
+        return False
+    rule, rows = rational.score, torch.from_numpy(rational.rows)
+    with torch.no_grad():
+        reach = rational.response.scores_after(rule, rows) - rule(rows)
+        size = 1.0 + rule(rows).abs().max()
+    return float(reach.max() - reach.min()) <= ALIKE * float(size + reach.abs().max())
+
+
+def correctness(score: Score, people: JudgedMembers, X: Floats, y: Floats) -> Floats:
+    """Return, per person, whether the worst member is decided correctly (or the weighted mean)."""
+    favourable = y > 0
+    right = np.stack([right_chances(m, score, X, favourable) for m in people.members])
+    if people.weights is not None:
+        mixed: Floats = np.asarray(people.weights) @ right
+        return mixed
+    worst: Floats = right[np.argmin(right.mean(axis=1))]
+    return worst

@@ -1,0 +1,160 @@
+r"""Rules that know nothing of the response but their threshold.
+
+The majority's label, logistic regression, the line between the class means, logistic regression on
+what nobody can change, and logistic regression that is charged for what people can reach,
+:math:`\min_w L(w) + \tfrac{\lambda}{2} R(w)^2`; every direction gets its best threshold after
+response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import torch
+
+from countermove._types import Floats, Mask
+from countermove.response.base import GAIN, NoResponse, Response
+from countermove.response.response_set import discretised
+from countermove.scores import LinearScore, Score
+from countermove.training import Derivatives
+from countermove.training.newton import minimise
+from countermove.training.second_order import logistic_derivatives, with_ridge
+
+if TYPE_CHECKING:
+    from countermove.learning._recipe import TrainingRecipe
+
+Rules: TypeAlias = dict[str, Score]
+
+PENALTIES = 10.0 ** np.arange(-3.0, 1.6, 0.5)
+"""The λ of the penalty on reach; the best on the rows at hand is taken."""
+
+
+def simple_rules(recipe: TrainingRecipe, X: Floats, y: Floats) -> Rules:
+    """Return the simple rules fitted to these rows, each with its best threshold."""
+    members = recipe.judged_by.members
+    blind = logistic_regression(X, y)
+    settled = {
+        "logistic": recipe.settled(blind, X, y),
+        "class_means": recipe.settled(class_means(X, y), X, y),
+    }
+    still = ~movable(members, X.shape[1])
+    if still.any():
+        alone = logistic_regression(X * still, y)
+        settled["immutables"] = recipe.settled(alone, X, y)
+    settled["reach_penalty"] = _best_on_path(recipe, blind, X, y)
+    rules: Rules = {"majority": _majority(y, X.shape[1])}
+    return rules | {name: rule for name, (rule, _) in settled.items()}
+
+
+def logistic_regression(
+    X: Floats, y: Floats, start: LinearScore | None = None, charge: Charge | None = None
+) -> LinearScore:
+    r"""Return the rule of maximum likelihood, less :math:`\tfrac12\sum_j c_j w_j^2`."""
+    d = X.shape[1]
+    first = np.zeros(d + 1) if start is None else _point(start)
+
+    def function(point: Floats) -> Derivatives:
+        found = logistic_derivatives(X, y, X @ point[:-1] + point[-1], [(1.0, None)])
+        if charge is not None:
+            found = found + charge(point[:-1])
+        return with_ridge(found, point[:-1])
+
+    return linear_score(minimise(function, first).point)
+
+
+def class_means(X: Floats, y: Floats) -> LinearScore:
+    """Return the rule along the line between the class means, its scores standardised."""
+    # Standard deviation one is the scale at which a hinge of width one bites. All zero where the
+    # means coincide.
+    direction = X[y > 0].mean(axis=0) - X[y <= 0].mean(axis=0)
+    spread = float((X @ direction).std())
+    score = LinearScore(X.shape[1])
+    if spread > 0.0:
+        weight = direction / spread
+        return linear_score(np.append(weight, -float((X @ weight).mean())))
+    return score
+
+
+def movable(members: Sequence[Response], n_features: int) -> Mask:
+    """Return which features somebody can change."""
+    moving = np.zeros(n_features, dtype=np.bool_)
+    for kind in (kind for member in members for _, kind in discretised(member)):
+        if not isinstance(kind, NoResponse):
+            moving |= kind.plan(n_features).moving
+    return moving
+
+
+def linear_score(point: Floats) -> LinearScore:
+    """Return the linear score of weights followed by an intercept."""
+    score = LinearScore(len(point) - 1)
+    with torch.no_grad():
+        score.weight.copy_(torch.from_numpy(point[:-1]))
+        score.bias.fill_(float(point[-1]))
+    return score
+
+
+def _point(score: LinearScore) -> Floats:
+    with torch.no_grad():
+        return np.append(score.weight.numpy(), float(score.bias))
+
+
+def _majority(y: Floats, n_features: int) -> LinearScore:
+    """Return the rule that decides alike for everybody, as most labels have it."""
+    return linear_score(np.append(np.zeros(n_features), 1.0 if (y > 0).mean() >= 0.5 else -1.0))
+
+
+def _best_on_path(
+    recipe: TrainingRecipe, blind: LinearScore, X: Floats, y: Floats
+) -> tuple[Score, float]:
+    """Return the penalised rule with the best objective on these rows."""
+    charge = _reach_charge(recipe.judged_by.members, recipe.judged_by.weights, X.shape[1])
+    # Where every threshold takes a search, fewer rules are tried.
+    kinds = (kind for member in recipe.judged_by.members for _, kind in discretised(member))
+    exact = all(kind.exact_reach for kind in kinds)
+    rule, found = blind, []
+    for penalty in PENALTIES if exact else PENALTIES[1::3]:
+        rule = logistic_regression(X, y, rule, replace(charge, factor=float(penalty)))
+        found.append(recipe.settled(rule, X, y))
+    return max(found, key=lambda pair: pair[1])
+
+
+@dataclass(frozen=True)
+class Charge:
+    r"""Half of :math:`\sum_j c_j w_j^2`, with another c for weights that invite a fall."""
+
+    rising: Floats
+    falling: Floats
+    factor: float = 1.0
+
+    def __call__(self, weight: Floats) -> Derivatives:
+        """Return it with its derivatives; the intercept is free."""
+        each = self.factor * np.where(weight > 0.0, self.rising, self.falling)
+        gradient = np.append(each * weight, 0.0)
+        return Derivatives(0.5 * float(each @ weight**2), gradient, np.diag(np.append(each, 0.0)))
+
+
+def _reach_charge(
+    members: Sequence[Response], weights: Sequence[float] | None, n_features: int
+) -> Charge:
+    """Return the mean squared reach over the kinds of people, as far as nothing bounds it."""
+    parts = np.full(len(members), 1.0 / len(members)) if weights is None else np.asarray(weights)
+    rising, falling = np.zeros(n_features), np.zeros(n_features)
+    kinds = [(p * s, k) for p, m in zip(parts, members, strict=True) for s, k in discretised(m)]
+    for share, member in kinds:
+        if isinstance(member, NoResponse):
+            continue
+        shape = member.cost.canonical(n_features)
+        price = np.ones(n_features)
+        if shape is not None and shape.weights is not None:
+            price = shape.weights.detach().numpy()
+        elif shape is not None and shape.matrix is not None:
+            price = np.diag(shape.matrix.detach().numpy())
+        plan = member.plan(n_features)
+        rising += share * GAIN * plan.rising / price
+        falling += share * GAIN * plan.falling / price
+    # In units of its own size, so that one path serves cheap and expensive moves.
+    size = max(float((rising + falling).mean()) / 2.0, np.finfo(np.float64).tiny)
+    return Charge(rising / size, falling / size)

@@ -1,0 +1,169 @@
+"""The trained direction replaces the blind one where, and only where, it earned it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from countermove import StrategicClassifier
+from countermove.errors import UnknownNameError
+from countermove.learning import SocialBurden
+from countermove.learning._populations import population
+from countermove.learning.baselines import bias_search
+from countermove.learning.comparison import Split, compare
+from countermove.learning.selection import all_reach_alike, errors_needed, row_hashes
+from countermove.people import ActionSet, MixtureCost, QuadraticCost
+from countermove.response import BestResponse, NoResponse, ScalarResponse
+from countermove.scores import LinearScore
+
+from .ceiling_population import CeilingPopulation
+
+UNDER_A_CEILING = ActionSet(max_value=[1.0, np.inf, np.inf, np.inf])
+
+
+@pytest.fixture
+def score() -> LinearScore:
+    score = LinearScore(4)
+    with torch.no_grad():
+        score.weight.copy_(torch.tensor([1.0, 0.4, -0.3, 0.2]))
+    return score
+
+
+@pytest.mark.parametrize(
+    ("member", "alike"),
+    [
+        (NoResponse(), True),
+        (BestResponse(QuadraticCost(0.3)), True),
+        (BestResponse(actions=ActionSet(immutable=(0, 2), only_increase=(1,))), True),
+        (BestResponse(MixtureCost([1.0, 0.5, -0.5, 0.1], 0.2)), True),
+        (ScalarResponse(temperature=0.2), True),
+        (BestResponse(actions=UNDER_A_CEILING), False),
+        (ScalarResponse(actions=UNDER_A_CEILING, temperature=0.2), False),
+    ],
+)
+def test_only_bounds_on_values_make_people_reach_differently(score, crowd, member, alike):
+    X = np.minimum(crowd[0], 1.0)
+    assert all_reach_alike(score, (member,), X) is alike
+
+
+def test_several_kinds_of_people_never_count_as_alike(score, crowd):
+    assert not all_reach_alike(score, (NoResponse(), BestResponse()), crowd[0])
+
+
+@pytest.mark.parametrize("response", ["best", "smooth"])
+def test_where_all_reach_alike_the_rule_is_the_blind_one_with_its_best_intercept(crowd, response):
+    blind = StrategicClassifier(response="none").fit(*crowd)
+    strategic = StrategicClassifier(response=response).fit(*crowd)
+    assert strategic.choice_.kept == "logistic"
+    assert strategic.choice_.alike
+    assert "cannot matter" in strategic.choice_.sentence()
+    np.testing.assert_allclose(strategic.coef_, blind.coef_, rtol=1e-6)
+    members = population(response).members
+    searched = bias_search(blind.score_, members, *crowd)
+    np.testing.assert_allclose(strategic.intercept_[0], searched.bias.item(), rtol=1e-6)
+
+
+def test_a_trained_rule_must_win_by_two_standard_errors_of_held_out_rows(crowd):
+    choice = StrategicClassifier(actions=UNDER_A_CEILING).fit(np.minimum(crowd[0], 1.0), crowd[1])
+    choice = choice.choice_
+    assert choice.kept == choice.best_simple
+    for name in ("trained", "annealed"):
+        record = choice.rules[name]
+        assert record.gain <= choice.errors_needed * record.standard_error
+
+
+def test_a_direction_that_no_intercept_can_replace_is_kept():
+    people = CeilingPopulation()
+    X, y = people.sample(1500, seed=5)
+    rule = StrategicClassifier(
+        cost=QuadraticCost(0.5), actions=ActionSet(max_value=people.ceiling)
+    ).fit(X, y)
+    choice = rule.choice_
+    assert choice.trained
+    assert choice.rules[choice.kept].gain > 0.1
+    assert choice.rules[choice.kept].value > people.best_accuracy - 0.05
+    assert "Training pays" in choice.sentence()
+
+
+def test_the_level_is_shared_by_the_trained_rules():
+    assert errors_needed(1) == pytest.approx(2.0)
+    assert errors_needed(2) == pytest.approx(2.2774, abs=1e-3)
+
+
+def test_every_simple_rule_is_recorded_and_rules_without_recourse_are_not_deployed():
+    """What can be moved is noise, so the rule on what cannot is best."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(600) < 0.5, 1.0, -1.0)
+    X = np.column_stack([y + 0.5 * rng.normal(size=600), 0.3 * y + rng.normal(size=600)])
+    people = {
+        "cost": QuadraticCost(0.05),
+        "actions": ActionSet(immutable=[0], max_value=[9.0, 1.0]),
+    }
+    careful = StrategicClassifier(**people).fit(X, y).choice_
+    names = {"majority", "logistic", "class_means", "immutables", "reach_penalty"}
+    assert names <= set(careful.rules)
+    assert careful.kept not in ("majority", "immutables")
+    assert not careful.rules["immutables"].deployable
+    free = StrategicClassifier(allow_no_recourse=True, **people).fit(X, y).choice_
+    assert free.rules["immutables"].deployable
+    assert free.rules["immutables"].gain >= careful.rules["immutables"].gain - 1e-12
+
+
+def test_a_regulariser_is_judged_by_the_stated_objective(crowd):
+    """Burden so heavy that approving everybody is best: no accuracy makes up for it."""
+    X = np.minimum(crowd[0], 1.0)
+    heavy = SocialBurden(strength=20.0)
+    rule = StrategicClassifier(actions=UNDER_A_CEILING, regulariser=heavy).fit(X, crowd[1])
+    record = rule.choice_.rules[rule.choice_.kept]
+    assert record.value > rule.choice_.rules["logistic"].value - 1e-12
+    assert "annealed" not in rule.choice_.rules
+
+
+def test_folds_depend_on_the_rows_and_not_on_their_order(crowd):
+    X, y = crowd
+    order = np.random.default_rng(0).permutation(len(y))
+    hashes = row_hashes(X, y, "repeat 0")
+    np.testing.assert_array_equal(row_hashes(X[order], y[order], "repeat 0"), hashes[order])
+    assert len(np.unique(hashes)) == len(np.unique(np.column_stack([X, y]), axis=0))
+    assert not np.array_equal(hashes, row_hashes(X, y, "repeat 1"))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"response": "none"},
+        {"response": "published"},
+        {"calibrate": False},
+        {"selection": "none"},
+    ],
+)
+def test_nothing_is_chosen_where_there_is_nothing_to_choose(crowd, settings):
+    assert StrategicClassifier(**settings).fit(*crowd).choice_ is None
+
+
+def test_an_unknown_selection_is_refused(crowd):
+    with pytest.raises(UnknownNameError, match="guarded"):
+        StrategicClassifier(selection="gaurded").fit(*crowd)
+
+
+def test_under_the_ceiling_merit_alone_distinguishes_the_classes():
+    population = CeilingPopulation(separation=0.3, spread=0.5)
+    X, y = population.sample(200_000, seed=0)
+    hits = (X[:, 0] - X[:, 1] >= 0) == (y > 0)
+    assert hits.mean() == pytest.approx(population.best_accuracy, abs=0.005)
+    assert np.all(population.ceiling >= X)
+    for rank in (0.0, -population.drop):
+        assert (y[X[:, 1] == rank] > 0).mean() == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.slow
+def test_under_a_ceiling_training_finds_what_no_intercept_can():
+    people = CeilingPopulation()
+    X, y = people.sample(4000, seed=5)
+    parts = (slice(0, 1200), slice(1200, 1600), slice(1600, None))
+    split = Split(*((X[part], y[part]) for part in parts))
+    actions = ActionSet(max_value=people.ceiling)
+    found = compare(split, "best", QuadraticCost(0.5), actions, loss="logistic")
+    assert found.strategic >= people.best_accuracy - 0.03
+    assert max(found.shifted_blind, found.bias_search) <= people.best_accuracy - 0.15
