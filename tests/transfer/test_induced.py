@@ -112,7 +112,7 @@ def test_luck_is_common_to_all_rules_and_uniform():
 
 def test_a_classifier_and_deployments_give_the_same_people(people):
     X, y = people[0][:300], people[1][:300]
-    clf = StrategicClassifier(response="none", max_epochs=1).fit(X, y)
+    clf = StrategicClassifier(response="none").fit(X, y)
     response = BestResponse()
     direct = induce(clf, X, y, response, "follow", chances=true_chance, threshold=0.3, seed=4)
     again = Deployments(clf, X, y, true_chance, 4).at(response, "follow", 0.3)

@@ -16,13 +16,15 @@ from countermove.data.schema import Schema
 from countermove.data.sources import table_hash
 from countermove.execution import Mapper
 from countermove.learning.evaluation import (
+    accuracy_after,
     not_evaluated,
     sensitivity,
     stated_accuracy,
     usual_responses_to,
 )
+from countermove.learning.simple_rules import linear_score
 from countermove.learning.social import social_report
-from countermove.response import AscentResponse, Response
+from countermove.response import AscentResponse, NoResponse, Response
 from countermove.response.partitions import (
     COST,
     FAVOURED,
@@ -66,7 +68,9 @@ def rule_metrics(
             "after_response": {name: stated[name] for name in scores},
             "sensitivity": found,
             "uncalibrated": {"strategic": stated["uncalibrated"]},
+            "baselines": baseline_accuracies(uncalibrated, people, response),
         },
+        "choice": _chosen(uncalibrated),
         "not_evaluated": not_evaluated(usual),
         "social": _social(blind, strategic, uncalibrated, people, response),
         "threshold": strategic.threshold,
@@ -76,6 +80,33 @@ def rule_metrics(
         "versions": {name: version(name) for name in PACKAGES},
         "data_hash": table_hash(typed),
     } | climbing_measures(strategic.rule, people, response)
+
+
+def baseline_accuracies(
+    model: PublishedModel, people: Rows, response: Response
+) -> dict[str, dict[str, float]]:
+    """Measure the rules a rule was chosen from, each with its own best threshold."""
+    measured = {}
+    for name, rule in ((model.about.get("choice") or {}).get("rules", {})).items():
+        if "weight" not in rule:
+            continue
+        score = linear_score(np.append(rule["weight"], rule["intercept"]))
+        measured[name] = {
+            "nobody_moves": accuracy_after(score, people.X, people.y, NoResponse()).accuracy,
+            "after_response": stated_accuracy(score, people.X, people.y, response),
+            "cross_validated": rule["value"],
+            "gain": rule["gain"],
+            "standard_error": rule["standard_error"],
+        }
+    return measured
+
+
+def _chosen(model: PublishedModel) -> dict[str, Any] | None:
+    """Return which rule was kept and why, in a sentence; None where nothing was chosen."""
+    choice = model.about.get("choice")
+    if choice is None:
+        return None
+    return {name: choice[name] for name in ("kept", "best_simple", "errors_needed", "sentence")}
 
 
 def _social(

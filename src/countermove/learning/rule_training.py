@@ -75,6 +75,10 @@ def published_model(
             "rows": dict(rows),
             "training_range": {"low": span[0].tolist(), "high": span[1].tolist()},
             "best_epoch": best.epoch,
+            "optimiser": classifier.history_.method,
+            "converged": classifier.history_.converged,
+            "ended": classifier.history_.ended,
+            "choice": None if classifier.choice_ is None else classifier.choice_.to_json(),
             "validation_accuracy": best.validation_accuracy,
         },
     )

@@ -75,11 +75,53 @@ def headline_facts(found: Findings) -> dict[str, Any]:
         "rules": RULES,
         "response": metrics.linked(called(metrics.value("response", "kind")), "response", "kind"),
         "people": _who_moves(metrics),
+        "choice": _does_it_pay(metrics),
+        "baselines": _baselines(metrics),
         "rows": rows,
         "figure": _responses(metrics, kinds),
         "height": 90 + 46 * len(kinds),
         "left_out": left_out_lines(found.metrics),
     }
+
+
+SIMPLE = {
+    "majority": "the majority's decision for everybody",
+    "logistic": "logistic regression",
+    "class_means": "the line between the class means",
+    "immutables": "logistic regression on what nobody can change",
+    "reach_penalty": "logistic regression charged for what people can reach",
+    "trained": "trained on where people will stand",
+    "annealed": "the same, turned by an annealed 0-1 loss",
+}
+"""What the rules of `countermove.learning.selection` are, in words."""
+
+
+def _does_it_pay(metrics: Cited) -> Any:
+    """Return the sentence on whether training pays; None where nothing was chosen."""
+    choice = metrics.facts.get("choice")
+    return None if choice is None else metrics.linked(choice["sentence"], "choice", "sentence")
+
+
+def _in_points(value: float) -> str:
+    return number(100.0 * value, ".2f") + " points"
+
+
+def _baselines(metrics: Cited) -> list[list[Any]]:
+    """Return a row per rule that was compared: its accuracies and its gain."""
+    rows = []
+    for name in metrics.value("accuracy").get("baselines", {}):
+        at = ("accuracy", "baselines", name)
+        rows.append(
+            [
+                SIMPLE[name],
+                metrics.share(*at, "nobody_moves"),
+                metrics.share(*at, "after_response"),
+                metrics.share(*at, "cross_validated"),
+                metrics.link(*at, "gain", by=_in_points),
+                metrics.link(*at, "standard_error", by=_in_points),
+            ]
+        )
+    return rows
 
 
 def _who_moves(metrics: Cited) -> list[Text]:

@@ -29,7 +29,8 @@ def headline(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report:
     -------
     Group
         Accuracy (share of test rows) of both rules while nobody moves and after the
-        response trained for, the better of each row bold; the promise; the page.
+        response trained for, the better of each row bold; whether training pays; the promise;
+        the page.
     """
     from rich.console import Group
     from rich.padding import Padding
@@ -49,7 +50,9 @@ def headline(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report:
         table.add_row(people, *cells)
     promise = Text(f"Promised: {promise_line(calibration)}.")
     page = Text.assemble("Report:   ", (report, "bold cyan"))
-    return Group("", Padding(table, (0, 0, 1, 0)), promise, page)
+    choice = metrics.get("choice")
+    pays = [] if choice is None else [Text(choice["sentence"])]
+    return Group("", Padding(table, (0, 0, 1, 0)), *pays, promise, page)
 
 
 def show(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report: str) -> bool:

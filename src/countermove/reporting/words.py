@@ -86,11 +86,13 @@ def left_out_lines(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def summary_lines(metrics: Mapping[str, Any]) -> list[str]:
-    """Return the outcome of a run, one line per kind of people."""
+    """Return the outcome of a run, one line per kind of people, and whether training pays."""
     head = ("accuracy on test rows", "blind", "strategic")
     rows = [(name, f"{a:.3f}", f"{b:.3f}") for name, a, b in accuracy_rows(metrics)]
     width = max(len(name) for name, *_ in [head, *rows])
-    return [f"{name:<{width}}  {a:>5}  {b:>9}" for name, a, b in [head, *rows]]
+    lines = [f"{name:<{width}}  {a:>5}  {b:>9}" for name, a, b in [head, *rows]]
+    choice = metrics.get("choice")
+    return lines if choice is None else [*lines, choice["sentence"]]
 
 
 def promise_line(calibration: Mapping[str, Any]) -> str:

@@ -117,7 +117,7 @@ def test_modules_that_make_no_sense():
 
 @pytest.fixture
 def learner():
-    return TrainedLearner(StrategicClassifier(response="none", loss="logistic", max_epochs=1))
+    return TrainedLearner(StrategicClassifier(response="none"))
 
 
 def test_a_classifier_is_retrained_round_after_round(people, gaining, learner):
@@ -126,7 +126,7 @@ def test_a_classifier_is_retrained_round_after_round(people, gaining, learner):
         people, gaining(0.5), {1: 0.5, 2: 0.5}, np.random.default_rng(0)
     )
     run = retrain_until_stable(learner, population, rounds=2, tolerance=0.0)
-    trained = StrategicClassifier(response="none", loss="logistic", max_epochs=1)
+    trained = StrategicClassifier(response="none")
     trained.fit(people.X, people.y.astype(int))
     first = np.append(trained.coef_, trained.intercept_)
     assert np.allclose(np.sort(run.thetas[0]), np.sort(first))
