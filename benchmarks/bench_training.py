@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from countermove.learning.simple_rules import class_means
 from countermove.learning.comparison import Split, compare, train_blind
 from countermove.learning.objectives import StrategicRisk
+from countermove.learning.simple_rules import class_means
 from countermove.people import QuadraticCost
 from countermove.response import named_response
 from countermove.training import Loss, Trainer, TrainingRows

@@ -44,8 +44,12 @@ def test_a_network_of_ones_own_is_trained_through_the_response():
     X = rng.normal(size=(400, 3))
     y = np.where(X[:, 0] + 4.0 * np.exp(-(X[:, 1:] ** 2).sum(axis=1)) > 1.5, 1, 0)
     score = PartlyLinearScore(3, [0], network=Bump())
-    rule = StrategicClassifier(score, response="best", max_epochs=40, optimiser="adam", selection="none").fit(X, y)
-    straight = StrategicClassifier(response="best", max_epochs=40, optimiser="adam", selection="none").fit(X, y)
+    rule = StrategicClassifier(
+        score, response="best", max_epochs=40, optimiser="adam", selection="none"
+    ).fit(X, y)
+    straight = StrategicClassifier(
+        response="best", max_epochs=40, optimiser="adam", selection="none"
+    ).fit(X, y)
     bent = rule.score_after_response(X, y)
     assert bent > 0.95
     assert bent > straight.score_after_response(X, y) + 0.05

@@ -38,7 +38,7 @@ def annealed(score: LinearScore, people: JudgedMembers, X: Floats, y: Floats) ->
     if not all(has_second_order(kind) for _, kind in mixed):
         return None
     spread = np.atleast_2d(np.cov(X.T)) + 1e-9 * np.eye(X.shape[1])
-    point = np.append(score.weight.detach().numpy(), float(score.bias.detach()))
+    point = np.append(score.weight.detach().numpy(), score.bias.item())
     for width in WIDTHS:
         size = math.sqrt(float(point[:-1] @ spread @ point[:-1]))
         if not size > 0.0:

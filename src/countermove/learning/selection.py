@@ -132,7 +132,7 @@ class Choice:
 def _weights(score: Score) -> dict[str, Any]:
     if not isinstance(score, LinearScore):
         return {}
-    return {"weight": score.weight.tolist(), "intercept": float(score.bias)}
+    return {"weight": score.weight.tolist(), "intercept": score.bias.item()}
 
 
 def choose(

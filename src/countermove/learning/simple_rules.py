@@ -98,7 +98,7 @@ def linear_score(point: Floats) -> LinearScore:
 
 def _point(score: LinearScore) -> Floats:
     with torch.no_grad():
-        return np.append(score.weight.numpy(), float(score.bias))
+        return np.append(score.weight.numpy(), score.bias.item())
 
 
 def _majority(y: Floats, n_features: int) -> LinearScore:

@@ -1,0 +1,78 @@
+"""Newton's method ends at the optimum, and says so when it does not."""
+
+import numpy as np
+import pytest
+
+from countermove.training.newton import Derivatives, minimise
+
+
+def quadratic(matrix, centre):
+    def function(point):
+        off = point - centre
+        return Derivatives(0.5 * off @ matrix @ off, matrix @ off, matrix)
+
+    return function
+
+
+def test_a_quadratic_takes_one_step_from_anywhere():
+    matrix, centre = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
+    found = minimise(quadratic(matrix, centre), np.array([0.3, 0.1]))
+    assert found.converged
+    assert found.steps == 1
+    np.testing.assert_allclose(found.point, centre, atol=1e-12)
+
+
+def test_a_saddle_is_left_downhill():
+    """x^4/4 - x^2/2 + y^2/2: plain Newton would go to the saddle at the origin."""
+
+    def function(point):
+        x, y = point
+        value = 0.25 * x**4 - 0.5 * x**2 + 0.5 * y**2
+        hessian = np.diag([3.0 * x**2 - 1.0, 1.0])
+        return Derivatives(value, np.array([x**3 - x, y]), hessian)
+
+    found = minimise(function, np.array([0.1, 1.0]))
+    assert found.converged
+    np.testing.assert_allclose(found.point, [1.0, 0.0], atol=1e-7)
+
+
+def test_curvature_that_is_not_known_is_learned_from_gradients():
+    """Of Rosenbrock's valley only a sphere is known."""
+
+    def function(point):
+        x, y = point
+        value = (1.0 - x) ** 2 + 5.0 * (y - x * x) ** 2
+        gradient = np.array([-2.0 * (1.0 - x) - 20.0 * x * (y - x * x), 10.0 * (y - x * x)])
+        return Derivatives(value, gradient, np.eye(2), exact=False)
+
+    found = minimise(function, np.array([-0.5, 0.5]))
+    assert found.converged
+    assert found.steps < 60
+    np.testing.assert_allclose(found.point, [1.0, 1.0], atol=1e-6)
+
+
+def test_a_kink_ends_the_descent_and_is_named():
+    def function(point):
+        return Derivatives(abs(point[0]), np.sign(point) + (point == 0.0), np.eye(1))
+
+    found = minimise(function, np.array([0.7]))
+    assert not found.converged
+    assert "kink" in found.ended
+    assert abs(found.point[0]) < 1e-6
+
+
+def test_too_few_steps_are_named_with_the_gradient():
+    found = minimise(
+        lambda p: Derivatives(p[0] ** 4, 4 * p**3, np.diag(12 * p**2)), np.ones(1), max_steps=3
+    )
+    assert not found.converged
+    assert "stopped after 3 steps, gradient" in found.ended
+
+
+def test_sums_and_multiples_keep_what_is_known():
+    one = Derivatives(1.0, np.ones(2), np.eye(2))
+    part = Derivatives(2.0, np.ones(2), np.eye(2), exact=False)
+    both = one + part * 0.5
+    assert both.value == pytest.approx(2.0)
+    np.testing.assert_allclose(both.hessian, 1.5 * np.eye(2))
+    assert not both.exact

@@ -1,0 +1,154 @@
+"""The logistic loss after response, its derivatives and its optimum."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+
+from countermove.learning import L2, ExpectedUtility, Recourse, SocialBurden
+from countermove.learning.objectives import StrategicRisk
+from countermove.people import ActionSet, MahalanobisCost, QuadraticCost
+from countermove.response import BestResponse, NoResponse, Population, ScalarResponse
+from countermove.scores import LinearScore, PartlyLinearScore
+from countermove.training import Loss, Trainer, TrainingRows
+from countermove.training.second_order import with_ridge
+
+N, D = 300, 4
+RNG = np.random.default_rng(2)
+Y = np.where(RNG.random(N) < 0.6, 1.0, -1.0)
+X = RNG.normal(size=(N, D)) + Y[:, None] * [0.8, 0.3, -0.2, 0.0]
+BOX = ActionSet(min_value=X.min(axis=0), max_value=X.max(axis=0), immutable=[3])
+ONE_WAY = ActionSet(only_increase=[0], only_decrease=[1])
+ROWS = TrainingRows(*2 * (torch.from_numpy(X), torch.from_numpy(Y)))
+
+PEOPLE = {
+    "none": NoResponse(),
+    "best": BestResponse(QuadraticCost(0.8)),
+    "one way": BestResponse(QuadraticCost(0.8), ONE_WAY),
+    "box": BestResponse(QuadraticCost(0.8), BOX),
+    "log-normal": Population(BestResponse(QuadraticCost(0.8)), never=0.2, log_sd=0.5),
+    "log-normal, box": Population(BestResponse(QuadraticCost(0.8), BOX), never=0.2, log_sd=0.5),
+    "kinds": Population([BestResponse(), BestResponse(QuadraticCost(4.0), ONE_WAY)], [0.3, 0.7]),
+}
+
+
+def risk_of(people, **settings):
+    members = people if isinstance(people, tuple) else (people,)
+    return StrategicRisk(members, Loss("logistic", settings.pop("class_weight", None)), **settings)
+
+
+def at(score, point):
+    with torch.no_grad():
+        score.weight.copy_(torch.from_numpy(point[:-1]))
+        score.bias.fill_(float(point[-1]))
+    return score
+
+
+def differences(risk, point, score, step=1e-6):
+    """Return gradient and Hessian by central differences, the latter of the gradients."""
+    gradient, hessian = np.zeros(len(point)), np.zeros((len(point), len(point)))
+    for j in range(len(point)):
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = point.copy()
+            moved[j] += sign * step
+            ends.append(risk.second_order(at(score, moved), ROWS.X, ROWS.y))
+        gradient[j] = (ends[0].value - ends[1].value) / (2 * step)
+        hessian[j] = (ends[0].gradient - ends[1].gradient) / (2 * step)
+    return gradient, hessian
+
+
+@pytest.mark.parametrize("weights", [None, (0.6, 1.7)], ids=["alike", "weighted"])
+@pytest.mark.parametrize("people", PEOPLE.values(), ids=PEOPLE)
+def test_value_gradient_and_hessian_are_those_of_the_loss(people, weights):
+    risk, score = risk_of(people, class_weight=weights), LinearScore(D)
+    point = np.array([0.7, -0.4, 0.2, 0.5, -0.3])
+    found = risk.second_order(at(score, point), ROWS.X, ROWS.y)
+    assert found.exact
+    with torch.no_grad():
+        assert found.value == pytest.approx(float(risk.loss(score, ROWS.X, ROWS.y)), abs=1e-7)
+    gradient, hessian = differences(risk, point, score)
+    np.testing.assert_allclose(found.gradient, gradient, atol=1e-7)
+    np.testing.assert_allclose(found.hessian, hessian, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "regulariser", [L2(0.1), ExpectedUtility(0.2), SocialBurden(0.1), Recourse(0.3)], ids=str
+)
+def test_penalties_add_their_exact_gradient(regulariser):
+    risk, score = risk_of(PEOPLE["best"], regulariser=regulariser), LinearScore(D)
+    point = np.array([0.7, -0.4, 0.2, 0.5, -0.3])
+    found = risk.second_order(at(score, point), ROWS.X, ROWS.y)
+    gradient, _ = differences(risk, point, score)
+    np.testing.assert_allclose(found.gradient, gradient, atol=1e-6)
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.05])
+def test_the_worst_of_several_is_followed_smoothly(softness):
+    risk, score = risk_of((PEOPLE["none"], PEOPLE["best"]), softness=softness), LinearScore(D)
+    point = np.array([0.7, -0.4, 0.2, 0.5, -0.3])
+    found = risk.second_order(at(score, point), ROWS.X, ROWS.y)
+    gradient, hessian = differences(risk, point, score)
+    np.testing.assert_allclose(found.gradient, gradient, atol=1e-7)
+    np.testing.assert_allclose(found.hessian, hessian, atol=1e-3)
+    with torch.no_grad():
+        worst = float(risk.loss(score, ROWS.X, ROWS.y))
+    assert found.value == pytest.approx(worst, abs=1e-3)
+
+
+def test_blind_training_is_maximum_likelihood():
+    score = LinearScore(D)
+    history = Trainer("newton").fit(score, risk_of(NoResponse()), ROWS)
+    theirs = LogisticRegression(C=1e8, tol=1e-10, max_iter=1000).fit(X, Y)
+    assert history.converged
+    np.testing.assert_allclose(score.weight.detach(), theirs.coef_[0], atol=1e-4)
+    assert score.bias.item() == pytest.approx(theirs.intercept_[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("people", PEOPLE.values(), ids=PEOPLE)
+def test_six_starts_end_at_one_rule(people):
+    points = []
+    for seed in range(6):
+        score = LinearScore(D, torch.Generator().manual_seed(seed))
+        history = Trainer("newton").fit(score, risk_of(people), ROWS)
+        assert history.converged, history.ended
+        points.append(score.weight.detach().numpy() / np.linalg.norm(score.weight.detach()))
+    assert np.min(np.array(points) @ points[0]) > 0.9999
+
+
+@pytest.mark.parametrize(
+    "people",
+    [ScalarResponse(temperature=1.0), BestResponse(MahalanobisCost(np.eye(D) + 0.2))],
+    ids=["smooth", "mahalanobis"],
+)
+def test_curvature_learned_on_the_way_leads_to_the_optimum(people):
+    risk = risk_of(people)
+    score = LinearScore(D)
+    history = Trainer("newton").fit(score, risk, ROWS)
+    assert history.converged, history.ended
+    found = with_ridge(risk.second_order(score, ROWS.X, ROWS.y), score.weight.detach().numpy())
+    assert found.norm < 1e-7
+    assert not found.exact
+
+
+def test_a_network_that_is_held_leaves_a_linear_rule_to_train():
+    score = PartlyLinearScore(D, movable=[0, 1], generator=torch.Generator().manual_seed(0))
+    assert score.linear_columns() is None
+    score.network.requires_grad_(False)
+    before = [parameter.clone() for parameter in score.network.parameters()]
+    history = Trainer("auto").fit(score, risk_of(PEOPLE["best"]), ROWS)
+    assert (history.method, history.converged) == ("newton", True)
+    for old, new in zip(before, score.network.parameters(), strict=True):
+        assert torch.equal(old, new)
+
+
+def test_collinear_columns_and_separable_classes_have_one_optimum():
+    doubled = torch.from_numpy(np.column_stack([X, X[:, 0], X[:, :2].sum(axis=1)]))
+    labels = torch.from_numpy(np.where(X[:, 0] > 0, 1.0, -1.0))
+    rows = TrainingRows(doubled, labels, doubled, labels)
+    found = []
+    for seed in range(3):
+        score = LinearScore(6, torch.Generator().manual_seed(seed))
+        assert Trainer("newton").fit(score, risk_of(NoResponse()), rows).converged
+        found.append(score.weight.detach().numpy())
+    np.testing.assert_allclose(found[1], found[0], atol=2e-2 * np.abs(found[0]).max())
