@@ -253,7 +253,7 @@ def test_nothing_to_ask_before_fitting(crowd):
         ({"response": {"kind": "robust", "member": []}}, ParameterError, "did you mean 'members'"),
         ({"response": {"kind": "smooth", "temprature": 1}}, ParameterError, "temperature"),
         ({"loss": "hinges"}, UnknownNameError, "did you mean 'hinge'"),
-        ({"optimiser": "sgd"}, UnknownNameError, "known: auto, newton, adam, lbfgs"),
+        ({"optimiser": "sgd"}, UnknownNameError, "known: adam, auto, lbfgs, newton"),
         ({"start": "blnd"}, UnknownNameError, "did you mean 'blind'"),
         ({"start": "given"}, ParameterError, "needs a score"),
         ({"score": LinearScore(7)}, ParameterError, "reads 7 features, X has 4"),

@@ -18,15 +18,15 @@ from scipy.special import expit
 from countermove._types import Floats
 from countermove.learning._populations import JudgedMembers
 from countermove.learning.simple_rules import linear_score
-from countermove.response._second_order import Reach, has_second_order, reach_of
 from countermove.response.response_set import discretised
+from countermove.response.second_order import Reach, has_second_order, reach_of
 from countermove.scores import LinearScore
 from countermove.training import Derivatives
 from countermove.training.newton import minimise
 from countermove.training.second_order import logistic_derivatives
 
 WIDTHS = (0.5, 0.2, 0.1, 0.05)
-CLOSE, STEPS = 1e-5, 25
+CLOSE, STEPS = 1e-4, 8
 """Of every stage: a stage only has to lead to the next one."""
 
 

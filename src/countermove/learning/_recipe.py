@@ -33,10 +33,11 @@ from countermove.learning.chosen_costs import (
 )
 from countermove.learning.objectives import StrategicRisk
 from countermove.learning.regularisers import Regulariser, looks_at_people
-from countermove.learning.selection import Choice, choose, correctness
+from countermove.learning.selection import Choice, choose, correctness, enough_to_compare
 from countermove.learning.simple_rules import Rules, class_means
 from countermove.people import Cost
 from countermove.randomness import torch_generator
+from countermove.response import RepresentationResponse
 from countermove.response.base import NoResponse
 from countermove.scores import LinearScore, Score
 from countermove.training import History, Loss, Trainer, TrainingRows
@@ -132,7 +133,7 @@ class TrainingRecipe:
         # Early stopping is over, so the validation rows count too.
         X, y = (part.numpy() for part in sample.known())
         settled = self.settled(trained, X, y)[0]
-        if not self._guards:
+        if not (self._guards and enough_to_compare(y)):
             return FittedRule(settled, history, None, cost)
         rules = {"trained": settled} | self._turned(settled, X, y)
         choice = choose(self, rules, given, X, y)
@@ -157,7 +158,7 @@ class TrainingRecipe:
     ) -> Floats:
         """Return what training aims at, person by person: right decisions, less the penalty."""
         right = correctness(rule, people, X, y)
-        if not looks_at_people(self.regulariser) or self.regulariser is None:
+        if self.regulariser is None or not self.charges_for_people:
             return right
         rows = torch.from_numpy(X), torch.from_numpy(y)
         penalty = _penalty_of(self.regulariser, people, rule, *rows)
@@ -171,11 +172,20 @@ class TrainingRecipe:
         return {} if found is None else {"annealed": self.settled(found, X, y)[0]}
 
     @property
+    def charges_for_people(self) -> bool:
+        """Whether the objective is not accuracy alone but also what moves do to people."""
+        return looks_at_people(self.regulariser)
+
+    @property
     def _guards(self) -> bool:
-        """Whether simple rules are compared with: not where nobody moves or costs are learned."""
-        nobody = all(isinstance(member, NoResponse) for member in self.judged_by.members)
+        """Whether simple rules are compared with."""
+        # Not where nobody moves, where costs are learned, or where people move in a representation,
+        # which a linear rule of the features does not have.
+        members = self.judged_by.members
+        nobody = all(isinstance(member, NoResponse) for member in members)
+        inside = any(isinstance(member, RepresentationResponse) for member in members)
         fixed = not isinstance(self.cost, FlexibleCost)
-        return self.selection == "guarded" and fixed and not nobody
+        return self.selection == "guarded" and fixed and not (nobody or inside)
 
     def _at(self, cost: Cost) -> TrainingRecipe:
         """Return the recipe for people who respond at one cost."""
@@ -244,7 +254,7 @@ class TrainingRecipe:
         penalty = None
         # For social regularisers the intercept is where most of the trade-off lies: it is then the
         # best for accuracy minus strength times penalty.
-        if self.regulariser is not None and looks_at_people(self.regulariser):
+        if self.regulariser is not None and self.charges_for_people:
             rows = torch.from_numpy(X), torch.from_numpy(y)
             penalty = _penalty_of(self.regulariser, people, score, *rows)
         cut = best_shift(score, people.members, X, y, people.weights, smoothing, penalty)

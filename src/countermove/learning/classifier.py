@@ -191,6 +191,7 @@ class StrategicClassifier(ScoreClassifier):
         seed, everybody = self._seed(), np.arange(len(rows))
         recipe = self._recipe(seed)
         whole = TrainingRows(*2 * (torch.from_numpy(rows), torch.from_numpy(signs)))
+        kept, held = self._held_out(signs, seed)
         newton = recipe.uses_newton(self._start(rows.shape[1]), rows.shape[1])
         if newton:
             self._warn_of_epochs()
@@ -203,7 +204,6 @@ class StrategicClassifier(ScoreClassifier):
             # Nothing is chosen by rows set aside, so none are.
             sample, order, held, listed = whole, np.tile(everybody, 2), everybody, len(rows)
         else:
-            kept, held = self._held_out(signs, seed)
             parts = (rows[kept], signs[kept], rows[held], signs[held])
             sample, order = TrainingRows(*map(torch.from_numpy, parts)), np.append(kept, held)
             listed = len(rows)

@@ -23,10 +23,10 @@ from countermove.learning._curvature import penalty_derivatives, risk_derivative
 from countermove.learning.regularisers import Regulariser
 from countermove.people import Cost, MahalanobisCost, QuadraticCost, WeightedQuadraticCost
 from countermove.response import BestResponse, ScalarResponse
-from countermove.response._second_order import has_second_order
 from countermove.response.base import Response
 from countermove.response.population import Population
 from countermove.response.response_set import discretised
+from countermove.response.second_order import has_second_order
 from countermove.scores import Score
 from countermove.training import Derivatives, Loss
 

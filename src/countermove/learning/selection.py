@@ -32,7 +32,8 @@ ALIKE = 1e-9
 """Reaches that differ by less than this share are equal up to the solvers' rounding."""
 PROOF = 2.0
 """Standard errors by which one trained rule must win; with several the level is shared."""
-FOLDS, REPEATS = 3, 2
+FOLDS, REPEATS, ENOUGH = 3, 2, 10_000
+"""Folds, how often they are drawn, and the rows from which on once is enough."""
 MOST_ROWS = 60_000
 """Rows that are cross-validated on, the first of them by their hashes."""
 NO_RECOURSE = ("majority", "immutables")
@@ -94,17 +95,14 @@ class Choice:
                 "cross-validation."
             )
         rivals = [self.rules[name] for name in ("trained", "annealed") if name in self.rules]
-        lead = max(rivals, key=lambda rule: rule.gain, default=None)
-        why = (
-            "everybody reaches equally far, so the direction cannot matter"
-            if self.alike
-            else (
+        why = "everybody reaches equally far, so the direction cannot matter"
+        if rivals:
+            lead = max(rivals, key=lambda rule: rule.gain)
+            error = 100 * lead.standard_error
+            why = (
                 f"the trained rule's gain in cross-validation is {100 * lead.gain:+.2f} ± "
-                f"{100 * lead.standard_error:.2f} points"
-                if lead is not None
-                else "nothing was trained"
+                f"{error:.2f} points"
             )
-        )
         return f"Training does not pay here: the best simple rule ({best}) is kept; {why}."
 
     def to_json(self) -> dict[str, Any]:
@@ -135,6 +133,11 @@ def _weights(score: Score) -> dict[str, Any]:
     return {"weight": score.weight.tolist(), "intercept": score.bias.item()}
 
 
+def enough_to_compare(y: Floats) -> bool:
+    """Return whether every fold has two people of each class to learn from and one to judge by."""
+    return min(np.count_nonzero(y > 0), np.count_nonzero(y <= 0)) >= FOLDS
+
+
 def choose(
     recipe: TrainingRecipe, trained: Rules, given: Score | None, X: Floats, y: Floats
 ) -> Choice:
@@ -142,12 +145,10 @@ def choose(
     simple = simple_rules(recipe, X, y)
     scores = simple | trained
     people = recipe.judged_by
-    alike = len(trained) > 0 and all(
-        all_reach_alike(rule, people.members, X)
-        for rule in scores.values()
-        if isinstance(rule, LinearScore)
-    )
-    rivals = () if alike else tuple(trained)
+    alike = all(all_reach_alike(rule, people.members, X) for rule in scores.values())
+    # A score that is not linear may be better without any response.
+    linear = all(isinstance(rule, LinearScore) for rule in trained.values())
+    rivals = () if alike and linear else tuple(trained)
     values = _cross_validated(recipe, (*simple, *rivals), given, X, y)
     barred = () if recipe.allow_no_recourse else NO_RECOURSE
     best = _best_simple(values, [name for name in simple if name not in barred], alike)
@@ -206,7 +207,8 @@ def _cross_validated(
     """Return every rule's objective on rows it was not fitted to."""
     chosen = _first_by_hash(X, y)
     # Epochs take so much longer than Newton's steps that their folds are not repeated.
-    repeats = REPEATS if recipe.uses_newton(given, X.shape[1]) else 1
+    once = len(chosen) >= ENOUGH or not recipe.uses_newton(given, X.shape[1])
+    repeats = 1 if once else REPEATS
     found = {name: np.empty((repeats, len(chosen))) for name in names}
     for repeat, learn, held in _folds(X[chosen], y[chosen], repeats):
         inner = recipe.of_rows(chosen[learn])

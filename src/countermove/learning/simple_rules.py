@@ -44,7 +44,8 @@ def simple_rules(recipe: TrainingRecipe, X: Floats, y: Floats) -> Rules:
     if still.any():
         alone = logistic_regression(X * still, y)
         settled["immutables"] = recipe.settled(alone, X, y)
-    settled["reach_penalty"] = _best_on_path(recipe, blind, X, y)
+    if not any(member.costly for member in members):
+        settled["reach_penalty"] = _best_on_path(recipe, blind, X, y)
     rules: Rules = {"majority": _majority(y, X.shape[1])}
     return rules | {name: rule for name, (rule, _) in settled.items()}
 
@@ -113,7 +114,7 @@ def _best_on_path(
     charge = _reach_charge(recipe.judged_by.members, recipe.judged_by.weights, X.shape[1])
     # Where every threshold takes a search, fewer rules are tried.
     kinds = (kind for member in recipe.judged_by.members for _, kind in discretised(member))
-    exact = all(kind.exact_reach for kind in kinds)
+    exact = all(kind.exact_reach for kind in kinds) and not recipe.charges_for_people
     rule, found = blind, []
     for penalty in PENALTIES if exact else PENALTIES[1::3]:
         rule = logistic_regression(X, y, rule, replace(charge, factor=float(penalty)))

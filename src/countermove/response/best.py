@@ -106,7 +106,7 @@ class BestResponse(Response):
             reach = plan.unit(plan.movable(slope_of(score))) * factor
             return now + (reach if prices is None else reach / prices.sqrt())
         if not torch.is_grad_enabled():
-            from countermove.response._second_order import gains_of
+            from countermove.response.second_order import gains_of
 
             gains = gains_of(self, score, X)
             if gains is not None:

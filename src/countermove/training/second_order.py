@@ -7,12 +7,14 @@ r"""The mean logistic loss after response, with its gradient and Hessian in weig
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from countermove._types import Floats
-from countermove.response._second_order import OwnReach, Reach, SharedReach
+from countermove.response.second_order import OwnReach, Reach, SharedReach
+from countermove.training._logistic_rows import mixed_rows
 from countermove.training.newton import Derivatives
 
 RIDGE = 1e-6
@@ -40,19 +42,19 @@ def logistic_derivatives(
     """
     n, d = X.shape
     value, gradient, hessian = 0.0, np.zeros(d + 1), np.zeros((d + 1, d + 1))
-    together: list[tuple[Floats, Floats, SharedReach | None]] = []
+    together: list[tuple[float, SharedReach | None]] = []
     for share, reach in kinds:
-        after = scores if reach is None else scores + _gains(reach)
+        if not isinstance(reach, OwnReach):
+            together.append((share, reach))
+            continue
+        after = scores + reach.reach
         losses, first, second = _weighted(y, after, class_weight, losses_of)
         value += share * float(losses.sum())
-        first *= share
-        second *= share
-        if isinstance(reach, OwnReach):
-            _add_own(gradient, hessian, X, reach, first, second)
-        else:
-            together.append((first, second, reach))
+        _add_own(gradient, hessian, X, reach, share * first, share * second)
     if together:
-        _add_shared(gradient, hessian, X, together)
+        rows = _mixed(y, scores, together, class_weight, losses_of)
+        value += rows.value
+        _add_shared(gradient, hessian, X, rows, together)
     return Derivatives(value / n, gradient / n, hessian / n)
 
 
@@ -87,8 +89,49 @@ def _weighted(
     return losses, first, second
 
 
-def _gains(reach: SharedReach | OwnReach) -> Floats:
-    return reach.reach if isinstance(reach, OwnReach) else reach.factor * reach.reach
+@dataclass(frozen=True)
+class _MixedRows:
+    """Sums over kinds who share a direction each: derivatives per person, and per kind."""
+
+    value: float
+    first: Floats  # (n,)
+    second: Floats  # (n,)
+    bent: Floats  # second derivative times factor, (n, K)
+    sums: Floats  # of first times factor, of second times factor squared, (K, 2)
+
+
+def _mixed(
+    y: Floats,
+    scores: Floats,
+    kinds: Sequence[tuple[float, SharedReach | None]],
+    class_weight: tuple[float, float] | None,
+    losses_of: LossDerivatives | None,
+) -> _MixedRows:
+    n, number = len(y), len(kinds)
+    nobody = np.zeros(1)
+    factors = [nobody if reach is None else reach.factor for _, reach in kinds]
+    reaches = np.array([0.0 if reach is None else reach.reach for _, reach in kinds])
+    first, second, bent = np.zeros(n), np.zeros(n), np.empty((n, number))
+    sums = np.zeros((number, 2))
+    if losses_of is None:
+        longest = max(len(factor) for factor in factors)
+        stacked = np.stack([np.broadcast_to(factor, longest) for factor in factors])
+        heed = np.ones(1)
+        if class_weight is not None:
+            heed = np.where(y > 0, class_weight[1], class_weight[0])
+        shares = np.array([share for share, _ in kinds])
+        value = mixed_rows(y, scores, heed, shares, stacked, reaches, first, second, bent, sums)
+        return _MixedRows(float(value), first, second, bent, sums)
+    value = 0.0
+    for k, (share, _) in enumerate(kinds):
+        after = scores + factors[k] * reaches[k]
+        losses, slope, bend = _weighted(y, after, class_weight, losses_of)
+        value += share * float(losses.sum())
+        first += share * slope
+        second += share * bend
+        bent[:, k] = share * bend * factors[k]
+        sums[k] = float((share * slope * factors[k]).sum()), float((bent[:, k] * factors[k]).sum())
+    return _MixedRows(value, first, second, bent, sums)
 
 
 def _logistic(y: Floats, scores: Floats) -> tuple[Floats, Floats, Floats]:
@@ -108,42 +151,41 @@ def _add_own(
     moved = reach.moved
     gradient[:d] += moved.T @ first
     gradient[d] += first.sum()
-    heavy = moved * second[:, None]
-    hessian[:d, :d] += moved.T @ heavy + reach.curvature(X, first)
-    cross = heavy.sum(axis=0)
-    hessian[:d, d] += cross
-    hessian[d, :d] += cross
-    hessian[d, d] += second.sum()
+    hessian[:d, :d] += reach.curvature(X, first)
+    _add_gram(hessian, moved, second)
 
 
 def _add_shared(
     gradient: Floats,
     hessian: Floats,
     X: Floats,
-    kinds: Sequence[tuple[Floats, Floats, SharedReach | None]],
+    rows: _MixedRows,
+    kinds: Sequence[tuple[float, SharedReach | None]],
 ) -> None:
-    """Add kinds whose tangents are x + m_i r for one r: one Gram matrix serves them all."""
-    n, d = X.shape
-    first, second = np.zeros(n), np.zeros(n)
-    for by_score, bend, reach in kinds:
-        first += by_score
-        second += bend
+    """Add kinds whose tangents are x + m_i r for one r each: one Gram matrix serves them all."""
+    d = X.shape[1]
+    pulls, crossed = X.T @ rows.bent, rows.bent.sum(axis=0)
+    for k, (_, reach) in enumerate(kinds):
         if reach is None:
             continue
-        by_reach = float((by_score * reach.factor).sum())
+        by_reach, square = rows.sums[k]
         gradient[:d] += by_reach * reach.direction
-        hessian[:d, :d] += by_reach * reach.curvature
-        bent = bend * reach.factor
-        pull = np.outer(X.T @ bent, reach.direction)
-        square = float((bent * reach.factor).sum())
-        hessian[:d, :d] += pull + pull.T + square * np.outer(reach.direction, reach.direction)
-        cross = float(bent.sum()) * reach.direction
+        pull = np.outer(pulls[:, k], reach.direction)
+        hessian[:d, :d] += by_reach * reach.curvature + pull + pull.T
+        hessian[:d, :d] += square * np.outer(reach.direction, reach.direction)
+        cross = crossed[k] * reach.direction
         hessian[:d, d] += cross
         hessian[d, :d] += cross
-    gradient[:d] += X.T @ first
-    gradient[d] += first.sum()
-    heavy = X * second[:, None]
-    hessian[:d, :d] += X.T @ heavy
+    gradient[:d] += X.T @ rows.first
+    gradient[d] += rows.first.sum()
+    _add_gram(hessian, X, rows.second)
+
+
+def _add_gram(hessian: Floats, rows: Floats, second: Floats) -> None:
+    """Add the weighted Gram matrix of the rows, an intercept appended."""
+    d = rows.shape[1]
+    heavy = rows * second[:, None]
+    hessian[:d, :d] += rows.T @ heavy
     cross = heavy.sum(axis=0)
     hessian[:d, d] += cross
     hessian[d, :d] += cross
