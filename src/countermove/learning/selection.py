@@ -135,7 +135,7 @@ def _weights(score: Score) -> dict[str, Any]:
 
 def enough_to_compare(y: Floats) -> bool:
     """Return whether every fold has two people of each class to learn from and one to judge by."""
-    return min(np.count_nonzero(y > 0), np.count_nonzero(y <= 0)) >= FOLDS
+    return bool(min(np.count_nonzero(y > 0), np.count_nonzero(y <= 0)) >= FOLDS)
 
 
 def choose(

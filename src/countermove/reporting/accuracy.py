@@ -98,7 +98,8 @@ SIMPLE = {
 
 def _does_it_pay(metrics: Cited) -> Any:
     """Return the sentence on whether training pays; None where nothing was chosen."""
-    choice = metrics.facts.get("choice")
+    facts = metrics.value()
+    choice = facts.get("choice")
     return None if choice is None else metrics.linked(choice["sentence"], "choice", "sentence")
 
 

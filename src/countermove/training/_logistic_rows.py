@@ -7,7 +7,7 @@ import math
 import numba
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, error_model="numpy", nogil=True)
 def mixed_rows(y, scores, heed, shares, factors, reaches, first, second, bent, sums):  # type: ignore[no-untyped-def]
     """Add everybody's loss and its derivatives over the kinds; return the sum of the losses.
 
