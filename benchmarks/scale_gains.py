@@ -134,7 +134,7 @@ def training(table: Partitions, mapper: Mapper) -> float:
     """Return how long a rule takes whose full gradients the workers sum; the rule is kept."""
     rows = PartRows(table, FEATURES)
     classifier = StrategicClassifier(
-        response="smooth", optimiser="lbfgs", loss="logistic", max_epochs=5, random_state=0
+        response="smooth", optimiser="lbfgs", max_epochs=5, random_state=0, selection="none"
     )
     started = time.perf_counter()
     classifier.fit_parts(rows, rows, held=10_000, mapper=mapper)

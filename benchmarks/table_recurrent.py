@@ -70,9 +70,8 @@ def trained(
     start = torch_generator(seed, "recurrent")
     score = RecurrentScore.of_sequences(steps, split.train[0].shape[1] // steps, generator=start)
     score.bias.requires_grad_(learned_bias)
-    rule = StrategicClassifier(
-        score, cost=COST, batch_size=16, patience=10, random_state=seed, **settings
-    )
+    protocol = {"loss": "hinge", "selection": "none", "batch_size": 16, "patience": 10}
+    rule = StrategicClassifier(score, cost=COST, random_state=seed, **(protocol | settings))
     return rule.fit(*split.train, validation=split.validation)
 
 

@@ -27,7 +27,8 @@ PUBLISHED = {
     "spam": ((0.7944, 0.0164), (0.7741, 0.0367), (0.7857, 0.0308)),
 }
 """Mean and standard deviation of SERM's accuracy at t = 0.5, 1, 2."""
-PROTOCOL = {
+ADAM = {"loss": "hinge", "optimiser": "adam", "selection": "none"}
+PROTOCOL = ADAM | {
     "response": "published",
     "temperature": 0.5,
     "eval_temperature": 0.2,
@@ -35,7 +36,7 @@ PROTOCOL = {
     "max_epochs": 7,
     "patience": 4,
 }
-PUBLISHED_BLIND = {
+PUBLISHED_BLIND = ADAM | {
     "learning_rate": 0.1,
     "max_epochs": 7,
     "patience": 4,

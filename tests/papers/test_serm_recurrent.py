@@ -58,9 +58,8 @@ def trained(steps: int, split: Split, seed: int, settings) -> StrategicClassifie
     n_features = split.train[0].shape[1] // steps
     start = torch_generator(seed, "recurrent")
     score = RecurrentScore.of_sequences(steps, n_features, generator=start)
-    rule = StrategicClassifier(
-        score, cost=COST, batch_size=16, patience=10, random_state=seed, **settings
-    )
+    protocol = {"loss": "hinge", "selection": "none", "batch_size": 16, "patience": 10}
+    rule = StrategicClassifier(score, cost=COST, random_state=seed, **(protocol | settings))
     return rule.fit(*split.train, validation=split.validation)
 
 
