@@ -96,11 +96,11 @@ SIMPLE = {
 """What the rules of `countermove.learning.selection` are, in words."""
 
 
-def _does_it_pay(metrics: Cited) -> Any:
+def _does_it_pay(metrics: Cited) -> str | None:
     """Return the sentence on whether training pays; None where nothing was chosen."""
     facts = metrics.value()
     choice = facts.get("choice")
-    return None if choice is None else metrics.linked(choice["sentence"], "choice", "sentence")
+    return None if choice is None else choice["sentence"]
 
 
 def _in_points(value: float) -> str:
