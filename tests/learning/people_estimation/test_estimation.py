@@ -241,7 +241,7 @@ def test_population_mixes_movers_and_non_movers_and_trains():
     assert scales[0] < found.scale < scales[-1]
     X, y = GaussianPopulation((1.0, 0.5, 0.0, 0.0, 0.3)).sample(200, seed=1)
     for trained_for in (people, found.uncertainty_set()):
-        clf = StrategicClassifier(response=trained_for, max_epochs=2).fit(X, y)
+        clf = StrategicClassifier(response=trained_for).fit(X, y)
         assert 0.5 < clf.score_after_response(X, y) <= 1.0
 
 
@@ -277,7 +277,7 @@ def test_training_on_the_estimate_is_as_good_as_on_the_truth():
     X_test, y_test = population.sample(4000, seed=4)
     known = Population(truth, never=0.2)
     accuracy = [
-        StrategicClassifier(response=people, loss="logistic", max_epochs=10)
+        StrategicClassifier(response=people)
         .fit(X, y)
         .score_after_response(X_test, y_test, response=known)
         for people in (known, found.population())
