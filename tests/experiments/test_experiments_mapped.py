@@ -36,7 +36,7 @@ EXPERIMENTS = {
         kind="tradeoff",
         datasets=["tiny"],
         splits=2,
-        curves=[{"strengths": [0.1], "training": {"max_epochs": 2}}],
+        curves=[{"strengths": [0.1], "training": {"optimiser": "adam", "max_epochs": 2}}],
     ),
     "stylised": paper(kind="stylised", picture="unknown", repetitions=2, rows=60),
     "dag": paper(kind="dag", cases=["CS1", "TS1"], seeds=[0, 1], candidates=5, large=2000),

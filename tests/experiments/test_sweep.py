@@ -33,7 +33,11 @@ def tables(name):
 
 
 def grid(**changes) -> Grid:
-    standard = {"datasets": ["tiny"], "splits": 2, "settings": {"max_epochs": 3}}
+    standard = {
+        "datasets": ["tiny"],
+        "splits": 2,
+        "settings": {"optimiser": "adam", "selection": "none", "max_epochs": 3},
+    }
     return Grid(**(standard | {"costs": [QuadraticCost(1.0), QuadraticCost(5.0)]} | changes))
 
 
@@ -150,7 +154,7 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(cells, tmp_path, caplog):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"settings": {"max_epochs": 2}},
+        {"settings": {"optimiser": "adam", "selection": "none", "max_epochs": 2}},
         {"response": "smooth"},
         {"divide_by_root_d": False},
         {"costs": [QuadraticCost(2.0)]},

@@ -77,7 +77,7 @@ def test_pruning_removes_what_is_no_longer_asked_for_and_nothing_else(tmp_path, 
     run_sweep(small(), tables, 0, store=other)
     note = mine.folder / "note.json"
     note.write_text("{}")
-    changed = small(settings={"max_epochs": 2})
+    changed = small(settings={"optimiser": "adam", "selection": "none", "max_epochs": 2})
     run_sweep(changed, tables, 0, store=mine)
     with caplog.at_level("INFO"):
         kept = run_sweep(replace(changed, prune=True), tables, 0, store=mine)
@@ -91,7 +91,11 @@ def test_pruning_removes_what_is_no_longer_asked_for_and_nothing_else(tmp_path, 
 def test_nothing_is_pruned_while_a_table_is_not_there(tmp_path, caplog):
     store = CellStore(tmp_path)
     run_sweep(small(), tables, 0, store=store)
-    few = small(settings={"max_epochs": 2}, datasets=["tiny", "spam"], skip_missing=True)
+    few = small(
+        settings={"optimiser": "adam", "selection": "none", "max_epochs": 2},
+        datasets=["tiny", "spam"],
+        skip_missing=True,
+    )
     run_sweep(replace(few, prune=True), tables, 0, store=store)
     assert "no cell was removed" in caplog.text
     assert len(list(tmp_path.iterdir())) == 2

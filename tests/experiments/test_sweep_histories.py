@@ -47,8 +47,8 @@ def test_histories_are_an_axis():
         "steps": [1, 3],
         "splits": 1,
         "score": {"kind": "recurrent", "width": 3},
-        "training": {"max_epochs": 2},
-        "blind_training": {"max_epochs": 1},
+        "training": {"optimiser": "adam", "selection": "none", "max_epochs": 2},
+        "blind_training": {"optimiser": "adam", "selection": "none", "max_epochs": 1},
     }
     sweep = SweepParameters.model_validate(said).build()
     cells = sweep.cells(Sources(firms), seed=0)

@@ -16,7 +16,7 @@ from .test_sweep import tables
 
 
 def plan(**changes) -> TradeOff:
-    brief = {"max_epochs": 2, "loss": "logistic"}
+    brief = {"optimiser": "adam", "max_epochs": 2}
     standard = {
         "datasets": ["tiny"],
         "splits": 2,
@@ -42,7 +42,12 @@ def test_every_strength_of_every_curve_is_there_once(points):
 def test_two_trainings_for_the_same_people_are_two_curves():
     said = {
         "curves": [
-            {"strengths": [0.1], "training": {"max_epochs": 2}, "epochs": 1, "settle": settle}
+            {
+                "strengths": [0.1],
+                "training": {"optimiser": "adam", "max_epochs": 2},
+                "epochs": 1,
+                "settle": settle,
+            }
             for settle in (True, False)
         ],
         "cost": {"kind": "quadratic", "scale": 1.0},

@@ -74,7 +74,8 @@ def test_a_sweep_on_dask_keeps_its_cells(project):
     config = project.path / "small.yml"
     config.write_text(
         "run:\n  pipelines: sweep\n  env: test\n  params:\n"
-        "    sweep: {datasets: [tiny], splits: 2, training: {max_epochs: 2}}\n"
+        "    sweep:\n      {datasets: [tiny], splits: 2,\n"
+        "       training: {optimiser: adam, selection: none, max_epochs: 2}}\n"
         "    execution: {engine: dask, workers: 2}\n"
     )
     done = project.kedro("run", "--config", str(config))

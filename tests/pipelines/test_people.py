@@ -53,7 +53,7 @@ def test_people_load_as_the_response_their_settings_describe(people):
 
 def test_settings_that_do_not_make_people_leave_them_as_they_are(people):
     people.save(make_people(SCHEMA, UNITS, settings()))
-    people.present = SERM | {"training": {"max_epochs": 3}}
+    people.present = SERM | {"training": {"optimiser": "adam", "max_epochs": 3}}
     assert people.load().cost.scale == 3.0
 
 
@@ -91,13 +91,15 @@ def test_a_champion_brings_its_own_people(caplog):
 @pytest.mark.slow
 def test_a_part_of_the_chain_refuses_people_of_other_settings(project):
     first = project.run(
-        "--pipelines=ingest,training", "--env=test", "--params=serm.training.max_epochs=1"
+        "--pipelines=ingest,training",
+        "--env=test",
+        "--params=serm.training.optimiser=adam,serm.training.max_epochs=1",
     )
     assert first.returncode == 0, first.stderr
     stale = project.run(
         "--pipeline=recourse",
         "--env=test",
-        "--params=serm.training.max_epochs=1,serm.cost.scale=2",
+        "--params=serm.training.optimiser=adam,serm.training.max_epochs=1,serm.cost.scale=2",
     )
     assert stale.returncode == 1
     assert "serm.cost.scale was 1.0 and is 2.0" in " ".join(stale.stderr.split())

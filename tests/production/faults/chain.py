@@ -47,6 +47,6 @@ def retrain(registry: Registry, history: DecisionHistory, folder: Path) -> None:
         parts = dict(zip(LEARNED_FROM, made, strict=True))
         champion = registry.champion()
         start = None if champion is None else champion.model.rule
-        challenger = train_challenger(parts, SCHEMA, UNIT, PEOPLE, {"max_epochs": 1}, start, 0)
+        challenger = train_challenger(parts, SCHEMA, UNIT, PEOPLE, {"selection": "none"}, start, 0)
         gate = GateResult("improvement", True, 0.0, 0.05, "words")
         promote_or_keep(registry, history, challenger, FACTS, [gate], {"batches": facts})
