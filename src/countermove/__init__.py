@@ -13,11 +13,16 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from countermove.learning.classifier import StrategicClassifier
+    from countermove.learning.people_estimation.estimation import estimate_people
     from countermove.response.population import Population
 
-__all__ = ["Population", "StrategicClassifier", "__version__"]
+__all__ = ["Population", "StrategicClassifier", "__version__", "estimate_people"]
 
 __getattr__ = lazy(
     __name__,
-    {"Population": "response.population", "StrategicClassifier": "learning.classifier"},
+    {
+        "Population": "response.population",
+        "StrategicClassifier": "learning.classifier",
+        "estimate_people": "learning.people_estimation.estimation",
+    },
 )

@@ -1,7 +1,15 @@
 """Estimating the people from data: how they responded to a rule, and what a move costs them."""
 
 from countermove.learning.people_estimation._candidates import Noise
+from countermove.learning.people_estimation._overshoot import Overshoot
 from countermove.learning.people_estimation.estimation import estimate_people, simulate_deployment
-from countermove.learning.people_estimation.result import PeopleEstimate
+from countermove.learning.people_estimation.result import ConfidenceSet, PeopleEstimate
 
-__all__ = ["Noise", "PeopleEstimate", "estimate_people", "simulate_deployment"]
+__all__ = [
+    "ConfidenceSet",
+    "Noise",
+    "Overshoot",
+    "PeopleEstimate",
+    "estimate_people",
+    "simulate_deployment",
+]
