@@ -26,7 +26,7 @@ from countermove.errors import (
 )
 from countermove.learning import L2
 from countermove.people import ActionSet, QuadraticCost
-from countermove.response import BestResponse, NoResponse, named_response
+from countermove.response import BestResponse, NoResponse, Population, named_response
 from countermove.scores import LinearScore, MLPScore, PartlyLinearScore
 from countermove.scores.base import fit_slope
 
@@ -173,6 +173,16 @@ def test_the_optimum_depends_neither_on_the_seed_nor_on_the_order_of_the_rows(cr
     np.testing.assert_allclose(first.intercept_, other.intercept_, rtol=1e-6, atol=1e-9)
     assert first.history_.method == "newton"
     assert first.history_.converged
+
+
+def test_people_who_differ_may_be_written_as_a_mapping(crowd):
+    said = {"kind": "population", "never": 0.2, "log_sd": 0.4}
+    written = StrategicClassifier(response=said, selection="none").fit(*crowd)
+    built = Population(BestResponse(QuadraticCost(1.0)), never=0.2, log_sd=0.4)
+    given = StrategicClassifier(response=built, selection="none").fit(*crowd)
+    np.testing.assert_array_equal(written.coef_, given.coef_)
+    with pytest.raises(ParameterError, match="never"):
+        StrategicClassifier(response={"kind": "population", "nevr": 0.2}).fit(*crowd)
 
 
 def test_epoch_settings_beside_newton_are_warned_about_once(crowd):

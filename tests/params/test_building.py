@@ -91,3 +91,11 @@ def test_a_chain_needs_history_for_a_recurrent_score_and_a_sweep_does_not():
         SermParameters(score=recurrent).build_score(schema, None, 0)
     sweep = GROUPS["sweep"].model_validate({"score": recurrent}).build()
     assert sweep.score(schema, 0).kind == "recurrent"
+
+
+def test_a_network_may_be_climbed_by_people_of_whom_some_never_move():
+    climbers = {"kind": "population", "kinds": [{"kind": "ascent"}], "never": 0.3}
+    SermParameters.model_validate({"score": {"kind": "mlp"}, "response": climbers})
+    closed = climbers | {"kinds": [{"kind": "best"}]}
+    with pytest.raises(ValueError, match="people of kind best have no closed"):
+        SermParameters.model_validate({"score": {"kind": "mlp"}, "response": closed})

@@ -16,7 +16,11 @@ from countermove.learning.objectives import check_weights
 from countermove.people import ActionSet, Cost
 from countermove.response.base import Response
 from countermove.response.named import NAMES, named_response
+from countermove.response.population import Population
 from countermove.response.response_set import RobustResponse
+
+OF_POPULATION = ("shares", "never", "log_sd", "log_price", "nodes")
+"""What a mapping may say of a `Population` beside its kinds."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,15 @@ def _from_mapping(
     temperature: float,
 ) -> JudgedMembers:
     kind = arguments.pop("kind", None)
+    if kind == "population":
+        listed = arguments.pop("kinds", ("best",))
+        kinds = [population(one, cost, actions, temperature).only for one in listed]
+        _refuse_unknown(
+            {key: value for key, value in arguments.items() if key not in OF_POPULATION},
+            "population",
+            ("kinds", *OF_POPULATION),
+        )
+        return JudgedMembers((Population(kinds, **arguments),))
     if kind != "robust":
         own = float(arguments.pop("temperature", temperature))
         _refuse_unknown(arguments, f"response {kind!r}", ("temperature",))

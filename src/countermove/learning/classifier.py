@@ -60,7 +60,8 @@ class StrategicClassifier(ScoreClassifier):
     response
         ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` (blind training), ``"ascent"`` (for
         scores that are not affine in what moves), a `Response`, or a robust population: a list
-        of these or ``{"kind": "robust", "members": [...], "weights": [...], "softness": …}``.
+        of these or ``{"kind": "robust", "members": [...], "weights": [...], "softness": …}``; or
+        people who differ: a `Population` or ``{"kind": "population", "never": …, "log_sd": …}``.
     temperature, eval_temperature
         Of the smoothed step in training, and in early stopping and evaluation
         (None: the same), for responses given by name.

@@ -112,7 +112,8 @@ class SermParameters(Parameters):
     @model_validator(mode="after")
     def _score_has_a_response(self) -> Self:
         members = getattr(self.response, "members", [self.response])
-        closed = [member.kind for member in members if member.kind not in ("ascent", "none")]
+        kinds = [kind for member in members for kind in getattr(member, "kinds", [member])]
+        closed = [kind.kind for kind in kinds if kind.kind not in ("ascent", "none")]
         if self.score.kind == "mlp" and closed:
             raise ValueError(
                 f"a score of kind mlp has no slope, so people of kind {closed[0]} have no closed "
