@@ -136,7 +136,7 @@ class TrainingRecipe:
         if not (self._guards and enough_to_compare(y)):
             return FittedRule(settled, history, None, cost)
         rules = {"trained": settled} | self._turned(settled, X, y)
-        choice = choose(self, rules, given, X, y)
+        choice = choose(self, rules, given, X, y, len(sample.y))
         return FittedRule(choice.scores[choice.kept], history, choice, cost)
 
     def trained_rules(self, X: Floats, y: Floats, blind: Score, given: Score | None) -> Rules:

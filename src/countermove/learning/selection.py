@@ -139,10 +139,18 @@ def enough_to_compare(y: Floats) -> bool:
 
 
 def choose(
-    recipe: TrainingRecipe, trained: Rules, given: Score | None, X: Floats, y: Floats
+    recipe: TrainingRecipe,
+    trained: Rules,
+    given: Score | None,
+    X: Floats,
+    y: Floats,
+    n_train: int,
 ) -> Choice:
-    """Compare the trained rules, fitted to all rows from ``given``, with the simple ones."""
-    simple = simple_rules(recipe, X, y)
+    """Compare the trained rules, from ``given``, with the simple ones.
+
+    The first ``n_train`` rows are those that directions are fitted to.
+    """
+    simple = simple_rules(recipe, X, y, n_train)
     scores = simple | trained
     people = recipe.judged_by
     alike = all(all_reach_alike(rule, people.members, X) for rule in scores.values())

@@ -32,20 +32,24 @@ PENALTIES = 10.0 ** np.arange(-3.0, 1.6, 0.5)
 """The λ of the penalty on reach; the best on the rows at hand is taken."""
 
 
-def simple_rules(recipe: TrainingRecipe, X: Floats, y: Floats) -> Rules:
-    """Return the simple rules fitted to these rows, each with its best threshold."""
+def simple_rules(recipe: TrainingRecipe, X: Floats, y: Floats, n_train: int | None = None) -> Rules:
+    """Return the simple rules, each with its best threshold on these rows.
+
+    Directions are fitted to the first ``n_train`` rows (None: to all), as the trained ones are.
+    """
     members = recipe.judged_by.members
-    blind = logistic_regression(X, y)
+    fitted = X[:n_train], y[:n_train]
+    blind = logistic_regression(*fitted)
     settled = {
         "logistic": recipe.settled(blind, X, y),
-        "class_means": recipe.settled(class_means(X, y), X, y),
+        "class_means": recipe.settled(class_means(*fitted), X, y),
     }
     still = ~movable(members, X.shape[1])
     if still.any():
-        alone = logistic_regression(X * still, y)
+        alone = logistic_regression(fitted[0] * still, fitted[1])
         settled["immutables"] = recipe.settled(alone, X, y)
     if not any(member.costly for member in members):
-        settled["reach_penalty"] = _best_on_path(recipe, blind, X, y)
+        settled["reach_penalty"] = _best_on_path(recipe, blind, fitted, X, y)
     rules: Rules = {"majority": _majority(y, X.shape[1])}
     return rules | {name: rule for name, (rule, _) in settled.items()}
 
@@ -108,7 +112,11 @@ def _majority(y: Floats, n_features: int) -> LinearScore:
 
 
 def _best_on_path(
-    recipe: TrainingRecipe, blind: LinearScore, X: Floats, y: Floats
+    recipe: TrainingRecipe,
+    blind: LinearScore,
+    fitted: tuple[Floats, Floats],
+    X: Floats,
+    y: Floats,
 ) -> tuple[Score, float]:
     """Return the penalised rule with the best objective on these rows."""
     charge = _reach_charge(recipe.judged_by.members, recipe.judged_by.weights, X.shape[1])
@@ -117,7 +125,7 @@ def _best_on_path(
     exact = all(kind.exact_reach for kind in kinds) and not recipe.charges_for_people
     rule, found = blind, []
     for penalty in PENALTIES if exact else PENALTIES[1::3]:
-        rule = logistic_regression(X, y, rule, replace(charge, factor=float(penalty)))
+        rule = logistic_regression(*fitted, rule, replace(charge, factor=float(penalty)))
         found.append(recipe.settled(rule, X, y))
     return max(found, key=lambda pair: pair[1])
 
