@@ -22,7 +22,7 @@ from torch import Tensor
 from countermove._types import Floats, Index
 from countermove.people import Cost, QuadraticCost, WeightedQuadraticCost
 from countermove.people.actions import Bounds
-from countermove.response._bounded_rows import row_box
+from countermove.response._bounded_rows import action_range, row_of
 from countermove.response._compile import jit
 from countermove.response._rows import smooth_rows, straight_path
 from countermove.response.base import GAIN, NoResponse, Response, check_converged
@@ -61,7 +61,7 @@ class LinearSignal:
     def tangents(self, score: Score, rows: Floats) -> tuple[Tensor, Tensor, Tensor]:
         """Return each score after the response as rest + by_bias · b + by_weight · w."""
         known = (np.empty(0), as_array(slope_of(score)), score.bias.item())
-        return _tangents(self, score, rows, known, slice(None))
+        return _tangents(self, score, rows, known)
 
 
 @dataclass(frozen=True)
@@ -88,22 +88,21 @@ def _tangents(
     score: Score,
     rows: Floats,
     known: tuple[Floats, Floats, float],
-    columns: Index | slice,
+    columns: Index | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what `training_rows` writes about some columns: the rest and both derivatives."""
+    """Return what `training_rows` writes about some columns (all): the rest and the derivatives."""
     response, n = signal.response, len(rows)
     plan = response.plan(rows.shape[1])
     *limits, bounded = plan.limits(n)
-    lower, upper, low, high, X = (
-        np.ascontiguousarray(part[:, columns]) for part in (*limits, rows)
-    )
+    X, masks, weights = rows, [plan.ones, plan.rising, plan.falling], signal.weights
+    if columns is not None:
+        X, *limits = (np.ascontiguousarray(part[:, columns]) for part in (rows, *limits))
+        masks, weights = [part[columns] for part in masks], weights[columns]
     own = 0.0 if response.normalised else 1.0
     rest, by_score, by_slope = np.empty(n), np.empty(n), np.empty(X.shape)
     status = np.empty(n, dtype=np.int64)
     training_rows(
-        X, known, signal.weights[columns],
-        (plan.ones[columns], plan.rising[columns], plan.falling[columns]),
-        (lower, upper, low, high, bounded),
+        X, *known, weights, *masks, *limits, bounded,
         response.temperature, own if response.unit is None else response.unit,
         response.start == "stay", response.gradient == "last_proxy",
         rest, by_score, by_slope, status,
@@ -174,16 +173,15 @@ def unit_of(slope, up, down, temperature, unit):  # type: ignore[no-untyped-def]
 
 @jit
 def training_rows(  # type: ignore[no-untyped-def]
-    X, known, weights, masks, bounds, temperature, unit, first, proxy, rest, by_score, by_slope,
-    status,
+    X, scores, weight, bias, weights, moving, up, down, lower, upper, low, high, bounded,
+    temperature, unit, first, proxy, rest, by_score, by_slope, status,
 ):  # fmt: skip
     """Write the score after the smoothed response as its tangent in slope and score."""
     # Person i's is ``rest[i] + by_slope[i] . weight + by_score[i] * s``, s the person's score where
-    # scores are known, else the bias: its value and both derivatives at once. ``masks`` are one
-    # where a feature may move, rise and fall; a ``unit`` of 0 asks for N(w), which then has a
-    # derivative too.
-    scores, weight, bias = known
-    moving, up, down = masks
+    # scores are known, else the bias: its value and both derivatives at once. ``moving``, ``up``
+    # and ``down`` are one where a feature may move, rise and fall; a ``unit`` of 0 asks for N(w),
+    # which then has a derivative too.
+    known, bounds = (scores, weight, bias), (lower, upper, low, high, bounded)
     n, d = X.shape
     linear, slope = scores.shape[0] == 0, weight * moving
     by_unit, sharpness = unit_of(slope, up, down, temperature, unit)
@@ -361,14 +359,18 @@ def _multiplier(budget, w, price, room):  # type: ignore[no-untyped-def]
 @jit
 def _bounded(X, w, price, budget, bounds, moved, reach, multiplier):  # type: ignore[no-untyped-def]
     """Write everybody's place, gain and multiplier; say whether everybody may stay."""
+    lower, upper, low, high, _ = bounds
     n, d = X.shape
-    lo, hi, room = np.empty(d), np.empty(d), np.empty(d)
+    room = np.empty(d)
     for i in range(n):
-        row_box(X[i], i, bounds, lo, hi)
+        a, b, c, e = row_of(lower, i), row_of(upper, i), row_of(low, i), row_of(high, i)
+        forced = 0
         for j in range(d):
-            if lo[j] > 0.0 or hi[j] < 0.0:
-                return False
-            room[j] = (hi[j] if w[j] > 0.0 else -lo[j]) if w[j] != 0.0 else 0.0
+            least, most = action_range(X[i, j], lower[a, j], upper[b, j], low[c, j], high[e, j])
+            forced |= (least > 0.0) | (most < 0.0)
+            room[j] = (most if w[j] > 0.0 else -least) if w[j] != 0.0 else 0.0
+        if forced != 0:
+            return False
         found = _multiplier(budget[i % budget.shape[0]], w, price, room)
         gain = 0.0
         for j in range(d):
