@@ -19,7 +19,8 @@ import torch
 
 from countermove.people import QuadraticCost
 from countermove.response import BestResponse, ConicResponse, Response, ScalarResponse
-from countermove.response.conic import ConicProblem, ConicRule, pull_at
+from countermove.response.conic import ConicProblem, ConicRule
+from countermove.response.step import pull_at
 from countermove.scores import LinearScore
 
 BATCH, TEMPERATURE, TOLERANCE, CAP = 64, 0.5, 1e-3, 100

@@ -29,7 +29,7 @@ from countermove.people import (
 )
 from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.response.manifold import PointsResponse, TangentResponse
-from countermove.response.rational import rational
+from countermove.response.response_set import rational
 from countermove.scores import LinearScore
 
 KINDS = (ExpectedUtility, SocialBurden, Recourse)

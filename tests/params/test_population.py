@@ -10,7 +10,7 @@ from countermove.errors import ParameterError, UnknownNameError
 from countermove.params import EvaluationParameters, SermParameters
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse, Population, RobustResponse
-from countermove.response.price_by import price_by_column
+from countermove.response.named import price_by_column
 
 SCHEMA = Schema(
     name="town",

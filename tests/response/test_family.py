@@ -108,7 +108,7 @@ class TestRational:
     """Best responders with the means of another population."""
 
     def test_they_share_its_cost_and_its_actions(self):
-        from countermove.response.rational import rational
+        from countermove.response.response_set import rational
 
         smooth = named_response("smooth", QuadraticCost(0.6), ACTIONS)
         best = named_response("best", QuadraticCost(0.6), ACTIONS)
@@ -119,7 +119,7 @@ class TestRational:
         assert rational(RobustResponse([best, smooth])) is best
 
     def test_unscaled_people_pay_squared_length(self):
-        from countermove.response.rational import rational
+        from countermove.response.response_set import rational
 
         people = rational(named_response("best", QuadraticCost(9.0), ACTIONS), unscaled=True)
         found = people.respond(RULE, X)
@@ -127,7 +127,7 @@ class TestRational:
 
     def test_they_see_the_head_of_a_representation(self):
         from countermove.response import RepresentationResponse
-        from countermove.response.rational import rational_people
+        from countermove.response.response_set import rational_people
 
         score = RepresentationScore(4, (6, 3))
         known = rational_people(RepresentationResponse(), score, X)
@@ -135,6 +135,6 @@ class TestRational:
         assert known.score.n_features == 3
 
     def test_no_closed_form_knows_them_where_the_score_has_no_slope(self):
-        from countermove.response.rational import rational_people
+        from countermove.response.response_set import rational_people
 
         assert rational_people(named_response("ascent"), MLPScore(4, (5,)), X) is None

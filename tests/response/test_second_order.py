@@ -12,7 +12,7 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.response import BestResponse, NoResponse, ScalarResponse
-from countermove.response.second_order import (
+from countermove.response.training_signal import (
     OwnReach,
     SharedReach,
     has_second_order,

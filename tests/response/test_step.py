@@ -6,12 +6,10 @@ import torch
 from countermove.response.step import (
     INFLECTION,
     bend,
-    last_proxy_price,
+    price_derivatives,
     price_rows,
     rise,
-    rise_and_bend,
     smoothed_step,
-    smoothed_step_price,
     step,
 )
 
@@ -35,8 +33,6 @@ def test_compiled_and_torch_forms_and_their_derivatives_agree():
     np.testing.assert_allclose([step(t) for t in Y], value.detach(), rtol=1e-14)
     np.testing.assert_allclose([rise(t) for t in Y], first.detach(), rtol=1e-9, atol=1e-14)
     np.testing.assert_allclose([bend(t) for t in Y], second, rtol=1e-7, atol=1e-13)
-    both = np.array([rise_and_bend(t) for t in Y])
-    np.testing.assert_allclose(both, [[rise(t), bend(t)] for t in Y], rtol=1e-12, atol=1e-16)
 
 
 def test_the_slope_is_convex_up_to_the_inflection_and_concave_after_it():
@@ -58,7 +54,7 @@ def test_price_derivatives_are_those_of_the_two_price_equations():
         return price_rows(float(sharpness), np.broadcast_to(score, SCORES.shape).copy())[0]
 
     by_sharpness, by_score = by_difference(price, 1.7, SCORES)
-    parts = smoothed_step_price(1.7, SCORES)
+    parts = price_derivatives(1.7, SCORES, SCORES[::-1], False)
     np.testing.assert_allclose(parts.by_score, by_score, atol=1e-8)
     np.testing.assert_allclose(parts.by_sharpness, by_sharpness, atol=1e-8)
     assert not parts.by_last.any()
@@ -69,7 +65,7 @@ def test_price_derivatives_are_those_of_the_two_price_equations():
 
     last = SCORES[::-1] * 0.5
     by_sharpness, by_score, by_last = by_difference(proxy, 1.7, SCORES, last)
-    parts = last_proxy_price(1.7, SCORES, last)
+    parts = price_derivatives(1.7, SCORES, last, True)
     np.testing.assert_allclose(parts.by_score, by_score, atol=1e-8)
     np.testing.assert_allclose(parts.by_last, by_last, atol=1e-8)
     np.testing.assert_allclose(parts.by_sharpness, by_sharpness, atol=1e-8)

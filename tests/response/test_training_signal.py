@@ -6,7 +6,7 @@ import torch
 
 from countermove.people import ActionSet, QuadraticCost, WeightedQuadraticCost
 from countermove.response import ScalarResponse
-from countermove.response._training_signal import AffineSignal, training_signal
+from countermove.response.training_signal import AffineSignal, training_signal
 from countermove.scores import PartlyLinearScore, RecurrentScore
 
 ACTIONS = {

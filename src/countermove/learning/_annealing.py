@@ -19,7 +19,7 @@ from countermove._types import Floats
 from countermove.learning._populations import JudgedMembers
 from countermove.learning.simple_rules import linear_score
 from countermove.response.response_set import discretised
-from countermove.response.second_order import Reach, has_second_order, reach_of
+from countermove.response.training_signal import Reach, has_second_order, reach_of
 from countermove.scores import LinearScore
 from countermove.training import Derivatives
 from countermove.training.newton import minimise

@@ -16,10 +16,15 @@ from torch import Tensor
 from countermove._types import Floats, Index
 from countermove.learning.regularisers import L2, Regulariser
 from countermove.response import ScalarResponse
-from countermove.response._training_signal import LinearSignal, training_signal
-from countermove.response.action_plan import slope_of
 from countermove.response.base import Response
-from countermove.response.second_order import Reach, has_second_order, reach_of
+from countermove.response.reduction import slope_of
+from countermove.response.training_signal import (
+    LinearSignal,
+    Reach,
+    has_second_order,
+    reach_of,
+    training_signal,
+)
 from countermove.scores import LinearScore, Score
 from countermove.training import Derivatives, Loss
 from countermove.training.second_order import logistic_derivatives, tangent_derivatives

@@ -26,7 +26,7 @@ from countermove.response import BestResponse, ScalarResponse
 from countermove.response.base import Response
 from countermove.response.population import Population
 from countermove.response.response_set import discretised
-from countermove.response.second_order import has_second_order
+from countermove.response.training_signal import has_second_order
 from countermove.scores import Score
 from countermove.training import Derivatives, Loss
 

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from countermove.errors import ParameterError
-from countermove.response.action_plan import slope_of
 from countermove.response.base import NoResponse, Response
 from countermove.response.manifold import PointsResponse
-from countermove.response.rational import rational
+from countermove.response.reduction import slope_of
+from countermove.response.response_set import rational
 from countermove.response.step import smoothed_step
 from countermove.scores import Score
 

@@ -22,7 +22,7 @@ from countermove.learning.objectives import right_chances
 from countermove.learning.simple_rules import Rules, simple_rules
 from countermove.response.base import NoResponse, Response
 from countermove.response.population import Population
-from countermove.response.rational import rational_people
+from countermove.response.response_set import rational_people
 from countermove.scores import LinearScore, Score
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ import torch
 
 from countermove._types import Floats, Mask
 from countermove.response import Population, Response
-from countermove.response.rational import rational, rational_people
-from countermove.response.response_set import members_of
+from countermove.response.response_set import members_of, rational, rational_people
 from countermove.scores import Score
 
 

@@ -27,8 +27,7 @@ from countermove.learning.regularisers import SocialRegulariser
 from countermove.learning.social import social_measures
 from countermove.people import ActionSet, Cost
 from countermove.response import Response
-from countermove.response.rational import rational
-from countermove.response.response_set import RobustResponse
+from countermove.response.response_set import RobustResponse, rational
 from countermove.scores import Score
 
 logger = logging.getLogger(__name__)

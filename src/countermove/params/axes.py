@@ -292,7 +292,7 @@ SingleResponseParameters = Annotated[SingleResponse, Field(discriminator="kind")
 class PriceByParameters(Parameters):
     """Prices that depend on a column nobody can change."""
 
-    describes: ClassVar = "countermove.response.price_by:price_by_column"
+    describes: ClassVar = "countermove.response.named:price_by_column"
     column: str = needed("a column of the schema")
     factors: dict[str, Positive] | None = library(
         "on the cost, by level of a binary or one-hot column; levels left out: 1"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from countermove._lazy import lazy
 
 if TYPE_CHECKING:
-    from countermove.response._optimality_gap import OptimalityGap
-    from countermove.response.ascent import AscentResponse
+    from countermove.response.ascent import AscentResponse, OptimalityGap
     from countermove.response.base import NoResponse, Response, Responses
     from countermove.response.best import BestResponse
     from countermove.response.conic import ConicResponse
@@ -42,7 +41,7 @@ _HOMES = {
     "ConicResponse": "conic",
     "GainResponse": "score_seeking",
     "NoResponse": "base",
-    "OptimalityGap": "_optimality_gap",
+    "OptimalityGap": "ascent",
     "Population": "population",
     "RepresentationResponse": "representation",
     "Response": "base",

@@ -1,6 +1,6 @@
-"""People whom a bound stops, under costs without cross terms: a block side by side.
+"""One person's score and box, and the people whom a bound stops, under costs without cross terms.
 
-Their price solves one equation along the clipped action. Newton's steps on it are
+A stopped person's price solves one equation along the clipped action. Newton's steps on it are
 taken for all people of a block at once, feature by feature; each stands still once arrived.
 Whoever does not arrive, or may have several local maxima, has the whole polyline traced. Under a
 kink the one price that gains what is needed is sought person by person.
@@ -10,14 +10,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from countermove.people.actions import SLACK
 from countermove.response._compile import jit
-from countermove.response._polyline import HIGHEST_RISE, peak, price_of_gain
-from countermove.response._response_curve import LEFT_OVER
-from countermove.response._score_and_box import make_buffers, row_box, row_of, trace_box
-from countermove.response._separable_knots import kink_action, kink_multiplier, kink_slopes
-from countermove.response._solutions import FINE
-from countermove.response.step import rise_and_bend
+from countermove.response._knots import (
+    kink_action,
+    kink_multiplier,
+    kink_slopes,
+)
+from countermove.response._polyline import (
+    HIGHEST_RISE,
+    diagonal_knots,
+    fill_costs,
+    peak,
+    price_of_gain,
+)
+from countermove.response.reduction import FINE
+from countermove.response.step import LEFT_OVER, rise_and_bend
 
+EPSILON = 2.220446049250313e-16
 BLOCK = 128
 """People side by side: their rows stay in the nearest cache."""
 STEPS = 16
@@ -34,13 +44,131 @@ LEFT, RIGHT, AHEAD, SINGLE, SMALL, DONE, FEASIBLE = range(8 * BLOCK, 15 * BLOCK,
 
 
 @jit
+def row_score(x, weight, bias):  # type: ignore[no-untyped-def]
+    """Return the linear score of one row, always summed in the same order."""
+    # Four running sums: one alone would wait for itself at every feature.
+    d = x.shape[0]
+    first, second, third, fourth = bias, 0.0, 0.0, 0.0
+    whole = d - d % 4
+    for j in range(0, whole, 4):
+        first += x[j] * weight[j]
+        second += x[j + 1] * weight[j + 1]
+        third += x[j + 2] * weight[j + 2]
+        fourth += x[j + 3] * weight[j + 3]
+    for j in range(whole, d):
+        first += x[j] * weight[j]
+    return (first + second) + (third + fourth)
+
+
+@jit
+def score_rows(X, weight, bias):  # type: ignore[no-untyped-def]
+    """Return linear scores, each row summed on its own."""
+    result = np.empty(X.shape[0])
+    for i in range(X.shape[0]):
+        result[i] = row_score(X[i], weight, bias)
+    return result
+
+
+@jit
+def safety(x, weight, bias, score, known):  # type: ignore[no-untyped-def]
+    """Return a bound on the rounding of the score near ``x``, whatever the order of summation."""
+    # A person who crosses aims this far inside, so that the published score of ``x_new`` is never
+    # negative by rounding.
+    even, odd = abs(bias) + 2.0 * abs(score), 0.0
+    whole = x.shape[0] - x.shape[0] % 2
+    for j in range(0, whole, 2):
+        even += abs(x[j] * weight[j])
+        odd += abs(x[j + 1] * weight[j + 1])
+    for j in range(whole, x.shape[0]):
+        even += abs(x[j] * weight[j])
+    size = even + odd
+    if known:
+        return 1e-13 * (1.0 + size)
+    return (2.0 * x.shape[0] + 8.0) * EPSILON * size
+
+
+@jit
+def safety_rows(X, weight, bias, scores, known, margin):  # type: ignore[no-untyped-def]
+    """Write everybody's safety."""
+    for i in range(X.shape[0]):
+        margin[i] = safety(X[i], weight, bias, scores[i], known)
+
+
+@jit
+def row_of(bound, i):  # type: ignore[no-untyped-def]
+    """Return person ``i``'s row of a bound that may be shared."""
+    return i if bound.shape[0] > 1 else 0
+
+
+@jit
+def action_range(x, lower, upper, low, high):  # type: ignore[no-untyped-def]
+    """Return the least and the most by which one feature may move from ``x``."""
+    # A place just outside its bounds is rounding, not a need to move. No branches: whole rows go
+    # through the vector unit.
+    below, above, room = low - x, high - x, SLACK * (1.0 + abs(x))
+    below = 0.0 if (below > 0.0) & (below <= room) else below
+    above = 0.0 if (above < 0.0) & (above >= -room) else above
+    return (lower if lower > below else below), (upper if upper < above else above)
+
+
+@jit
+def row_box(x, i, bounds, lo, hi):  # type: ignore[no-untyped-def]
+    """Write person ``i``'s box of actions; return whether it holds any action."""
+    lower, upper, low, high = bounds[:4]
+    a, b, c, e = row_of(lower, i), row_of(upper, i), row_of(low, i), row_of(high, i)
+    empty = 0
+    for j in range(x.shape[0]):
+        lo[j], hi[j] = action_range(x[j], lower[a, j], upper[b, j], low[c, j], high[e, j])
+        empty |= not lo[j] <= hi[j]
+    return empty == 0
+
+
+@jit
+def box_rows(X, who, bounds):  # type: ignore[no-untyped-def]
+    """Return the boxes of actions of the people ``who``, whose rows are ``X``."""
+    lo, hi = np.empty_like(X), np.empty_like(X)
+    for p in range(X.shape[0]):
+        row_box(X[p], who[p], bounds, lo[p], hi[p])
+    return lo, hi
+
+
+@jit
+def landing(x, action, low, high, as_action):  # type: ignore[no-untyped-def]
+    """Return an action, or where it leads from ``x``, exactly inside the bounds on places."""
+    there = x + action
+    there = there if there > low else low
+    there = there if there < high else high
+    place = there if action != 0.0 else x
+    return action if as_action else place
+
+
+@jit
+def make_buffers(d):  # type: ignore[no-untyped-def]
+    """Allocate box, knots and events of one person."""
+    knots = 2 * d + 4
+    return (
+        np.empty(d), np.empty(d), np.empty(knots), np.empty(knots), np.empty(knots),
+        np.empty(2 * d), np.empty(2 * d),
+    )  # fmt: skip
+
+
+@jit
+def trace_box(slope, weights, cap, buffers):  # type: ignore[no-untyped-def]
+    """Trace the polyline of the box in the buffers; return its knots and the rate beyond."""
+    lo, hi, G, U, V, events, changes = buffers
+    count, rate, start = diagonal_knots(slope, weights, lo, hi, cap, events, changes, G, U)
+    fill_costs(G, U, V, count, start)
+    return count, rate
+
+
+@jit
 def make_stopped(d):  # type: ignore[no-untyped-def]
     """Allocate a block's boxes (turned: people lie side by side), columns and one polyline."""
     return np.empty((d, BLOCK)), np.empty((d, BLOCK)), np.empty(15 * BLOCK), make_buffers(d)
 
 
 @jit
-def load_boxes(X, who, m, bounds, slack, stopped):  # type: ignore[no-untyped-def]
+def load_boxes(X, who, m, bounds, stopped):  # type: ignore[no-untyped-def]
     """Write the boxes of actions of the people ``who``, and whether each holds any action."""
     lower, upper, low, high, _ = bounds
     lo, hi, work, _ = stopped
@@ -49,13 +177,7 @@ def load_boxes(X, who, m, bounds, slack, stopped):  # type: ignore[no-untyped-de
         a, b, c, e = row_of(lower, i), row_of(upper, i), row_of(low, i), row_of(high, i)
         empty = 0
         for j in range(X.shape[1]):
-            below, above = low[c, j] - X[i, j], high[e, j] - X[i, j]
-            room = slack * (1.0 + abs(X[i, j]))
-            # A place just outside its bounds is rounding, not a need to move.
-            below = 0.0 if (below > 0.0) & (below <= room) else below
-            above = 0.0 if (above < 0.0) & (above >= -room) else above
-            least = lower[a, j] if lower[a, j] > below else below
-            most = upper[b, j] if upper[b, j] < above else above
+            least, most = action_range(X[i, j], lower[a, j], upper[b, j], low[c, j], high[e, j])
             lo[j, p], hi[j, p] = least, most
             empty |= not least <= most
         work[FEASIBLE + p] = 1.0 if empty == 0 else 0.0
@@ -210,18 +332,14 @@ def balance(m, slope, weights, direction, sharpness, c, stopped):  # type: ignor
 
 @jit
 def put_stopped(X, i, p, direction, low, high, stopped, as_action, out):  # type: ignore[no-untyped-def]
-    """Write the clipped action, or the place it leads to, exactly inside its bounds."""
+    """Write the clipped action, or the place it leads to."""
     lo, hi, work, _ = stopped
     a, b, u = row_of(low, i), row_of(high, i), work[PRICE + p]
     for j in range(X.shape[1]):
         action = u * direction[j]
         action = action if action > lo[j, p] else lo[j, p]
         action = action if action < hi[j, p] else hi[j, p]
-        there = X[i, j] + action
-        there = there if there > low[a, j] else low[a, j]
-        there = there if there < high[b, j] else high[b, j]
-        place = there if action != 0.0 else X[i, j]
-        out[i, j] = action if as_action else place
+        out[i, j] = landing(X[i, j], action, low[a, j], high[b, j], as_action)
 
 
 @jit
@@ -252,13 +370,12 @@ def price_to_gain(need, slack, w, q, kink, lo, hi, action):  # type: ignore[no-u
 
 @jit
 def cross_kinked(  # type: ignore[no-untyped-def]
-    X, i, s, margin, slope, weights, kink, bounds, slack, gain, buffers, as_action, write, out,
-    price, cost, multiplier, favoured, crossed, moved, status,
-):  # fmt: skip
+    X, i, s, margin, slope, weights, kink, bounds, gain, buffers, as_action, write, solution
+):
     """Solve the hard step for person ``i``; the status stays as it is if that is left open."""
-    lower, upper, low, high, _ = bounds
+    low, high = bounds[2], bounds[3]
     lo, hi, action = buffers[0], buffers[1], buffers[2]
-    if not row_box(X[i], i, lower, upper, low, high, slack, lo, hi):
+    if not row_box(X[i], i, bounds, lo, hi):
         return
     start = kink_multiplier(0.0, slope, weights, kink, lo, hi)
     gained, floor = kink_action(0.0, start, slope, weights, kink, lo, hi, action)
@@ -272,13 +389,11 @@ def cross_kinked(  # type: ignore[no-untyped-def]
         if not crosses:
             u, m, spent = 0.0, 0.0, floor
             kink_action(0.0, start, slope, weights, kink, lo, hi, action)
-    status[i], price[i], cost[i], multiplier[i] = FINE, u, spent, m
-    favoured[i], crossed[i], moved[i] = there | crosses, crosses, False
-    a, b = row_of(low, i), row_of(high, i)
+    solution.status[i], solution.price[i], solution.multiplier[i] = FINE, u, m
+    solution.cost[i], solution.favoured[i], solution.crossed[i] = spent, there | crosses, crosses
+    a, b, moved = row_of(low, i), row_of(high, i), False
     for j in range(X.shape[1]):
-        moved[i] |= action[j] != 0.0
-        if write and as_action:
-            out[i, j] = action[j]
-        elif write:
-            inside = min(max(X[i, j] + action[j], low[a, j]), high[b, j])
-            out[i, j] = inside if action[j] != 0.0 else X[i, j]
+        moved |= action[j] != 0.0
+        if write:
+            solution.out[i, j] = landing(X[i, j], action[j], low[a, j], high[b, j], as_action)
+    solution.moved[i] = moved

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from countermove.people.actions import Bounds
 from countermove.randomness import torch_generator
 from countermove.response.base import GAIN
 from countermove.response.step import smoothed_step
@@ -265,6 +266,56 @@ class FreeDirections:
         return self.along(result)
 
 
+def with_derivative(
+    problem: Climb, solved: Climb, stop: Stop, converged: Tensor, bounds: Bounds
+) -> Tensor:
+    """Return the actions of a stop with their derivative, one Newton step there, shape (n, m)."""
+    # With H the curvature along the tangent, held constant, and g the gradient of the utility
+    # as a function of everything, δ - H⁻¹ g has the value of the response and, by the
+    # implicit function theorem, its derivative. ``problem`` has the graph, ``solved`` has none.
+    _, slope = solved.ascent(stop.action)
+    tangent = FreeDirections.at(solved, stop.action, slope, stop.multiplier)
+    keep = converged & tangent.concave
+    action = _riding_bounds(bounds, problem, tangent, stop.action)
+    if not action.requires_grad:
+        action = action.detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(problem.smooth(action).sum(), action, create_graph=True)
+    normal = torch.zeros_like(stop.action)
+    if problem.kink is not None:
+        gradient = gradient - stop.multiplier[:, None] * problem.kink
+        # People on the kink stay on it: their move has no part across it to first order.
+        across = tangent.normal / _length(problem.kink.detach() * tangent.free)
+        normal = -across * (action @ problem.kink)[:, None]
+    pull = tangent.along(gradient + (tangent.curvature @ normal[:, :, None])[:, :, 0])
+    minus = -torch.eye(pull.shape[1], dtype=pull.dtype)
+    newton = torch.linalg.solve(torch.where(keep[:, None, None], tangent.bent, minus), pull)
+    step = normal - tangent.along(newton)
+    # The step is zero in value: only its derivative is wanted.
+    return action + torch.where(keep[:, None], step - step.detach(), 0.0)
+
+
+def _riding_bounds(
+    bounds: Bounds, problem: Climb, tangent: FreeDirections, action: Tensor
+) -> Tensor:
+    """Return the action, with the derivative of those stopped by a bound on where they end."""
+    columns, result = problem.columns.numpy(), action
+    here = problem.X[:, problem.columns]
+    for value, own, stopped in (
+        (bounds.min_value, bounds.lower, action <= problem.lower),
+        (bounds.max_value, bounds.upper, action >= problem.upper),
+    ):
+        place, limit = (torch.from_numpy(part[:, columns]) for part in (value, own))
+        rides = ~tangent.free & stopped & torch.isfinite(place) & (limit != action)
+        result = torch.where(rides, result + (here.detach() - here), result)
+    return result
+
+
+def _length(vector: Tensor) -> Tensor:
+    """Return the length of every row, one for zero, shape (n, 1)."""
+    size = vector.norm(dim=1, keepdim=True)
+    return torch.where(size > 0.0, size, 1.0)
+
+
 def _outer(vector: Tensor) -> Tensor:
     return vector[:, :, None] * vector[:, None, :]
 
@@ -298,8 +349,7 @@ def starting_points(problem: Climb, reference: Tensor, drawn: int, seed: int) ->
 
 def affordable(problem: Climb, way: Tensor) -> Tensor:
     """Return the longest action along each way that costs no more than a decision is worth."""
-    size = way.norm(dim=1, keepdim=True)
-    way = way / torch.where(size > 0.0, size, 1.0)
+    way = way / _length(way)
     bent = way.new_zeros(len(way))
     if problem.weights is not None:
         bent = bent + way.square() @ problem.weights

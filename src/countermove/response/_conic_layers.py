@@ -68,6 +68,12 @@ class SharedProblem:
         self.parameters = [parameter for parameter, _ in kept]
         self.values = [value for _, value in kept]
 
+    def given(self, name: str, *shape: int) -> Any:
+        """Register a parameter that the batch brings by name."""
+        import cvxpy as cp
+
+        return self.add(cp.Parameter(shape), lambda batch: batch.more[name])
+
     def add(self, parameter: Any, value: Callable[[ConicBatch], Tensor]) -> Any:
         """Register a parameter with the function that fills it."""
         self.parameters.append(parameter)
@@ -112,9 +118,9 @@ def proxy_layer(cost: Cost, actions: ActionSet, shape: LayerShape, solver: Solve
 
     shared = shared_problem(cost, actions, shape)
     m = len(shape.columns)
-    pull = shared.add(cp.Parameter(m), lambda batch: batch.more["pull"])
-    steep = shared.add(cp.Parameter(m), lambda batch: batch.more["steep"])
-    now = shared.add(cp.Parameter(), lambda batch: batch.more["now"])
+    pull = shared.given("pull", m)
+    steep = shared.given("steep", m)
+    now = shared.given("now")
     root = cp.norm(cp.hstack([now + steep @ shared.action - 1.0, 1.0]), 2)
     price = shared.with_epigraph() if isinstance(cost, ConicCost) else shared.price
     objective = cp.Minimize(price + 0.5 * root - pull @ shared.action)
@@ -126,8 +132,8 @@ def reach_layer(cost: Cost, actions: ActionSet, shape: LayerShape, solver: Solve
     import cvxpy as cp
 
     shared = shared_problem(cost, actions, shape)
-    slope = shared.add(cp.Parameter(len(shape.columns)), lambda batch: batch.more["slope"])
-    budget = shared.add(cp.Parameter(), lambda batch: batch.more["budget"])
+    slope = shared.given("slope", len(shape.columns))
+    budget = shared.given("budget")
     shared.constraints.append(shared.with_epigraph() <= budget)
     return Layer(shared, cp.Maximize(slope @ shared.action), cost, solver)
 
@@ -139,26 +145,29 @@ def crossing_layer(
     import cvxpy as cp
 
     shared = shared_problem(cost, actions, shape)
-    slope = shared.add(cp.Parameter(len(shape.columns)), lambda batch: batch.more["slope"])
-    need = shared.add(cp.Parameter(), lambda batch: batch.more["need"])
+    slope = shared.given("slope", len(shape.columns))
+    need = shared.given("need")
     shared.constraints.append(slope @ shared.action >= need)
     price = shared.with_epigraph() if isinstance(cost, ConicCost) else shared.price
     return Layer(shared, cp.Minimize(price), cost, solver)
 
 
-def shortfall_layer(actions: ActionSet, shape: LayerShape, solver: Solver | None) -> Layer:
+def shortfall_layer(_: Cost, actions: ActionSet, shape: LayerShape, solver: Solver | None) -> Layer:
     r"""Return the action that leaves least missing, :math:`\min\,(need - w\cdot\delta)_+`."""
     # No cost plays a part: it decides who can cross at all. The square of the action, small
     # enough not to be traded for score, keeps the solution unique.
     import cvxpy as cp
 
     shared = shared_problem(QuadraticCost(), actions, shape)
-    slope = shared.add(cp.Parameter(len(shape.columns)), lambda batch: batch.more["slope"])
-    need = shared.add(cp.Parameter(), lambda batch: batch.more["need"])
+    slope = shared.given("slope", len(shape.columns))
+    need = shared.given("need")
     zero = shared.add(cp.Parameter(), lambda batch: batch.X.new_zeros(len(batch.X)))
     missing = cp.Variable()
     shared.constraints += [missing >= zero, missing >= need - slope @ shared.action]
     return Layer(shared, cp.Minimize(missing + TINY * shared.price), QuadraticCost(), solver)
+
+
+LAYERS = {"reach": reach_layer, "crossing": crossing_layer, "shortfall": shortfall_layer}
 
 
 def _picker(name: str, columns: Any) -> Callable[[ConicBatch], Tensor]:

@@ -13,9 +13,9 @@ import math
 import numpy as np
 
 from countermove.response._compile import jit
+from countermove.response._knots import CREEP, MATCH
 from countermove.response._polyline import fill_costs
-from countermove.response._separable_knots import CREEP, MATCH
-from countermove.response._solutions import FINE, INFEASIBLE, NOT_CONVERGED
+from countermove.response.reduction import FINE, INFEASIBLE, NOT_CONVERGED
 
 ROUNDING = 1e-13
 """A constraint counts as violated, or as dependent on the active ones, beyond this share."""

@@ -15,9 +15,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from countermove._types import Floats, Mask
-from countermove.response._polyline_solver import Chunk, boxes
-from countermove.response._reduction import DENSE, KINKED, STRAIGHT, KernelArrays, Reduction
-from countermove.response._solutions import RowSolutions, raise_failures
+from countermove.response._dense_knots import dense_tangent_rows
+from countermove.response._polyline_solver import Chunk, solve_reach
+from countermove.response.reduction import (
+    DENSE,
+    KINKED,
+    STRAIGHT,
+    KernelArrays,
+    Reduction,
+    RowSolutions,
+    raise_failures,
+)
 
 
 class TangentImage(NamedTuple):
@@ -43,8 +51,6 @@ class TangentMaps:
     def apply(self, vector: Floats) -> TangentImage:
         """Return T times one vector per person, shape (n, d)."""
         if self.arrays.kind == DENSE:
-            from countermove.response._dense_knots import dense_tangent_rows
-
             moved, edge = np.empty_like(self.action), np.empty_like(self.action)
             arrays, chunk = self.arrays, self.chunk
             dense_tangent_rows(
@@ -111,18 +117,16 @@ class TangentMaps:
                 eta[i] = -(on_action[i] @ self.action[i]) / (w @ self.action[i])
 
 
-def tangent_maps(
-    arrays: KernelArrays, rows: Floats, price: Floats, multiplier: Floats, action: Floats
-) -> TangentMaps:
+def tangent_maps(arrays: KernelArrays, rows: Floats, solution: RowSolutions) -> TangentMaps:
     """Read the active bounds and kinks off a solved batch."""
-    everybody = np.arange(len(rows))
-    chunk = Chunk(arrays, rows, everybody)
-    lo, hi, low_wins, high_wins = boxes(arrays, rows, everybody)
-    at_low, at_high = action <= lo, action >= hi
+    chunk, action = Chunk(arrays, rows, np.arange(len(rows))), solution.out
+    at_low, at_high = action <= chunk.lo, action >= chunk.hi
     free = ~(at_low | at_high)
-    by_value = (at_low & low_wins) | (at_high & high_wins & ~at_low)
-    on_kink = (multiplier > 0.0) & (multiplier < 1.0)
-    return TangentMaps(arrays, chunk, price, action, free, on_kink, by_value)
+    # The tighter bound is one on places where the box is narrower than the bounds on actions.
+    lower, upper = arrays.bounds[:2]
+    by_value = at_low & (chunk.lo > lower) | at_high & (chunk.hi < upper) & ~at_low
+    on_kink = (solution.multiplier > 0.0) & (solution.multiplier < 1.0)
+    return TangentMaps(arrays, chunk, solution.price, action, free, on_kink, by_value)
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,6 @@ class Solved:
     reduction: Reduction
     rows: Floats
     solution: RowSolutions
-    action: Floats
     equation: Stationarity
     last_action: Floats | None = None
     prices: Tensor | None = None  # factors on everybody's cost: the equation is u = f / p then
@@ -156,10 +159,8 @@ class Solved:
         """Return gradients for slope, weights, matrix, kink, unit, score, last score, X, prices."""
         # ``on_action`` (n, d) and ``on_score`` (n,) are the incoming gradients on the action and
         # on the score after it.
-        arrays, action, price = self.reduction.arrays, self.action, self.solution.price
-        along = tangent_maps(
-            arrays, self.rows, self.solution.price, self.solution.multiplier, action
-        )
+        arrays, action, price = self.reduction.arrays, self.solution.out, self.solution.price
+        along = tangent_maps(arrays, self.rows, self.solution)
         p = along.apply(np.broadcast_to(arrays.slope, action.shape))
         zero = TangentImage(np.zeros_like(action), np.zeros(len(action)), np.zeros_like(action))
         t = zero if on_action is None else along.apply(on_action)
@@ -222,7 +223,7 @@ class _ActionOf(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
         ctx.solved = inputs[-1]
-        return torch.from_numpy(ctx.solved.action.copy())
+        return torch.from_numpy(ctx.solved.solution.out.copy())
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -286,8 +287,6 @@ class ReachFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
         """Solve for everybody's reach."""
-        from countermove.response._polyline_solver import solve_reach
-
         (reduction, rows), budgets = inputs[-1], inputs[5].detach().numpy()
         n = len(rows)
         solution = RowSolutions.empty(n, np.zeros_like(rows))
@@ -310,7 +309,7 @@ class ReachFunction(torch.autograd.Function):
         priced = per_cost[:, None] * action
         by_X = None
         if ctx.needs_input_grad[4]:
-            along = tangent_maps(arrays, rows, solution.price, solution.multiplier, action)
+            along = tangent_maps(arrays, rows, solution)
             marginal = 2.0 * action * arrays.weights
             if reduction.matrix is not None:
                 marginal = 2.0 * action @ arrays.matrix
@@ -349,4 +348,4 @@ def crossing_action(reduction: Reduction, X: Tensor, now: Tensor, solution: RowS
     """Return the actions of best responders, with the derivative of the crossing point."""
     rows = np.ascontiguousarray(X.detach().numpy())
     equation = Stationarity.pinned(solution.crossed)
-    return attach_action(Solved(reduction, rows, solution, solution.out, equation), X, now)
+    return attach_action(Solved(reduction, rows, solution, equation), X, now)

@@ -13,11 +13,13 @@ import math
 import numpy as np
 
 from countermove.response._compile import jit
+from countermove.response.reduction import FINE
 from countermove.response.step import (
     INFLECTION,
     SMALL_STEP,
     TIGHT,
     bend,
+    bend_root,
     concave_rise,
     convex_rise,
     half_bend,
@@ -65,19 +67,6 @@ def root_of_excess(left, right, s, sharpness, g0, u0, lift):  # type: ignore[no-
 
 
 @jit
-def gain_of_bend(left, right, target, s, sharpness, rising):  # type: ignore[no-untyped-def]
-    """Return where the second derivative of the step passes ``target``, by bisection."""
-    for _ in range(60):
-        middle = 0.5 * (left + right)
-        above = sharpness * sharpness * bend(sharpness * (s + middle)) > target
-        if above == rising:
-            right = middle
-        else:
-            left = middle
-    return 0.5 * (left + right)
-
-
-@jit
 def dips(f_left, slope_left, f_right, slope_right, width):  # type: ignore[no-untyped-def]
     """Return whether a convex function can be negative between two ends where it is not."""
     # Its two end tangents bound it from below; their crossing is the lowest they allow.
@@ -97,18 +86,15 @@ def peak_in_bend(left, right, f_left, f_right, s, sharpness, g0, u0, lift, conve
         return False, left, right
     if not convex and (f_right > 0.0 or f_right + lift * width <= 0.0):
         return False, left, right
-    square = sharpness * sharpness
-    d_left = square * bend(sharpness * (s + left)) - lift
-    d_right = square * bend(sharpness * (s + right)) - lift
-    if convex:
-        if not dips(f_left, d_left, f_right, d_right, width):
-            return False, left, right
-        lowest = gain_of_bend(left, right, lift, s, sharpness, convex)
-        return excess(lowest, s, sharpness, g0, u0, lift) <= 0.0, left, lowest
-    if not dips(-f_left, -d_left, -f_right, -d_right, width):
+    square, y_left, y_right = sharpness * sharpness, sharpness * (s + left), sharpness * (s + right)
+    d_left, d_right = square * bend(y_left) - lift, square * bend(y_right) - lift
+    # The concave part is the convex one upside down.
+    sign = 1.0 if convex else -1.0
+    if not dips(sign * f_left, sign * d_left, sign * f_right, sign * d_right, width):
         return False, left, right
-    highest = gain_of_bend(left, right, lift, s, sharpness, convex)
-    return excess(highest, s, sharpness, g0, u0, lift) > 0.0, highest, right
+    turn = bend_root(lift / square, y_left, y_right, convex) / sharpness - s
+    value = excess(turn, s, sharpness, g0, u0, lift)
+    return (value <= 0.0, left, turn) if convex else (value > 0.0, turn, right)
 
 
 @jit
@@ -317,3 +303,85 @@ def budget_rows(G, U, V, count, rate, budgets, gain, price, spent):  # type: ign
         gain[i], price[i] = gain_of_budget(G[k], U[k], V[k], count[k], rate[k], total)
         last = count[k] - 1
         spent[i] = not (rate[k] == 0.0 and gain[i] >= G[k, last] and V[k, last] < total)
+
+
+@jit
+def insert_event(events, changes, count, u, change):  # type: ignore[no-untyped-def]
+    """Insert an event into the sorted list."""
+    k = count
+    while k > 0 and events[k - 1] > u:
+        events[k] = events[k - 1]
+        changes[k] = changes[k - 1]
+        k -= 1
+    events[k] = u
+    changes[k] = change
+    return count + 1
+
+
+@jit
+def moving_window(w, q, lo, hi):  # type: ignore[no-untyped-def]
+    """Return the prices at which one feature starts and stops moving."""
+    near, far = (lo, hi) if w > 0.0 else (hi, lo)
+    return 2.0 * q * near / w, 2.0 * q * far / w
+
+
+@jit
+def diagonal_knots(w, q, lo, hi, cap, events, changes, G, U):  # type: ignore[no-untyped-def]
+    """Trace the polyline without a kink, up to price ``cap``; return ``(count, rate, start)``."""
+    # Each feature starts and stops moving once. ``rate`` is the gain per price beyond the knots,
+    # ``start`` the cost at price 0.
+    count, listed, moving = 1, 0, 0
+    rate, gain, start = 0.0, 0.0, 0.0
+    for j in range(w.shape[0]):
+        at_zero = min(max(0.0, lo[j]), hi[j])
+        start += q[j] * at_zero * at_zero
+        gain += w[j] * at_zero
+        if w[j] == 0.0 or lo[j] == hi[j]:
+            continue
+        share = w[j] * w[j] / (2.0 * q[j])
+        begin, end = moving_window(w[j], q[j], lo[j], hi[j])
+        if begin <= 0.0 < end:
+            rate += share
+            moving += 1
+        elif 0.0 < begin <= cap:
+            listed = insert_event(events, changes, listed, begin, share)
+        if 0.0 < end <= cap and end < np.inf:
+            listed = insert_event(events, changes, listed, end, -share)
+    G[0], U[0] = gain, 0.0
+    for k in range(listed):
+        if events[k] > U[count - 1]:
+            gain += rate * (events[k] - U[count - 1])
+            G[count], U[count] = gain, events[k]
+            count += 1
+        moving += 1 if changes[k] > 0.0 else -1
+        rate = rate + changes[k] if moving > 0 else 0.0
+    return count, rate, start
+
+
+@jit
+def trace_boxed_rows(w, q, lo, hi, cap, G, U, V, count, rate, status):  # type: ignore[no-untyped-def]
+    """Trace everybody's polyline under a quadratic cost without a kink."""
+    d = w.shape[0]
+    events, changes = np.empty(2 * d), np.empty(2 * d)
+    for i in range(lo.shape[0]):
+        count[i], rate[i], start = diagonal_knots(
+            w, q, lo[i], hi[i], cap, events, changes, G[i], U[i]
+        )
+        fill_costs(G[i], U[i], V[i], count[i], start)
+        status[i] = FINE
+
+
+@jit
+def act_boxed_rows(w, q, lo, hi, price, action, reached, cost, rate):  # type: ignore[no-untyped-def]
+    """Write everybody's action at their price, its gain and cost, and gain per price there."""
+    for i in range(price.shape[0]):
+        low, high = lo[i % lo.shape[0]], hi[i % hi.shape[0]]
+        reached[i], cost[i], rate[i] = 0.0, 0.0, 0.0
+        for j in range(w.shape[0]):
+            free = price[i] * w[j] / (2.0 * q[j])
+            move = min(max(free, low[j]), high[j])
+            action[i, j] = move
+            reached[i] += w[j] * move
+            cost[i] += q[j] * move * move
+            if low[j] < free < high[j]:
+                rate[i] += w[j] * w[j] / (2.0 * q[j])

@@ -13,16 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countermove._types import Floats, Index, Mask
-from countermove.people.actions import SLACK
+from countermove.response._bounded_rows import box_rows
+from countermove.response._dense_knots import act_dense_rows, trace_dense_rows
+from countermove.response._knots import (
+    act_kinked_rows,
+    act_straight_rows,
+    trace_kinked_rows,
+    trace_straight_rows,
+)
 from countermove.response._polyline import (
     HIGHEST_RISE,
+    act_boxed_rows,
     budget_rows,
     crossing_rows,
     peak_rows,
     proxy_rows,
+    trace_boxed_rows,
 )
-from countermove.response._reduction import DENSE, KINKED, STRAIGHT, KernelArrays
-from countermove.response._solutions import FINE, INFEASIBLE, NOT_CONVERGED, RowSolutions
+from countermove.response.reduction import (
+    DENSE,
+    FINE,
+    INFEASIBLE,
+    KINKED,
+    NOT_CONVERGED,
+    STRAIGHT,
+    KernelArrays,
+    RowSolutions,
+)
 from countermove.response.step import price_rows
 
 Ints = NDArray[np.int64]
@@ -48,9 +65,9 @@ class Chunk:
     def __init__(self, arrays: KernelArrays, rows: Floats, who: Index) -> None:
         self.arrays, self.rows, self.who = arrays, rows[who], who
         lines = 1 if arrays.shared else len(who)
-        lo, hi, _, _ = boxes(arrays, self.rows[:lines], who[:lines])
-        self.lo, self.hi = lo, hi
-        self.h = _offsets(arrays, lo, hi, who[:lines]) if arrays.kind == DENSE else np.empty((0, 0))
+        self.lo, self.hi = boxes(arrays, self.rows[:lines], who[:lines])
+        dense = arrays.kind == DENSE
+        self.h = _offsets(arrays, self.lo, self.hi, who[:lines]) if dense else np.empty((0, 0))
         d, m = len(arrays.slope), len(arrays.rows)
         knots = {KINKED: 6 * d + 128, DENSE: 6 * m + 128}.get(arrays.kind, 2 * d + 4)
         self.G, self.U, self.V = (np.empty((lines, knots)) for _ in range(3))
@@ -62,22 +79,14 @@ class Chunk:
         arrays = self.arrays
         out = (self.G, self.U, self.V, self.count, self.rate, self.status)
         if arrays.kind == KINKED:
-            from countermove.response._separable_knots import trace_kinked_rows
-
             trace_kinked_rows(
                 arrays.slope, arrays.weights, arrays.kink, self.lo, self.hi, cap, budget, *out
             )
         elif arrays.kind == DENSE:
-            from countermove.response._dense_knots import trace_dense_rows
-
             trace_dense_rows(*self._dense(), cap, budget, *out)
         elif arrays.kind == STRAIGHT:
-            from countermove.response._linear_cost_knots import trace_straight_rows
-
             trace_straight_rows(arrays.slope, arrays.kink, self.lo, self.hi, *out)
         else:
-            from countermove.response._separable_knots import trace_boxed_rows
-
             trace_boxed_rows(arrays.slope, arrays.weights, self.lo, self.hi, cap, *out)
         empty = (self.lo > self.hi).any(axis=1)
         self.status[empty] = INFEASIBLE
@@ -90,27 +99,19 @@ class Chunk:
         act = ChunkActions(np.empty((n, len(arrays.slope))), *(np.zeros(n) for _ in range(4)))
         out = (act.action, act.reached, act.cost, act.rate)
         if arrays.kind == KINKED:
-            from countermove.response._separable_knots import act_kinked_rows
-
             act_kinked_rows(
                 arrays.slope, arrays.weights, arrays.kink, self.lo, self.hi, price, *out,
                 act.multiplier,
             )  # fmt: skip
         elif arrays.kind == DENSE:
-            from countermove.response._dense_knots import act_dense_rows
-
             act_dense_rows(*self._dense(), price, *out)
         elif arrays.kind == STRAIGHT:
-            from countermove.response._linear_cost_knots import act_straight_rows
-
             act_straight_rows(
                 arrays.slope, arrays.kink, self.lo, self.hi, gain, price,
                 act.action, act.cost, act.multiplier,
             )  # fmt: skip
             act.reached[:] = gain
         else:
-            from countermove.response._separable_knots import act_boxed_rows
-
             act_boxed_rows(arrays.slope, arrays.weights, self.lo, self.hi, price, *out)
         return act
 
@@ -126,7 +127,7 @@ class Chunk:
 
     def place(self, action: Floats) -> Floats:
         """Return where an action leads, exactly inside the bounds on ``x_new``."""
-        low, high = (_of(bound, self.who) for bound in (self.arrays.low, self.arrays.high))
+        low, high = (_of(bound, self.who) for bound in self.arrays.bounds[2:4])
         there = np.clip(self.rows + action, low, high)
         result: Floats = np.where(action != 0.0, there, self.rows)
         return result
@@ -210,8 +211,7 @@ def solve_reach(
 
 def solve_smooth(
     arrays: KernelArrays, rows: Floats, scores: Floats, sharpness: float, first: bool,
-    as_action: bool, write: bool, who: Index, solution: RowSolutions, after: Floats,
-    factors: Floats,
+    as_action: bool, write: bool, who: Index, solution: RowSolutions, factors: Floats,
 ) -> None:  # fmt: skip
     """Solve the smoothed step for the people ``who``, their costs multiplied by ``factors``."""
     # Where prices differ lines are traced to their end: nobody's depends on who else is there.
@@ -227,7 +227,7 @@ def solve_smooth(
             act, price = _polish(chunk, s, sharpness, own, act, gain, price)
         status[(status == FINE) & ~ok] = NOT_CONVERGED
         solution.status[chunk.who] = status
-        after[chunk.who] = s + act.reached
+        solution.after[chunk.who] = s + act.reached
         solution.price[chunk.who], solution.cost[chunk.who] = price, act.cost * own
         solution.multiplier[chunk.who] = act.multiplier
         if write:
@@ -258,7 +258,7 @@ def _polish(
 
 def solve_proxy(
     arrays: KernelArrays, rows: Floats, scores: Floats, sharpness: float, last: Floats,
-    who: Index, solution: RowSolutions, after: Floats,
+    who: Index, solution: RowSolutions,
 ) -> None:  # fmt: skip
     """Solve the concave proxy linearised at the scores ``last``, for the people ``who``."""
     for chunk, (s, at) in _chunks(arrays, rows, who, scores, last):
@@ -266,24 +266,18 @@ def solve_proxy(
         gain, price = np.empty(len(s)), np.empty(len(s))
         proxy_rows(chunk.G, chunk.U, chunk.count, chunk.rate, s, sharpness, at, gain, price)
         act = chunk.act(gain, price)
-        after[chunk.who] = s + act.reached
+        solution.after[chunk.who] = s + act.reached
         solution.price[chunk.who], solution.cost[chunk.who] = price, act.cost
         solution.multiplier[chunk.who] = act.multiplier
         solution.out[chunk.who] = act.action
 
 
-def boxes(arrays: KernelArrays, rows: Floats, who: Index) -> tuple[Floats, Floats, Mask, Mask]:
-    """Return everybody's box of actions and where a bound on ``x_new`` is the tighter one."""
-    lower, upper = _of(arrays.lower, who), _of(arrays.upper, who)
+def boxes(arrays: KernelArrays, rows: Floats, who: Index) -> tuple[Floats, Floats]:
+    """Return the boxes of actions of the people ``who``, one row if all have the same."""
     if arrays.shared:
-        never = np.zeros((1, rows.shape[1]), dtype=bool)
-        return np.ascontiguousarray(lower), np.ascontiguousarray(upper), never, never
-    slack = SLACK * (1.0 + np.abs(rows))
-    below, above = _of(arrays.low, who) - rows, _of(arrays.high, who) - rows
-    below = np.where((below > 0.0) & (below <= slack), 0.0, below)
-    above = np.where((above < 0.0) & (above >= -slack), 0.0, above)
-    low_wins, high_wins = below > lower, above < upper
-    return np.maximum(lower, below), np.minimum(upper, above), low_wins, high_wins
+        return arrays.bounds[0], arrays.bounds[1]
+    found: tuple[Floats, Floats] = box_rows(rows, who, arrays.bounds)
+    return found
 
 
 def _chunks(

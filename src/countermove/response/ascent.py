@@ -7,7 +7,9 @@ the best one found is differentiated implicitly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,21 +22,25 @@ from countermove.people import ActionSet, Cost
 from countermove.randomness import torch_generator
 from countermove.response._climbing import (
     Climb,
-    FreeDirections,
     Stop,
+    affordable,
     climb,
     polish,
     starting_points,
+    with_derivative,
 )
-from countermove.response._solutions import raise_not_finite
-from countermove.response.action_plan import ActionPlan
-from countermove.response.base import OnFailure, Response, Responses, check_converged, checked_rows
+from countermove.response.base import (
+    GAIN,
+    OnFailure,
+    Response,
+    Responses,
+    check_converged,
+    checked_rows,
+)
+from countermove.response.reduction import ActionPlan, raise_not_finite
 from countermove.response.smooth import check_positive
 from countermove.response.step import smoothed_step
 from countermove.scores import Score, deciding
-
-if TYPE_CHECKING:
-    from countermove.response._optimality_gap import OptimalityGap
 
 REFERENCE_ROWS = 64
 """People drawn to measure how fast a score rises: its mean is then known to about a tenth."""
@@ -124,7 +130,7 @@ class AscentResponse(Response):
             gone = (np.abs(places - rows) > self.tolerance).any(axis=1)
             return Responses(places, self.cost.price(rows, places), gone, converged.numpy())
         with deciding(score):
-            action = self._differentiable(score, X, problem, stop)
+            action = self._with_gradient(score, X, problem, stop)
         moved = (action.detach().abs() > self.tolerance).any(1)
         return Responses(X + action, self.cost.price(torch.zeros_like(X), action), moved, converged)
 
@@ -144,7 +150,7 @@ class AscentResponse(Response):
                 after: Tensor = score(problem.place(stop.action))
             return after
         with deciding(score):
-            action = self._differentiable(score, X, problem, stop)
+            action = self._with_gradient(score, X, problem, stop)
         # The loss sees the score with its training noise, people the score as it decides.
         result: Tensor = score(X + action)
         return result
@@ -232,13 +238,18 @@ class AscentResponse(Response):
 
     def optimality_gap(self, score: Score, X: Any, starts: int = 64) -> OptimalityGap:
         """Measure how far responses fall short of the best known ones (see `OptimalityGap`)."""
-        from countermove.response._optimality_gap import optimality_gap
-
         return optimality_gap(self, score, checked_rows(X, score), starts)
 
     def _converged(self, stop: Stop) -> Tensor:
         found: Tensor = (stop.residual <= self.tolerance) & stop.concave
         return found
+
+    def _with_gradient(self, score: Score, X: Tensor, solved: Climb, stop: Stop) -> Tensor:
+        """Return the actions with the derivative of the local maximum, shape (n, d)."""
+        problem = self.problem(score, X, self.sharpness(score))
+        bounds = self.plan(score.n_features).bounds(len(X))
+        action = with_derivative(problem, solved, stop, self._converged(stop), bounds)
+        return torch.zeros_like(X).index_add(1, problem.columns, action)
 
     def _reference(self, n_features: int) -> Tensor:
         if self.reference is None:
@@ -259,65 +270,6 @@ class AscentResponse(Response):
         square = plan.unit(plan.movable(rise)).square().mean()
         return square.sqrt() if float(square.detach()) > 0.0 else square
 
-    def _differentiable(self, score: Score, X: Tensor, solved: Climb, stop: Stop) -> Tensor:
-        """Return the action with its derivative: one Newton step at the maximum, (n, d)."""
-        # With H the curvature along the tangent, held constant, and g the gradient of the utility
-        # as a function of everything, δ - H⁻¹ g has the value of the response and, by the
-        # implicit function theorem, its derivative.
-        problem = self.problem(score, X, self.sharpness(score))
-        _, slope = solved.ascent(stop.action)
-        tangent = FreeDirections.at(solved, stop.action, slope, stop.multiplier)
-        keep = self._converged(stop) & tangent.concave
-        action = _riding_bounds(self.plan(score.n_features), problem, tangent, stop.action)
-        if not action.requires_grad:
-            action = action.detach().requires_grad_()
-        (gradient,) = torch.autograd.grad(problem.smooth(action).sum(), action, create_graph=True)
-        normal = torch.zeros_like(stop.action)
-        if problem.kink is not None:
-            gradient = gradient - stop.multiplier[:, None] * problem.kink
-            # People on the kink stay on it: their move has no part across it to first order.
-            across = tangent.normal / _length(problem.kink.detach() * tangent.free)
-            normal = -across * (action @ problem.kink)[:, None]
-        pull = gradient + (tangent.curvature @ normal[:, :, None])[:, :, 0]
-        pull = tangent.along(pull)
-        newton = torch.linalg.solve(
-            torch.where(keep[:, None, None], tangent.bent, _minus(pull)), pull
-        )
-        step = normal - tangent.along(newton)
-        # The step is zero in value: only its derivative is wanted.
-        step = torch.where(keep[:, None], step - step.detach(), 0.0)
-        return torch.zeros_like(X).index_add(1, problem.columns, action + step)
-
-
-def _riding_bounds(
-    plan: ActionPlan, problem: Climb, tangent: FreeDirections, action: Tensor
-) -> Tensor:
-    """Return the action, with the derivative of those stopped by a bound on where they end."""
-    bounds = plan.bounds(len(action))
-    columns = problem.columns.numpy()
-    shape = action.shape
-    result = action
-    for value, own, stopped in (
-        (bounds.min_value, bounds.lower, action <= problem.lower),
-        (bounds.max_value, bounds.upper, action >= problem.upper),
-    ):
-        place = torch.from_numpy(np.broadcast_to(value[:, columns], shape).copy())
-        limit = torch.from_numpy(np.broadcast_to(own[:, columns], shape).copy())
-        here = problem.X[:, problem.columns]
-        rides = ~tangent.free & stopped & torch.isfinite(place) & (limit != action)
-        shift = here.detach() - here
-        result = torch.where(rides, result + shift, result)
-    return result
-
-
-def _length(vector: Tensor) -> Tensor:
-    size = vector.norm(dim=1, keepdim=True)
-    return torch.where(size > 0.0, size, 1.0)
-
-
-def _minus(like: Tensor) -> Tensor:
-    return -torch.eye(like.shape[1], dtype=like.dtype)
-
 
 def _check_bounded(lower: Floats, upper: Floats, columns: Any) -> None:
     loose = ~(np.isfinite(lower) & np.isfinite(upper))
@@ -330,3 +282,110 @@ def _check_bounded(lower: Floats, upper: Floats, columns: Any) -> None:
             "part (MixtureCost)",
             rows=rows,
         )
+
+
+POINTS = {1: 401, 2: 61, 3: 25}
+"""Grid points per dimension: at most some fifteen thousand places per person."""
+CERTAIN = 1e-6
+"""A gap below this is rounding of two searches that met."""
+
+
+@dataclass(frozen=True)
+class OptimalityGap:
+    """How much utility people lose by ascent, against the best response known.
+
+    Attributes
+    ----------
+    gap
+        Utility of the best place known minus that of the response, at least 0, shape (n,). The
+        decision is worth 2, so 0.02 is one per cent of it.
+    against
+        ``"exact"``: the global maximum (scores with a slope); ``"grid"``: the best place of a
+        grid over all that can be paid for, climbed from (up to three movable features);
+        ``"starts"``: the best of many more starts.
+    exact
+        Whether the gap is the true one; else it is a *lower* estimate of it.
+    """
+
+    gap: Floats
+    against: str
+    exact: bool
+
+    @property
+    def worst(self) -> float:
+        """The largest gap."""
+        return float(self.gap.max(initial=0.0))
+
+    @property
+    def share(self) -> float:
+        """Share of the people for whom something better is known."""
+        return float(np.mean(self.gap > CERTAIN)) if len(self.gap) else 0.0
+
+
+def optimality_gap(
+    response: AscentResponse, score: Score, X: Floats, starts: int = 64
+) -> OptimalityGap:
+    """Compare everybody's response with the best that a more expensive search finds."""
+    problem, stop = response.solve(score, X)
+    found = problem.place(stop.action).numpy()
+    mine = response.utility(score, X, found)
+    if score.slope() is not None:
+        against, other = "exact", _exact(response, score, X)
+    else:
+        with deciding(score), torch.no_grad():
+            m = len(problem.columns)
+            grid = m in POINTS
+            tried = _best_of_grid(problem) if grid else _many(problem, starts, response.seed)
+        problem, stop = response.solve(score, X, tried)
+        against, other = ("grid" if grid else "starts"), problem.place(stop.action).numpy()
+    gap = np.maximum(response.utility(score, X, other) - mine, 0.0)
+    return OptimalityGap(gap, against, exact=against == "exact")
+
+
+def _exact(response: AscentResponse, score: Score, X: Floats) -> Floats:
+    from countermove.response.smooth import ScalarResponse
+
+    people = ScalarResponse(
+        response.cost, response.actions, response.temperature, unit=response.unit
+    )
+    places: Floats = people.respond(score, X).x_new
+    return places
+
+
+def _many(problem: Climb, starts: int, seed: int) -> Tensor:
+    """Return actions in all directions and of all affordable lengths, shape (k, n, m)."""
+    n, m = len(problem.X), len(problem.columns)
+    draws = torch_generator(seed, "optimality gap")
+    ways = torch.randn(starts, n, m, generator=draws, dtype=torch.float64)
+    lengths = torch.rand(starts, n, 1, generator=draws, dtype=torch.float64)
+    return torch.stack(
+        [length * affordable(problem, way) for way, length in zip(ways, lengths, strict=True)]
+    )
+
+
+def _best_of_grid(problem: Climb) -> Tensor:
+    """Return the best action of a grid over everything affordable, shape (1, n, m)."""
+    n, m = len(problem.X), len(problem.columns)
+    reach = _largest_move(problem)
+    low = problem.lower.clamp(min=-reach)
+    width = problem.upper.clamp(max=reach) - low
+    best = torch.zeros(n, m, dtype=torch.float64).clamp(problem.lower, problem.upper)
+    highest = problem.smooth(best) - problem.kinked(best)
+    for corner in product(torch.linspace(0.0, 1.0, POINTS[m], dtype=torch.float64), repeat=m):
+        action = low + width * torch.stack(corner)
+        value = problem.smooth(action) - problem.kinked(action)
+        better = value > highest
+        best = torch.where(better[:, None], action, best)
+        highest = torch.where(better, value, highest)
+    return best[None]
+
+
+def _largest_move(problem: Climb) -> float:
+    """Return how far anybody goes: nobody pays more than the decision is worth."""
+    if problem.matrix is not None:
+        least = float(torch.linalg.eigvalsh(problem.matrix)[0])
+    elif problem.weights is not None:
+        least = float(problem.weights.min())
+    else:
+        return float("inf")
+    return float(np.sqrt(GAIN / least))

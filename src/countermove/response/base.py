@@ -19,8 +19,7 @@ from torch import Tensor
 from countermove._types import Floats, Mask
 from countermove.errors import DataError, NotConvergedError, ParameterError, shown
 from countermove.people import ActionSet, Cost, QuadraticCost
-from countermove.response._reduction import Reduction, make_reduction
-from countermove.response.action_plan import ActionPlan
+from countermove.response.reduction import ActionPlan, Reduction, make_reduction
 from countermove.scores import Score
 
 OnFailure = Literal["raise", "mask"]
@@ -50,6 +49,14 @@ class Responses(Generic[Array]):
     cost: Array
     moved: Any
     converged: Any
+
+    @staticmethod
+    def like(
+        X: Any, x_new: Tensor, cost: Tensor, moved: Tensor, converged: Tensor
+    ) -> Responses[Any]:
+        """Return tensors to whoever gave people as a tensor, else arrays."""
+        parts = (x_new, cost, moved, converged)
+        return Responses(*(parts if isinstance(X, Tensor) else (part.numpy() for part in parts)))
 
 
 @dataclass(frozen=True)

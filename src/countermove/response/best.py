@@ -15,11 +15,10 @@ from torch import Tensor
 
 from countermove._types import Floats, Mask
 from countermove.people import QuadraticCost
-from countermove.people.actions import SLACK
+from countermove.response._bounded_rows import safety_rows, score_rows
 from countermove.response._gradient import ReachFunction, crossing_action
-from countermove.response._reduction import KINKED, Reduction, known_scores
-from countermove.response._solutions import STOPPED, RowSolutions, raise_failures, raise_not_finite
-from countermove.response.action_plan import slope_of
+from countermove.response._polyline_solver import solve_best
+from countermove.response._rows import best_rows, unbounded_path
 from countermove.response.base import (
     GAIN,
     Crossing,
@@ -29,10 +28,20 @@ from countermove.response.base import (
     check_converged,
     checked_rows,
 )
+from countermove.response.reduction import (
+    KINKED,
+    STOPPED,
+    Reduction,
+    RowSolutions,
+    known_scores,
+    raise_failures,
+    raise_not_finite,
+    slope_of,
+)
 from countermove.scores import Score
 
 if TYPE_CHECKING:
-    from countermove.response._conic_best import ConicBest
+    from countermove.response.conic import ConicBest
 
 
 class BestResponse(Response):
@@ -106,7 +115,7 @@ class BestResponse(Response):
             reach = plan.unit(plan.movable(slope_of(score))) * factor
             return now + (reach if prices is None else reach / prices.sqrt())
         if not torch.is_grad_enabled():
-            from countermove.response.second_order import gains_of
+            from countermove.response.training_signal import gains_of
 
             gains = gains_of(self, score, X)
             if gains is not None:
@@ -178,7 +187,7 @@ class BestResponse(Response):
         return shape is None or (self.actions.A is not None and shape.kink is not None)
 
     def _conic(self) -> ConicBest:
-        from countermove.response._conic_best import ConicBest
+        from countermove.response.conic import ConicBest
 
         if self._solver is None:
             self._solver = ConicBest(self)
@@ -243,32 +252,25 @@ class BestResponse(Response):
         as_action: bool,
         gain: float = GAIN,
     ) -> RowSolutions:
-        from countermove.response._polyline_solver import solve_best
-        from countermove.response._score_and_box import safety_rows, score_rows
-        from countermove.response._separable_rows import best_rows
-        from countermove.response._unbounded_path import unbounded_path
-
         solution, arrays, write = RowSolutions.empty(len(rows), out), reduction.arrays, len(out) > 0
-        scores, weight, bias = known_scores(score, rows)
+        known = scores, weight, bias = known_scores(score, rows)
         path, gains = unbounded_path(reduction), self._gains(rows, gain)
         if path is None:
             who = np.arange(len(rows))
         else:
+            kink = arrays.kink if arrays.kind == KINKED else np.empty(0)
             best_rows(
-                rows, scores, weight, bias, arrays.slope, arrays.weights,
-                arrays.kink if arrays.kind == KINKED else np.empty(0), path, reduction.bounds,
-                SLACK, gains, as_action, write, out, solution.price, solution.cost,
-                solution.multiplier, solution.favoured, solution.crossed, solution.moved,
-                solution.status,
+                rows, known, arrays.slope, arrays.weights, kink, path, arrays.bounds, gains,
+                as_action, write, solution,
             )  # fmt: skip
             who = np.flatnonzero(solution.status == STOPPED)
         if not len(who):
             return solution
-        known = len(scores) > 0
-        scores = scores if known else score_rows(rows, weight, bias)
+        evaluated = len(scores) > 0
+        scores = scores if evaluated else score_rows(rows, weight, bias)
         if path is None:
             raise_not_finite(rows, scores)
         margin = np.empty(len(rows))
-        safety_rows(rows, weight, bias, scores, known, margin)
+        safety_rows(rows, weight, bias, scores, evaluated, margin)
         solve_best(arrays, rows, scores, margin, gains, as_action, write, who, solution)
         return solution

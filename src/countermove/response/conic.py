@@ -1,6 +1,6 @@
-"""The smoothed response under any convex cost, by the convex-concave procedure.
+"""Responses under any convex cost: smoothed, by the convex-concave procedure, and the hard step.
 
-Each step is one batched convex problem. Slower than `ScalarResponse` by orders
+Each step is one batched convex problem. Slower than the scalar responses by orders
 of magnitude and limited by a solver's tolerance, but it asks nothing of the cost
 beyond convexity; where both apply it is the referee.
 """
@@ -8,26 +8,45 @@ beyond convexity; where both apply it is the referee.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from countermove._types import Floats, Mask
+from countermove._types import Mask
 from countermove.people import ActionSet, Cost
-from countermove.response._conic_layers import ConicBatch, Layer, LayerShape, Solver, proxy_layer
-from countermove.response._solutions import raise_not_finite
-from countermove.response.action_plan import ActionPlan, slope_of
-from countermove.response.base import OnFailure, Responses, check_converged, checked_rows
+from countermove.response._conic_layers import (
+    LAYERS,
+    ConicBatch,
+    Layer,
+    LayerShape,
+    Solver,
+    proxy_layer,
+)
+from countermove.response.base import (
+    GAIN,
+    Crossing,
+    OnFailure,
+    Responses,
+    check_converged,
+    checked_rows,
+)
+from countermove.response.reduction import ActionPlan, raise_not_finite, slope_of
 from countermove.response.smooth import Gradient, SmoothedResponse, Start
-from countermove.response.step import smoothed_step
+from countermove.response.step import pull_at, pull_slope, smoothed_step
 from countermove.scores import Score
+
+if TYPE_CHECKING:
+    from countermove.response.best import BestResponse
+
 
 STARTS = (-3.0, -1.0, 0.0, 1.0, 3.0, 10.0)
 """Scores, in step units, at which ``start="global"`` linearises besides the person's own."""
 WIDE = 1e3
 """Stands for a bound one person lacks and another has, relative to the largest finite one."""
+MARGIN = 1e-7
+"""How far inside the boundary a crossing aims, so that the solver's tolerance stays inside."""
 NEWTON_STEPS = 4
 """Newton steps on the fixed point once the procedure has found its basin."""
 
@@ -91,9 +110,7 @@ class ConicResponse(SmoothedResponse):
             x_new = given + action
         check_converged(converged, on_failure)
         moved = (action.detach().abs() > 1e-7).any(dim=1)
-        if tensor:
-            return Responses(x_new, cost, moved, torch.from_numpy(converged))
-        return Responses(x_new.numpy(), cost.numpy(), moved.numpy(), converged)
+        return Responses.like(X, x_new, cost, moved, torch.from_numpy(converged))
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return the score at the smoothed response."""
@@ -154,27 +171,57 @@ class ConicResponse(SmoothedResponse):
         return self._layers[shape]
 
 
+class ConicPeople:
+    """People with their constraints as tensors, as the layers take them."""
+
+    def __init__(self, plan: ActionPlan, X: Tensor) -> None:
+        n, d = X.shape
+        lo, hi = plan.box(X)
+        columns = np.flatnonzero(plan.moving)
+        here, there = lo.detach().numpy()[:, columns], hi.detach().numpy()[:, columns]
+        below, above = (np.flatnonzero(np.isfinite(part).any(axis=0)) for part in (here, there))
+        sizes = np.abs(np.concatenate([here.ravel(), there.ravel(), [1.0]]))
+        wide = WIDE * float(sizes[np.isfinite(sizes)].max())
+        offsets = np.zeros((n, 0)) if plan.actions.b is None else plan.actions.b
+        offsets = np.broadcast_to(offsets, (n, offsets.shape[-1])).copy()
+        self.shape = LayerShape(
+            d, tuple(columns.tolist()), tuple(below.tolist()), tuple(above.tolist())
+        )
+        self.batch = ConicBatch(
+            X, lo.clamp(min=-wide), hi.clamp(max=wide), torch.from_numpy(offsets), {}
+        )
+        self.columns = torch.from_numpy(columns)
+
+    def solve(
+        self, layer: Layer, who: Tensor | None = None, **more: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Solve a sub-problem for everybody, or for ``who``; return full actions and costs."""
+        batch = self.batch
+        if who is not None:
+            batch = ConicBatch(batch.X[who], batch.lo[who], batch.hi[who], batch.offsets[who], {})
+        part, cost = layer.solve(replace(batch, more=more))
+        d = self.shape.n_features
+        if len(self.columns) < d:
+            part = part.new_zeros(len(part), d).index_copy(1, self.columns, part)
+        return part, cost
+
+
 class ConicProblem:
-    """One batch of people: bounds as tensors, the proxy solve, the search for a fixed point."""
+    """One batch of people: the proxy solve and the search for a fixed point."""
 
     def __init__(self, response: ConicResponse, plan: ActionPlan, X: Tensor) -> None:
         self.response, self.X = response, X
-        self.shape, self.batch = conic_batch(plan, X)
-        self.columns = torch.tensor(self.shape.columns, dtype=torch.long)
+        self.people = ConicPeople(plan, X)
 
     def proxy(self, rule: ConicRule, pull: Tensor) -> tuple[Tensor, Tensor]:
         """Solve the proxy; return full actions and their costs."""
-        if not len(self.columns):
+        people, a = self.people, rule.sharpness
+        if not len(people.columns):
             zero = torch.zeros_like(self.X)
             return zero, zero.sum(dim=1)
-        inner = rule.slope[self.columns]
-        more = {
-            "pull": pull[:, None] * inner,
-            "steep": rule.sharpness * inner,
-            "now": rule.sharpness * rule.now,
-        }
-        part, cost = self.response.layer(self.shape).solve(replace(self.batch, more=more))
-        return spread(part, self.columns, self.X.shape[1]), cost
+        inner = rule.slope[people.columns]
+        layer = self.response.layer(people.shape)
+        return people.solve(layer, pull=pull[:, None] * inner, steep=a * inner, now=a * rule.now)
 
     def find(self, rule: ConicRule) -> tuple[Tensor, Mask]:
         """Return the pull at everybody's fixed point, and who converged."""
@@ -222,51 +269,110 @@ class ConicProblem:
         return pull, ~live
 
 
-def conic_batch(plan: ActionPlan, X: Tensor) -> tuple[LayerShape, ConicBatch]:
-    """Return the shape a layer is compiled for and the people's constraints as tensors."""
-    rows: Floats = X.detach().numpy()
-    n, d = rows.shape
-    lower, upper = plan.actions.box(rows)
-    bounds = plan.bounds(n)
-    columns = np.flatnonzero(plan.moving)
-    below = np.flatnonzero(np.isfinite(lower[:, columns]).any(axis=0))
-    above = np.flatnonzero(np.isfinite(upper[:, columns]).any(axis=0))
-    by_value = [torch.from_numpy(part) - X for part in (bounds.min_value, bounds.max_value)]
-    lo = torch.maximum(torch.from_numpy(bounds.lower), by_value[0])
-    hi = torch.minimum(torch.from_numpy(bounds.upper), by_value[1])
-    finite = np.abs(np.concatenate([lower[np.isfinite(lower)], upper[np.isfinite(upper)], [1.0]]))
-    wide = WIDE * float(finite.max())
-    offsets = np.zeros((n, 0)) if plan.actions.b is None else plan.actions.b
-    shape = LayerShape(d, tuple(columns.tolist()), tuple(below.tolist()), tuple(above.tolist()))
-    batch = ConicBatch(
-        X,
-        lo.clamp(min=-wide),
-        hi.clamp(max=wide),
-        torch.from_numpy(np.broadcast_to(offsets, (n, offsets.shape[-1])).copy()),
-        {},
-    )
-    return shape, batch
+class ConicBest:
+    """Best responses through convex layers: the reach decides, then the cheapest crossing."""
+
+    def __init__(self, response: BestResponse) -> None:
+        self.response = response
+        self._layers: dict[tuple[str, LayerShape], Layer] = {}
+
+    def scores_after(self, score: Score, X: Tensor) -> Tensor:
+        """Return score plus reach, differentiated through the layer."""
+        now: Tensor = score(X)
+        raise_not_finite(X.detach().numpy(), now.detach().numpy())
+        action = self._reach(score, X)
+        return now + action @ slope_of(score)
+
+    def respond(self, score: Score, X: Any) -> Responses[Any]:
+        """Return where people move to."""
+        tensor = isinstance(X, Tensor)
+        given = X if tensor else torch.from_numpy(checked_rows(X, score))
+        with torch.set_grad_enabled(tensor and torch.is_grad_enabled()):
+            now: Tensor = score(given)
+            raise_not_finite(given.detach().numpy(), now.detach().numpy())
+            with torch.no_grad():
+                able = now + self._reach(score, given) @ slope_of(score) > MARGIN
+            who = torch.nonzero((now.detach() < 0.0) & able).squeeze(1)
+            action = torch.zeros_like(given)
+            cost = torch.zeros(len(given), dtype=torch.float64)
+            if len(who):
+                action, cost = self._cross(score, given, now, who)
+            moved = (action.detach() != 0.0).any(dim=1)
+            x_new = given + action
+        done = torch.ones(len(given), dtype=torch.bool)
+        return Responses.like(X, x_new, cost, moved, done)
+
+    def crossing(self, score: Score, X: Tensor) -> Crossing:
+        """Return the cheapest favourable decision, whatever it costs, with its gradient."""
+        now: Tensor = score(X)
+        raise_not_finite(X.detach().numpy(), now.detach().numpy())
+        refused = now.detach() < 0.0
+        able = self._able(score, X, now.detach())
+        who = torch.nonzero(refused & able).squeeze(1)
+        cost = torch.zeros(len(X), dtype=torch.float64)
+        if len(who):
+            _, price = self._cheapest(score, X, now, who)
+            cost = cost.index_copy(0, who, price)
+        return Crossing(cost, ~refused | able)
+
+    def _able(self, score: Score, X: Tensor, now: Tensor) -> Tensor:
+        """Return whom the allowed actions can bring over the boundary at any price."""
+        plan = self.response.plan(score.n_features)
+        slope = plan.movable(slope_of(score)).detach()
+        need = _need(now)
+        lower, upper = plan.actions.box(X.detach().numpy())
+        gain = torch.where(slope > 0.0, torch.from_numpy(upper), torch.from_numpy(lower))
+        most = torch.where(slope != 0.0, slope * gain, torch.zeros_like(gain)).sum(dim=1)
+        if plan.actions.A is None:
+            return most >= need
+        unit = plan.unit(slope)
+        if float(unit) == 0.0:
+            return most >= need
+        with torch.no_grad():
+            people = ConicPeople(plan, X)
+            along, wanted = slope / unit, (need / unit).clamp(min=0.0)
+            inner = along[people.columns].expand(len(X), -1)
+            layer = self._layer("shortfall", people.shape)
+            action, _ = people.solve(layer, slope=inner, need=wanted)
+        return (most >= need) & (action @ along >= wanted - MARGIN)
+
+    def _reach(self, score: Score, X: Tensor) -> Tensor:
+        plan = self.response.plan(score.n_features)
+        slope = plan.movable(slope_of(score))
+        if not bool((slope.detach() != 0.0).any()):
+            return torch.zeros_like(X)
+        people, prices = ConicPeople(plan, X), self.response.prices(X)
+        budget = torch.full((len(X),), GAIN, dtype=torch.float64)
+        budget = budget if prices is None else budget / prices
+        inner = slope[people.columns].expand(len(X), -1)
+        action, _ = people.solve(self._layer("reach", people.shape), slope=inner, budget=budget)
+        return action
+
+    def _cheapest(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the cheapest crossing actions of the people ``who`` and their prices."""
+        plan = self.response.plan(score.n_features)
+        people, own = ConicPeople(plan, X), self.response.prices(X)
+        inner = plan.movable(slope_of(score))[people.columns].expand(len(who), -1)
+        layer = self._layer("crossing", people.shape)
+        action, price = people.solve(layer, who, slope=inner, need=_need(now[who]))
+        return action, price if own is None else price * own[who]
+
+    def _cross(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
+        moves, price = self._cheapest(score, X, now, who)
+        pays = (price.detach() < GAIN)[:, None]
+        full = torch.where(pays, moves, torch.zeros_like(moves))
+        action = torch.zeros_like(X).index_copy(0, who, full)
+        kept = torch.where(pays[:, 0], price, torch.zeros_like(price))
+        cost = torch.zeros(len(X), dtype=torch.float64).index_copy(0, who, kept)
+        return action, cost
+
+    def _layer(self, name: str, shape: LayerShape) -> Layer:
+        if (name, shape) not in self._layers:
+            cost, actions = self.response.cost, self.response.actions.for_response()
+            self._layers[name, shape] = LAYERS[name](cost, actions, shape, None)
+        return self._layers[name, shape]
 
 
-def pick(batch: ConicBatch, who: Tensor) -> ConicBatch:
-    """Return the rows ``who`` of a batch."""
-    return ConicBatch(batch.X[who], batch.lo[who], batch.hi[who], batch.offsets[who], {})
-
-
-def spread(part: Tensor, columns: Tensor, n_features: int) -> Tensor:
-    """Return full actions from those of the movable features."""
-    if len(columns) == n_features:
-        return part
-    return part.new_zeros(len(part), n_features).index_copy(1, columns, part)
-
-
-def pull_at(a: Tensor, scores: Tensor) -> Tensor:
-    """Return the slope of the convex half of the step, in score units."""
-    up = a * scores + 1.0
-    return 0.5 * a * up / torch.sqrt(1.0 + up * up)
-
-
-def pull_slope(a: Tensor, scores: Tensor) -> Tensor:
-    """Return its derivative."""
-    up = a * scores + 1.0
-    return 0.5 * a * a * (1.0 + up * up) ** -1.5
+def _need(now: Tensor) -> Tensor:
+    """Return the gain a crossing aims at, a little inside the boundary."""
+    return MARGIN * (1.0 + now.detach().abs()) - now

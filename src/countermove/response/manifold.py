@@ -21,10 +21,10 @@ from countermove.errors import CostError, DataError, ParameterError, shown
 from countermove.people import Cost, QuadraticCost
 from countermove.people.manifold import Tangents
 from countermove.response._polyline import peak_rows
-from countermove.response.action_plan import slope_of
 from countermove.response.base import GAIN, Crossing, OnFailure, Response, Responses, checked_rows
+from countermove.response.reduction import slope_of
 from countermove.response.smooth import Start, check_choice, check_positive
-from countermove.response.step import smoothed_step
+from countermove.response.step import pull_at, smoothed_step
 from countermove.scores import Score
 
 Behaviour = Literal["best", "smooth"]
@@ -83,9 +83,7 @@ class TangentResponse(Response):
             x_new = given + gain[:, None] * open_.direction
             cost = (gain / open_.reach.clamp_min(1e-300)) ** 2
         moved, done = gain.detach() > 0.0, torch.ones(len(given), dtype=torch.bool)
-        if isinstance(X, Tensor):
-            return Responses(x_new, cost, moved, done)
-        return Responses(x_new.numpy(), cost.numpy(), moved.numpy(), done.numpy())
+        return Responses.like(X, x_new, cost, moved, done)
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return score plus reach for rational people, else the score at the response."""
@@ -193,10 +191,10 @@ def _held(open_: _Open, sharpness: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _uphill(gain: Tensor, now: Tensor, reach: Tensor, sharpness: Tensor) -> Tensor:
     """Return the marginal utility of gain times the squared reach: zero where people stop."""
-    y = sharpness * (now + gain)
-    up, down = y + 1.0, y - 1.0
-    rise = 0.5 * up / torch.sqrt(up * up + 1.0) - 0.5 * down / torch.sqrt(down * down + 1.0)
-    return reach.square() * sharpness * rise - 2.0 * gain
+    after = now + gain
+    # The concave half of the step is the convex one, upside down and two step units on.
+    price = pull_at(sharpness, after) - pull_at(sharpness, after - 2.0 / sharpness)
+    return reach.square() * price - 2.0 * gain
 
 
 def _priced(cost: Cost, basis: Tensor) -> Tensor:

@@ -13,8 +13,8 @@ from countermove.data.partitions import Partitions
 from countermove.data.storage import settings_digest
 from countermove.errors import CountermoveError, ParameterError
 from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts, matrix_of
-from countermove.response._reduction import known_scores
 from countermove.response.base import Response
+from countermove.response.reduction import known_scores
 from countermove.scores import LinearScore, Score
 from countermove.scores.base import values
 from countermove.scores.storage import score_digest
@@ -105,7 +105,7 @@ def respond_parts(
 
 def _decided(score: Score, X: Floats) -> Mask:
     """Return whom the rule favours; a linear score is summed row by row, whoever is beside it."""
-    from countermove.response._score_and_box import score_rows
+    from countermove.response._bounded_rows import score_rows
 
     if type(score) is not LinearScore:
         return values(score, X) >= 0.0

@@ -192,9 +192,7 @@ class Population(Response):
             moved[where], converged[where] = (
                 torch.as_tensor(flags) for flags in (part.moved, part.converged)
             )
-        if tensor:
-            return Responses(x_new, cost, moved, converged)
-        return Responses(x_new.numpy(), cost.numpy(), moved.numpy(), converged.numpy())
+        return Responses.like(X, x_new, cost, moved, converged)
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Refuse: training joins the losses of `members`, not their scores."""

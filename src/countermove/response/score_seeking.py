@@ -16,9 +16,8 @@ from torch import Tensor
 
 from countermove._types import Floats
 from countermove.errors import CostError, ParameterError
-from countermove.response._solutions import raise_not_finite
-from countermove.response.action_plan import slope_of
 from countermove.response.base import OnFailure, Response, Responses, checked_rows
+from countermove.response.reduction import raise_not_finite, slope_of
 from countermove.scores import Score
 
 
@@ -101,14 +100,9 @@ class GainResponse(Response):
         return self._wanted(slope, torch.from_numpy(plan.moving), unbounded), not unbounded
 
     def _within_bounds(self, wanted: Tensor, X: Tensor) -> Tensor:
-        plan, n = self.plan(len(wanted)), len(X)
-        plan.actions.box(X.detach().numpy())  # Refuses people without any allowed action, by row.
-        parts = plan.bounds(n)
-        lower, upper, low, high = map(
-            torch.from_numpy, (parts.lower, parts.upper, parts.min_value, parts.max_value)
-        )
-        raised = torch.maximum(wanted, torch.maximum(lower, low - X))
-        moves = torch.minimum(raised, torch.minimum(upper, high - X))
+        plan = self.plan(len(wanted))
+        lower, upper = plan.box(X)
+        moves = torch.minimum(torch.maximum(wanted, lower), upper)
         # Who stands beyond a bound by rounding does not step back where nothing may change.
         return moves * torch.from_numpy(plan.ones)
 

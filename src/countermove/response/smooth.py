@@ -19,24 +19,29 @@ from torch import Tensor
 from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
 from countermove.people import ActionSet, Cost
-from countermove.people.actions import SLACK
+from countermove.response._bounded_rows import score_rows
 from countermove.response._gradient import (
     Solved,
     Stationarity,
     attach_action,
     attach_score,
 )
-from countermove.response._reduction import KINKED, Reduction, known_scores, sharpness_of
-from countermove.response._solutions import STOPPED, RowSolutions, raise_failures, raise_not_finite
-from countermove.response._training_signal import training_signal
-from countermove.response.action_plan import slope_of
+from countermove.response._polyline_solver import Chunk, solve_proxy, solve_smooth
+from countermove.response._rows import smooth_rows, unbounded_path
 from countermove.response.base import OnFailure, Response, Responses, check_converged, checked_rows
-from countermove.response.step import (
-    PriceParts,
-    last_proxy_price,
-    smoothed_step,
-    smoothed_step_price,
+from countermove.response.reduction import (
+    KINKED,
+    STOPPED,
+    Reduction,
+    RowSolutions,
+    known_scores,
+    raise_failures,
+    raise_not_finite,
+    sharpness_of,
+    slope_of,
 )
+from countermove.response.step import PriceParts, price_derivatives, smoothed_step
+from countermove.response.training_signal import training_signal
 from countermove.scores import Score
 
 Start = Literal["global", "stay"]
@@ -105,10 +110,9 @@ Stopping = Literal["row", "batch", "increasing"]
 
 @dataclass(frozen=True)
 class _SmoothRun:
-    """One solved batch: the solution, the scores after it, and where the last proxy was taken."""
+    """One solved batch: the solution, and where the last proxy was taken."""
 
     solution: RowSolutions
-    after: Floats
     last: Floats
     last_action: Floats | None
     converged: Mask
@@ -234,9 +238,9 @@ class ScalarResponse(SmoothedResponse):
         if self.polish:
             check_converged(run.converged, "raise")
         if not torch.is_grad_enabled():
-            return torch.from_numpy(run.after)
+            return torch.from_numpy(run.solution.after)
         solved = self._solved(X, rows, reduction, run)
-        return attach_score(solved, run.after, X, score(X), self._last_scores(score, X))
+        return attach_score(solved, run.solution.after, X, score(X), self._last_scores(score, X))
 
     def describe(self) -> dict[str, Any]:
         """Return every argument, JSON-ready."""
@@ -255,16 +259,9 @@ class ScalarResponse(SmoothedResponse):
     ) -> _SmoothRun:
         if not self.polish:
             return self._iterate(score, rows, reduction, as_action)
-        from countermove.response._polyline_solver import solve_smooth
-        from countermove.response._score_and_box import score_rows
-        from countermove.response._separable_rows import smooth_rows
-        from countermove.response._unbounded_path import unbounded_path
-
-        solution = RowSolutions.empty(
-            len(rows), np.empty(rows.shape if write else (0, rows.shape[1]))
-        )
-        after, arrays = np.empty(len(rows)), reduction.arrays
-        scores, weight, bias = known_scores(score, rows)
+        out = np.empty(rows.shape if write else (0, rows.shape[1]))
+        solution, arrays = RowSolutions.empty(len(rows), out), reduction.arrays
+        known = scores, weight, bias = known_scores(score, rows)
         sharpness, first = self._sharpness(reduction), self.start == "stay"
         prices = self.prices(torch.from_numpy(rows))
         factors = np.ones(1) if prices is None else prices.numpy()
@@ -274,10 +271,8 @@ class ScalarResponse(SmoothedResponse):
             who = np.arange(len(rows))
         else:
             smooth_rows(
-                rows, scores, weight, bias, arrays.slope, arrays.weights, path, reduction.bounds,
-                SLACK, arrays.kind == KINKED, sharpness, first, as_action, write, solution.out,
-                after, solution.price, solution.cost, solution.multiplier, solution.moved,
-                solution.status,
+                rows, known, arrays.slope, arrays.weights, arrays.kind == KINKED, path,
+                arrays.bounds, sharpness, first, True, as_action, write, solution,
             )  # fmt: skip
             who = np.flatnonzero(solution.status == STOPPED)
         if len(who):
@@ -285,11 +280,10 @@ class ScalarResponse(SmoothedResponse):
             if path is None:
                 raise_not_finite(rows, scores)
             solve_smooth(
-                arrays, rows, scores, sharpness, first, as_action, write, who, solution, after,
-                factors,
-            )  # fmt: skip
+                arrays, rows, scores, sharpness, first, as_action, write, who, solution, factors
+            )
         converged = raise_failures(rows, solution.status, arrays)
-        return _SmoothRun(solution, after, after, None, converged)
+        return _SmoothRun(solution, solution.after, None, converged)
 
     def _iterate(
         self, score: Score, rows: Floats, reduction: Reduction, as_action: bool
@@ -300,19 +294,17 @@ class ScalarResponse(SmoothedResponse):
                 "polish=False iterates at one cost for everybody; prices that differ from person "
                 "to person need polish=True"
             )
-        from countermove.response._polyline_solver import Chunk, solve_proxy
-        from countermove.response._score_and_box import score_rows
-
         n, arrays = len(rows), reduction.arrays
         solution = RowSolutions.empty(n, np.zeros_like(rows))
         scores, weight, bias = known_scores(score, rows)
         now = scores if len(scores) else score_rows(rows, weight, bias)
         raise_not_finite(rows, now)
-        sharpness, after = self._sharpness(reduction), now.copy()
+        sharpness, after = self._sharpness(reduction), solution.after
+        after[:] = now
         live = np.ones(n, dtype=bool)
         for _ in range(self.max_iterations):
             before, who = solution.out.copy(), np.flatnonzero(live)
-            solve_proxy(arrays, rows, now, sharpness, after, who, solution, after)
+            solve_proxy(arrays, rows, now, sharpness, after, who, solution)
             raise_failures(rows, solution.status, arrays)
             move = np.linalg.norm(solution.out - before, axis=1)
             if self.stopping == "row":
@@ -323,28 +315,24 @@ class ScalarResponse(SmoothedResponse):
                 break
         converged = ~live if self.stopping != "increasing" else np.ones(n, dtype=bool)
         last, last_action = after.copy(), solution.out.copy()
-        solve_proxy(arrays, rows, now, sharpness, last, np.arange(n), solution, after)
+        solve_proxy(arrays, rows, now, sharpness, last, np.arange(n), solution)
         solution.moved[:] = (solution.out != 0.0).any(axis=1)
         if not as_action:
             solution.out[:] = Chunk(arrays, rows, np.arange(n)).place(solution.out)
-        return _SmoothRun(solution, after, last, last_action, converged)
+        return _SmoothRun(solution, last, last_action, converged)
 
     def _solved(self, X: Tensor, rows: Floats, reduction: Reduction, run: _SmoothRun) -> Solved:
         unit = self._unit(reduction)
         sharpness = sharpness_of(self.temperature, unit)
-        if self.gradient == "fixed_point":
-            parts = smoothed_step_price(sharpness, run.after)
-        else:
-            parts = last_proxy_price(sharpness, run.after, run.last)
+        after, proxy = run.solution.after, self.gradient == "last_proxy"
+        parts = price_derivatives(sharpness, after, run.last, proxy)
         prices = self.prices(X)
         if prices is not None:
             parts = PriceParts(*(part / prices.detach().numpy() for part in parts))
         moving_unit = self.normalised and self.unit is None and unit > 0.0
-        by_unit = -parts.by_sharpness * sharpness / unit if moving_unit else 0.0 * run.after
+        by_unit = -parts.by_sharpness * sharpness / unit if moving_unit else 0.0 * after
         equation = Stationarity(parts.by_score, parts.by_last, by_unit)
-        return Solved(
-            reduction, rows, run.solution, run.solution.out, equation, run.last_action, prices
-        )
+        return Solved(reduction, rows, run.solution, equation, run.last_action, prices)
 
     def _last_scores(self, score: Score, X: Tensor) -> Tensor | None:
         # The last proxy is taken at a point held fixed: its score follows the rule, not X.

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from countermove._types import Floats
-from countermove.response.second_order import OwnReach, Reach, SharedReach
+from countermove.response.training_signal import OwnReach, Reach, SharedReach
 from countermove.training._logistic_rows import mixed_rows
 from countermove.training.newton import Derivatives
 

@@ -19,9 +19,9 @@ from countermove._types import Floats, Mask
 from countermove.learning.people_estimation._candidates import Candidate
 from countermove.learning.people_estimation.observation import Observation
 from countermove.people import ActionSet, Cost, QuadraticCost, WeightedQuadraticCost
-from countermove.response.action_plan import ActionPlan
 from countermove.response.base import GAIN
 from countermove.response.best import BestResponse
+from countermove.response.reduction import ActionPlan
 from countermove.response.smooth import ScalarResponse
 from countermove.scores import LinearScore, Score
 

@@ -42,8 +42,8 @@ from countermove.learning.people_estimation.observation import Key, Observation,
 from countermove.learning.people_estimation.result import PeopleEstimate, assemble
 from countermove.people import ActionSet
 from countermove.randomness import generator
-from countermove.response.action_plan import ActionPlan, slope_of
 from countermove.response.base import Response
+from countermove.response.reduction import ActionPlan, slope_of
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
 

@@ -20,7 +20,7 @@ from countermove._types import Floats, Mask
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
-from countermove.response.action_plan import ActionPlan, slope_of
+from countermove.response.reduction import ActionPlan, slope_of
 from countermove.scores import Score
 
 Key: TypeAlias = str | tuple[ArrayLike, ArrayLike] | None

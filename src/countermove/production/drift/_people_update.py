@@ -26,7 +26,7 @@ from countermove.production.drift._samples import (
 )
 from countermove.randomness import seed_of
 from countermove.response import Population, Response, named_response
-from countermove.response.action_plan import ActionPlan, slope_of
+from countermove.response.reduction import ActionPlan, slope_of
 from countermove.scores import Score
 
 UNSEEN = 0.01

@@ -5,13 +5,12 @@ import pytest
 
 from countermove.people import ActionSet, MixtureCost, QuadraticCost, WeightedQuadraticCost
 from countermove.response import BestResponse, ScalarResponse
-from countermove.response._bounded_rows import BLOCK
+from countermove.response._bounded_rows import BLOCK, safety_rows, score_rows
 from countermove.response._polyline_solver import solve_best, solve_smooth
-from countermove.response._score_and_box import safety_rows, score_rows
-from countermove.response._solutions import RowSolutions
-from countermove.response._unbounded_path import unbounded_path
+from countermove.response._rows import unbounded_path
 from countermove.response.base import GAIN
-from countermove.response.step import rise, rise_and_bend
+from countermove.response.reduction import RowSolutions
+from countermove.response.step import rise
 
 D, N = 6, 3 * BLOCK + 7
 RNG = np.random.default_rng(8)
@@ -40,14 +39,14 @@ def people():
 
 
 def traced(response, score, X, gain=GAIN, **smooth):
-    """Return everybody's response by the polyline solver, and their scores after it."""
+    """Return everybody's response by the polyline solver."""
     arrays = response.reduction(score, len(X)).arrays
     w, b = score.weight.detach().numpy(), score.bias.item()
-    solution, after = RowSolutions.empty(len(X), np.empty_like(X)), np.empty(len(X))
+    solution = RowSolutions.empty(len(X), np.empty_like(X))
     now, who = score_rows(X, w, b), np.arange(len(X))
     if smooth:
         solve_smooth(arrays, X, now, **smooth, as_action=False, write=True, who=who,
-                     solution=solution, after=after, factors=np.ones(1))  # fmt: skip
+                     solution=solution, factors=np.ones(1))  # fmt: skip
     else:
         margin = np.empty(len(X))
         safety_rows(X, w, b, now, False, margin)
@@ -98,4 +97,4 @@ def test_the_slope_of_the_step_keeps_its_digits_far_out():
     """For large y the slope is y**-3 (1 + 1/2 y**-2 ...): no difference of roots is taken."""
     for y in (1e3, 1e5, 1e8):
         assert rise(y) == pytest.approx(y**-3 * (1.0 + 0.5 * y**-2), rel=1e-11)
-        assert rise_and_bend(-y)[0] == pytest.approx(rise(y), rel=1e-15)
+        assert rise(-y) == pytest.approx(rise(y), rel=1e-15)
