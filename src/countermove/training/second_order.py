@@ -167,4 +167,4 @@ def with_ridge(found: Derivatives, weights: Floats, ridge: float = RIDGE) -> Der
     gradient[:d] += ridge * weights
     hessian[np.arange(d), np.arange(d)] += ridge
     value = found.value + 0.5 * ridge * float(weights @ weights)
-    return Derivatives(value, gradient, hessian, found.exact)
+    return Derivatives(value, gradient, hessian, found.exact, found.kinked)
