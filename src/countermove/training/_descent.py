@@ -21,6 +21,8 @@ from countermove.training.second_order import with_ridge
 
 MOST_STEPS = 100
 """Of Newton's method, which takes about ten where the loss is smooth."""
+TRIAL_STEPS = 20
+"""Of a descent from another start, unless it has come below the first."""
 ALIKE = 1e-6
 """Ends whose losses and cosines differ by less are one optimum."""
 
@@ -196,7 +198,10 @@ class NewtonSteps:
         """Descend from the class means too; the lower loss is kept, at a tie the first."""
         other = NewtonRun(self._derivatives, self._class_means())
         steps = 0
+        # After its first steps only a descent that is already lower is followed to its end.
         while not other.ended and steps < self.most:
+            if steps >= TRIAL_STEPS and other.here.value >= self.run.here.value:
+                break
             other.step()
             steps += 1
         ends = sorted(
@@ -240,7 +245,7 @@ def _optimum(start: str, run: NewtonRun, kept: Floats) -> Optimum:
     ours, theirs = run.point[:-1], kept[:-1]
     size = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
     cosine = float(ours @ theirs) / size if size > 0.0 else 1.0
-    ended = run.ended or f"stopped after too many steps, gradient {run.here.norm:.1e}"
+    ended = run.ended or f"given up at a higher loss, gradient {run.here.norm:.1e}"
     return Optimum(start, run.here.value, run.here.norm, ended, min(cosine, 1.0))
 
 
