@@ -10,7 +10,7 @@ from countermove.learning.objectives import StrategicRisk
 from countermove.people import ActionSet, MahalanobisCost, QuadraticCost
 from countermove.response import BestResponse, NoResponse, Population, ScalarResponse
 from countermove.scores import LinearScore, PartlyLinearScore
-from countermove.training import Loss, Trainer, TrainingRows
+from countermove.training import History, Loss, Trainer, TrainingRows
 from countermove.training.second_order import with_ridge
 
 N, D = 300, 4
@@ -152,3 +152,28 @@ def test_collinear_columns_and_separable_classes_have_one_optimum():
         assert Trainer("newton").fit(score, risk_of(NoResponse()), rows).converged
         found.append(score.weight.detach().numpy())
     np.testing.assert_allclose(found[1], found[0], atol=2e-2 * np.abs(found[0]).max())
+
+
+@pytest.mark.parametrize(
+    "people",
+    [(ScalarResponse(temperature=0.1),), (NoResponse(), PEOPLE["best"])],
+    ids=["jumps", "robust"],
+)
+def test_where_there_may_be_several_optima_all_found_are_reported_and_the_lowest_is_kept(people):
+    kept = []
+    for _ in range(2):
+        score = LinearScore(D, torch.Generator().manual_seed(3))
+        history = Trainer("newton").fit(score, risk_of(people), ROWS)
+        losses = [optimum.loss for optimum in history.optima]
+        assert losses == sorted(losses)
+        assert history.optima[0].cosine == pytest.approx(1.0)
+        assert history.records[-1].train_loss == losses[0]
+        assert History.from_json(history.to_json()).optima == history.optima
+        kept.append(score.weight.detach().numpy().copy())
+    np.testing.assert_array_equal(kept[0], kept[1])
+
+
+def test_where_the_curvature_is_known_one_descent_is_enough():
+    history = Trainer("newton").fit(LinearScore(D), risk_of(PEOPLE["box"]), ROWS)
+    assert [optimum.start for optimum in history.optima] == ["given"]
+    assert history.optima[0].gradient <= 1e-7

@@ -10,18 +10,20 @@ score; it falls from stage to stage, each started where the last one ended.
 from __future__ import annotations
 
 import math
-from functools import partial
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
-from scipy.special import expit
 
 from countermove._types import Floats
 from countermove.learning._populations import JudgedMembers
 from countermove.learning.simple_rules import linear_score
+from countermove.response.base import Response
 from countermove.response.response_set import discretised
-from countermove.response.training_signal import Reach, has_second_order, reach_of
+from countermove.response.training_signal import OwnReach, Reach, has_second_order, reach_of
 from countermove.scores import LinearScore
 from countermove.training import Derivatives
+from countermove.training.bounded_people import BoundedPeople
 from countermove.training.newton import minimise
 from countermove.training.second_order import logistic_derivatives
 
@@ -39,6 +41,7 @@ def annealed(score: LinearScore, people: JudgedMembers, X: Floats, y: Floats) ->
         return None
     spread = np.atleast_2d(np.cov(X.T)) + 1e-9 * np.eye(X.shape[1])
     point = np.append(score.weight.detach().numpy(), score.bias.item())
+    reaches = [(share, _reaches(kind, point[:-1], X)) for share, kind in mixed]
     for width in WIDTHS:
         size = math.sqrt(float(point[:-1] @ spread @ point[:-1]))
         if not size > 0.0:
@@ -46,16 +49,13 @@ def annealed(score: LinearScore, people: JudgedMembers, X: Floats, y: Floats) ->
 
         def function(at: Floats, width: float = width) -> Derivatives:
             kinds: list[tuple[float, Reach]] = []
-            for share, kind in mixed:
-                reach = reach_of(kind, at[:-1], X)
+            for share, reach_at in reaches:
+                reach = reach_at(at[:-1])
                 if isinstance(reach, str):
                     return Derivatives(math.nan, at, np.eye(len(at)))
                 kinds.append((share, reach))
             scores = X @ at[:-1] + at[-1]
-            found = logistic_derivatives(
-                X, y, scores, kinds, losses_of=partial(_sigmoid, width=width)
-            )
-            return found + _off_scale(at, spread)
+            return logistic_derivatives(X, y, scores, kinds, width=width) + _off_scale(at, spread)
 
         start = point / size
         if math.isnan(function(start).value):
@@ -64,11 +64,14 @@ def annealed(score: LinearScore, people: JudgedMembers, X: Floats, y: Floats) ->
     return linear_score(point)
 
 
-def _sigmoid(y: Floats, scores: Floats, width: float) -> tuple[Floats, Floats, Floats]:
-    """Return the smoothed count of wrong decisions and its derivatives in the score."""
-    wrong = expit(-y * scores / width)
-    bend = wrong * (1.0 - wrong)
-    return wrong, -y * bend / width, bend * (1.0 - 2.0 * wrong) / width**2
+def _reaches(
+    kind: Response, weight: Floats, X: Floats
+) -> Callable[[Floats], Reach | Literal["unknown"]]:
+    """Return what people reach as a function of the weights."""
+    found = reach_of(kind, weight, X)
+    if isinstance(found, OwnReach):
+        return BoundedPeople.of(kind, X, found).reach
+    return lambda at: reach_of(kind, at, X)
 
 
 def _off_scale(point: Floats, spread: Floats) -> Derivatives:

@@ -77,7 +77,8 @@ def smooth_maximum(members: Sequence[Derivatives], softness: float) -> Derivativ
         (m.hessian * share for m, share in zip(members, shares, strict=True)), start=spread
     )
     value = float(values.max() + softness * np.log(odds.sum()))
-    return Derivatives(value, mean, curved, all(member.exact for member in members))
+    exact = all(member.exact for member in members)
+    return Derivatives(value, mean, curved, exact, kinked=True)
 
 
 def _by_gradient(loss: Loss, score: Score, X: Tensor, y: Tensor, response: Response) -> Derivatives:

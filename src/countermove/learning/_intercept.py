@@ -141,7 +141,7 @@ def _mean_curve(
 ) -> tuple[Floats, Floats]:
     """Return the distinct thresholds and the mean accuracy before, between and after them."""
     placed = np.concatenate(thresholds)
-    order = np.argsort(placed, kind="stable")
+    order = np.argsort(placed)
     placed = placed[order]
     # Whoever is accepted from here on is right if the label is favourable, else wrong.
     gained = np.concatenate([share * np.sign(y) for share in shares])[order]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -13,12 +14,17 @@ from torch import nn
 from countermove._types import Floats
 from countermove.randomness import torch_generator
 from countermove.scores import LinearScore, Score
+from countermove.training.history import Optimum
 from countermove.training.newton import Derivatives, NewtonRun
 from countermove.training.rows import Objective, SecondOrderObjective, TrainingRows
 from countermove.training.second_order import with_ridge
 
 MOST_STEPS = 100
 """Of Newton's method, which takes about ten where the loss is smooth."""
+TRIAL_STEPS = 20
+"""Of a descent from another start, unless it has come below the first."""
+ALIKE = 1e-6
+"""Ends whose losses and cosines differ by less are one optimum."""
 
 
 class Descent(Protocol):
@@ -144,6 +150,7 @@ class NewtonSteps:
         self.score = cast(LinearScore, score)
         self.objective, self.sample, self.most = objective, sample, most
         self.run = NewtonRun(self._derivatives, self._point())
+        self.optima: tuple[Optimum, ...] = ()
 
     @property
     def converged(self) -> bool:
@@ -151,8 +158,13 @@ class NewtonSteps:
         return self.run.converged
 
     def epoch(self, objective: Objective, number: int) -> float:
-        """Take one step."""
-        self.run.step()
+        """Take one step; once no other follows, descend from another start where that may pay."""
+        if self.run.ended:
+            self._descend_again()
+        else:
+            self.run.step()
+        if self.run.ended and not (self.optima or self._may_end_elsewhere):
+            self.optima = (_optimum("given", self.run, self.run.point),)
         self._put(self.run.point)
         return self.run.here.value
 
@@ -160,16 +172,58 @@ class NewtonSteps:
         """Stop at the optimum, where nothing helps, or after too many steps."""
         if epochs >= self.most and not self.run.ended:
             return f"stopped after {self.most} steps, gradient {self.run.here.norm:.1e}"
-        return self.run.ended
+        pending = not self.optima and self._may_end_elsewhere and 0 < epochs < self.most
+        return "" if pending else self.run.ended
 
     def state(self) -> dict[str, Any]:
         """Return what was learned of the curvature."""
-        return {"unknown": torch.from_numpy(self.run.unknown), "stuck": self.run.stuck}
+        return {
+            "unknown": torch.from_numpy(self.run.unknown),
+            "stuck": self.run.stuck,
+            "optima": [asdict(optimum) for optimum in self.optima],
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from where the score is."""
         self.run = NewtonRun(self._derivatives, self._point())
         self.run.unknown, self.run.stuck = state["unknown"].numpy().copy(), bool(state["stuck"])
+        self.optima = tuple(Optimum(**one) for one in state.get("optima", ()))
+
+    @property
+    def _may_end_elsewhere(self) -> bool:
+        # Rows in parts are read anew for every step: there one descent has to do.
+        return self.run.here.may_have_several_optima and not self.sample.in_parts
+
+    def _descend_again(self) -> None:
+        """Descend from the class means too; the lower loss is kept, at a tie the first."""
+        other = NewtonRun(self._derivatives, self._class_means())
+        steps = 0
+        # After its first steps only a descent that is already lower is followed to its end.
+        while not other.ended and steps < self.most:
+            if steps >= TRIAL_STEPS and other.here.value >= self.run.here.value:
+                break
+            other.step()
+            steps += 1
+        ends = sorted(
+            (("given", self.run), ("class_means", other)), key=lambda end: end[1].here.value
+        )
+        self.run = ends[0][1]
+        found = [_optimum(name, run, self.run.point) for name, run in ends]
+        # The same optimum from both starts is one.
+        same = abs(found[0].loss - found[1].loss) < ALIKE and found[1].cosine > 1.0 - ALIKE
+        self.optima = tuple(found[:1] if same else found)
+
+    def _class_means(self) -> Floats:
+        """Return the line between the class means, its scores standardised, on what is trained."""
+        columns = self.score.linear_columns()
+        assert columns is not None
+        X, y = self.sample.X.numpy()[:, list(columns)], self.sample.y.numpy()
+        direction = np.zeros(X.shape[1])
+        if (y > 0).any() and (y <= 0).any():
+            direction = X[y > 0].mean(axis=0) - X[y <= 0].mean(axis=0)
+        scores = X @ direction
+        spread = max(float(scores.std()), 1e-12)
+        return np.append(direction, -scores.mean()) / spread
 
     def _point(self) -> Floats:
         with torch.no_grad():
@@ -184,6 +238,15 @@ class NewtonSteps:
         self._put(point)
         whole = of_training(self.objective, self.sample)
         return with_ridge(self.sample.second_order(whole, self.score), point[:-1])
+
+
+def _optimum(start: str, run: NewtonRun, kept: Floats) -> Optimum:
+    """Describe where a descent ended."""
+    ours, theirs = run.point[:-1], kept[:-1]
+    size = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
+    cosine = float(ours @ theirs) / size if size > 0.0 else 1.0
+    ended = run.ended or f"given up at a higher loss, gradient {run.here.norm:.1e}"
+    return Optimum(start, run.here.value, run.here.norm, ended, min(cosine, 1.0))
 
 
 def to_the_optimum(score: Score, objective: SecondOrderObjective, sample: TrainingRows) -> None:

@@ -1,38 +1,216 @@
-"""The compiled rows of the logistic loss for kinds of people who move along one direction each."""
+"""The compiled rows of the loss after response: the sums its derivatives are made of.
+
+The loss is the logistic one or, with a ``width`` above zero, the count of wrong decisions smoothed
+over that width. Rows go through in blocks that stay in the cache, each summed by one product.
+"""
 
 from __future__ import annotations
 
 import math
 
 import numba
+import numpy as np
+
+BLOCK, EIGHT = 512, 8
+FAR = 80.0
+"""Margins below minus this count as this, what is beyond added to the loss: products of eight odds
+stay finite."""
+
+jit = numba.njit(cache=True, error_model="numpy", nogil=True, fastmath={"reassoc", "nsz"})
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
-def mixed_rows(y, scores, heed, shares, factors, reaches, first, second, bent, sums):  # type: ignore[no-untyped-def]
-    """Add everybody's loss and its derivatives over the kinds; return the sum of the losses.
+@jit
+def _far_odds(margins, care, odds):  # type: ignore[no-untyped-def]
+    """Write e to the minus margin, cut off; return by how much the losses are beyond."""
+    beyond = 0.0
+    for b in range(len(margins)):
+        exponent = -margins[b]
+        if exponent > FAR:
+            beyond += care[b] * (exponent - FAR)
+            exponent = FAR
+        odds[b] = math.exp(exponent)
+    return beyond
 
-    ``factors`` is (K, n) or (K, 1); ``first`` and ``second`` (n,) and ``bent`` (n, K), the second
-    derivative times the factor, are written; so are, per kind, the ``sums`` (K, 2) of the first
-    derivative times the factor and of the second times its square.
-    """
+
+@jit
+def _near_odds(own, favoured, fall, rise, odds):  # type: ignore[no-untyped-def]
+    """Write the odds of people whose own are known, each times that of their gain."""
+    for b in range(len(odds)):
+        odds[b] = own[b] * (fall if favoured[b] else rise)
+
+
+@jit
+def _logistic(odds, care, slope, bend):  # type: ignore[no-untyped-def]
+    """Write two derivatives of the logistic loss in the margin; return the sum of losses."""
     total = 0.0
-    many = factors.shape[1] > 1
-    for i in range(y.shape[0]):
-        first[i], second[i] = 0.0, 0.0
-        care = heed[i] if heed.shape[0] > 1 else heed[0]
-        for k in range(shares.shape[0]):
-            factor = factors[k, i] if many else factors[k, 0]
-            after = scores[i] + factor * reaches[k]
-            odds = math.exp(-abs(after))
-            likely = 1.0 / (1.0 + odds)
-            right = y[i] * after >= 0.0
-            weight = shares[k] * care
-            total += weight * (math.log1p(odds) + (0.0 if right else abs(after)))
-            slope = -y[i] * weight * likely * (odds if right else 1.0)
-            bend = weight * odds * likely * likely
-            first[i] += slope
-            second[i] += bend
-            bent[i, k] = bend * factor
-            sums[k, 0] += slope * factor
-            sums[k, 1] += bend * factor * factor
+    for b in range(len(odds)):
+        likely = 1.0 / (1.0 + odds[b])
+        wrong = care[b] * (odds[b] * likely)
+        slope[b], bend[b] = -wrong, wrong * likely
+    # The sum of logarithms of 1 + odds, by the logarithm of a product of eight.
+    for start in range(0, len(odds), EIGHT):
+        product, least = 1.0, care[start]
+        for b in range(start, min(start + EIGHT, len(odds))):
+            product *= 1.0 + odds[b]
+            if care[b] != least:
+                total += (care[b] - least) * math.log1p(odds[b])
+        total += least * math.log(product)
     return total
+
+
+@jit
+def _smoothed(odds, care, width, slope, bend):  # type: ignore[no-untyped-def]
+    """Write the same of the smoothed count of wrong decisions, in the score's own units."""
+    total = 0.0
+    for b in range(len(odds)):
+        likely = 1.0 / (1.0 + odds[b])
+        wrong = odds[b] * likely
+        steep = care[b] * wrong * likely / width
+        slope[b], bend[b] = -steep, steep * (1.0 - 2.0 * wrong) / width
+        total += care[b] * wrong
+    return total
+
+
+@jit
+def _derivatives(odds, care, width, slope, bend):  # type: ignore[no-untyped-def]
+    """Write two derivatives of the loss in the margin; return the sum of losses."""
+    if width > 0.0:
+        return _smoothed(odds, care, width, slope, bend)
+    return _logistic(odds, care, slope, bend)
+
+
+@jit
+def _prepare(y, scores, heed, unit, furthest, own, care):  # type: ignore[no-untyped-def]
+    """Write own odds and weight of a block's people; say whether nobody ends far away."""
+    widest = 0.0
+    for b in range(len(y)):
+        care[b] = heed[1] if y[b] > 0.0 else heed[0]
+        widest = max(widest, abs(scores[b]))
+    if widest / unit + furthest >= FAR:
+        return False
+    for b in range(len(y)):
+        own[b] = math.exp(-y[b] * scores[b] / unit)
+    return True
+
+
+@jit
+def _joined(y, factor, slope, bend, first, second, pulled, sums):  # type: ignore[no-untyped-def]
+    """Add a kind's derivatives in the score to everybody's; ``factor`` is (n,) or (1,)."""
+    many = len(factor) > 1
+    by_reach, crossed, square = 0.0, 0.0, 0.0
+    for b in range(len(y)):
+        along = factor[b] if many else factor[0]
+        turned, bent = y[b] * slope[b], bend[b] * along
+        first[b] += turned
+        second[b] += bend[b]
+        pulled[b] += bent
+        by_reach += turned * along
+        crossed += bent
+        square += bent * along
+    sums[0] += by_reach
+    sums[1] += crossed
+    sums[2] += square
+
+
+@jit
+def _add_products(work, rows, totals, ends):  # type: ignore[no-untyped-def]
+    """Add the products of a block's rows with the columns that wait for them."""
+    size, d = rows.shape
+    for j in range(d):
+        for b in range(size):
+            work[j, b] = work[d, b] * rows[b, j]
+    ends[0] += work[d, :size].sum()
+    ends[1] += work[d + 1, :size].sum()
+    if size == work.shape[1]:
+        totals += np.dot(work, rows)
+    else:
+        totals += np.dot(np.ascontiguousarray(work[:, :size]), rows)
+
+
+@jit
+def shared_rows(X, y, scores, heed, shares, factors, reaches, group, width, totals, ends, kinds):  # type: ignore[no-untyped-def]
+    """Return the sum of losses over kinds of people who move along one direction each.
+
+    ``heed`` weighs the classes; ``factors`` is (K, n) or (K, 1); kinds of one ``group`` move along
+    one line. With first and second a person's derivatives in the score, and bent the second
+    derivative of a kind times its factor, are added: to ``totals`` (d + 2 + G, d) the products of
+    second x | second | first | bent, summed over a group, with the rows; to ``ends`` the sums of
+    second and first; to ``kinds`` (K, 3), per kind, those of the first derivative times factor, of
+    bent, and of bent times factor.
+    """
+    n, d = X.shape
+    many, unit, total, furthest = factors.shape[1] > 1, width if width > 0.0 else 1.0, 0.0, 0.0
+    work = np.empty((len(totals), BLOCK))
+    own, care, odds, slope, bend = np.empty((5, BLOCK))
+    for k in range(len(shares)):
+        furthest = max(furthest, np.abs(factors[k]).max() * abs(reaches[k]) / unit)
+    for low in range(0, n, BLOCK):
+        size = min(BLOCK, n - low)
+        here = slice(low, low + size)
+        work[d:] = 0.0
+        near = _prepare(y[here], scores[here], heed, unit, furthest, own, care) and not many
+        for k in range(len(shares)):
+            factor = factors[k, here] if many else factors[k]
+            if near:
+                gain = factor[0] * reaches[k] / unit
+                fall, rise = math.exp(-gain), math.exp(gain)
+                _near_odds(own, y[here] > 0.0, fall, rise, odds[:size])
+            else:
+                margins = y[here] * (scores[here] + factor * reaches[k]) / unit
+                beyond = _far_odds(margins, care[:size], odds)
+                total += 0.0 if width > 0.0 else shares[k] * beyond
+            weights = shares[k] * care[:size]
+            total += _derivatives(odds[:size], weights, width, slope, bend)
+            pulled = work[d + 2 + group[k]]
+            _joined(y[here], factor, slope, bend, work[d + 1], work[d], pulled, kinds[k])
+        _add_products(work, X[here], totals, ends)
+    return total
+
+
+@jit
+def own_rows(  # type: ignore[no-untyped-def]
+    X, y, scores, heed, share, moved, reach, multiplier, weight, price, width, totals, ends, bowl
+):
+    """Return the sum of losses of people who meet bounds of their own, ``moved`` by them.
+
+    To ``totals`` (d + 2, d) and ``ends`` are added the sums of `shared_rows`, of the rows where
+    they have moved to; to ``bowl`` (d, d) the first derivatives times the Hessians of the reach.
+    """
+    n, d = X.shape
+    unit, total = width if width > 0.0 else 1.0, 0.0
+    work = np.empty((d + 2, BLOCK))
+    own, care, odds, slope, bend = np.empty((5, BLOCK))
+    for low in range(0, n, BLOCK):
+        size = min(BLOCK, n - low)
+        here = slice(low, low + size)
+        _prepare(y[here], scores[here], share * heed, unit, FAR, own, care)
+        margins = y[here] * (scores[here] + reach[here]) / unit
+        beyond = _far_odds(margins, care[:size], odds)
+        total += 0.0 if width > 0.0 else beyond
+        total += _derivatives(odds[:size], care, width, slope, bend)
+        for b in range(size):
+            work[d, b], work[d + 1, b] = bend[b], y[low + b] * slope[b]
+        _add_products(work, moved[here], totals, ends)
+        by = work[d + 1, :size] * multiplier[here]
+        _add_bowls(X[here], moved[here], multiplier[here], by, weight, price, bowl)
+    return total
+
+
+@jit
+def _add_bowls(X, moved, multiplier, by, weight, price, bowl):  # type: ignore[no-untyped-def]
+    """Add λ (A⁻¹ - u uᵀ / uᵀAu) over what no bound stops, times first derivatives."""
+    n, d = X.shape
+    free, pull = np.zeros((n, d)), np.zeros((n, d))
+    for b in range(n):
+        square = 0.0
+        for j in range(d):
+            action = abs(moved[b, j] - X[b, j])
+            step = multiplier[b] * abs(weight[j]) / price[j]
+            if action > 0.0 and step > 0.0 and action >= step * (1.0 - 1e-9):
+                free[b, j] = weight[j] / price[j]
+                square += free[b, j] * weight[j]
+                bowl[j, j] += by[b] / price[j]
+        if square > 0.0:
+            for j in range(d):
+                pull[b, j] = by[b] / square * free[b, j]
+    bowl -= np.dot(free.T, pull)

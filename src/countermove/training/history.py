@@ -45,6 +45,31 @@ class EpochRecord:
 
 
 @dataclass(frozen=True)
+class Optimum:
+    """Where one descent ended; the first of a history is the one that was kept.
+
+    Attributes
+    ----------
+    start
+        What it started from.
+    loss
+        The training loss there.
+    gradient
+        The largest entry of its gradient.
+    ended
+        Why it ended.
+    cosine
+        Between its weights and those kept.
+    """
+
+    start: str
+    loss: float
+    gradient: float
+    ended: str
+    cosine: float
+
+
+@dataclass(frozen=True)
 class History:
     """All epochs of a run.
 
@@ -63,6 +88,9 @@ class History:
         Whether the optimum was reached, for Newton; None where nothing tells.
     ended
         Why training ended.
+    optima
+        Where Newton's method ended from each of its starts, distinct ends only, by loss; the first
+        was kept. One where the curvature is known, several where the loss may have several.
     """
 
     records: tuple[EpochRecord, ...]
@@ -71,6 +99,7 @@ class History:
     method: str = "adam"
     converged: bool | None = None
     ended: str = ""
+    optima: tuple[Optimum, ...] = ()
 
     @property
     def best(self) -> EpochRecord:
@@ -97,6 +126,7 @@ class History:
             "method": self.method,
             "converged": self.converged,
             "ended": self.ended,
+            "optima": [asdict(optimum) for optimum in self.optima],
         }
 
     @classmethod
@@ -110,6 +140,7 @@ class History:
             method=str(description.get("method", "adam")),
             converged=description.get("converged"),
             ended=str(description.get("ended", "")),
+            optima=tuple(Optimum(**one) for one in description.get("optima", ())),
         )
 
 

@@ -34,6 +34,7 @@ class Derivatives:
     gradient: Floats
     hessian: Floats
     exact: bool = True  # whether the Hessian is all of it
+    kinked: bool = False  # whether it is the worst of several functions
 
     def __add__(self, other: Derivatives) -> Derivatives:
         """Return the derivatives of the sum of both functions."""
@@ -42,12 +43,18 @@ class Derivatives:
             self.gradient + other.gradient,
             self.hessian + other.hessian,
             self.exact and other.exact,
+            self.kinked or other.kinked,
         )
 
     def __mul__(self, factor: float) -> Derivatives:
         """Return the derivatives of a multiple."""
         parts = (self.value * factor, self.gradient * factor, self.hessian * factor)
-        return Derivatives(*parts, self.exact)
+        return Derivatives(*parts, self.exact, self.kinked)
+
+    @property
+    def may_have_several_optima(self) -> bool:
+        """Whether other starts may end elsewhere: the response jumps, or the worst one changes."""
+        return self.kinked or not self.exact
 
     @property
     def norm(self) -> float:

@@ -6,24 +6,19 @@ r"""The mean logistic loss after response, with its gradient and Hessian in weig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
-from countermove._types import Floats
+from countermove._types import Floats, Index
 from countermove.response.training_signal import OwnReach, Reach, SharedReach
-from countermove.training._logistic_rows import mixed_rows
+from countermove.training._logistic_rows import own_rows, shared_rows
 from countermove.training.newton import Derivatives
 
 RIDGE = 1e-6
 """Of half the squared weights: the optimum is one point also where columns are collinear or the
 classes are separable, and elsewhere moves by less than anybody can see."""
-
-
-LossDerivatives: TypeAlias = Callable[[Floats, Floats], tuple[Floats, Floats, Floats]]
-"""From labels and scores to losses and their two derivatives in the score."""
 
 
 def logistic_derivatives(
@@ -32,30 +27,27 @@ def logistic_derivatives(
     scores: Floats,
     kinds: Sequence[tuple[float, Reach]],
     class_weight: tuple[float, float] | None = None,
-    losses_of: LossDerivatives | None = None,
+    width: float = 0.0,
 ) -> Derivatives:
     """Return them for people of several kinds, each with its share and reach.
 
     ``scores`` are those of people where they stand, (n,); the parameters are the weights of the
-    columns of ``X``, then the intercept. ``losses_of`` may put another loss in the place of the
-    logistic one.
+    columns of ``X``, then the intercept. A ``width`` above zero puts the count of wrong decisions,
+    smoothed over it, in the place of the logistic loss.
     """
     n, d = X.shape
-    value, gradient, hessian = 0.0, np.zeros(d + 1), np.zeros((d + 1, d + 1))
+    heed = np.array(class_weight or (1.0, 1.0))
+    rows = _Rows(np.ascontiguousarray(X), y, scores, heed, width)
+    sums = _Sums(0.0, np.zeros(d + 1), np.zeros((d + 1, d + 1)))
     together: list[tuple[float, SharedReach | None]] = []
     for share, reach in kinds:
-        if not isinstance(reach, OwnReach):
+        if isinstance(reach, OwnReach):
+            rows.add_own(sums, share, reach)
+        else:
             together.append((share, reach))
-            continue
-        after = scores + reach.reach
-        losses, first, second = _weighted(y, after, class_weight, losses_of)
-        value += share * float(losses.sum())
-        _add_own(gradient, hessian, X, reach, share * first, share * second)
     if together:
-        rows = _mixed(y, scores, together, class_weight, losses_of)
-        value += rows.value
-        _add_shared(gradient, hessian, X, rows, together)
-    return Derivatives(value / n, gradient / n, hessian / n)
+        rows.add_shared(sums, together)
+    return Derivatives(sums.value / n, sums.gradient / n, sums.hessian / n)
 
 
 def tangent_derivatives(
@@ -74,122 +66,98 @@ def tangent_derivatives(
     return Derivatives(float(losses.sum()) / n, tangents.T @ first / n, hessian, exact=False)
 
 
-def _weighted(
-    y: Floats,
-    after: Floats,
-    class_weight: tuple[float, float] | None,
-    losses_of: LossDerivatives | None = None,
-) -> tuple[Floats, Floats, Floats]:
-    """Return the loss of every person and its two derivatives, class weights included."""
-    found = (losses_of or _logistic)(y, after)
-    if class_weight is None:
-        return found
-    heed = np.where(y > 0, class_weight[1], class_weight[0])
-    losses, first, second = (part * heed for part in found)
-    return losses, first, second
+@dataclass
+class _Sums:
+    """Sums over people, the intercept's place the last."""
+
+    value: float
+    gradient: Floats
+    hessian: Floats
+
+    def add(self, totals: Floats, ends: Floats) -> None:
+        """Add the products with rows, (d + 2, d) or more, and the sums of the derivatives."""
+        d = totals.shape[1]
+        self.gradient += np.append(totals[d + 1], ends[1])
+        self.hessian[:d, :d] += totals[:d]
+        self.hessian[:d, d] += totals[d]
+        self.hessian[d, :d] += totals[d]
+        self.hessian[d, d] += ends[0]
 
 
 @dataclass(frozen=True)
-class _MixedRows:
-    """Sums over kinds who share a direction each: derivatives per person, and per kind."""
+class _Rows:
+    """People where they stand, and the loss."""
 
-    value: float
-    first: Floats  # (n,)
-    second: Floats  # (n,)
-    bent: Floats  # second derivative times factor, (n, K)
-    sums: Floats  # of first times factor, of second times factor squared, (K, 2)
+    X: Floats
+    y: Floats
+    scores: Floats
+    heed: Floats  # of the two classes
+    width: float
 
+    def add_own(self, sums: _Sums, share: float, reach: OwnReach) -> None:
+        """Add people who meet bounds of their own."""
+        d = self.X.shape[1]
+        totals, ends, bowl = np.zeros((d + 2, d)), np.zeros(2), np.zeros((d, d))
+        sums.value += own_rows(
+            self.X, self.y, self.scores, self.heed, share, reach.moved, reach.reach,
+            reach.multiplier, reach.weight, reach.price, self.width, totals, ends, bowl,
+        )  # fmt: skip
+        sums.add(totals, ends)
+        sums.hessian[:d, :d] += bowl
 
-def _mixed(
-    y: Floats,
-    scores: Floats,
-    kinds: Sequence[tuple[float, SharedReach | None]],
-    class_weight: tuple[float, float] | None,
-    losses_of: LossDerivatives | None,
-) -> _MixedRows:
-    n, number = len(y), len(kinds)
-    nobody = np.zeros(1)
-    factors = [nobody if reach is None else reach.factor for _, reach in kinds]
-    reaches = np.array([0.0 if reach is None else reach.reach for _, reach in kinds])
-    first, second, bent = np.zeros(n), np.zeros(n), np.empty((n, number))
-    sums = np.zeros((number, 2))
-    if losses_of is None:
-        longest = max(len(factor) for factor in factors)
-        stacked = np.stack([np.broadcast_to(factor, longest) for factor in factors])
-        heed = np.ones(1)
-        if class_weight is not None:
-            heed = np.where(y > 0, class_weight[1], class_weight[0])
+    def add_shared(self, sums: _Sums, kinds: Sequence[tuple[float, SharedReach | None]]) -> None:
+        """Add kinds whose tangents are x + m_i r for one r each: one Gram matrix serves all."""
+        d = self.X.shape[1]
+        nobody = SharedReach(np.zeros(1), 0.0, np.zeros(d), np.zeros((d, d)))
+        moves = [nobody if reach is None else reach for _, reach in kinds]
+        along, lengths, group = _lines(np.stack([reach.direction for reach in moves]))
+        longest = max(len(reach.factor) for reach in moves)
+        factors = np.stack([np.broadcast_to(reach.factor, longest) for reach in moves])
+        # In units of the line's own step, so that kinds on one line add up.
+        reaches = np.array([reach.reach for reach in moves]) / lengths
         shares = np.array([share for share, _ in kinds])
-        value = mixed_rows(y, scores, heed, shares, stacked, reaches, first, second, bent, sums)
-        return _MixedRows(float(value), first, second, bent, sums)
-    value = 0.0
-    for k, (share, _) in enumerate(kinds):
-        after = scores + factors[k] * reaches[k]
-        losses, slope, bend = _weighted(y, after, class_weight, losses_of)
-        value += share * float(losses.sum())
-        first += share * slope
-        second += share * bend
-        bent[:, k] = share * bend * factors[k]
-        sums[k] = float((share * slope * factors[k]).sum()), float((bent[:, k] * factors[k]).sum())
-    return _MixedRows(value, first, second, bent, sums)
+        totals, ends = np.zeros((d + 2 + len(along), d)), np.zeros(2)
+        by_kind = np.zeros((len(kinds), 3))
+        sums.value += shared_rows(
+            self.X, self.y, self.scores, self.heed, shares, factors * lengths[:, None], reaches,
+            group, self.width, totals, ends, by_kind,
+        )  # fmt: skip
+        sums.add(totals, ends)
+        by_reach, crossed, square = by_kind.T
+        lines = along[group]
+        pull = totals[d + 2 :].T @ along
+        bent = np.tensordot(by_reach / lengths, [reach.curvature for reach in moves], axes=1)
+        sums.hessian[:d, :d] += pull + pull.T + bent + lines.T @ (square[:, None] * lines)
+        sums.gradient[:d] += by_reach @ lines
+        sums.hessian[:d, d] += crossed @ lines
+        sums.hessian[d, :d] += crossed @ lines
 
 
-def _logistic(y: Floats, scores: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the loss and its two derivatives in the score."""
-    odds = np.exp(-np.abs(scores))
-    margins = y * scores
+def _lines(directions: Floats) -> tuple[Floats, Floats, Index]:
+    """Return the distinct lines (G, d), and of every direction the length and number of its own."""
+    sizes = np.linalg.norm(directions, axis=1)
+    lengths = np.where(sizes > 0.0, sizes, 1.0)
+    lines: list[Floats] = []
+    group = np.zeros(len(directions), dtype=np.intp)
+    for k, unit in enumerate(directions / lengths[:, None]):
+        same = [g for g, line in enumerate(lines) if np.abs(line - unit).max() < 1e-14]
+        group[k] = same[0] if same else len(lines)
+        if not same:
+            lines.append(unit)
+    return np.stack(lines), lengths, group
+
+
+def _weighted(
+    y: Floats, after: Floats, class_weight: tuple[float, float] | None
+) -> tuple[Floats, Floats, Floats]:
+    """Return the logistic loss of every person and its two derivatives, class weights included."""
+    odds = np.exp(-np.abs(after))
+    margins = y * after
     losses = np.log1p(odds) + np.maximum(-margins, 0.0)
     likely = 1.0 / (1.0 + odds)  # of the class the score speaks for
     wrong = np.where(margins >= 0.0, odds, 1.0) * likely
-    return losses, -y * wrong, odds * likely * likely
-
-
-def _add_own(
-    gradient: Floats, hessian: Floats, X: Floats, reach: OwnReach, first: Floats, second: Floats
-) -> None:
-    d = X.shape[1]
-    moved = reach.moved
-    gradient[:d] += moved.T @ first
-    gradient[d] += first.sum()
-    hessian[:d, :d] += reach.curvature(X, first)
-    _add_gram(hessian, moved, second)
-
-
-def _add_shared(
-    gradient: Floats,
-    hessian: Floats,
-    X: Floats,
-    rows: _MixedRows,
-    kinds: Sequence[tuple[float, SharedReach | None]],
-) -> None:
-    """Add kinds whose tangents are x + m_i r for one r each: one Gram matrix serves them all."""
-    d = X.shape[1]
-    pulls, crossed = X.T @ rows.bent, rows.bent.sum(axis=0)
-    for k, (_, reach) in enumerate(kinds):
-        if reach is None:
-            continue
-        by_reach, square = rows.sums[k]
-        gradient[:d] += by_reach * reach.direction
-        pull = np.outer(pulls[:, k], reach.direction)
-        hessian[:d, :d] += by_reach * reach.curvature + pull + pull.T
-        hessian[:d, :d] += square * np.outer(reach.direction, reach.direction)
-        cross = crossed[k] * reach.direction
-        hessian[:d, d] += cross
-        hessian[d, :d] += cross
-    gradient[:d] += X.T @ rows.first
-    gradient[d] += rows.first.sum()
-    _add_gram(hessian, X, rows.second)
-
-
-def _add_gram(hessian: Floats, rows: Floats, second: Floats) -> None:
-    """Add the weighted Gram matrix of the rows, an intercept appended."""
-    d = rows.shape[1]
-    heavy = rows * second[:, None]
-    hessian[:d, :d] += rows.T @ heavy
-    cross = heavy.sum(axis=0)
-    hessian[:d, d] += cross
-    hessian[d, :d] += cross
-    hessian[d, d] += second.sum()
+    heed = 1.0 if class_weight is None else np.where(y > 0, class_weight[1], class_weight[0])
+    return losses * heed, -y * wrong * heed, odds * likely * likely * heed
 
 
 def with_ridge(found: Derivatives, weights: Floats, ridge: float = RIDGE) -> Derivatives:
@@ -199,4 +167,4 @@ def with_ridge(found: Derivatives, weights: Floats, ridge: float = RIDGE) -> Der
     gradient[:d] += ridge * weights
     hessian[np.arange(d), np.arange(d)] += ridge
     value = found.value + 0.5 * ridge * float(weights @ weights)
-    return Derivatives(value, gradient, hessian, found.exact)
+    return Derivatives(value, gradient, hessian, found.exact, found.kinked)

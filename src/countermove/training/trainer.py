@@ -283,7 +283,8 @@ class _TrainingRun:
                 parameter.copy_(kept)
                 parameter.grad = None
         stopped_early = self.out_of_patience and self.epoch < self.trainer.max_epochs
-        outcome = (self.method, self.descent.converged, self.ended)
+        optima = self.descent.optima if isinstance(self.descent, NewtonSteps) else ()
+        outcome = (self.method, self.descent.converged, self.ended, optima)
         return History(tuple(self.records), self.best, stopped_early, *outcome)
 
     def checkpoint(self) -> Checkpoint:
