@@ -34,7 +34,8 @@ ONE_ROW = 0.005
 THREE_ROWS = 0.012
 """Three of them, and a little. In the box at scale 2 the rule kept on distress is the blind
 direction with the threshold of the bias search in every split; the shifted rule's threshold is
-worse by ten of the 1,014 known rows and luckier by three test rows of one split (sign test: 1/8)."""
+worse by ten of the 1,014 known rows and luckier by three test rows of one split
+(sign test: 1/8)."""
 ROUNDING = 1e-12
 """Means of the same decisions, summed in another order."""
 
