@@ -74,7 +74,13 @@ def test_a_blind_start_and_a_choice_work_without_a_slope():
     score = MLPScore(2, (4,), dropout=0.0, generator=draws())
     people = AscentResponse(temperature=0.5, random_starts=0)
     rule = StrategicClassifier(score, response=people, max_epochs=2, batch_size=50).fit(X, y)
-    assert set(rule.choice_.rules) == {"majority", "logistic", "class_means", "trained"}
+    assert set(rule.choice_.rules) == {
+        "majority",
+        "logistic",
+        "class_means",
+        "blind",
+        "trained",
+    }
     assert rule.choice_.kept in rule.choice_.rules
     assert not rule.choice_.alike
     assert rule.score_after_response(X, y) >= max(y.mean(), 1.0 - y.mean()) - 0.02

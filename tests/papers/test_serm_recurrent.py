@@ -105,7 +105,7 @@ def test_trained_for_them_the_benchmark_holds_for_other_people_too(steps, respon
     found = []
     for number in range(N_SPLITS):
         split = split_of(steps, number)
-        settings = {"learning_rate": 0.005, "max_epochs": 15}
+        settings = {"learning_rate": 0.005, "max_epochs": 15, "selection": "guarded"}
         blind = trained(steps, split, 0, settings | {"response": "none"})
         rule = trained(steps, split, 0, settings | {"response": response})
         found.append((blind.score(*split.test), rule.score_after_response(*split.test)))

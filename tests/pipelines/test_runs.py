@@ -198,3 +198,18 @@ def test_bad_input_gets_one_clear_message(finished, arguments, message):
         path: path.stat().st_mtime_ns for path in finished.path.glob("data/**/*") if path.is_file()
     }
     assert after == before
+
+
+@pytest.mark.slow
+def test_ten_seeds_decide_alike_where_the_split_is_held_fixed(project):
+    """Training ends at the optimum, so a seed only says who is in which split."""
+    decided = []
+    for seed in range(10):
+        done = project.run(
+            "--pipeline=serm", "--env=test", "--params", f"seed={seed},ingest.seed=0"
+        )
+        assert done.returncode == 0, done.stderr
+        file = project.path / "data" / "07_model_output" / "tiny" / "decisions.parquet"
+        decided.append(pd.read_parquet(file).set_index("row_id"))
+    same = [(table["decision"] == decided[0]["decision"]).mean() for table in decided[1:]]
+    assert min(same) >= 0.999

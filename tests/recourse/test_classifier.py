@@ -39,6 +39,18 @@ def one_feature():
     return second_feature_only()
 
 
+def test_a_linear_rule_without_the_recourse_term_is_trained_to_the_optimum(applicants, one_feature):
+    X, y = applicants
+    settings = {"actions": one_feature, "score": LinearScore(3)}
+    plain = [RecourseClassifier(**settings, recourse_weight=0.0, random_state=k) for k in (0, 1)]
+    rules = [rule.fit(X, y, validation=(X, y)) for rule in plain]
+    assert rules[0].history_.method == "newton"
+    assert rules[0].history_.converged
+    np.testing.assert_array_equal(rules[0].coef_, rules[1].coef_)
+    charged = RecourseClassifier(**settings, max_epochs=1).fit(X, y)
+    assert charged.history_.method == "adam"
+
+
 @parametrize_with_checks([RecourseClassifier(**SMALL, max_epochs=20)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learns_own_checks(estimator, check):

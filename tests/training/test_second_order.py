@@ -11,7 +11,7 @@ from countermove.people import ActionSet, MahalanobisCost, QuadraticCost
 from countermove.response import BestResponse, NoResponse, Population, ScalarResponse
 from countermove.scores import LinearScore, PartlyLinearScore
 from countermove.training import History, Loss, Trainer, TrainingRows
-from countermove.training.second_order import with_ridge
+from countermove.training.second_order import PRIOR_SD, with_ridge
 
 N, D = 300, 4
 RNG = np.random.default_rng(2)
@@ -52,7 +52,7 @@ def differences(risk, point, score, step=1e-6):
         for sign in (1.0, -1.0):
             moved = point.copy()
             moved[j] += sign * step
-            ends.append(risk.second_order(at(score, moved), ROWS.X, ROWS.y))
+            ends.append(ROWS.second_order(risk, at(score, moved)))
         gradient[j] = (ends[0].value - ends[1].value) / (2 * step)
         hessian[j] = (ends[0].gradient - ends[1].gradient) / (2 * step)
     return gradient, hessian
@@ -63,7 +63,7 @@ def differences(risk, point, score, step=1e-6):
 def test_value_gradient_and_hessian_are_those_of_the_loss(people, weights):
     risk, score = risk_of(people, class_weight=weights), LinearScore(D)
     point = np.array([0.7, -0.4, 0.2, 0.5, -0.3])
-    found = risk.second_order(at(score, point), ROWS.X, ROWS.y)
+    found = ROWS.second_order(risk, at(score, point))
     assert found.exact
     with torch.no_grad():
         assert found.value == pytest.approx(float(risk.loss(score, ROWS.X, ROWS.y)), abs=1e-7)
@@ -78,7 +78,7 @@ def test_value_gradient_and_hessian_are_those_of_the_loss(people, weights):
 def test_penalties_add_their_exact_gradient(regulariser):
     risk, score = risk_of(PEOPLE["best"], regulariser=regulariser), LinearScore(D)
     point = np.array([0.7, -0.4, 0.2, 0.5, -0.3])
-    found = risk.second_order(at(score, point), ROWS.X, ROWS.y)
+    found = ROWS.second_order(risk, at(score, point))
     gradient, _ = differences(risk, point, score)
     np.testing.assert_allclose(found.gradient, gradient, atol=1e-6)
 
@@ -87,7 +87,7 @@ def test_penalties_add_their_exact_gradient(regulariser):
 def test_the_worst_of_several_is_followed_smoothly(softness):
     risk, score = risk_of((PEOPLE["none"], PEOPLE["best"]), softness=softness), LinearScore(D)
     point = np.array([0.7, -0.4, 0.2, 0.5, -0.3])
-    found = risk.second_order(at(score, point), ROWS.X, ROWS.y)
+    found = ROWS.second_order(risk, at(score, point))
     gradient, hessian = differences(risk, point, score)
     np.testing.assert_allclose(found.gradient, gradient, atol=1e-7)
     np.testing.assert_allclose(found.hessian, hessian, atol=1e-3)
@@ -96,10 +96,10 @@ def test_the_worst_of_several_is_followed_smoothly(softness):
     assert found.value == pytest.approx(worst, abs=1e-3)
 
 
-def test_blind_training_is_maximum_likelihood():
+def test_blind_training_is_logistic_regression_with_a_normal_prior():
     score = LinearScore(D)
     history = Trainer("newton").fit(score, risk_of(NoResponse()), ROWS)
-    theirs = LogisticRegression(C=1e8, tol=1e-10, max_iter=1000).fit(X, Y)
+    theirs = LogisticRegression(C=PRIOR_SD**2, tol=1e-10, max_iter=1000).fit(X, Y)
     assert history.converged
     np.testing.assert_allclose(score.weight.detach(), theirs.coef_[0], atol=1e-4)
     assert score.bias.item() == pytest.approx(theirs.intercept_[0], abs=1e-4)
@@ -126,7 +126,8 @@ def test_curvature_learned_on_the_way_leads_to_the_optimum(people):
     score = LinearScore(D)
     history = Trainer("newton").fit(score, risk, ROWS)
     assert history.converged, history.ended
-    found = with_ridge(risk.second_order(score, ROWS.X, ROWS.y), score.weight.detach().numpy())
+    weight = score.weight.detach().numpy()
+    found = with_ridge(ROWS.second_order(risk, score), weight, N)
     assert found.norm < 1e-7
     assert not found.exact
 

@@ -33,7 +33,13 @@ from countermove.learning.chosen_costs import (
 )
 from countermove.learning.objectives import StrategicRisk
 from countermove.learning.regularisers import Regulariser, looks_at_people
-from countermove.learning.selection import Choice, choose, correctness, enough_to_compare
+from countermove.learning.selection import (
+    Choice,
+    choose,
+    correctness,
+    enough_to_compare,
+    row_hashes,
+)
 from countermove.learning.simple_rules import Rules, class_means
 from countermove.people import Cost
 from countermove.randomness import torch_generator
@@ -46,6 +52,8 @@ from countermove.training.rows import SecondOrderObjective
 
 STARTS = ("blind", "means", "random", "given")
 SELECTIONS = ("guarded", "none")
+HELD_OUT = 0.2
+"""Share of a fold's rows that stops epochs early, as the estimator sets aside by default."""
 
 
 @dataclass(frozen=True)
@@ -97,19 +105,20 @@ class TrainingRecipe:
         progress: bool = False,
     ) -> FittedRule:
         """Return the fitted score (a copy), the strategic epochs and what was chosen."""
-        trained = copy.deepcopy(self.begin(score, sample))
+        blind = self.blind(score, sample)
+        trained = copy.deepcopy(self.begin(score, sample, blind))
         objective = self._objective()
         history = self._trainer.fit(
             trained, objective, sample, checkpoint=checkpoint, progress=progress
         )
         if isinstance(objective, FlexibleRisk):
-            return self._at(objective.cost).finished(trained, history, sample, score)
-        return self.finished(trained, history, sample, score)
+            return self._at(objective.cost).finished(trained, history, sample, score, blind)
+        return self.finished(trained, history, sample, score, blind)
 
-    def uses_newton(self, score: Score | None, n_features: int, in_parts: bool = False) -> bool:
+    def uses_newton(self, score: Score | None, n_features: int) -> bool:
         """Return whether the strategic rule is trained to the optimum, without epochs to choose."""
         start = LinearScore(n_features) if score is None else score
-        return self._trainer.method_for(start, self._objective(), in_parts) == "newton"
+        return self._trainer.method_for(start, self._objective()) == "newton"
 
     def _objective(self) -> ChosenRisk:
         judges = () if self.judged_by is self.trained_against else self.judged_by.members
@@ -124,7 +133,12 @@ class TrainingRecipe:
         return risk_of(risk, self.cost)
 
     def finished(
-        self, trained: Score, history: History, sample: TrainingRows, given: Score | None
+        self,
+        trained: Score,
+        history: History,
+        sample: TrainingRows,
+        given: Score | None,
+        blind: Score | None,
     ) -> FittedRule:
         """Settle the intercept, and keep a simple rule where training does not pay."""
         cost = self.cost if isinstance(self.cost, Cost) else None
@@ -136,22 +150,46 @@ class TrainingRecipe:
         if not (self._guards and enough_to_compare(y)):
             return FittedRule(settled, history, None, cost)
         rules = {"trained": settled} | self._turned(settled, X, y)
-        choice = choose(self, rules, given, X, y, len(sample.y))
+        floor = self._of_its_kind(given, blind, X, y)
+        choice = choose(self, rules, given, X, y, len(sample.y), floor)
         return FittedRule(choice.scores[choice.kept], history, choice, cost)
 
     def trained_rules(self, X: Floats, y: Floats, blind: Score, given: Score | None) -> Rules:
-        """Return the trained rules of these rows, each with its best threshold."""
-        rows = TrainingRows(*2 * (torch.from_numpy(X), torch.from_numpy(y)))
-        # A linear rule starts from the blind one; the score handed over has seen all rows.
-        linear = given is None or type(given) is LinearScore
-        score = copy.deepcopy(blind) if linear or given is None else self.begin(given, rows)
-        objective = self._objective()
-        if self._trainer.method_for(score, objective) == "newton":
+        """Return the trained rules of these rows, each with its best threshold.
+
+        ``blind`` is logistic regression on them, the start of linear rules; another kind of score
+        starts from its own blind one, which is returned too.
+        """
+        recipe, rows = self._split_by_hash(given, X, y)
+        # A linear score handed over has seen all rows.
+        own = None if _is_linear(given) else recipe.blind(given, rows)
+        score = copy.deepcopy(blind) if _is_linear(given) else recipe.begin(given, rows, own)
+        objective = recipe._objective()
+        if recipe._trainer.method_for(score, objective) == "newton":
             to_the_optimum(score, cast(SecondOrderObjective, objective), rows)
         else:
-            self._trainer.fit(score, objective, rows)
+            recipe._trainer.fit(score, objective, rows)
         settled = self.settled(score, X, y)[0]
-        return {"trained": settled} | self._turned(settled, X, y)
+        floor = self._of_its_kind(given, own, X, y)
+        return floor | {"trained": settled} | self._turned(settled, X, y)
+
+    def _split_by_hash(
+        self, given: Score | None, X: Floats, y: Floats
+    ) -> tuple[TrainingRecipe, TrainingRows]:
+        """Return rows to learn from and, for epochs, rows to stop by, with their recipe."""
+        if self.uses_newton(given, X.shape[1]):
+            return self, TrainingRows(*2 * (torch.from_numpy(X), torch.from_numpy(y)))
+        order = np.argsort(row_hashes(X, y, "epochs"), kind="stable")
+        n = len(y) - int(HELD_OUT * len(y))
+        parts = (X[order[:n]], y[order[:n]], X[order[n:]], y[order[n:]])
+        return self.of_rows(order), TrainingRows(*map(torch.from_numpy, parts))
+
+    def _of_its_kind(self, given: Score | None, blind: Score | None, X: Floats, y: Floats) -> Rules:
+        """Return the blind score of the same kind with its best threshold; none if linear."""
+        # Logistic regression is the blind linear score.
+        if blind is None or _is_linear(given):
+            return {}
+        return {"blind": self.settled(blind, X, y)[0]}
 
     def objective_per_person(
         self, rule: Score, people: JudgedMembers, X: Floats, y: Floats
@@ -198,9 +236,21 @@ class TrainingRecipe:
         judges = trained if same else self.judged_by.of_rows(rows)
         return replace(self, trained_against=trained, judged_by=judges)
 
-    def begin(self, score: Score | None, sample: TrainingRows) -> Score:
+    def blind(self, score: Score | None, sample: TrainingRows) -> Score | None:
+        """Return the score trained as if nobody moved, if training starts or is judged by it."""
+        compared = self._guards and not _is_linear(score)
+        if self._start_for(score) != "blind" and not compared:
+            return None
+        X, y = sample.X.numpy(), sample.y.numpy()
+        blind = class_means(X, y) if score is None else copy.deepcopy(score)
+        # Where nobody moves, measures of what moves do to people say nothing.
+        plain = None if looks_at_people(self.regulariser) else self.regulariser
+        self._trainer.fit(blind, StrategicRisk((NoResponse(),), self.loss, plain), sample)
+        return blind
+
+    def begin(self, score: Score | None, sample: TrainingRows, blind: Score | None) -> Score:
         """Return the score strategic training starts from."""
-        start = self.start or self._usual_start(score)
+        start = self._start_for(score)
         if start == "given":
             if score is None:
                 raise ParameterError("start='given' needs a score to start from")
@@ -209,13 +259,8 @@ class TrainingRecipe:
             return score_or_random(score, sample.X.shape[1], self.trainer.seed)
         X, y = sample.X.numpy(), sample.y.numpy()
         means = class_means(X, y) if score is None else score
-        if start == "means":
+        if start == "means" or blind is None:
             return means
-        blind = copy.deepcopy(means)
-        # Where nobody moves, measures of what moves do to people say nothing.
-        plain = None if looks_at_people(self.regulariser) else self.regulariser
-        nobody = StrategicRisk((NoResponse(),), self.loss, plain)
-        self._trainer.fit(blind, nobody, sample)
         first, value = self.settled(blind, X, y)
         if len(self.judged_by.members) > 1:
             # No one intercept suits several kinds of people: a direction that spreads them may do.
@@ -237,7 +282,9 @@ class TrainingRecipe:
     def _has_other_aims(self) -> bool:
         return self.regulariser is not None and self.regulariser.strength != 0.0
 
-    def _usual_start(self, score: Score | None) -> str:
+    def _start_for(self, score: Score | None) -> str:
+        if self.start is not None:
+            return self.start
         if self.trained_against.published:
             return "random"
         if [member.name for member in self.trained_against.members] == ["none"]:
@@ -297,6 +344,10 @@ def _penalty_of(
 def _joined(penalties: Floats, weights: Sequence[float] | None) -> float:
     """Return the worst member's, or the weighted, penalty."""
     return float(penalties.max() if weights is None else np.dot(weights, penalties))
+
+
+def _is_linear(score: Score | None) -> bool:
+    return score is None or type(score) is LinearScore
 
 
 def score_or_random(score: Score | None, n_features: int, seed: int) -> Score:

@@ -233,8 +233,9 @@ class StrategicClassifier(ScoreClassifier):
         held
             Rows of each that are held in memory.
         mapper
-            Who sums over the rows (Newton's method, ``optimiser="lbfgs"``), part by part: the
-            same sum, to rounding, as in one piece. Mini-batches (``"adam"``) are streamed here.
+            Who sums over the rows (Newton's method, L-BFGS), part by part: the same sum, to
+            rounding, as in one piece. Mini-batches (Adam) are streamed here; where the loss is
+            smooth, L-BFGS on all rows polishes what they end at, and ``history_`` says how far.
         checkpoint, progress
             As in `fit`.
         """
@@ -244,7 +245,7 @@ class StrategicClassifier(ScoreClassifier):
         recipe = self._recipe(seed)
         check_summable(recipe, self.optimiser)
         sample = StreamedRows.of(train, validation, seed, held, mapper)
-        if recipe.uses_newton(self._start(self.n_features_in_), self.n_features_in_, in_parts=True):
+        if recipe.uses_newton(self._start(self.n_features_in_), self.n_features_in_):
             self._warn_of_epochs()
         order = np.arange(len(sample.y_validation))
         return self._keep(recipe, sample, order, checkpoint, progress)

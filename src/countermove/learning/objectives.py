@@ -104,7 +104,7 @@ class StrategicRisk:
             right = (after >= 0.0) == (y > 0)
             return float(right.sum()) / len(y), float(self.loss_function(after, y))
 
-    def refuses_newton(self, score: Score, in_parts: bool) -> str | None:
+    def refuses_newton(self, score: Score) -> str | None:
         """Say why the risk cannot be minimised by Newton's method; None: it can."""
         if self.loss_function.name != "logistic":
             return f"the {self.loss_function.name} loss has kinks"
@@ -112,18 +112,29 @@ class StrategicRisk:
             for _, kind in discretised(response):
                 if not (has_second_order(kind) or _is_smooth(kind)):
                     return f"the response {kind.name!r} has no smooth scores to follow"
-        if in_parts and len(self.responses) > 1 and self.weights is None:
-            return "the worst of several responses is no mean over parts of the rows"
         return None
 
-    def second_order(self, score: Score, X: Tensor, y: Tensor) -> Derivatives:
-        """Return the risk with its derivatives in the linear columns' weights and the bias."""
+    def refuses_polish(self) -> str | None:
+        """Say why gradients summed over parts of the rows lead to no optimum; None: they do."""
+        if self.loss_function.name != "logistic":
+            return f"the {self.loss_function.name} loss has kinks"
+        if len(self.responses) > 1 and self.weights is None:
+            return "the worst of several responses is no sum over parts"
+        if any(response.name == "published" for response in self.responses):
+            return "the published response has no gradient of its own"
+        return None
+
+    def second_order(self, score: Score, X: Tensor, y: Tensor) -> tuple[Derivatives, ...]:
+        """Return each member's risk, or the weighted mean of all, with its derivatives."""
         if self.weights is not None:
             members = zip(self.weights, self.responses, strict=True)
             kinds = [(w * share, kind) for w, one in members for share, kind in discretised(one)]
-            return self._curved(score, X, y, kinds)
-        found = [self._curved(score, X, y, discretised(one)) for one in self.responses]
-        return found[0] if len(found) == 1 else smooth_maximum(found, self.softness or HARDEST)
+            return (self._curved(score, X, y, kinds),)
+        return tuple(self._curved(score, X, y, discretised(one)) for one in self.responses)
+
+    def joined(self, means: Sequence[Derivatives]) -> Derivatives:
+        """Return the only risk, or the worst, with its derivatives."""
+        return means[0] if len(means) == 1 else smooth_maximum(means, self.softness or HARDEST)
 
     def _curved(
         self, score: Score, X: Tensor, y: Tensor, kinds: Sequence[tuple[float, Response]]

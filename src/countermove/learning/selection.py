@@ -59,7 +59,9 @@ class Choice:
     kept
         Name of the rule that is published: ``"trained"``, ``"annealed"`` (the trained direction
         turned by an annealed 0-1 loss), or a simple rule: ``"logistic"``, ``"class_means"``,
-        ``"reach_penalty"``, and where no recourse is allowed ``"immutables"`` or ``"majority"``.
+        ``"reach_penalty"``, for a score that is not linear ``"blind"`` (the same kind of score,
+        trained as if nobody moved), and where no recourse is allowed ``"immutables"`` or
+        ``"majority"``.
     best_simple
         The simple rule with the highest cross-validated objective among those that may be kept.
     rules
@@ -145,12 +147,13 @@ def choose(
     X: Floats,
     y: Floats,
     n_train: int,
+    floor: Rules,
 ) -> Choice:
-    """Compare the trained rules, from ``given``, with the simple ones.
+    """Compare the trained rules, from ``given``, with the simple ones and those of ``floor``.
 
     The first ``n_train`` rows are those that directions are fitted to.
     """
-    simple = simple_rules(recipe, X, y, n_train)
+    simple = simple_rules(recipe, X, y, n_train) | floor
     scores = simple | trained
     people = recipe.judged_by
     alike = all(all_reach_alike(rule, people.members, X) for rule in scores.values())
@@ -175,7 +178,10 @@ def _best_simple(values: Mapping[str, _Held], names: Sequence[str], alike: bool)
     rivals = [name for name in names if not (alike and name == "reach_penalty")]
     best = max(rivals, key=lambda name: values[name].mean)
     lead = _record(values[best], values["logistic"], deployable=True)
-    return best if lead.gain > lead.standard_error else "logistic"
+    # There no direction is owed to the response, and another one must prove itself as a trained
+    # one must.
+    needed = PROOF if alike else 1.0
+    return best if lead.gain > needed * lead.standard_error else "logistic"
 
 
 def errors_needed(rivals: int) -> float:

@@ -65,7 +65,7 @@ def logistic_regression(
         found = logistic_derivatives(X, y, X @ point[:-1] + point[-1], [(1.0, None)])
         if charge is not None:
             found = found + charge(point[:-1])
-        return with_ridge(found, point[:-1])
+        return with_ridge(found, point[:-1], len(y))
 
     return linear_score(minimise(function, first).point)
 

@@ -26,6 +26,7 @@ from countermove.params.base import (
     Parameters,
     Positive,
     Probability,
+    Seed,
     Several,
     Share,
     library,
@@ -111,6 +112,7 @@ class IngestParameters(Parameters):
     """How a raw table becomes standardised splits."""
 
     split: SplitParameters = part(SplitParameters, "Shares of the rows; they sum to one.")
+    seed: Seed | None = setting(None, "which rows are in which share; null: the seed of the run")
     balance: bool = library("draw as many rows of the larger class as the smaller one has", SPLIT)
     max_rows: Annotated[int, Field(ge=2)] | None = library("rows to draw at most after that", SPLIT)
     divide_by_root_d: bool = library(
@@ -118,6 +120,10 @@ class IngestParameters(Parameters):
         "countermove.data.standardise:Standardiser.fit",
     )
     rows_per_part: Count = library("rows held at once when a table is ingested in parts", PARTS)
+
+    def split_seed(self, run: int) -> int:
+        """Return the seed of the split in a run with the seed ``run``."""
+        return run if self.seed is None else self.seed
 
 
 class RecourseParameters(Parameters):

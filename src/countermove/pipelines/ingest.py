@@ -25,9 +25,8 @@ def split(
     typed: pd.DataFrame, schema: Schema, ingest: IngestParameters, seed: int
 ) -> tuple[pd.DataFrame, ...]:
     """Divide the rows by id, group or time, as the schema says; by id, stratified by label."""
-    parts = split_table(
-        typed, schema, ingest.split.build(), seed, balance=ingest.balance, max_rows=ingest.max_rows
-    )
+    shares, seed = ingest.split.build(), ingest.split_seed(seed)
+    parts = split_table(typed, schema, shares, seed, ingest.balance, ingest.max_rows)
     return tuple(parts[name] for name in SPLITS)
 
 

@@ -26,8 +26,8 @@ Parts = Iterator[tuple[str, pd.DataFrame]]
 def place_rows(raw: RawParts, schema: Schema, ingest: IngestParameters, seed: int) -> pd.DataFrame:
     """Decide the split of every row; the rows themselves are not kept."""
     place = streaming.place_rows(
-        raw(ingest.rows_per_part), schema, ingest.split.build(), seed, ingest.balance,
-        ingest.max_rows,
+        raw(ingest.rows_per_part), schema, ingest.split.build(), ingest.split_seed(seed),
+        ingest.balance, ingest.max_rows,
     )  # fmt: skip
     return pd.DataFrame({"split": place})
 

@@ -158,6 +158,7 @@ class RecourseClassifier(ScoreClassifier):
         score = self._begin(d, seed)
         objective = self._objective(d, actions, sample.y)
         trainer = Trainer(
+            "auto",
             learning_rate=self.learning_rate,
             batch_size=self.batch_size,
             max_epochs=self.max_epochs,

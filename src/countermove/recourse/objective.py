@@ -9,7 +9,7 @@ One more objective of the one trainer; :math:`\lambda = 0` is plain training.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -24,7 +24,8 @@ from countermove.people import ActionSet
 from countermove.recourse.performance import best_f1
 from countermove.response import Population, Response
 from countermove.scores import Score
-from countermove.training import Loss, Verdict
+from countermove.training import Derivatives, Loss, Verdict
+from countermove.training.second_order import logistic_derivatives
 
 Answers = list[tuple[float, Tensor]]
 """Scores after people's response, with the share of people of each type."""
@@ -80,6 +81,32 @@ class RecourseRisk:
             limit = self._reached_by_most(score, X)
             merit = best_f1(np.minimum(scores.detach().numpy(), limit), favourable.numpy())[1]
         return Verdict(accuracy, float(loss.detach()), merit)
+
+    def refuses_newton(self, score: Score) -> str | None:
+        """Say why the risk cannot be minimised by Newton's method; None: it can."""
+        if len(score.linear_columns() or ()) != self.n_features:
+            return f"a {score.kind} score is not linear in every feature"
+        return "people respond to the rule" if self.response else self.refuses_polish()
+
+    def refuses_polish(self) -> str | None:
+        """Say why full gradients lead to no optimum; None: they do."""
+        if self.recourse_weight != 0.0:
+            return "the best small action jumps"
+        name = self.loss_function.name
+        return None if name == "logistic" else f"the {name} loss has kinks"
+
+    def second_order(self, score: Score, X: Tensor, y: Tensor) -> tuple[Derivatives, ...]:
+        """Return the mean loss of the labels with its derivatives in weights and bias."""
+        rows = X[:, : self.n_features]
+        with torch.no_grad():
+            scores = score(rows).numpy()
+        weights = self.loss_function.class_weight
+        nobody = [(1.0, None)]
+        return (logistic_derivatives(rows.numpy(), y.numpy(), scores, nobody, weights),)
+
+    def joined(self, means: Sequence[Derivatives]) -> Derivatives:
+        """Return the only mean there is."""
+        return means[0]
 
     def for_epoch(self, epoch: int) -> Self:
         """Return the risk of an epoch: some responses are solved more closely as epochs pass."""

@@ -90,6 +90,7 @@ SIMPLE = {
     "class_means": "the line between the class means",
     "immutables": "logistic regression on what nobody can change",
     "reach_penalty": "logistic regression charged for what people can reach",
+    "blind": "the same kind of score, trained as if nobody moved",
     "trained": "trained on where people will stand",
     "annealed": "the same, turned by an annealed 0-1 loss",
 }

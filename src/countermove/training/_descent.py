@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -25,6 +26,10 @@ TRIAL_STEPS = 20
 """Of a descent from another start, unless it has come below the first."""
 ALIKE = 1e-6
 """Ends whose losses and cosines differ by less are one optimum."""
+POLISHED = 1e-6
+"""Largest entry of the gradient of the mean loss at which L-BFGS has converged."""
+MOST_POLISHES = 10
+"""Epochs of L-BFGS, of up to 20 steps each, after Adam's on rows in parts."""
 
 
 class Descent(Protocol):
@@ -101,8 +106,6 @@ class MiniBatches:
 class LineSearches:
     """L-BFGS: up to 20 steps on all rows per epoch."""
 
-    converged = None
-
     def __init__(
         self,
         score: Score,
@@ -112,32 +115,54 @@ class LineSearches:
         max_epochs: int,
     ) -> None:
         self.score, self.sample, self.settle, self.max_epochs = score, sample, settle, max_epochs
-        self.optimiser = torch.optim.LBFGS(parameters, line_search_fn="strong_wolfe")
+        self.optimiser = torch.optim.LBFGS(
+            parameters,
+            tolerance_grad=POLISHED,
+            tolerance_change=0.0,
+            line_search_fn="strong_wolfe",
+        )
+        self.norm, self.stuck = math.inf, False
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gradient was as small as asked for where the last epoch ended."""
+        return self.norm <= POLISHED
 
     def epoch(self, objective: Objective, number: int) -> float:
         """Take the steps; the loss is that of where they ended."""
-        sample, whole = self.sample, of_training(objective, self.sample)
+        whole = of_training(objective, self.sample)
+        parameters = self.optimiser.param_groups[0]["params"]
+        before = [parameter.detach().clone() for parameter in parameters]
 
         def closure() -> float:
             self.optimiser.zero_grad()
-            return sample.descend(whole, self.score)
+            return self.sample.descend(whole, self.score)
 
         self.optimiser.step(closure)  # type: ignore[no-untyped-call]
         self.settle()
-        with torch.no_grad():
-            return float(whole.loss(self.score, sample.X, sample.y))
+        loss = closure()
+        gradients = (one.grad for one in parameters if one.grad is not None)
+        self.norm = max((float(one.abs().max()) for one in gradients), default=0.0)
+        self.stuck = all(map(torch.equal, before, parameters))
+        return loss
 
     def ended(self, epochs: int) -> str:
-        """Stop after the epochs asked for."""
-        return _all_done(epochs, self.max_epochs)
+        """Stop at the optimum, where nothing helps, or after the epochs asked for."""
+        if self.converged:
+            return f"converged: no entry of the gradient exceeds {POLISHED:g}"
+        if self.stuck:
+            return f"stopped where no step lowers the loss (gradient {self.norm:.1e})"
+        done = _all_done(epochs, self.max_epochs)
+        return f"{done}, gradient {self.norm:.1e}" if done and epochs else done
 
     def state(self) -> dict[str, Any]:
-        """Return the pairs of steps and gradients."""
-        return self.optimiser.state_dict()
+        """Return the pairs of steps and gradients, and where the last epoch ended."""
+        return self.optimiser.state_dict() | {"norm": self.norm, "stuck": self.stuck}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Put them back."""
-        self.optimiser.load_state_dict(dict(state))
+        self.optimiser.load_state_dict({key: state[key] for key in ("state", "param_groups")})
+        self.norm, self.stuck = state.get("norm", math.inf), state.get("stuck", False)
 
 
 class NewtonSteps:
@@ -237,7 +262,8 @@ class NewtonSteps:
     def _derivatives(self, point: Floats) -> Derivatives:
         self._put(point)
         whole = of_training(self.objective, self.sample)
-        return with_ridge(self.sample.second_order(whole, self.score), point[:-1])
+        found = self.sample.second_order(whole, self.score)
+        return with_ridge(found, point[:-1], self.sample.n)
 
 
 def _optimum(start: str, run: NewtonRun, kept: Floats) -> Optimum:

@@ -85,7 +85,8 @@ class History:
         The optimiser that was used: ``"adam"``, ``"lbfgs"`` or ``"newton"``, whose epochs are
         steps on all rows at once.
     converged
-        Whether the optimum was reached, for Newton; None where nothing tells.
+        Whether the gradient on all rows is as small as ``ended`` says, for Newton, L-BFGS and
+        the polish that follows Adam on rows in parts; None where nothing tells.
     ended
         Why training ended.
     optima

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
@@ -52,16 +52,19 @@ class Objective(Protocol):
 
 @runtime_checkable
 class SecondOrderObjective(Objective, Protocol):
-    """An objective that may know its curvature."""
+    """An objective that may know its curvature: a function of means over the rows."""
 
-    def refuses_newton(self, score: Score, in_parts: bool) -> str | None:
-        """Say why this score cannot be trained to the optimum; None: it can.
+    def refuses_newton(self, score: Score) -> str | None:
+        """Say why this score cannot be trained to the optimum; None: it can."""
 
-        ``in_parts``: the rows are not held, so the loss has to be a mean over them.
-        """
+    def refuses_polish(self) -> str | None:
+        """Say why gradients summed over parts of the rows lead to no optimum; None: they do."""
 
-    def second_order(self, score: Score, X: Tensor, y: Tensor) -> Derivatives:
-        """Return the loss with its derivatives in the linear columns' weights and the bias."""
+    def second_order(self, score: Score, X: Tensor, y: Tensor) -> tuple[Derivatives, ...]:
+        """Return means over rows, with derivatives in the linear columns' weights and the bias."""
+
+    def joined(self, means: Sequence[Derivatives]) -> Derivatives:
+        """Return the loss with its derivatives, of the means over all rows."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ class TrainingRows:
 
     def second_order(self, objective: SecondOrderObjective, score: Score) -> Derivatives:
         """Return the derivatives of the mean loss over all training rows."""
-        return objective.second_order(score, self.X, self.y)
+        return objective.joined(objective.second_order(score, self.X, self.y))
 
     def facts(self) -> Any:
         """Return what identifies the training rows besides those held here, JSON-ready."""

@@ -145,8 +145,11 @@ class StreamedRows(TrainingRows):
         shared = CurvatureWork(self.rows, objective, score)
         pieces, total = self.rows.pieces, self.n
         found = {one.index: one.value for one in self.mapper.map(part_curvature, pieces, shared)}
-        sums: list[Derivatives] = [found[k] * (p.n_rows / total) for k, p in enumerate(pieces)]
-        return sum(sums[1:], start=sums[0])
+        means = [found[0][m] * (pieces[0].n_rows / total) for m in range(len(found[0]))]
+        for k, piece in enumerate(pieces[1:], start=1):
+            share = piece.n_rows / total
+            means = [mean + one * share for mean, one in zip(means, found[k], strict=True)]
+        return objective.joined(means)
 
     def facts(self) -> Any:
         """Return names, sizes and times of the files."""
@@ -195,8 +198,8 @@ class CurvatureWork:
     score: Score
 
 
-def part_curvature(work: CurvatureWork, piece: Piece) -> Derivatives:
-    """Return the mean loss of a part with its derivatives."""
+def part_curvature(work: CurvatureWork, piece: Piece) -> tuple[Derivatives, ...]:
+    """Return the means over a part with their derivatives."""
     X, y = map(torch.from_numpy, _cached(work.rows, piece))
     return work.objective.second_order(work.score, X, y)
 

@@ -29,6 +29,7 @@ from countermove.scores import Score
 from countermove.training._averaging import Average
 from countermove.training._checkpoints import Checkpoint
 from countermove.training._descent import (
+    MOST_POLISHES,
     MOST_STEPS,
     Descent,
     LineSearches,
@@ -54,7 +55,8 @@ class Trainer:
         their parameters and losses with a curvature. No epoch is chosen: the optimum is kept.
         ``"adam"``: mini-batches. ``"lbfgs"``: up to 20 full-batch steps with a
         line search per epoch; learning rate and batch size are not used.
-        ``"auto"``: Newton's method where it applies, else Adam.
+        ``"auto"``: Newton's method where it applies, else Adam. On rows in parts Adam's rule is
+        then polished by L-BFGS on gradients summed over all rows, where the loss is smooth.
     learning_rate, batch_size
         Of Adam; the last, shorter batch of an epoch is used too.
     max_epochs
@@ -141,33 +143,34 @@ class Trainer:
         with bar as advance:
             if not run.records:
                 run.judge(train_loss=None, started=time.perf_counter())
-            while not run.ended:
+            while run.goes_on():
                 run.advance()
-                if checkpoint is not None:
+                # A run continued beyond its epochs goes on from Adam's state; a polish is repeated.
+                if checkpoint is not None and run.polished_from is None:
                     run.checkpoint().save(checkpoint)
                 if advance is not None:
                     advance(run.records[-1])
         return run.finish()
 
-    def method_for(self, score: Score, objective: Objective, in_parts: bool = False) -> str:
+    def method_for(self, score: Score, objective: Objective) -> str:
         """Return the optimiser that is used for a score and an objective."""
         if self.optimiser not in ("auto", "newton"):
             return self.optimiser
-        reason = self._refuses_newton(score, objective, in_parts)
+        reason = self._refuses_newton(score, objective)
         if reason is None:
             return "newton"
         if self.optimiser == "newton":
             raise ParameterError(f"optimiser='newton' does not apply: {reason}; use 'auto'")
         return "adam"
 
-    def _refuses_newton(self, score: Score, objective: Objective, in_parts: bool) -> str | None:
+    def _refuses_newton(self, score: Score, objective: Objective) -> str | None:
         if not isinstance(objective, SecondOrderObjective):
             return "this objective has no second derivatives"
         if self.stop_by == "average":
             return "stop_by='average' wants the mean of many steps"
         if score.linear_columns() is None:
             return f"a {score.kind} score is not linear in its parameters"
-        return objective.refuses_newton(score, in_parts)
+        return objective.refuses_newton(score)
 
 
 class _TrainingRun:
@@ -176,10 +179,12 @@ class _TrainingRun:
     def __init__(self, trainer: Trainer, score: Score, objective: Objective, sample: TrainingRows):
         self.trainer, self.score, self.objective, self.sample = trainer, score, objective, sample
         self.parameters = [*score.parameters(), *objective.parameters()]
-        self.method = trainer.method_for(score, objective, sample.in_parts)
+        self.method = trainer.method_for(score, objective)
         self.descent = self._descent()
         self.records: list[EpochRecord] = []
         self.best = 0
+        self.polished_from: int | None = None  # the epoch after which Adam's rule is polished
+        self.before_polish, self.stopped_early = "", False  # why Adam ended
         self.kept = [parameter.detach().clone() for parameter in self.parameters]
         self.average = Average(self.parameters) if trainer.stop_by == "average" else None
         self.fingerprint = ""
@@ -224,15 +229,35 @@ class _TrainingRun:
 
     @property
     def out_of_patience(self) -> bool:
-        """Whether validation has not improved for ``patience`` epochs; Newton does not ask it."""
-        return self.method != "newton" and self.epoch - self.best >= self.trainer.patience
+        """Whether validation has not improved for ``patience`` epochs; no optimum asks it."""
+        asked = self.method != "newton" and self.polished_from is None
+        return asked and self.epoch - self.best >= self.trainer.patience
 
     @property
     def ended(self) -> str:
         """Why training is over; empty while it is not."""
         if self.out_of_patience:
             return f"no better epoch on the validation rows for {self.trainer.patience} epochs"
-        return self.descent.ended(self.epoch)
+        return self.descent.ended(self.epoch - (self.polished_from or 0))
+
+    def goes_on(self) -> bool:
+        """Return whether an epoch should follow; on parts, full gradients polish Adam's rule."""
+        if self.ended and self._may_be_polished():
+            self.before_polish, self.stopped_early = self.ended, self.out_of_patience
+            self._put_back()
+            self.polished_from = self.epoch
+            parts = (self.score, self.parameters, self.sample, self._settle)
+            self.descent = LineSearches(*parts, MOST_POLISHES)
+        return not self.ended
+
+    def _may_be_polished(self) -> bool:
+        # Where Newton's method is used, or nothing was to be trained, nothing is left to do.
+        trained = self.method == "adam" and self.trainer.max_epochs > 0
+        fresh = self.polished_from is None and self.average is None
+        if not (trained and fresh and self.sample.in_parts):
+            return False
+        objective = self.objective
+        return isinstance(objective, SecondOrderObjective) and objective.refuses_polish() is None
 
     def advance(self) -> None:
         """Do one epoch and judge it."""
@@ -270,22 +295,34 @@ class _TrainingRun:
         seconds = time.perf_counter() - started
         record = EpochRecord(len(self.records), train_loss, loss, accuracy, seconds, merit)
         self.records.append(record)
-        by = self.trainer.stop_by
-        if self.method == "newton" or record.better_than(self.records[self.best], by):
+        if self._at_optimum or record.better_than(self.records[self.best], self.trainer.stop_by):
             self.best = record.epoch
             for kept, parameter in zip(self.kept, self.parameters, strict=True):
                 kept.copy_(parameter.detach())
 
-    def finish(self) -> History:
-        """Put the best weights back and return the history."""
+    @property
+    def _at_optimum(self) -> bool:
+        """Whether every epoch is nearer to the one optimum, so that none is chosen."""
+        polished = self.polished_from is not None and self.score.linear_columns() is not None
+        return self.method == "newton" or polished
+
+    def _put_back(self) -> None:
         with torch.no_grad():
             for kept, parameter in zip(self.kept, self.parameters, strict=True):
                 parameter.copy_(kept)
                 parameter.grad = None
+
+    def finish(self) -> History:
+        """Put the best weights back and return the history."""
+        self._put_back()
         stopped_early = self.out_of_patience and self.epoch < self.trainer.max_epochs
+        ended = self.ended
+        if self.polished_from is not None:
+            ended = f"{self.before_polish}; polished on full gradients: {ended}"
         optima = self.descent.optima if isinstance(self.descent, NewtonSteps) else ()
-        outcome = (self.method, self.descent.converged, self.ended, optima)
-        return History(tuple(self.records), self.best, stopped_early, *outcome)
+        outcome = (self.method, self.descent.converged, ended, optima)
+        early = self.stopped_early or stopped_early
+        return History(tuple(self.records), self.best, early, *outcome)
 
     def checkpoint(self) -> Checkpoint:
         """Return the whole state."""

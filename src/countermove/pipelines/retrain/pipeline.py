@@ -104,8 +104,8 @@ def collect_rows(
     from countermove.production.retraining.challenger import challenger_rows
 
     base, shares = (train, validation, calibration), ingest.split.build()
-    units = (schema, standardiser)
-    return challenger_rows(registry, base, batches, facts, *units, people, shares, seed)
+    given = (schema, standardiser, people, shares, ingest.split_seed(seed))
+    return challenger_rows(registry, base, batches, facts, *given)
 
 
 def train_challenger(
