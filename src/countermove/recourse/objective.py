@@ -22,9 +22,11 @@ from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet
 from countermove.recourse.performance import best_f1
-from countermove.response import Population, Response
+from countermove.response import NoResponse, Response
+from countermove.response.response_set import discretised
 from countermove.scores import Score
-from countermove.training import Loss, Verdict
+from countermove.training import Derivatives, Loss, Verdict
+from countermove.training.curvature import refusal, risk_derivatives
 
 Answers = list[tuple[float, Tensor]]
 """Scores after people's response, with the share of people of each type."""
@@ -80,6 +82,17 @@ class RecourseRisk:
             limit = self._reached_by_most(score, X)
             merit = best_f1(np.minimum(scores.detach().numpy(), limit), favourable.numpy())[1]
         return Verdict(accuracy, float(loss.detach()), merit)
+
+    def refuses_newton(self, score: Score, in_parts: bool) -> str | None:
+        """Say why the risk cannot be minimised by Newton's method; None: it can."""
+        if self.recourse_weight != 0.0:
+            return "the best action of the recourse term jumps"
+        return refusal(self.loss_function, [kind for _, kind in self._kinds()])
+
+    def second_order(self, score: Score, X: Tensor, y: Tensor) -> Derivatives:
+        """Return the loss of the labels with its derivatives; without a recourse term only."""
+        rows = X[:, : self.n_features].contiguous()
+        return risk_derivatives(self.loss_function, score, rows, y, self._kinds())
 
     def for_epoch(self, epoch: int) -> Self:
         """Return the risk of an epoch: some responses are solved more closely as epochs pass."""
@@ -151,13 +164,12 @@ class RecourseRisk:
             reached = best_reachable(score, X, actions=actions)
         return float(np.quantile(reached.score, MISS_RATE, method="lower"))
 
+    def _kinds(self) -> tuple[tuple[float, Response], ...]:
+        """Return who is judged after response, with their shares."""
+        return discretised(NoResponse() if self.response is None else self.response)
+
     def _answered(self, score: Score, X: Tensor) -> Answers:
-        if self.response is None:
-            return [(1.0, score(X))]
-        if isinstance(self.response, Population):
-            types = zip(self.response.weights, self.response.members, strict=True)
-            return [(share, member.scores_after(score, X)) for share, member in types]
-        return [(1.0, self.response.scores_after(score, X))]
+        return [(share, kind.scores_after(score, X)) for share, kind in self._kinds()]
 
     def _recourse_loss(self, reached: Tensor) -> Tensor:
         """Return the unweighted loss of being refused after the action."""

@@ -7,7 +7,7 @@ the best one found is differentiated implicitly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -239,6 +239,13 @@ class AscentResponse(Response):
     def _converged(self, stop: Stop) -> Tensor:
         found: Tensor = (stop.residual <= self.tolerance) & stop.concave
         return found
+
+    def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> Self:
+        """Return the same people as standardised rows, those of the reference too."""
+        other = super().after_standardising(mean, scale)
+        if self.reference is not None:
+            other.reference = (self.reference - np.asarray(mean)) / np.asarray(scale)
+        return other
 
     def _reference(self, n_features: int) -> Tensor:
         if self.reference is None:

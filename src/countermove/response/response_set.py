@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn, Self
 
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from countermove._types import Mask
@@ -65,6 +66,11 @@ class RobustResponse(Response):
     def with_cost(self, cost: Cost) -> Self:
         """Return the same members, all of them with another cost."""
         return type(self)([member.with_cost(cost) for member in self.members], self.weights)
+
+    def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> Self:
+        """Return the same members as standardised rows."""
+        members = [member.after_standardising(mean, scale) for member in self.members]
+        return type(self)(members, self.weights)
 
     def with_price(self, factor: float) -> Self:
         """Return the same members if every move cost ``factor`` > 0 times as much."""
