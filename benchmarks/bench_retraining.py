@@ -115,7 +115,7 @@ def blind_rule(world: World, seen: list[pd.DataFrame]) -> Score:
     """Train as if nobody moved, on the base table and on people as they were seen."""
     train = rows_of(pd.concat([world.rows["train"], *seen], ignore_index=True), world.schema)
     judge = rows_of(world.rows["validation"], world.schema)
-    blind = StrategicClassifier(response=NoResponse(), loss="logistic", random_state=SEED)
+    blind = StrategicClassifier(response=NoResponse(), standardise=False, random_state=SEED)
     return blind.fit(train.X, train.y, validation=(judge.X, judge.y)).score_
 
 

@@ -54,7 +54,7 @@ def measure() -> dict[str, np.ndarray]:
         blind = train_blind(split, loss="logistic", random_state=seed).score_
         # The published comparison measures the blind rule at norm one.
         norm = math.hypot(*blind.weight.tolist(), blind.bias.item())
-        aware = StrategicClassifier(cost=cost, loss="logistic", random_state=seed)
+        aware = StrategicClassifier(cost=cost, standardise=False, random_state=seed)
         aware = aware.fit(*split.train, validation=split.validation).score_
         for name in LINES:
             rule, response = (aware, "best") if name == "strategic" else (blind, name)

@@ -71,7 +71,9 @@ def trained(
     score = RecurrentScore.of_sequences(steps, split.train[0].shape[1] // steps, generator=start)
     score.bias.requires_grad_(learned_bias)
     protocol = {"loss": "hinge", "selection": "none", "batch_size": 16, "patience": 10}
-    rule = StrategicClassifier(score, cost=COST, random_state=seed, **(protocol | settings))
+    rule = StrategicClassifier(
+        score, cost=COST, random_state=seed, standardise=False, **(protocol | settings)
+    )
     return rule.fit(*split.train, validation=split.validation)
 
 

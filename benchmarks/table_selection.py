@@ -60,7 +60,8 @@ def one_split(table: Table, people: Response, seed: int) -> Mapping[str, float |
     order = np.random.default_rng(seed).permutation(len(y))
     cut = int(0.7 * len(y))
     train, test = order[:cut], order[cut:]
-    choice = StrategicClassifier(response=people).fit(X[train], y[train]).choice_
+    rule = StrategicClassifier(response=people, standardise=False).fit(X[train], y[train])
+    choice = rule.choice_
     assert isinstance(choice, Choice)
     measured = {
         name: 100.0 * stated_accuracy(rule, X[test], y[test], people)

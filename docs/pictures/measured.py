@@ -25,7 +25,7 @@ def move_map() -> Numbers:
     train, test, shown = slice(0, 2000), slice(2000, 4000), slice(4000, 4150)
     found: Numbers = {"before": plain(X[shown]), "label": plain(y[shown])}
     for name, response in {"blind": "none", "strategic": "best"}.items():
-        rule = StrategicClassifier(response=response, cost=QuadraticCost(1.0))
+        rule = StrategicClassifier(response=response, cost=QuadraticCost(1.0), standardise=False)
         rule.fit(X[train], y[train])
         if name == "blind":  # trained as if nobody moved; people move all the same
             rule.set_params(response="best")
@@ -53,12 +53,12 @@ def cost() -> Numbers:
     X, y = GaussianPopulation(centre=(1.1, 0.9)).sample(4000, seed=3)
     train, test = slice(0, 2000), slice(2000, 4000)
     scales = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
-    blind = StrategicClassifier(response="none").fit(X[train], y[train])
-    assumed = StrategicClassifier(response="best").fit(X[train], y[train])
+    blind = StrategicClassifier(response="none", standardise=False).fit(X[train], y[train])
+    assumed = StrategicClassifier(response="best", standardise=False).fit(X[train], y[train])
     found: Numbers = {"scale": scales, "blind": [], "right price": [], "price 1 assumed": []}
     for scale in scales:
         people = BestResponse(QuadraticCost(scale))
-        right = StrategicClassifier(response=people).fit(X[train], y[train])
+        right = StrategicClassifier(response=people, standardise=False).fit(X[train], y[train])
         for name, rule in (("blind", blind), ("right price", right), ("price 1 assumed", assumed)):
             share = rule.score_after_response(X[test], y[test], response=people)
             found[name].append(round(share, DIGITS))
@@ -75,7 +75,7 @@ def responses() -> Numbers:
     kinds = ["none", "best", "smooth", "published"]
     found: Numbers = {"people": kinds}
     for trained in kinds:
-        rule = StrategicClassifier(response=trained).fit(X[train], y[train])
+        rule = StrategicClassifier(response=trained, standardise=False).fit(X[train], y[train])
         found[trained] = [
             round(rule.score_after_response(X[test], y[test], response=met), DIGITS)
             for met in kinds
@@ -93,7 +93,7 @@ def promise() -> Numbers:
     X, y = GaussianPopulation(centre=(1.0, 0.5)).sample(22_000, seed=0)
     actions = ActionSet(lower=[-2.0, 0.0], upper=[2.0, 0.0])
     train, calibration, everybody = slice(0, 1000), slice(1000, 2000), slice(2000, None)
-    rule = StrategicClassifier(response="none", loss="logistic").fit(X[train], y[train])
+    rule = StrategicClassifier(response="none", standardise=False).fit(X[train], y[train])
     told = calibrate_pare(rule, X[calibration], actions=actions, wanted=0.9)
     reached = best_reachable(rule, X[everybody], actions=actions).score
     reach = 1 / (1 + np.exp(-reached))  # the loss is logistic: a score is log-odds

@@ -17,7 +17,7 @@ from countermove.scores import LinearScore
 
 @pytest.fixture(scope="module")
 def blind(crowd):
-    return StrategicClassifier(response="none").fit(*crowd).score_
+    return StrategicClassifier(response="none", standardise=False).fit(*crowd).score_
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,9 @@ def test_knowing_the_true_cost_beats_a_wrong_belief(crowd):
     true, assumed = QuadraticCost(0.5), QuadraticCost(5.0)
     response = BestResponse(true)
     naive, oracle = (
-        accuracy_after(StrategicClassifier(cost=cost).fit(X, y).score_, X, y, response)
+        accuracy_after(
+            StrategicClassifier(cost=cost, standardise=False).fit(X, y).score_, X, y, response
+        )
         for cost in (assumed, true)
     )
     assert oracle.accuracy > naive.accuracy + 0.1

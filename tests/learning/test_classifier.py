@@ -322,7 +322,8 @@ def test_hinge_probabilities_fit_the_validation_people_and_keep_the_decision(cro
     assert np.array_equal(clf.predict_proba(X)[:, 1] >= 0.5, clf.predict(X) == 1)
     people = named_response(response)
     with torch.no_grad():
-        after = people.scores_after(clf.score_, torch.from_numpy(X[120:])).numpy()
+        seen = torch.from_numpy(clf.standardiser_.transform(X[120:]))
+        after = people.scores_after(clf.standardised_score_, seen).numpy()
     assert clf.probability_slope_ == pytest.approx(fit_slope(after, y[120:]))
     assert clf.probability_slope_ != pytest.approx(1.0)
     logistic = StrategicClassifier(response=response, loss="logistic").fit(X, y)

@@ -41,6 +41,7 @@ def climbed():
     X, y = ring(300)
     score = MLPScore(2, (12,), dropout=0.0, generator=draws())
     settings = {"max_epochs": 60, "patience": 60, "learning_rate": 0.05, "batch_size": 60}
+    settings |= {"standardise": False}
     blind = StrategicClassifier(score, response="none", **settings).fit(X, y)
     people = AscentResponse(temperature=0.3, reference=X[:50], random_starts=1)
     quick = settings | {"max_epochs": 6}

@@ -26,7 +26,8 @@ def people():
 def classifier(actions, **settings):
     fast = {"optimiser": "adam", "max_epochs": 4, "batch_size": 16, "selection": "none"}
     settings = fast | settings
-    return StrategicClassifier(cost=QuadraticCost(0.5), actions=actions, **settings)
+    given = {"cost": QuadraticCost(0.5), "actions": actions, "standardise": False}
+    return StrategicClassifier(**given, **settings)
 
 
 @pytest.mark.parametrize("response", ["best", "smooth", ["best", "smooth"]])

@@ -224,7 +224,7 @@ def test_robust_training_counts_the_penalty_of_the_member_that_is_worst(kind, cr
 @pytest.mark.parametrize("response", ["best", "smooth", ["best", {"kind": "smooth"}]], ids=str)
 def test_training_with_a_strength_makes_people_better_off(kind, response, crowd):
     X, y = crowd
-    settings = {"response": response, "selection": "none"}
+    settings = {"response": response, "selection": "none", "standardise": False}
     people = BestResponse(QuadraticCost(1.0))
     plain = StrategicClassifier(**settings).fit(X, y)
     strong = 3.0 if kind is Recourse else 0.5

@@ -53,8 +53,8 @@ def test_several_kinds_of_people_never_count_as_alike(score, crowd):
 
 @pytest.mark.parametrize("response", ["best", "smooth"])
 def test_where_all_reach_alike_the_rule_is_the_blind_one_with_its_best_intercept(crowd, response):
-    blind = StrategicClassifier(response="none").fit(*crowd)
-    strategic = StrategicClassifier(response=response).fit(*crowd)
+    blind = StrategicClassifier(response="none", standardise=False).fit(*crowd)
+    strategic = StrategicClassifier(response=response, standardise=False).fit(*crowd)
     assert strategic.choice_.kept == "logistic"
     assert strategic.choice_.alike
     assert "cannot matter" in strategic.choice_.sentence()
@@ -65,8 +65,8 @@ def test_where_all_reach_alike_the_rule_is_the_blind_one_with_its_best_intercept
 
 
 def test_a_trained_rule_must_win_by_two_standard_errors_of_held_out_rows(crowd):
-    choice = StrategicClassifier(actions=UNDER_A_CEILING).fit(np.minimum(crowd[0], 1.0), crowd[1])
-    choice = choice.choice_
+    rule = StrategicClassifier(actions=UNDER_A_CEILING, standardise=False)
+    choice = rule.fit(np.minimum(crowd[0], 1.0), crowd[1]).choice_
     assert choice.kept == choice.best_simple
     for name in ("trained", "annealed"):
         record = choice.rules[name]
@@ -77,7 +77,9 @@ def test_a_direction_that_no_intercept_can_replace_is_kept():
     people = CeilingPopulation()
     X, y = people.sample(1500, seed=5)
     rule = StrategicClassifier(
-        cost=QuadraticCost(0.5), actions=ActionSet(max_value=people.ceiling)
+        cost=QuadraticCost(0.5),
+        actions=ActionSet(max_value=people.ceiling),
+        standardise=False,
     ).fit(X, y)
     choice = rule.choice_
     assert choice.trained
@@ -99,6 +101,7 @@ def test_every_simple_rule_is_recorded_and_rules_without_recourse_are_not_deploy
     people = {
         "cost": QuadraticCost(0.05),
         "actions": ActionSet(immutable=[0], max_value=[9.0, 1.0]),
+        "standardise": False,
     }
     careful = StrategicClassifier(**people).fit(X, y).choice_
     names = {"majority", "logistic", "class_means", "immutables", "reach_penalty"}
@@ -114,7 +117,8 @@ def test_a_regulariser_is_judged_by_the_stated_objective(crowd):
     """Burden so heavy that approving everybody is best: no accuracy makes up for it."""
     X = np.minimum(crowd[0], 1.0)
     heavy = SocialBurden(strength=20.0)
-    rule = StrategicClassifier(actions=UNDER_A_CEILING, regulariser=heavy).fit(X, crowd[1])
+    rule = StrategicClassifier(actions=UNDER_A_CEILING, regulariser=heavy, standardise=False)
+    rule.fit(X, crowd[1])
     record = rule.choice_.rules[rule.choice_.kept]
     assert record.value > rule.choice_.rules["logistic"].value - 1e-12
     assert "annealed" not in rule.choice_.rules

@@ -13,7 +13,7 @@ import pytest
 from countermove import StrategicClassifier
 from countermove.learning import bias_search
 from countermove.learning._populations import population
-from countermove.learning.comparison import Comparison, compare
+from countermove.learning.comparison import AS_GIVEN, Comparison, compare
 from countermove.learning.evaluation import worst_accuracy
 from countermove.people import ActionSet, MixtureCost, QuadraticCost
 
@@ -132,7 +132,7 @@ def worst_case(name, scale):
     def trained(response):
         found = []
         for split in splits(name):
-            rule = StrategicClassifier(response=response, cost=cost, **SETTINGS)
+            rule = StrategicClassifier(response=response, cost=cost, **(AS_GIVEN | SETTINGS))
             rule.fit(*split.train, validation=split.validation)
             found.append(rule.score_after_response(*split.test, response=MEMBERS))
         return float(np.mean(found))

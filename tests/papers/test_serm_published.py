@@ -35,6 +35,7 @@ PROTOCOL = ADAM | {
     "learning_rate": 0.5,
     "max_epochs": 7,
     "patience": 4,
+    "standardise": False,
 }
 PUBLISHED_BLIND = ADAM | {
     "learning_rate": 0.1,

@@ -59,6 +59,7 @@ def trained(steps: int, split: Split, seed: int, settings) -> StrategicClassifie
     start = torch_generator(seed, "recurrent")
     score = RecurrentScore.of_sequences(steps, n_features, generator=start)
     protocol = {"loss": "hinge", "selection": "none", "batch_size": 16, "patience": 10}
+    protocol |= {"standardise": False}
     rule = StrategicClassifier(score, cost=COST, random_state=seed, **(protocol | settings))
     return rule.fit(*split.train, validation=split.validation)
 

@@ -20,9 +20,10 @@ from countermove.errors import (
 )
 from countermove.people import ActionSet
 from countermove.recourse import RecourseClassifier
-from countermove.recourse.objective import single_step
-from countermove.response import BestResponse
+from countermove.recourse.objective import RecourseRisk, single_step, usual_actions
+from countermove.response import BestResponse, Population, named_response
 from countermove.scores import LinearScore, MLPScore
+from countermove.training import Loss
 
 from .applicants import second_feature_only, some_applicants
 
@@ -78,7 +79,9 @@ def fitted(applicants, one_feature) -> RecourseClassifier:
 def test_what_is_left_behind(fitted, one_feature):
     assert isinstance(fitted.score_, MLPScore)
     assert not fitted.score_.training
-    assert fitted.actions_ is one_feature
+    unit = fitted.standardiser_.scale
+    np.testing.assert_allclose(fitted.actions_.upper, one_feature.upper * unit)
+    assert fitted.actions_.immutable == one_feature.immutable
     assert fitted.classes_.tolist() == [0, 1]
     assert fitted.history_.best.validation_merit == max(
         record.validation_merit for record in fitted.history_.records
@@ -247,3 +250,56 @@ def test_one_class_and_too_few_ids_are_refused(applicants):
         RecourseClassifier().fit(X, np.ones(len(X)))
     with pytest.raises(DataError, match="as many ids"):
         RecourseClassifier(**SMALL, max_epochs=0).fit(X, y, ids=[1, 2])
+
+
+PLAIN = {"recourse_weight": 0.0, "score": LinearScore(3)}
+
+
+@pytest.mark.parametrize(
+    "response", [None, "best", "smooth", Population(BestResponse(), log_sd=0.3)]
+)
+def test_without_a_penalty_a_linear_score_is_trained_to_the_optimum(applicants, response):
+    """Whatever the seed: the gradient of the weighted loss after response vanishes."""
+    X, y = applicants
+    weights = {0: 0.7, 1: 1.9}
+    rules = [
+        RecourseClassifier(**PLAIN, response=response, class_weight=weights, random_state=seed).fit(
+            X, y
+        )
+        for seed in (0, 5)
+    ]
+    assert rules[0].history_.method == "newton"
+    assert rules[0].history_.converged
+    assert rules[0].history_.ended.startswith("converged")
+    np.testing.assert_array_equal(rules[0].coef_, rules[1].coef_)
+    rows = torch.from_numpy(rules[0].standardiser_.transform(X))
+    signs = torch.from_numpy(np.where(y > 0, 1.0, -1.0))
+    risk = RecourseRisk(
+        3,
+        0.0,
+        Loss("logistic", (0.7, 1.9)),
+        named_response(response, actions=usual_actions(3))
+        if isinstance(response, str)
+        else response,
+    )
+    score = rules[0].standardised_score_
+    risk.loss(score, rows, signs).backward()
+    assert float(score.bias.grad.abs()) < 1e-6
+    # A charge of 1e-6 on half the squared weights keeps the optimum one point.
+    assert float((score.weight.grad + 1e-6 * score.weight.detach()).abs().max()) < 1e-6
+
+
+def test_a_penalty_a_network_or_the_name_keep_adam(applicants):
+    X, y = applicants
+    for settings in (
+        {"score": LinearScore(3), "recourse_weight": 0.1},
+        {"hidden": (4,), "recourse_weight": 0.0},
+        PLAIN | {"optimiser": "adam"},
+    ):
+        rule = RecourseClassifier(**settings, max_epochs=1).fit(X, y)
+        assert rule.history_.method == "adam"
+        assert rule.history_.converged is None
+    with pytest.raises(ParameterError, match="the best action of the recourse term jumps"):
+        RecourseClassifier(score=LinearScore(3), optimiser="newton").fit(X, y)
+    with pytest.warns(UserWarning, match="max_epochs, selection set how epochs are taken"):
+        RecourseClassifier(**PLAIN, max_epochs=3, selection="loss").fit(X, y)

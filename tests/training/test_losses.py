@@ -64,3 +64,9 @@ def test_an_unknown_loss_is_refused_with_the_nearest():
 def test_class_weights_must_be_positive(weights):
     with pytest.raises(ParameterError, match="positive"):
         Loss("hinge", weights)
+
+
+def test_class_weights_keep_their_last_digit():
+    """In single precision 0.1 would be off by 1.5e-8 of itself."""
+    scores, y = torch.zeros(1, dtype=torch.float64), -torch.ones(1, dtype=torch.float64)
+    assert float(Loss("hinge", (0.1, 1.0))(scores, y)) == 0.1

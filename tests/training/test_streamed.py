@@ -101,7 +101,7 @@ def test_the_summed_gradient_is_the_gradient(tables, response):
 def test_full_gradients_reach_the_same_rule_as_rows_in_memory(tables):
     train, validation, train_parts, validation_parts = tables
     settings = {"optimiser": "lbfgs", "response": "smooth", "selection": "none"}
-    here = StrategicClassifier(**settings).fit(*train, validation=validation)
+    here = StrategicClassifier(standardise=False, **settings).fit(*train, validation=validation)
     there = StrategicClassifier(**settings).fit_parts(train_parts, validation_parts)
     assert np.allclose(there.coef_, here.coef_, atol=1e-5)
     assert there.intercept_ == pytest.approx(here.intercept_, abs=1e-5)
@@ -116,7 +116,7 @@ def test_full_gradients_reach_the_same_rule_as_rows_in_memory(tables):
 def test_newton_in_parts_reaches_the_optimum_of_all_rows(tables, response):
     train, validation, train_parts, validation_parts = tables
     settings = {"response": response, "selection": "none"}
-    here = StrategicClassifier(**settings).fit(*train, validation=validation)
+    here = StrategicClassifier(standardise=False, **settings).fit(*train, validation=validation)
     there = StrategicClassifier(**settings).fit_parts(train_parts, validation_parts)
     assert there.history_.method == "newton"
     assert there.history_.converged
@@ -127,7 +127,7 @@ def test_newton_in_parts_reaches_the_optimum_of_all_rows(tables, response):
 def test_streamed_batches_learn_as_well(tables):
     train, validation, train_parts, validation_parts = tables
     settings = {"optimiser": "adam", "max_epochs": 10, "selection": "none"}
-    here = StrategicClassifier(**settings).fit(*train, validation=validation)
+    here = StrategicClassifier(standardise=False, **settings).fit(*train, validation=validation)
     there = StrategicClassifier(**settings).fit_parts(train_parts, validation_parts, held=300)
     X, y = people(4000, seed=2)
     ours, theirs = (rule.score_after_response(X, y) for rule in (there, here))

@@ -31,7 +31,7 @@ def everybody(truth: Truth) -> Response:
 def accuracy(assumed: Response, people: Response, seed: int) -> float:
     """Return the accuracy of a rule trained for assumed people, once the real ones answered it."""
     X, y = POPULATION.sample(2000, seed=100 + seed)
-    rule = StrategicClassifier(response=assumed).fit(X, y)
+    rule = StrategicClassifier(response=assumed, standardise=False).fit(X, y)
     X_test, y_test = POPULATION.sample(10_000, seed=200 + seed)
     return rule.score_after_response(X_test, y_test, response=people)
 

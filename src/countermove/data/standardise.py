@@ -16,6 +16,9 @@ from numpy.typing import ArrayLike
 from countermove._types import Floats
 from countermove.errors import DataError, ParameterError, shown
 
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+"""Share of its size by which a column may vary without being more than rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Standardiser:
@@ -51,7 +54,11 @@ class Standardiser:
 
     @classmethod
     def fit(
-        cls, X: ArrayLike, names: Sequence[str], divide_by_root_d: bool = False
+        cls,
+        X: ArrayLike,
+        names: Sequence[str],
+        divide_by_root_d: bool = False,
+        keep_constant: bool = False,
     ) -> Standardiser:
         r"""Fit on the training rows, and on them only.
 
@@ -65,11 +72,13 @@ class Standardiser:
             Use :math:`s = \sqrt{d}\,\sigma` instead of :math:`s = \sigma`, as the
             strategic-classification papers do: the squared norm of a row then does
             not grow with the number of features.
+        keep_constant
+            Give a column that does not vary the scale 1, its own unit, instead of refusing it.
 
         Raises
         ------
         DataError
-            If a value is not finite, or a column does not vary.
+            If a value is not finite, or a column does not vary (unless that is kept).
         """
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(names) or not X.size:
@@ -83,7 +92,11 @@ class Standardiser:
         with np.errstate(over="ignore", invalid="ignore"):
             mean, spread = X.mean(axis=0), X.std(axis=0)
         # Rounding can leave a column of equal values a spread of its own.
-        spread = np.where(X.max(axis=0) == X.min(axis=0), 0.0, spread)
+        low, high = X.min(axis=0), X.max(axis=0)
+        spread = np.where(low == high, 0.0, spread)
+        if keep_constant:
+            rounding = ROUNDING * np.maximum(np.abs(low), np.abs(high))
+            spread = np.where(high - low <= rounding, 1.0, spread)
         return cls.from_moments(mean, spread, names, len(X), divide_by_root_d)
 
     @classmethod

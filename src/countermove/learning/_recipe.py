@@ -86,6 +86,8 @@ class TrainingRecipe:
     # "guarded": a simple rule is kept unless training proves better in cross-validation.
     selection: str = "guarded"
     allow_no_recourse: bool = False
+    # Decimals of the rows that decide about folds; None: all.
+    decimals: int | None = None
 
     def __post_init__(self) -> None:
         if self.start is not None and self.start not in STARTS:

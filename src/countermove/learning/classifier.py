@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import warnings
-from inspect import signature
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -24,7 +24,8 @@ from countermove.learning.chosen_costs import AnyCost, costs_to_judge_by, costs_
 from countermove.learning.evaluation import accuracy_after
 from countermove.learning.regularisers import Regulariser
 from countermove.learning.selection import Choice
-from countermove.people import ActionSet
+from countermove.people import ActionSet, Cost
+from countermove.response import RepresentationResponse
 from countermove.response.base import Responses
 from countermove.scores import Score
 from countermove.scores.base import fit_slope
@@ -32,15 +33,8 @@ from countermove.training import History, Loss, Trainer, TrainingRows
 from countermove.training.estimator import ScoreClassifier, Table
 from countermove.training.streamed import PartRows, StreamedRows
 
-OF_EPOCHS = (
-    "learning_rate",
-    "batch_size",
-    "max_epochs",
-    "patience",
-    "validation_fraction",
-    "stop_by",
-)
-"""Settings of Adam's epochs, without effect on Newton's method."""
+DECIMALS = 6
+"""Of standardised rows; what follows them is rounding, which depends on the units given."""
 
 
 class StrategicClassifier(ScoreClassifier):
@@ -51,11 +45,14 @@ class StrategicClassifier(ScoreClassifier):
     Parameters
     ----------
     score
-        A `Score` to start from (copied); None: linear.
+        A `Score` to start from (copied); None: linear. It reads standardised rows, as the
+        ``standardised_score_`` of another fit does.
     cost, actions
-        What a move costs and which are allowed, in the units of ``X``; None:
-        ``QuadraticCost(1.0)``, everything may move. A `FlexibleCost` is learned with the
-        rule, of an `UnknownCost` the worst counts. Bounds of shape (n, d) belong to
+        What a move costs and which are allowed; None: ``QuadraticCost(1.0)``, everything may
+        move. A step of 1 is one standard deviation of the rows given to ``fit``, bounds on
+        ``x_new`` count from their mean; with ``units="original"`` both are in the units of
+        ``X``, as are actions made by ``ActionSet.from_schema``. A `FlexibleCost` is learned
+        with the rule, of an `UnknownCost` the worst counts. Bounds of shape (n, d) belong to
         the n rows given to ``fit`` (followed by those of ``validation``, if given).
     response
         ``"best"``, ``"smooth"``, ``"published"``, ``"none"`` (blind training), ``"ascent"`` (for
@@ -97,13 +94,20 @@ class StrategicClassifier(ScoreClassifier):
         nobody moves, and where the intercept is not settled, there is nothing to choose.
     allow_no_recourse
         Whether a simple rule under which nobody can move may be published.
+    standardise
+        Whether rows are standardised for training and response by the mean and standard deviation
+        of those given to ``fit``, so that units do not matter (a column that does not vary keeps
+        its unit). Rows, actions and ``coef_`` stay in the units of ``X``; what people pay is per
+        standard deviation. False: ``X`` is standardised already.
 
     Attributes
     ----------
     score_ : Score
-        The published rule: :math:`s(x) \ge 0` is the favourable decision.
+        The published rule: :math:`s(x) \ge 0` is the favourable decision; it reads ``X`` as given.
+    standardised_score_, standardiser_ : Score, Standardiser or None
+        The same rule for standardised rows, and their means and standard deviations.
     coef_, intercept_ : arrays of shape (1, d) and (1,)
-        Of a linear ``score_``.
+        Of a linear ``score_``, in the units of ``X``.
     history_ : History
         Epoch by epoch.
     probability_slope_ : float
@@ -119,6 +123,8 @@ class StrategicClassifier(ScoreClassifier):
     favourable_ : label
         The label people want.
     """
+
+    _of_epochs: ClassVar[tuple[str, ...]] = (*ScoreClassifier._of_epochs, "stop_by")
 
     def __init__(
         self,
@@ -143,6 +149,7 @@ class StrategicClassifier(ScoreClassifier):
         stop_by: str = "accuracy",
         selection: str = "guarded",
         allow_no_recourse: bool = False,
+        standardise: bool = True,
     ) -> None:
         self.score = score
         self.cost = cost
@@ -165,6 +172,7 @@ class StrategicClassifier(ScoreClassifier):
         self.stop_by = stop_by
         self.selection = selection
         self.allow_no_recourse = allow_no_recourse
+        self.standardise = standardise
 
     def fit(
         self,
@@ -220,7 +228,7 @@ class StrategicClassifier(ScoreClassifier):
         checkpoint: Path | None = None,
         progress: bool = False,
     ) -> Self:
-        r"""Train on rows that stay in parquet parts; labels are -1 and +1.
+        r"""Train on standardised rows that stay in parquet parts; labels are -1 and +1.
 
         Every row is learned from. Starts, early stopping and the intercept look at about
         ``held`` rows of each table, drawn once: the intercept is then off the best one on
@@ -229,7 +237,7 @@ class StrategicClassifier(ScoreClassifier):
         Parameters
         ----------
         train, validation
-            Rows in parts.
+            Rows in parts, standardised as the chain leaves them; ``standardise`` is not read.
         held
             Rows of each that are held in memory.
         mapper
@@ -241,7 +249,7 @@ class StrategicClassifier(ScoreClassifier):
         """
         seed = self._seed()
         self.classes_, self.favourable_ = np.array([-1.0, 1.0]), 1.0
-        self.n_features_in_ = len(train.features)
+        self.n_features_in_, self.standardiser_ = len(train.features), None
         recipe = self._recipe(seed)
         check_summable(recipe, self.optimiser)
         sample = StreamedRows.of(train, validation, seed, held, mapper)
@@ -261,16 +269,29 @@ class StrategicClassifier(ScoreClassifier):
         """Fit the recipe and remember what it made."""
         given = self._start(sample.X.shape[1])
         fit = recipe.fit(given, sample, checkpoint=checkpoint, progress=progress)
-        self.score_: Score = fit.score
+        self._publish(fit.score)
         self.history_: History = fit.history
-        self.choice_: Choice | None = fit.choice
+        self.choice_: Choice | None = self._as_given(fit.choice)
         self.cost_: AnyCost | None = self.cost if fit.cost is None else fit.cost
         valid = sample.X_validation.numpy(), sample.y_validation.numpy()
         self.probability_slope_: float = self._slope(*valid, held)
         return self
 
+    def _as_given(self, choice: Choice | None) -> Choice | None:
+        """Return the choice with its rules in the units of the rows given."""
+        unit = self.standardiser_
+        if choice is None or unit is None:
+            return choice
+        scores = {
+            name: score.before_standardising(unit.mean, unit.scale)
+            for name, score in choice.scores.items()
+        }
+        return replace(choice, scores=scores)
+
     def respond(self, X: Table, response: Any = None) -> Responses[Any]:
-        """Return where people move to in response to the rule.
+        """Return where people move to in response to the rule: rows in the units of ``X``.
+
+        What they pay is per standard deviation, as the cost is.
 
         Parameters
         ----------
@@ -279,13 +300,17 @@ class StrategicClassifier(ScoreClassifier):
         response
             As in the constructor; None: the one trained with, at its evaluation temperature.
         """
-        rows = self._rows(X)
-        return self._judging(response).only.respond(self.score_, rows)
+        given, people = self._rows(X), self._judging(response).only
+        rows, score = self._inside(given), self.standardised_score_
+        answer = people.respond(score, rows)
+        if isinstance(people, RepresentationResponse):
+            return answer
+        return replace(answer, x_new=self._units.moved_as_given(given, rows, answer.x_new, score))
 
     def predict_after_response(self, X: Table, response: Any = None) -> NDArray[Any]:
         """Return the labels decided once people have moved."""
-        rows = self._rows(X)
-        return self._named(self._judging(response).only.decisions_after(self.score_, rows))
+        rows, people = self._inside(self._rows(X)), self._judging(response).only
+        return self._named(people.decisions_after(self.standardised_score_, rows))
 
     def score_after_response(self, X: Table, y: Table, response: Any = None) -> float:
         """Return the accuracy once people have moved; of a robust response, the worst member's.
@@ -295,8 +320,15 @@ class StrategicClassifier(ScoreClassifier):
         check_is_fitted(self)
         members = self._judging(response)
         rows, signs = self._checked(X, y)
-        found = [accuracy_after(self.score_, rows, signs, r).accuracy for r in members.members]
+        rule = self.standardised_score_
+        found = [accuracy_after(rule, rows, signs, r).accuracy for r in members.members]
         return min(found) if members.weights is None else float(np.dot(members.weights, found))
+
+    def of_standardised_rows(self) -> Self:
+        """Return the fitted classifier as one that reads standardised rows, actions included."""
+        inside = super().of_standardised_rows()
+        inside.actions = self._units.actions(self.actions)
+        return inside
 
     def __sklearn_tags__(self) -> Any:
         """Say what scikit-learn may expect: two classes."""
@@ -316,9 +348,9 @@ class StrategicClassifier(ScoreClassifier):
             stop_by=self.stop_by,
         )
         trained, judging = costs_to_train_at(self.cost), costs_to_judge_by(self.cost)
-        people = population_at(trained, self.response, self.actions, self.temperature)
+        people = self._population(trained, self.response, self.temperature)
         same = self.eval_temperature is None and trained == judging
-        judges = population_at(judging, self.response, self.actions, self._judging_temperature())
+        judges = self._population(judging, self.response, self._judging_temperature())
         return TrainingRecipe(
             trained_against=people,
             judged_by=people if same else judges,
@@ -330,19 +362,8 @@ class StrategicClassifier(ScoreClassifier):
             cost=self.cost,
             selection=self.selection,
             allow_no_recourse=self.allow_no_recourse,
+            decimals=None if self.standardiser_ is None else DECIMALS,
         )
-
-    def _warn_of_epochs(self) -> None:
-        """Say which settings have no effect on a rule that is trained to the optimum."""
-        defaults = {name: signature(type(self)).parameters[name].default for name in OF_EPOCHS}
-        given = [name for name in OF_EPOCHS if getattr(self, name) != defaults[name]]
-        if given:
-            warnings.warn(
-                f"{', '.join(given)} set how epochs are taken; Newton's method takes none and goes "
-                "to the optimum. Leave them out, or ask for optimiser='adam'",
-                UserWarning,
-                stacklevel=3,
-            )
 
     @staticmethod
     def _of_rows(recipe: TrainingRecipe, order: NDArray[np.intp], listed: int) -> TrainingRecipe:
@@ -357,13 +378,21 @@ class StrategicClassifier(ScoreClassifier):
             return 1.0
         members = self._judging(None).of_rows(order).members
         with torch.no_grad():
-            after = [m.scores_after(self.score_, torch.from_numpy(X)).numpy() for m in members]
+            rule, people = self.standardised_score_, torch.from_numpy(X)
+            after = [m.scores_after(rule, people).numpy() for m in members]
         return fit_slope(np.concatenate(after), np.tile(y, len(members)))
 
     def _judging(self, response: Any) -> JudgedMembers:
         chosen = self.response if response is None else response
         costs = costs_to_judge_by(self.cost_)
-        return population_at(costs, chosen, self.actions, self._judging_temperature())
+        return self._population(costs, chosen, self._judging_temperature())
+
+    def _population(
+        self, costs: Sequence[Cost | None], response: Any, temperature: float
+    ) -> JudgedMembers:
+        """Return the people meant, as they respond in standardised rows."""
+        people = population_at(costs, response, self.actions, temperature)
+        return replace(people, members=tuple(map(self._units.response, people.members)))
 
     def _judging_temperature(self) -> float:
         return self.temperature if self.eval_temperature is None else self.eval_temperature

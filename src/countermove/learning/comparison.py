@@ -21,6 +21,8 @@ from countermove.response import BestResponse
 from countermove.response.base import NoResponse
 
 Labelled = tuple[Floats, Floats]
+AS_GIVEN = {"standardise": False}
+"""Published protocols say themselves in which units people move."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Comparison:
 
 def train_blind(split: Split, **settings: Any) -> StrategicClassifier:
     """Train as if nobody moved; its accuracy on the test rows is the benchmark."""
-    blind = StrategicClassifier(**(settings | {"response": "none"}))
+    blind = StrategicClassifier(**(AS_GIVEN | settings | {"response": "none"}))
     return blind.fit(*split.train, validation=split.validation)
 
 
@@ -70,7 +72,7 @@ def compare(
     """Train for a population and measure the rule beside the baselines."""
     blind = train_blind(split, **settings) if blind is None else blind
     strategic = StrategicClassifier(
-        cost=cost, actions=actions, **(settings | {"response": response})
+        cost=cost, actions=actions, **(AS_GIVEN | settings | {"response": response})
     ).fit(*split.train, validation=split.validation)
     people = judging_population(response, cost, actions, settings)
     shifters = people.members[0]

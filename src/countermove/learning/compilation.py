@@ -50,9 +50,9 @@ def compile_kernels() -> int:
         for response in responses:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                fitted = StrategicClassifier(response=response, max_epochs=1, selection="none").fit(
-                    X, y
-                )
+                fitted = StrategicClassifier(
+                    response=response, max_epochs=1, selection="none", standardise=False
+                ).fit(X, y)
             fitted.respond(X)
             done += 1
     return done

@@ -19,16 +19,14 @@ from torch import Tensor, nn
 
 from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
-from countermove.learning._curvature import penalty_derivatives, risk_derivatives, smooth_maximum
-from countermove.learning.regularisers import Regulariser
-from countermove.people import Cost, MahalanobisCost, QuadraticCost, WeightedQuadraticCost
-from countermove.response import BestResponse, ScalarResponse
+from countermove.learning.regularisers import Regulariser, penalty_derivatives
+from countermove.people import Cost
 from countermove.response.base import Response
 from countermove.response.population import Population
 from countermove.response.response_set import discretised
-from countermove.response.training_signal import has_second_order
 from countermove.scores import Score
 from countermove.training import Derivatives, Loss
+from countermove.training.curvature import refusal, risk_derivatives, smooth_maximum
 
 HARDEST = 1e-3
 """Softness at which the worst of several responses is followed: its loss is off by no more than
@@ -106,13 +104,8 @@ class StrategicRisk:
 
     def refuses_newton(self, score: Score) -> str | None:
         """Say why the risk cannot be minimised by Newton's method; None: it can."""
-        if self.loss_function.name != "logistic":
-            return f"the {self.loss_function.name} loss has kinks"
-        for response in self.responses:
-            for _, kind in discretised(response):
-                if not (has_second_order(kind) or _is_smooth(kind)):
-                    return f"the response {kind.name!r} has no smooth scores to follow"
-        return None
+        kinds = [kind for response in self.responses for _, kind in discretised(response)]
+        return refusal(self.loss_function, kinds)
 
     def refuses_polish(self) -> str | None:
         """Say why gradients summed over parts of the rows lead to no optimum; None: they do."""
@@ -195,15 +188,6 @@ class StrategicRisk:
         if self.softness > 0.0:
             return self.softness * torch.logsumexp(losses / self.softness, dim=0)
         return losses.max()
-
-
-def _is_smooth(response: Response) -> bool:
-    """Return whether scores after response follow the rule smoothly, jumps apart."""
-    if type(response) is BestResponse:
-        return isinstance(response.cost, QuadraticCost | WeightedQuadraticCost | MahalanobisCost)
-    if not isinstance(response, ScalarResponse):
-        return False
-    return response.name == "smooth" and response.polish and response.gradient == "fixed_point"
 
 
 def right_chances(response: Response, score: Score, X: Floats, favourable: Mask) -> Floats:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,7 +22,9 @@ from countermove.response.manifold import PointsResponse
 from countermove.response.reduction import slope_of
 from countermove.response.response_set import rational
 from countermove.response.step import smoothed_step
-from countermove.scores import Score
+from countermove.scores import LinearScore, Score
+from countermove.training import Derivatives
+from countermove.training.curvature import linear_columns, value_and_gradient
 
 
 @runtime_checkable
@@ -215,6 +218,20 @@ SOCIAL: dict[str, type[SocialRegulariser]] = {
     regulariser.kind: regulariser for regulariser in (ExpectedUtility, SocialBurden, Recourse)
 }
 """The social regularisers by kind."""
+
+
+def penalty_derivatives(
+    regulariser: Regulariser, score: Score, X: Tensor, y: Tensor, response: Response
+) -> Derivatives:
+    """Return the penalty before its strength: exact for L2, else without its curvature."""
+    p = len(linear_columns(score)) + 1
+    if isinstance(regulariser, L2):
+        weight = cast(LinearScore, score).weight.detach().numpy()
+        hessian = np.eye(p)
+        hessian[-1, -1] = 0.0
+        return Derivatives(0.5 * float(weight @ weight), np.append(weight, 0.0), hessian)
+    value, gradient = value_and_gradient(score, lambda: regulariser.penalty(score, X, y, response))
+    return Derivatives(value, gradient, np.zeros((p, p)), exact=False)
 
 
 def _unit(score: Score, response: Response) -> Tensor:

@@ -43,7 +43,11 @@ def train_published(
     """Train a score on one split, stopped by another."""
     learn, judge = rows_of(train, schema), rows_of(validation, schema)
     classifier = StrategicClassifier(
-        response=response, regulariser=regulariser, random_state=seed, **training
+        response=response,
+        regulariser=regulariser,
+        random_state=seed,
+        standardise=False,
+        **training,
     )
     classifier.fit(learn.X, learn.y, validation=(judge.X, judge.y), progress=True)
     rows = {"train": len(learn.y), "validation": len(judge.y)}
@@ -98,7 +102,11 @@ def train_parts(
     names = tuple(schema.feature_names)
     rows = {name: PartRows(parts[name], names) for name in ("train", "validation")}
     classifier = StrategicClassifier(
-        response=response, regulariser=regulariser, random_state=seed, **training
+        response=response,
+        regulariser=regulariser,
+        random_state=seed,
+        standardise=False,
+        **training,
     )
     classifier.fit_parts(rows["train"], rows["validation"], mapper=mapper, progress=True)
     counts = {name: table.n for name, table in rows.items()}

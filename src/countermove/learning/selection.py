@@ -219,12 +219,13 @@ def _cross_validated(
     recipe: TrainingRecipe, names: Sequence[str], given: Score | None, X: Floats, y: Floats
 ) -> dict[str, _Held]:
     """Return every rule's objective on rows it was not fitted to."""
-    chosen = _first_by_hash(X, y)
+    seen = X if recipe.decimals is None else np.round(X, recipe.decimals) + 0.0
+    chosen = _first_by_hash(seen, y)
     # Epochs take so much longer than Newton's steps that their folds are not repeated.
     once = len(chosen) >= ENOUGH or not recipe.uses_newton(given, X.shape[1])
     repeats = 1 if once else REPEATS
     found = {name: np.empty((repeats, len(chosen))) for name in names}
-    for repeat, learn, held in _folds(X[chosen], y[chosen], repeats):
+    for repeat, learn, held in _folds(seen[chosen], y[chosen], repeats):
         inner = recipe.of_rows(chosen[learn])
         rules = _fitted(inner, names, given, X[chosen[learn]], y[chosen[learn]])
         judges = recipe.judged_by.of_rows(chosen[held])

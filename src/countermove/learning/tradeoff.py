@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from countermove.errors import ParameterError
 from countermove.learning._populations import JudgedMembers
 from countermove.learning.classifier import StrategicClassifier
-from countermove.learning.comparison import Labelled, Split, judging_population
+from countermove.learning.comparison import AS_GIVEN, Labelled, Split, judging_population
 from countermove.learning.evaluation import accuracy_after, worst_accuracy
 from countermove.learning.regularisers import SocialRegulariser
 from countermove.learning.social import social_measures
@@ -80,7 +80,7 @@ def trade_off(
         give the best response to the rule; ``seconds``, of the processor.
     """
     people = judging_population(response, cost, actions, settings)
-    settings = {"selection": "none"} | settings
+    settings = AS_GIVEN | {"selection": "none"} | settings
     onward: dict[str, Any] = {"start": "given"}
     if settings.get("optimiser") == "adam" or settings.get("loss") == "hinge":
         onward |= {"stop_by": "average"} | ({} if epochs is None else {"max_epochs": epochs})

@@ -381,6 +381,16 @@ class ActionSet:
         other.unit, other.offset = unit, centre
         return other
 
+    def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> ActionSet:
+        """Return the set of rows ``(x - mean) / scale``, for a caller who holds the rows ``x``.
+
+        Bounds in standard deviations stay. A set in original units, and one that knows its rows
+        (made by `from_schema` or `standardised`), is about ``x`` and is converted.
+        """
+        if self.unit is None:
+            return self.standardised(mean, scale)
+        return self.rescaled(*reversed(checked_moments(mean, scale)))
+
     @classmethod
     def from_schema(cls, schema: Schema, standardiser: Standardiser) -> ActionSet:
         """Build the set of a schema's model columns, in the standardiser's units."""

@@ -141,6 +141,21 @@ class LearnedManifold:
         return orthonormal
 
 
+@dataclass(frozen=True)
+class StandardisedTangents:
+    """The tangents of rows x, as directions of the rows (x - mean) / scale."""
+
+    inner: Tangents
+    mean: Floats
+    scale: Floats
+
+    def tangents(self, X: Floats) -> Floats:
+        """Return orthonormal directions as columns, shape (n, d, r)."""
+        directions = self.inner.tangents(X * self.scale + self.mean) / self.scale[:, None]
+        orthonormal: Floats = np.linalg.qr(directions)[0]
+        return orthonormal
+
+
 def _layers(h: Tensor, weights: Sequence[Tensor], last_is_linear: bool) -> Tensor:
     layers = list(zip(weights[::2], weights[1::2], strict=True))
     for number, (weight, offset) in enumerate(layers):

@@ -33,6 +33,7 @@ from countermove.recourse._search import probability_slope
 from countermove.recourse.performance import Performance, approves, performance, scores_of
 from countermove.scores import Score
 from countermove.scores.base import score_of
+from countermove.training.units import RowUnits, standardised_model
 
 __all__ = [
     "RecourseAudit",
@@ -138,10 +139,11 @@ def audit(
     model
         A fitted classifier or a `Score`.
     X, y
-        Held-out people, shape (n, d), standardised units; labels of the classifier, or
-        positive for favourable.
+        Held-out people, shape (n, d), in the units the model reads; labels of the classifier,
+        or positive for favourable.
     advice
-        ``action`` of shape (n, d), NaN where none is known, and ``status`` of shape (n,).
+        ``action`` of shape (n, d), in the units of ``X``, NaN where none is known, and
+        ``status`` of shape (n,).
         Where there is an ``effect`` it is what changes in all, and where there is an
         ``n_changed`` it counts the features touched.
     threshold
@@ -157,14 +159,19 @@ def audit(
     features
         Their names.
     noise_sd, radius
-        Of the noise, and the longest DeepFool change that counts as small.
+        Of the noise, and the longest DeepFool change that counts as small; standardised units.
     level
         Of every interval on its own.
     seed
         Decides every draw.
     """
-    X, real = np.asarray(X, np.float64), np.asarray(X if real is None else real, np.float64)
-    rule, allowed = _rule(model, threshold), actions or getattr(model, "actions_", None)
+    model, units = standardised_model(model)
+    X, real = (
+        units.rows(np.asarray(rows, np.float64)) for rows in (X, X if real is None else real)
+    )
+    advice, cost = _standardised(advice, units), units.cost(cost)
+    rule = _rule(model, threshold)
+    allowed = units.actions(actions) or getattr(model, "actions_", None)
     judged = _JudgedAdvice(rule, X, advice)
     columns = _movable(allowed, judged.action)
     paid = judged.paid(X, cost)
@@ -199,8 +206,10 @@ def audited_groups(
     groupings: Mapping[str, NDArray[Any]],
 ) -> dict[str, tuple[GroupRecourse, ...]]:
     """Return recourse by group as in `audit`, for several groupings by name."""
-    judged = _JudgedAdvice(_rule(model, threshold), X, advice)
-    paid = judged.paid(X, cost)
+    model, units = standardised_model(model)
+    X = units.rows(X)
+    judged = _JudgedAdvice(_rule(model, threshold), X, _standardised(advice, units))
+    paid = judged.paid(X, units.cost(cost))
     return {
         name: recourse_by_group(groups, judged.refused, judged.verified, paid)
         for name, groups in groupings.items()
@@ -218,9 +227,34 @@ def robust_actions(
     seed: int = 0,
 ) -> ShareInterval:
     """Return the share of actions (NaN fails) that still lead to approval with noise on them."""
+    model, units = standardised_model(model)
     columns = _movable(model.actions_, action)
-    after = np.where(np.isfinite(action), X + action, X)
+    after = units.rows(np.where(np.isfinite(action), X + action, X))
     return _robust(_rule(model, threshold), after, columns, noise_sd, level, seed)
+
+
+@dataclass(frozen=True)
+class _StandardisedAdvice:
+    """Advice as the audit reads it, on standardised rows."""
+
+    action: Floats
+    status: NDArray[Any]
+    effect: Floats | None
+    n_changed: Any
+
+
+def _standardised(advice: AdviceLike, units: RowUnits) -> AdviceLike:
+    """Return advice given on rows in some units as advice on standardised rows."""
+    unit = units.standardiser
+    if unit is None:
+        return advice
+    effect = getattr(advice, "effect", None)
+    return _StandardisedAdvice(
+        unit.action_to_standard(advice.action),
+        advice.status,
+        None if effect is None else unit.action_to_standard(effect),
+        getattr(advice, "n_changed", None),
+    )
 
 
 class _JudgedAdvice:

@@ -8,7 +8,7 @@ and everything that follows from it moves along. Bounds hold for the actions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,10 @@ class CausalModel:
     ) -> CausalModel:
         """Read a model from a YAML file."""
         return cls.from_mapping(read_yaml(Path(path)), names, standardiser)
+
+    def after_standardising(self, mean: Floats, scale: Floats) -> CausalModel:
+        """Return the model of rows ``(x - mean) / scale``, for a caller who holds ``x``."""
+        return replace(self, mean=self.mean + self.scale * mean, scale=self.scale * scale)
 
     def fitted(self, X: Floats) -> CausalModel:
         """Return the model with the slopes it leaves open fitted by least squares.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet
 from countermove.randomness import torch_generator
@@ -42,14 +43,16 @@ class RecourseClassifier(ScoreClassifier):
     Parameters
     ----------
     actions
-        :math:`\Delta`, in the units of ``X``; bounds of shape (n, d) are those of
-        the rows given to ``fit``. None: every feature by at most 0.75.
+        :math:`\Delta`. A step of 1 is one standard deviation of the rows given to ``fit``,
+        bounds on ``x_new`` count from their mean; with ``units="original"``, or made by
+        ``ActionSet.from_schema``, they are in the units of ``X``. Bounds of shape (n, d) are
+        those of the rows given to ``fit``. None: every feature by at most 0.75.
     recourse_weight
         :math:`\lambda \ge 0`; 0 is plain training.
     hidden, activation, dropout
         Of the network (`MLPScore`), unless ``score`` is given.
     score
-        A `Score` to start from (copied) instead of the network.
+        A `Score` to start from (copied) instead of the network; it reads standardised rows.
     response
         People's response inside the loss of the labels: a name (``"best"``, ``"smooth"``,
         ``"none"``) or a `Response`; it needs a ``score`` with a slope. None: nobody moves. Of
@@ -69,13 +72,21 @@ class RecourseClassifier(ScoreClassifier):
         Label people want; None: ``classes_[1]``.
     random_state
         Decides the split, the start, the shuffles and dropout.
+    optimiser
+        ``"auto"``: without a recourse term, scores that are linear in their parameters are
+        trained to the optimum by Newton's method, on all rows; else Adam. See `Trainer`.
+    standardise
+        As in `StrategicClassifier`: rows, ``score_``, ``actions_`` and advice are in the units of
+        ``X``, training in standard deviations. False: ``X`` is standardised already.
 
     Attributes
     ----------
     score_ : Score
-        The rule at threshold one half, dropout off.
+        The rule at threshold one half, dropout off; it reads ``X`` as given.
+    standardised_score_, standardiser_ : Score, Standardiser or None
+        The same rule for standardised rows, and their means and standard deviations.
     actions_ : ActionSet
-        What was trained for.
+        What was trained for, in the units of ``X``.
     history_ : History
         Epoch by epoch.
     classes_, favourable_
@@ -83,6 +94,8 @@ class RecourseClassifier(ScoreClassifier):
     train_ids_ : array
         Ids of every row that decided something here, if ids were given to ``fit``.
     """
+
+    _of_epochs: ClassVar[tuple[str, ...]] = (*ScoreClassifier._of_epochs, "selection")
 
     def __init__(
         self,
@@ -102,6 +115,8 @@ class RecourseClassifier(ScoreClassifier):
         selection: str = "f1",
         favourable: Any = None,
         random_state: Any = 0,
+        optimiser: str = "auto",
+        standardise: bool = True,
     ) -> None:
         self.actions = actions
         self.recourse_weight = recourse_weight
@@ -119,6 +134,8 @@ class RecourseClassifier(ScoreClassifier):
         self.selection = selection
         self.favourable = favourable
         self.random_state = random_state
+        self.optimiser = optimiser
+        self.standardise = standardise
 
     def fit(
         self,
@@ -146,32 +163,54 @@ class RecourseClassifier(ScoreClassifier):
         rows, signs = self._people(X, y)
         n, d = rows.shape
         seed = self._seed()
-        actions = usual_actions(d) if self.actions is None else self.actions
+        given = usual_actions(d) if self.actions is None else self.actions
+        actions = self._units.actions(given)
         limited = rows_with_bounds(rows, actions)
-        if validation is None:
-            kept, held = self._held_out(signs, seed)
-            parts = (limited[kept], signs[kept], limited[held], signs[held])
-        else:
+        score, trainer = self._begin(d, seed), self._trainer(seed)
+        objective = self._objective(d, actions, signs)
+        newton = trainer.method_for(score, objective) == "newton"
+        if newton:
+            self._warn_of_epochs()
+        if validation is not None:
             others, other_signs = self._checked(*validation)
             parts = (limited, signs, rows_with_bounds(others, actions), other_signs)
-        sample = TrainingRows(*map(torch.from_numpy, parts))
-        score = self._begin(d, seed)
-        objective = self._objective(d, actions, sample.y)
-        trainer = Trainer(
-            "auto",
+        elif newton:
+            # Nothing is chosen by rows set aside, so none are.
+            parts = (limited, signs, limited, signs)
+        else:
+            kept, held = self._held_out(signs, seed)
+            parts = (limited[kept], signs[kept], limited[held], signs[held])
+            # Bounds of their own follow people into the sample.
+            order = torch.from_numpy(np.append(kept, held))
+            objective = self._objective(d, actions, signs[kept]).of_rows(order)
+        self.history_: History = trainer.fit(
+            score,
+            objective,
+            TrainingRows(*map(torch.from_numpy, parts)),
+            checkpoint=checkpoint,
+            progress=progress,
+        )
+        self._publish(score)
+        self.actions_ = self._units.actions_as_given(given)
+        if ids is not None:
+            self.train_ids_: NDArray[Any] = _checked_ids(ids, n)
+        return self
+
+    def of_standardised_rows(self) -> Self:
+        """Return the fitted classifier as one that reads standardised rows, actions included."""
+        inside = super().of_standardised_rows()
+        inside.actions_ = self._units.actions(self.actions_)
+        return inside
+
+    def _trainer(self, seed: int) -> Trainer:
+        return Trainer(
+            optimiser=self.optimiser,
             learning_rate=self.learning_rate,
             batch_size=self.batch_size,
             max_epochs=self.max_epochs,
             patience=self.patience,
             seed=seed,
         )
-        self.history_: History = trainer.fit(
-            score, objective, sample, checkpoint=checkpoint, progress=progress
-        )
-        self.score_, self.actions_ = score, actions
-        if ids is not None:
-            self.train_ids_: NDArray[Any] = _checked_ids(ids, n)
-        return self
 
     def __sklearn_tags__(self) -> Any:
         """Say what scikit-learn may expect of decisions at one half."""
@@ -192,16 +231,19 @@ class RecourseClassifier(ScoreClassifier):
         draws = torch_generator(seed, "start")
         return MLPScore(n_features, self.hidden, self.activation, self.dropout, draws)
 
-    def _objective(self, n_features: int, actions: ActionSet, y: Tensor) -> RecourseRisk:
+    def _objective(self, n_features: int, actions: ActionSet, signs: Floats) -> RecourseRisk:
+        """Return what is minimised; ``actions`` are in standardised units."""
         response = self.response
         if isinstance(response, str):
             response = named_response(response, actions=actions)
-        elif response is not None and not isinstance(response, Response):
+        elif isinstance(response, Response):
+            response = self._units.response(response)
+        elif response is not None:
             raise ParameterError(f"response is None, a name or a Response, got {response!r}")
         return RecourseRisk(
             n_features,
             self.recourse_weight,
-            Loss("logistic", self._weights(y)),
+            Loss("logistic", self._weights(torch.from_numpy(signs))),
             response,
             actions.A,
             movable_groups(actions, n_features),

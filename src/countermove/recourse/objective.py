@@ -22,10 +22,11 @@ from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet
 from countermove.recourse.performance import best_f1
-from countermove.response import Population, Response
+from countermove.response import NoResponse, Response
+from countermove.response.response_set import discretised
 from countermove.scores import Score
 from countermove.training import Derivatives, Loss, Verdict
-from countermove.training.second_order import logistic_derivatives
+from countermove.training.curvature import refusal, risk_derivatives
 
 Answers = list[tuple[float, Tensor]]
 """Scores after people's response, with the share of people of each type."""
@@ -84,25 +85,21 @@ class RecourseRisk:
 
     def refuses_newton(self, score: Score) -> str | None:
         """Say why the risk cannot be minimised by Newton's method; None: it can."""
-        if len(score.linear_columns() or ()) != self.n_features:
-            return f"a {score.kind} score is not linear in every feature"
-        return "people respond to the rule" if self.response else self.refuses_polish()
+        if self.recourse_weight != 0.0:
+            return "the best action of the recourse term jumps"
+        return refusal(self.loss_function, [kind for _, kind in self._kinds()])
 
     def refuses_polish(self) -> str | None:
         """Say why full gradients lead to no optimum; None: they do."""
         if self.recourse_weight != 0.0:
-            return "the best small action jumps"
+            return "the best action of the recourse term jumps"
         name = self.loss_function.name
         return None if name == "logistic" else f"the {name} loss has kinks"
 
     def second_order(self, score: Score, X: Tensor, y: Tensor) -> tuple[Derivatives, ...]:
-        """Return the mean loss of the labels with its derivatives in weights and bias."""
-        rows = X[:, : self.n_features]
-        with torch.no_grad():
-            scores = score(rows).numpy()
-        weights = self.loss_function.class_weight
-        nobody = [(1.0, None)]
-        return (logistic_derivatives(rows.numpy(), y.numpy(), scores, nobody, weights),)
+        """Return the loss of the labels with its derivatives; without a recourse term only."""
+        rows = X[:, : self.n_features].contiguous()
+        return (risk_derivatives(self.loss_function, score, rows, y, self._kinds()),)
 
     def joined(self, means: Sequence[Derivatives]) -> Derivatives:
         """Return the only mean there is."""
@@ -178,13 +175,12 @@ class RecourseRisk:
             reached = best_reachable(score, X, actions=actions)
         return float(np.quantile(reached.score, MISS_RATE, method="lower"))
 
+    def _kinds(self) -> tuple[tuple[float, Response], ...]:
+        """Return who is judged after response, with their shares."""
+        return discretised(NoResponse() if self.response is None else self.response)
+
     def _answered(self, score: Score, X: Tensor) -> Answers:
-        if self.response is None:
-            return [(1.0, score(X))]
-        if isinstance(self.response, Population):
-            types = zip(self.response.weights, self.response.members, strict=True)
-            return [(share, member.scores_after(score, X)) for share, member in types]
-        return [(1.0, self.response.scores_after(score, X))]
+        return [(share, kind.scores_after(score, X)) for share, kind in self._kinds()]
 
     def _recourse_loss(self, reached: Tensor) -> Tensor:
         """Return the unweighted loss of being refused after the action."""

@@ -30,6 +30,7 @@ from countermove.recourse._search import (
     search_problem,
 )
 from countermove.scores.base import score_of, values
+from countermove.training.units import RowUnits, standardised_model
 
 if TYPE_CHECKING:
     from countermove.recourse.causal import CausalModel
@@ -48,8 +49,8 @@ class Advice:
     Parameters
     ----------
     action
-        What to change, shape (n, d), standardised units. Zeros where nothing is
-        needed; NaN where no action is known, which is not the same.
+        What to change, shape (n, d), in the units of the people given. Zeros where nothing
+        is needed; NaN where no action is known, which is not the same.
     status
         ``FOUND`` (verified on the model), ``PROVEN_NONE`` (no allowed action
         reaches the threshold), ``NOT_FOUND`` (the search failed, without proof)
@@ -58,7 +59,7 @@ class Advice:
         The model's probability now and after the action, shape (n,); NaN after
         where no action is known.
     cost
-        What the action costs, shape (n,); NaN where no action is known.
+        What the action costs per standard deviation, shape (n,); NaN where none is known.
     n_changed
         How many features the action touches (a one-hot group counts once).
     effect
@@ -99,7 +100,7 @@ class Reached:
     Parameters
     ----------
     action
-        The allowed action that reaches it, shape (n, d), standardised units.
+        The allowed action that reaches it, shape (n, d), in the units of the people given.
     score
         The score after the action, never below the present one where staying is
         allowed, shape (n,).
@@ -138,7 +139,8 @@ def recommend(
     model
         A score, a fitted classifier or a stored model.
     X
-        People, shape (n, d), standardised units.
+        People, shape (n, d), as the model reads them: in the units a classifier was fitted in,
+        standardised for scores and stored models.
     method
         ``linear_program`` (Eq. 2 step, repeated and line-searched), ``gradient``
         (projected Adam from several starts), ``integer_program`` (exact on linear
@@ -148,9 +150,10 @@ def recommend(
         The probability that is approved, in (0, 1); of a classifier trained with the
         hinge loss, on the scale of its ``predict_proba``.
     actions
-        What may change; the model's own actions by default.
+        What may change; the model's own actions by default. In standardised units, or in those
+        of ``X`` (``units="original"``, `ActionSet.from_schema`).
     cost
-        What a move costs; the squared length in standardised units by default.
+        What a move costs, in either units; the squared length in standardised units by default.
     objective
         ``cheapest``, or ``sparsest``: fewest features, then cheapest.
     max_features
@@ -176,15 +179,16 @@ def recommend(
     """
     search = method_of(method)
     settings = Settings() if settings is None else settings
+    model, units = standardised_model(model)
     score = score_of(model)
-    rows = checked_people(X, score)
-    allowed = actions_of_model(model, actions)
-    cost = QuadraticCost() if cost is None else cost
+    rows = units.rows(checked_people(X, score))
+    allowed = actions_of_model(model, units.actions(actions))
+    cost = QuadraticCost() if cost is None else units.cost(cost)
     cut = ApprovalThreshold(threshold, probability_slope(model))
     beyond = _above(cut, margin).aim - cut.aim
     preference = _preference(objective, max_features, options, beyond)
     now = values(score, rows)
-    causes = _causes(method, causal, rows.shape[1])
+    causes = _causes(method, causal, rows.shape[1], units)
     target = cut.aim + cut.slack
     problem = search_problem(score, rows, allowed, cost, target + beyond, seed=seed, **causes)
     problem = replace(problem, target=target)
@@ -192,10 +196,11 @@ def recommend(
     found = search_preferred(problem.rows(refused), search, settings, preference)
     first = _verified(problem, allowed, now, cut, refused, found, preference)
     if options == 1:
-        return first
+        return _as_given(first, units)
     others = other_options(problem.rows(refused), search, settings, preference, found, options)
-    return first.with_alternatives(
-        tuple(_verified(problem, allowed, now, cut, refused, way, preference) for way in others)
+    verified = (_verified(problem, allowed, now, cut, refused, way, preference) for way in others)
+    return _as_given(first, units).with_alternatives(
+        tuple(_as_given(advice, units) for advice in verified)
     )
 
 
@@ -220,17 +225,24 @@ def best_reachable(
         As in `recommend`.
     """
     search = method_of(method)
+    model, units = standardised_model(model)
     score = score_of(model)
-    rows = checked_people(X, score)
-    allowed = actions_of_model(model, actions)
-    causes = _causes(method, causal, rows.shape[1])
+    rows = units.rows(checked_people(X, score))
+    allowed = actions_of_model(model, units.actions(actions))
+    causes = _causes(method, causal, rows.shape[1], units)
     problem = search_problem(score, rows, allowed, QuadraticCost(), np.inf, seed=seed, **causes)
     action, _ = search.reach(problem, Settings() if settings is None else settings)
     now = values(score, rows)
     after = problem.values(action)
     stays = allowed.contains(rows, np.zeros_like(rows)) & (now > after)
     action[stays] = 0.0
-    return Reached(action, np.where(stays, now, after))
+    return Reached(units.action_as_given(action), np.where(stays, now, after))
+
+
+def _as_given(advice: Advice, units: RowUnits) -> Advice:
+    """Return advice on standardised rows in the units of the rows given."""
+    effect = None if advice.effect is None else units.action_as_given(advice.effect)
+    return replace(advice, action=units.action_as_given(advice.action), effect=effect)
 
 
 def _verified(
@@ -280,7 +292,9 @@ def _verified(
     )
 
 
-def _causes(method: str, causal: CausalModel | None, n_features: int) -> dict[str, Any]:
+def _causes(
+    method: str, causal: CausalModel | None, n_features: int, units: RowUnits
+) -> dict[str, Any]:
     if method != "causal":
         if causal is not None:
             raise ParameterError(
@@ -294,6 +308,8 @@ def _causes(method: str, causal: CausalModel | None, n_features: int) -> dict[st
             "from which"
         )
     causal.check_width(n_features)
+    if units.standardiser is not None:
+        causal = causal.after_standardising(units.standardiser.mean, units.standardiser.scale)
     return {"consequences": causal.consequences, "effect": causal.effect}
 
 

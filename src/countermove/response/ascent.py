@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -250,6 +250,13 @@ class AscentResponse(Response):
         bounds = self.plan(score.n_features).bounds(len(X))
         action = with_derivative(problem, solved, stop, self._converged(stop), bounds)
         return torch.zeros_like(X).index_add(1, problem.columns, action)
+
+    def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> Self:
+        """Return the same people as standardised rows, those of the reference too."""
+        other = super().after_standardising(mean, scale)
+        if self.reference is not None:
+            other.reference = (self.reference - np.asarray(mean)) / np.asarray(scale)
+        return other
 
     def _reference(self, n_features: int) -> Tensor:
         if self.reference is None:

@@ -188,6 +188,15 @@ class Response(ABC):
         other.cost = cost
         return other
 
+    def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> Self:
+        """Return the same people as rows ``(x - mean) / scale``, for a caller who holds ``x``.
+
+        Cost and actions are converted where they are not per standard deviation.
+        """
+        other = copy.copy(self.with_cost(self.cost.standardised(mean, scale)))
+        other.actions, other._plans = self.actions.after_standardising(mean, scale), {}
+        return other
+
     def with_price(self, factor: float) -> Self:
         """Return the same people if every move cost ``factor`` > 0 times as much."""
         return self.with_cost(self.cost.times(factor))

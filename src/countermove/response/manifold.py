@@ -14,12 +14,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from countermove._types import Floats, Index
 from countermove.errors import CostError, DataError, ParameterError, shown
 from countermove.people import Cost, QuadraticCost
-from countermove.people.manifold import Tangents
+from countermove.people.manifold import StandardisedTangents, Tangents
 from countermove.response._polyline import peak_rows
 from countermove.response.base import GAIN, Crossing, OnFailure, Response, Responses, checked_rows
 from countermove.response.reduction import slope_of
@@ -112,6 +113,12 @@ class TangentResponse(Response):
         # Chosen before dividing: a zero reach would otherwise poison the gradient.
         cost = torch.where(way, open_.now, 0.0) / torch.where(way, open_.reach, 1.0)
         return Crossing(torch.where(refused, cost.square(), 0.0), way | ~refused)
+
+    def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> Self:
+        """Return the same people as standardised rows, their tangents turned with them."""
+        other = super().after_standardising(mean, scale)
+        other.tangents = StandardisedTangents(self.tangents, np.asarray(mean), np.asarray(scale))
+        return other
 
     def describe(self) -> dict[str, Any]:
         """Return every argument but the surface, JSON-ready."""
@@ -250,6 +257,12 @@ class PointsResponse(Response):
         kept = torch.from_numpy(moved)
         places = torch.where(kept[:, None], torch.from_numpy(x_new), X)
         return Responses(places, torch.from_numpy(cost), kept, torch.ones_like(kept))
+
+    def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> Self:
+        """Return the same people and places as standardised rows."""
+        other = super().after_standardising(mean, scale)
+        other.points = (self.points - np.asarray(mean)) / np.asarray(scale)
+        return other
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return the score at the place chosen."""

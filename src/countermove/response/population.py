@@ -236,6 +236,10 @@ class Population(Response):
         """Return the same people, the median cost of every kind being ``cost``."""
         return self._of_kinds([kind.with_cost(cost) for kind in self.kinds])
 
+    def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> Self:
+        """Return the same people as standardised rows, every kind of them."""
+        return self._of_kinds([kind.after_standardising(mean, scale) for kind in self.kinds])
+
     def with_price(self, factor: float) -> Self:
         """Return the same people if every move cost ``factor`` > 0 times as much."""
         return self._of_kinds([kind.with_price(factor) for kind in self.kinds])

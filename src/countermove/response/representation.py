@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from countermove._types import Mask
@@ -78,6 +79,10 @@ class RepresentationResponse(Response):
     def with_cost(self, cost: Cost) -> Self:
         """Return people for whom a move in the representation costs ``cost``."""
         return type(self)(self.inner.with_cost(cost))
+
+    def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> Self:
+        """Return the same people: they move in the representation, whatever the rows' units."""
+        return self
 
     def describe(self) -> dict[str, Any]:
         """Return the inner response's description, and that it lives in a representation."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 from weakref import WeakKeyDictionary
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from countermove._types import Floats, Mask
@@ -70,6 +71,11 @@ class RobustResponse(Response):
     def with_cost(self, cost: Cost) -> Self:
         """Return the same members, all of them with another cost."""
         return type(self)([member.with_cost(cost) for member in self.members], self.weights)
+
+    def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> Self:
+        """Return the same members as standardised rows."""
+        members = [member.after_standardising(mean, scale) for member in self.members]
+        return type(self)(members, self.weights)
 
     def with_price(self, factor: float) -> Self:
         """Return the same members if every move cost ``factor`` > 0 times as much."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu, softplus
 
+from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest
 
 Elementwise = Callable[[Tensor], Tensor]
@@ -58,6 +60,16 @@ def empty_layers(sizes: Sequence[int]) -> tuple[nn.ParameterList, nn.ParameterLi
     pairs = list(pairwise(sizes))
     weights = nn.ParameterList(empty(n_out, n_in) for n_in, n_out in pairs)
     return weights, nn.ParameterList(empty(n_out) for _, n_out in pairs)
+
+
+def fold_standardising(
+    weight: nn.Parameter, offset: nn.Parameter, mean: Floats, scale: Floats
+) -> None:
+    """Let weights that read (x - mean) / scale read x, in place."""
+    centre, unit = (torch.from_numpy(np.array(part, dtype=np.float64)) for part in (mean, scale))
+    with torch.no_grad():
+        weight.div_(unit)
+        offset.sub_(weight @ centre)
 
 
 def draw(

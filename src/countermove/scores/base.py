@@ -76,6 +76,16 @@ class Score(nn.Module, ABC):
     def describe(self) -> dict[str, Any]:
         """Return the JSON-ready arguments that rebuild the score without its weights."""
 
+    def before_standardising(self, mean: Floats, scale: Floats) -> Score:
+        """Return the same rule as a score of the rows ``x`` of which this one reads z.
+
+        Parameters
+        ----------
+        mean, scale
+            Of the rows, shape (n_features,): ``z = (x - mean) / scale``.
+        """
+        return RescaledScore(self, mean, scale)
+
     def noise_from(self, generator: torch.Generator | None) -> None:
         """Draw the noise of training (dropout) from ``generator``; most scores have none."""
 
@@ -100,6 +110,48 @@ class Score(nn.Module, ABC):
         with torch.no_grad():
             shifted.bias.sub_(math.log(probability / (1.0 - probability)) / slope)
         return shifted
+
+
+class RescaledScore(Score):
+    """A score of standardised rows, ``(x - mean) / scale``, that reads ``x``."""
+
+    kind: ClassVar[str] = "rescaled"
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, inner: Score, mean: Floats, scale: Floats) -> None:
+        super().__init__()
+        self.inner, self.fixed = inner, inner.fixed
+        self.register_buffer("mean", torch.from_numpy(np.array(mean, dtype=np.float64)))
+        self.register_buffer("scale", torch.from_numpy(np.array(scale, dtype=np.float64)))
+        self.train(inner.training)
+
+    @property
+    def bias(self) -> nn.Parameter:  # type: ignore[override]
+        """The intercept of the inner score."""
+        return self.inner.bias
+
+    @property
+    def n_features(self) -> int:
+        """Number of features the score reads."""
+        return self.inner.n_features
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the inner score of the standardised rows."""
+        value: Tensor = self.inner((X - self.mean) / self.scale)
+        return value
+
+    def slope(self) -> Tensor | None:
+        """Return the inner slope per unit of the columns."""
+        slope = self.inner.slope()
+        return None if slope is None else slope / self.scale
+
+    def describe(self) -> dict[str, Any]:
+        """Refuse: what is stored is the inner score, with the standardiser beside it."""
+        raise ParameterError(
+            "this score standardises rows before another reads them, and is not stored itself: "
+            "store the classifier's standardised_score_ beside its standardiser_"
+        )
 
 
 @contextmanager

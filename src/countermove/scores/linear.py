@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from countermove._types import Floats
+from countermove.scores._layers import fold_standardising
 from countermove.scores.base import Score
 
 
@@ -54,6 +57,12 @@ class LinearScore(Score):
     def gradient(self, X: Tensor) -> Tensor:
         """Return the weights, for everybody."""
         return self.weight.detach().expand(len(X), -1)
+
+    def before_standardising(self, mean: Floats, scale: Floats) -> LinearScore:
+        """Return the linear score of the rows before they were standardised."""
+        other = copy.deepcopy(self)
+        fold_standardising(other.weight, other.bias, mean, scale)
+        return other
 
     def describe(self) -> dict[str, Any]:
         """Return the number of features."""

@@ -6,6 +6,7 @@ its gradient. Dropout is noise of training: off until a trainer turns it on.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.randomness import torch_generator
 from countermove.scores._layers import (
@@ -22,6 +24,7 @@ from countermove.scores._layers import (
     draw,
     empty,
     empty_layers,
+    fold_standardising,
 )
 from countermove.scores.base import Score
 
@@ -107,6 +110,12 @@ class MLPScore(Score):
     def noise_from(self, generator: torch.Generator | None) -> None:
         """Draw dropout from ``generator``; None: from torch's global one."""
         self._noise = generator
+
+    def before_standardising(self, mean: Floats, scale: Floats) -> MLPScore:
+        """Return the same network of the rows before they were standardised."""
+        other = copy.deepcopy(self)
+        fold_standardising(other.weights[0], other.offsets[0], mean, scale)
+        return other
 
     def describe(self) -> dict[str, Any]:
         """Return sizes, activation and dropout."""

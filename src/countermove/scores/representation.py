@@ -6,6 +6,7 @@ for z' - z (SERM, equation 6). Then the head is all they see, and it is linear.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from countermove._types import Floats
 from countermove.randomness import torch_generator
 from countermove.scores._layers import (
     ACTIVATIONS,
@@ -21,6 +23,7 @@ from countermove.scores._layers import (
     draw,
     empty,
     empty_layers,
+    fold_standardising,
 )
 from countermove.scores.base import Score
 from countermove.scores.linear import LinearScore
@@ -90,6 +93,12 @@ class RepresentationScore(Score):
     def slope(self) -> None:
         """Return None: the score is affine in the representation, not in the features."""
         return
+
+    def before_standardising(self, mean: Floats, scale: Floats) -> RepresentationScore:
+        """Return the same network of the rows before they were standardised."""
+        other = copy.deepcopy(self)
+        fold_standardising(other.weights[0], other.offsets[0], mean, scale)
+        return other
 
     def describe(self) -> dict[str, Any]:
         """Return sizes and activation."""

@@ -1,11 +1,15 @@
 """What every classifier around a score shares: labels in, decisions out, nobody moving.
 
-A subclass trains; it leaves ``score_``, ``classes_`` and ``favourable_`` behind.
+A subclass trains on standardised rows and publishes a score; users give and get rows as they
+hold them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+import warnings
+from inspect import signature
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -14,10 +18,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countermove._types import Floats, Index
+from countermove.data.standardise import Standardiser
 from countermove.errors import ParameterError
 from countermove.randomness import generator
 from countermove.scores import LinearScore, Score
 from countermove.training import _labels as labelling
+from countermove.training.units import RowUnits
 
 Table = Any
 """What scikit-learn calls array-like: arrays, lists, data frames."""
@@ -48,7 +54,11 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     score_ : Score
-        The published rule: :math:`s(x) \ge 0` is the favourable decision.
+        The published rule: :math:`s(x) \ge 0` is the favourable decision; it reads rows as given.
+    standardised_score_ : Score
+        The same rule as a score of standardised rows.
+    standardiser_ : Standardiser or None
+        Means and standard deviations of the training rows; None without standardising.
     classes_ : array
         Both labels, sorted.
     favourable_ : label
@@ -57,19 +67,29 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Log-odds per unit of score; 1 for scores trained as log-odds.
     """
 
+    standardise: bool
     favourable: Any
     random_state: Any
     validation_fraction: float
     score_: Score
+    standardised_score_: Score
+    standardiser_: Standardiser | None = None
     classes_: NDArray[Any]
     favourable_: Any
     probability_slope_: float = 1.0
+    _of_epochs: ClassVar[tuple[str, ...]] = (
+        "learning_rate",
+        "batch_size",
+        "max_epochs",
+        "patience",
+        "validation_fraction",
+    )
 
     score = _ParameterBesideMethod(ClassifierMixin.score)
 
     @property
     def coef_(self) -> Floats:
-        """Weights of a linear score, shape (1, d)."""
+        """Weights of a linear score per unit of the columns of ``X``, shape (1, d)."""
         return self._linear().weight.detach().numpy()[None, :].copy()
 
     @property
@@ -111,14 +131,53 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
+    def of_standardised_rows(self) -> Self:
+        """Return the fitted classifier as one that reads standardised rows."""
+        inside = copy.copy(self)
+        inside.score_, inside.standardiser_ = self.standardised_score_, None
+        return inside
+
+    @property
+    def _units(self) -> RowUnits:
+        return RowUnits(self.standardiser_)
+
     def _seed(self) -> int:
         return labelling.seed_from(self.random_state)
 
     def _people(self, X: Table, y: Table) -> tuple[Floats, Floats]:
-        """Return the rows and signs to train on, and remember the labels."""
+        """Return the rows (standardised) and signs to train on; remember units and labels."""
+        if not isinstance(self.standardise, bool | np.bool_):
+            raise ParameterError(f"standardise is True or False, got {self.standardise!r}")
         X, y = validate_data(self, X, y, dtype=np.float64, copy=True)
         self.classes_, self.favourable_ = labelling.two_classes(y, self.favourable)
-        return np.ascontiguousarray(X), labelling.signs(y, self.favourable_)
+        self.standardiser_ = None
+        if self.standardise:
+            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
+            self.standardiser_ = Standardiser.fit(X, tuple(map(str, names)), keep_constant=True)
+        return self._inside(X), labelling.signs(y, self.favourable_)
+
+    def _inside(self, X: Floats) -> Floats:
+        """Return rows as training and responses read them."""
+        return np.require(self._units.rows(X), requirements=["C", "W"])
+
+    def _publish(self, score: Score) -> None:
+        """Keep a score of standardised rows, and the same rule for rows as they are given."""
+        self.standardised_score_ = self.score_ = score
+        if self.standardiser_ is not None:
+            unit = self.standardiser_
+            self.score_ = score.before_standardising(unit.mean, unit.scale)
+
+    def _warn_of_epochs(self) -> None:
+        """Say which settings have no effect on a rule that is trained to the optimum."""
+        known = signature(type(self)).parameters
+        given = [name for name in self._of_epochs if getattr(self, name) != known[name].default]
+        if given:
+            warnings.warn(
+                f"{', '.join(given)} set how epochs are taken; Newton's method takes none and goes "
+                "to the optimum. Leave them out, or ask for optimiser='adam'",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _held_out(self, signs: Floats, seed: int) -> tuple[Index, Index]:
         """Return the positions to train on and those held out for early stopping."""
@@ -133,16 +192,17 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return given
 
     def _rows(self, X: Table) -> Floats:
+        """Return rows as they are given, checked."""
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=np.float64)
         return np.require(rows, requirements=["C", "W"])
 
     def _checked(self, X: Table, y: Table) -> tuple[Floats, Floats]:
-        """Return rows and signs of people that were not trained on."""
+        """Return rows (standardised) and signs of people that were not trained on."""
         rows, given = validate_data(self, X, y, reset=False, dtype=np.float64)
         labelling.check_known(given, self.classes_)
         signs = labelling.signs(given, self.favourable_)
-        return np.require(rows, requirements=["C", "W"]), signs
+        return self._inside(rows), signs
 
     def _values(self, X: Table) -> Floats:
         rows = self._rows(X)

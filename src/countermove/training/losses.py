@@ -60,7 +60,7 @@ class Loss:
         values = LOSSES[self.name](scores, y)
         if self.class_weight is None:
             return values.mean()
-        refused, favoured = self.class_weight
+        refused, favoured = map(values.new_tensor, self.class_weight)
         return (values * torch.where(y > 0, favoured, refused)).mean()
 
 

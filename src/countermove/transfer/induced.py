@@ -18,6 +18,7 @@ from countermove.response.base import checked_rows
 from countermove.response.response_set import redrawn
 from countermove.scores import Score
 from countermove.scores.base import score_of, values
+from countermove.training.units import standardised_model
 from countermove.transfer.sample import Labels, Pair, Sample
 
 Chances = Callable[[Floats], Any]
@@ -110,7 +111,8 @@ def induce(
     rule
         A score, or a model that has one (a published model, a fitted classifier).
     X
-        People before they move, shape (n, d), standardised units.
+        People before they move, shape (n, d), as the rule reads them: in the units a
+        classifier was fitted in, standardised for scores and stored models.
     y
         Labels in {-1, +1}, +1 favourable, shape (n,).
     response
@@ -129,12 +131,12 @@ def induce(
     seed
         Of drawn labels and types; equal seeds give all rules and thresholds the same luck.
     """
-    score = score_of(rule)
-    rows, given = checked_rows(X, score), np.asarray(y, dtype=np.float64)
-    source = Sample(values(score, rows), given, rows)
+    deployed = score_of(rule)
+    rows, given = checked_rows(X, deployed), np.asarray(y, dtype=np.float64)
+    source = Sample(values(deployed, rows), given, rows)
     answer = named_response(response) if isinstance(response, str) else response
     answer = redrawn(answer, seed, JUDGED)
-    x_new, scores = answered(score, rows, answer, threshold)
+    x_new, scores = answered_as_given(rule, rows, answer, threshold)
     if labels != "follow":
         return Pair(source, Sample(scores, given, x_new), labels, paired=True)
     if chances is None:
@@ -161,6 +163,16 @@ def answered(
     below = np.minimum(scores, np.nextafter(threshold, -np.inf))
     accepted = values(deployed, x_new) >= 0.0
     return x_new, np.where(accepted, np.maximum(scores, threshold), below)
+
+
+def answered_as_given(
+    rule: Any, X: Floats, response: Response, threshold: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Return the same for a model, people being given in the units it reads."""
+    inside, units = standardised_model(rule)
+    score, rows = score_of(inside), units.rows(X)
+    moved, scores = answered(score, rows, units.response(response), threshold)
+    return units.moved_as_given(X, rows, moved, at(score, threshold)), scores
 
 
 def _both_labels(scores: Floats, x_new: Floats, p: Floats) -> Sample:
@@ -229,10 +241,11 @@ class Deployments:
         seed: int = 0,
         stage: str = JUDGED,
     ) -> None:
-        self._score, self._chances, self._seed = score_of(rule), chances, seed
-        self._X = checked_rows(X, self._score)
+        self._rule, self._chances, self._seed = rule, chances, seed
+        score = score_of(rule)
+        self._X = checked_rows(X, score)
         self._stage = stage
-        self.source = Sample(values(self._score, self._X), y, self._X)
+        self.source = Sample(values(score, self._X), y, self._X)
         self._answers: dict[tuple[int, float], tuple[Floats, Floats]] = {}
         self._before = None if chances is None else chances_at(chances, self._X)
 
@@ -241,7 +254,7 @@ class Deployments:
         key = id(response), threshold
         if key not in self._answers:
             people = redrawn(response, self._seed, self._stage)
-            self._answers[key] = answered(self._score, self._X, people, threshold)
+            self._answers[key] = answered_as_given(self._rule, self._X, people, threshold)
         x_new, scores = self._answers[key]
         label = self._followed(x_new) if labels == "follow" else self.source.label
         return Pair(self.source, Sample(scores, label, x_new), labels, paired=True)

@@ -23,6 +23,7 @@ from countermove.dynamics.learners._newton import HALVINGS, solve_by_products
 from countermove.dynamics.learners.linear import Learner
 from countermove.errors import DataError, NotConvergedError, ParameterError
 from countermove.scores import Score
+from countermove.scores.base import RescaledScore
 from countermove.training.estimator import ScoreClassifier
 from countermove.training.losses import LOSSES
 
@@ -238,7 +239,8 @@ class TrainedLearner(Learner):
     ----------
     classifier
         Trained again, as configured, on the people of every round. A strategic one expects the
-        people it sees to move once more; ``response="none"`` takes them as they are.
+        people it sees to move once more; ``response="none"`` takes them as they are. Standard
+        deviations are those of each round's people, unless it has ``standardise=False``.
     """
 
     name: ClassVar[str] = "trained"
@@ -260,6 +262,12 @@ class TrainedLearner(Learner):
         if set(np.unique(crowd.y)) != {0.0, 1.0}:
             raise DataError("the trainer reads labels 0 and 1, both present")
         trained = clone(self.classifier).fit(crowd.X, crowd.y.astype(np.int64))
+        if isinstance(trained.score_, RescaledScore):
+            raise ParameterError(
+                f"a {trained.standardised_score_.kind} score does not hold the units of its rows, "
+                "which change from round to round; give the classifier standardise=False, and "
+                "people in standardised units"
+            )
         self._pattern = trained.score_
         with torch.no_grad():
             return np.asarray(parameters_to_vector(trained.score_.parameters()).numpy().copy())

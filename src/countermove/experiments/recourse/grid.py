@@ -111,7 +111,12 @@ class RecourseExperiment(Experiment[Sources]):
         started = time.perf_counter()
         settings = {**self.training, **case.training}
         model = RecourseClassifier(
-            actions=actions, recourse_weight=weight, random_state=split, **settings
+            actions=actions,
+            recourse_weight=weight,
+            random_state=split,
+            optimiser="adam",
+            standardise=False,
+            **settings,
         ).fit(parts.train.X, parts.train.y, validation=(parts.selection.X, parts.selection.y))
         spent = {"seconds": time.perf_counter() - started}
         logger.info("%s, split %d, weight %g: trained", name, split, weight)

@@ -191,6 +191,7 @@ def _timed_fit(
             loss="hinge",
             optimiser="adam",
             selection="none",
+            standardise=False,
             learning_rate=times.learning_rate,
             batch_size=run.batch_size,
             max_epochs=length,

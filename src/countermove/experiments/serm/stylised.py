@@ -56,7 +56,12 @@ CALLED = {
 }
 PEOPLE = {1.0: ("favourable", OTHER), -1.0: ("unfavourable", PUBLISHED)}
 """How both kinds of people are called and drawn."""
-AS_TRAINED: Row = {"loss": "hinge", "optimiser": "adam", "selection": "none"}
+AS_TRAINED: Row = {
+    "loss": "hinge",
+    "optimiser": "adam",
+    "selection": "none",
+    "standardise": False,
+}
 """By the paper, in every protocol."""
 OURS: Row = {"start": "blind", "calibrate": True}
 """For the same people: from the blind rule, until validation is content, intercept settled."""

@@ -53,6 +53,7 @@ from countermove.response import NoResponse, Response
 from countermove.response.response_set import members_of, redrawn
 from countermove.scores import Score
 from countermove.scores.base import score_of
+from countermove.training.units import standardised_model
 
 Promise = Literal["can", "will"]
 """People are approved or could reach approval at some price; or they do, by their own response."""
@@ -182,7 +183,9 @@ def calibrate_after_response(
     check_level(failure_probability, "failure_probability")
     _check_promise(promise, population_failure, failure_probability)
     thresholds = checked_grid(grid)
-    X = numeric_rows(X_calibration, score_of(model))
+    inside, units = standardised_model(model)
+    X = units.rows(numeric_rows(X_calibration, score_of(inside)))
+    response = units.response(response)
     check_disjoint(ids, trained_on, len(X))
     names, codes = group_codes(np.zeros(len(X)) if groups is None else groups, len(X))
     tested = failure_probability - population_failure
@@ -202,11 +205,11 @@ def calibrate_after_response(
         "spent": population_failure,
     }
     if promise == "will":
-        chances = refusal_chances(model, X, response, thresholds)
+        chances = refusal_chances(inside, X, response, thresholds)
         return _promise_of_chances(thresholds, chances, codes, **said)
     search = reach_of(model, actions, method, largest_action) if reach is None else reach
     people = redrawn(response, 0, "calibration rows")
-    counts, n = _counts(model, X, people, thresholds, codes, search)
+    counts, n = _counts(inside, X, people, thresholds, codes, units.function(search))
     return sequence_promise(thresholds, counts, n, **said)
 
 
@@ -266,8 +269,9 @@ def approval_certificate(
     """
     check_level(failure_probability, "failure_probability")
     thresholds = checked_grid(grid)
-    X = numeric_rows(X_calibration, score_of(model))
-    chances = refusal_chances(model, X, response, np.array([threshold]))
+    model, units = standardised_model(model)
+    X = units.rows(numeric_rows(X_calibration, score_of(model)))
+    chances = refusal_chances(model, X, units.response(response), np.array([threshold]))
     alone = _promise_of_chances(
         np.array([threshold]),
         chances,
@@ -328,8 +332,9 @@ def miss_shares(
 ) -> Floats:
     """Return the share missed at every threshold, of the worst group and response; no promise."""
     _, codes = group_codes(np.zeros(len(X)) if groups is None else groups, len(X))
-    people = redrawn(response, 0, "selection rows")
-    counts, n = _counts(model, X, people, thresholds, codes, reach)
+    model, units = standardised_model(model)
+    people = redrawn(units.response(response), 0, "selection rows")
+    counts, n = _counts(model, units.rows(X), people, thresholds, codes, units.function(reach))
     shares: Floats = (counts / n).max(axis=-1)
     return shares
 

@@ -33,6 +33,7 @@ from countermove.recourse.pare._sequence import SequencePromise
 from countermove.response import Response
 from countermove.response.response_set import members_of
 from countermove.scores.base import probability, score_of, values
+from countermove.training.units import standardised_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,8 +128,10 @@ def measure_after_response(
     loss
         What approving an undeserving person costs, where a deserving one brings 1.
     """
+    model, units = standardised_model(model)
     grid, score = checked_grid(thresholds), score_of(model)
-    rows, labels = numeric_rows(X, score), np.asarray(y, dtype=np.float64)
+    rows = units.rows(numeric_rows(X, score))
+    people, labels = members_of(units.response(response)), np.asarray(y, dtype=np.float64)
     if labels.shape != (len(rows),):
         raise DataError(f"{len(rows)} people need as many labels, got shape {labels.shape}")
     if not len(rows):
@@ -139,7 +142,7 @@ def measure_after_response(
     found = np.stack(
         [
             [_figures(member.chance_after(rule, rows), labels > 0, loss) for rule in rules]
-            for member in members_of(response)
+            for member in people
         ]
     ).min(axis=0)
     return ThresholdMeasures(grid, *found.T)

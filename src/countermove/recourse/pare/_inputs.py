@@ -19,6 +19,7 @@ from countermove.recourse._search import checked_people, method_of
 from countermove.recourse.recommend import best_reachable
 from countermove.scores import Score
 from countermove.scores.base import score_of, values
+from countermove.training.units import standardised_model
 
 
 def check_level(value: float, name: str) -> None:
@@ -118,6 +119,8 @@ def reach_of(
 ) -> ReachFunction:
     """Return the function from people to the best score they can reach, at least their own.
 
+    It reads people as the model does, in the units a classifier was fitted in.
+
     Parameters
     ----------
     model
@@ -130,13 +133,15 @@ def reach_of(
         No feature moves further than this, in standardised units; None: no such bound.
     """
     method_of(method)
+    model, units = standardised_model(model)
     score = score_of(model)
-    allowed = _actions_of(model, actions).narrowed(largest_action, score.n_features)
+    allowed = _actions_of(model, units.actions(actions)).narrowed(largest_action, score.n_features)
 
     # Nobody is worse off than where they stand, even outside the bounds of their actions.
     def best(X: Floats) -> Floats:
-        reached = best_reachable(score, X, method, allowed).score
-        return np.maximum(values(score, X), reached)
+        rows = units.rows(X)
+        reached = best_reachable(score, rows, method, allowed).score
+        return np.maximum(values(score, rows), reached)
 
     return best
 

@@ -1,7 +1,7 @@
-"""Second derivatives of the strategic risk and of what is added to it.
+"""Second derivatives of the mean loss after response, in the weights of a linear score.
 
-Exact for the best response at a quadratic cost and where nobody moves; for smoothed responses and
-social measures the gradient is exact and the curvature the part that is known.
+Exact for the best response at a quadratic cost and where nobody moves; for smoothed responses
+the gradient is exact and the curvature the part that is known.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from countermove._types import Floats, Index
-from countermove.learning.regularisers import L2, Regulariser
-from countermove.response import ScalarResponse
+from countermove.people import MahalanobisCost, QuadraticCost, WeightedQuadraticCost
+from countermove.response import BestResponse, ScalarResponse
 from countermove.response.base import Response
 from countermove.response.reduction import slope_of
 from countermove.response.training_signal import (
@@ -26,10 +26,30 @@ from countermove.response.training_signal import (
     training_signal,
 )
 from countermove.scores import LinearScore, Score
-from countermove.training import Derivatives, Loss
+from countermove.training.losses import Loss
+from countermove.training.newton import Derivatives
 from countermove.training.second_order import logistic_derivatives, tangent_derivatives
 
 Kinds = Sequence[tuple[float, Response]]
+
+
+def refusal(loss: Loss, kinds: Sequence[Response]) -> str | None:
+    """Say why the loss after these responses cannot be minimised by Newton's method."""
+    if loss.name != "logistic":
+        return f"the {loss.name} loss has kinks"
+    for kind in kinds:
+        if not (has_second_order(kind) or _is_smooth(kind)):
+            return f"the response {kind.name!r} has no smooth scores to follow"
+    return None
+
+
+def _is_smooth(response: Response) -> bool:
+    """Return whether scores after response follow the rule smoothly, jumps apart."""
+    if type(response) is BestResponse:
+        return isinstance(response.cost, QuadraticCost | WeightedQuadraticCost | MahalanobisCost)
+    if not isinstance(response, ScalarResponse):
+        return False
+    return response.name == "smooth" and response.polish and response.gradient == "fixed_point"
 
 
 def risk_derivatives(loss: Loss, score: Score, X: Tensor, y: Tensor, kinds: Kinds) -> Derivatives:
@@ -49,20 +69,6 @@ def risk_derivatives(loss: Loss, score: Score, X: Tensor, y: Tensor, kinds: Kind
         full = logistic_derivatives(rows, labels, scores, known, loss.class_weight)
         others.append(_of_columns(full, score))
     return sum(others[1:], start=others[0])
-
-
-def penalty_derivatives(
-    regulariser: Regulariser, score: Score, X: Tensor, y: Tensor, response: Response
-) -> Derivatives:
-    """Return the penalty before its strength: exact for L2, else without its curvature."""
-    p = len(_columns(score)) + 1
-    if isinstance(regulariser, L2):
-        weight = cast(LinearScore, score).weight.detach().numpy()
-        hessian = np.eye(p)
-        hessian[-1, -1] = 0.0
-        return Derivatives(0.5 * float(weight @ weight), np.append(weight, 0.0), hessian)
-    value, gradient = _autograd(score, lambda: regulariser.penalty(score, X, y, response))
-    return Derivatives(value, gradient, np.zeros((p, p)), exact=False)
 
 
 def smooth_maximum(members: Sequence[Derivatives], softness: float) -> Derivatives:
@@ -96,13 +102,13 @@ def _by_gradient(loss: Loss, score: Score, X: Tensor, y: Tensor, response: Respo
         return tangent_derivatives(tangents, y.numpy(), after, loss.class_weight)
     with torch.no_grad():
         after = response.scores_after(score, X).numpy()
-    value, gradient = _autograd(score, lambda: loss(response.scores_after(score, X), y))
-    still = np.column_stack([X.numpy()[:, _columns(score)], np.ones(len(y))])
+    value, gradient = value_and_gradient(score, lambda: loss(response.scores_after(score, X), y))
+    still = np.column_stack([X.numpy()[:, linear_columns(score)], np.ones(len(y))])
     shape = tangent_derivatives(still, y.numpy(), after, loss.class_weight)
     return Derivatives(value, gradient, shape.hessian, exact=False)
 
 
-def _autograd(score: Score, function: Callable[[], Tensor]) -> tuple[float, Floats]:
+def value_and_gradient(score: Score, function: Callable[[], Tensor]) -> tuple[float, Floats]:
     """Return a function's value and its gradient in weight and bias."""
     linear = cast(LinearScore, score)
     with torch.enable_grad():
@@ -113,7 +119,8 @@ def _autograd(score: Score, function: Callable[[], Tensor]) -> tuple[float, Floa
     return float(value.detach()), np.append(parts[0].numpy(), float(parts[1]))
 
 
-def _columns(score: Score) -> Index:
+def linear_columns(score: Score) -> Index:
+    """Return the columns whose weights are trained."""
     columns = score.linear_columns()
     assert columns is not None
     return np.asarray(columns, dtype=np.intp)
@@ -121,7 +128,7 @@ def _columns(score: Score) -> Index:
 
 def _of_columns(full: Derivatives, score: Score) -> Derivatives:
     """Return the derivatives in the weights that are trained, of those in all columns' weights."""
-    columns = _columns(score)
+    columns = linear_columns(score)
     if len(columns) == score.n_features:
         return full
     kept = np.append(columns, score.n_features)
