@@ -63,6 +63,10 @@ def reported(project, name: str) -> str:
     return (project.path / "data/08_reporting/tiny" / name).read_text()
 
 
+def statements(certificate: dict) -> list[str]:
+    return [one["statement"] for one in certificate["assumptions"]]
+
+
 @pytest.mark.slow
 def test_estimate_finds_what_people_pay_and_leaves_the_promised_files(deployed):
     facts = json.loads(reported(deployed, "people_estimate.json"))
@@ -94,6 +98,12 @@ def test_the_next_run_trains_on_the_estimate_as_it_is(deployed, name, kind):
     metrics = json.loads(reported(deployed, "metrics.json"))
     assert metrics["response"]["kind"] == kind
     assert metrics["response"]["cost"]["kind"] == "weighted_quadratic"
+    certificates = json.loads(reported(deployed, "certificates.json"))
+    for name in ("recourse_miss_rate_after_response", "refusal_rate_after_response"):
+        (one,) = [found for found in certificates if found["name"] == name]
+        assert one["level"] == pytest.approx(0.95)
+        (said,) = [what for what in statements(one) if "confidence set" in what]
+        assert "0.025; that is part of the level" in said
     assert len(metrics["response"]["kinds" if kind == "population" else "members"]) == (
         1 if kind == "population" else 2
     )

@@ -3,7 +3,8 @@
 from countermove.learning.people_estimation._candidates import Noise
 from countermove.learning.people_estimation._overshoot import Overshoot
 from countermove.learning.people_estimation.estimation import estimate_people, simulate_deployment
-from countermove.learning.people_estimation.result import ConfidenceSet, PeopleEstimate
+from countermove.learning.people_estimation.result import PeopleEstimate
+from countermove.response.response_set import ConfidenceSet
 
 __all__ = [
     "ConfidenceSet",

@@ -217,6 +217,11 @@ def expit(odds: float) -> float:
     return 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
 
 
+def exponential(end: float) -> float:
+    """Return the number whose logarithm is an end of an interval, infinite ones included."""
+    return math.exp(end) if end < 700.0 else math.inf
+
+
 STEP = 1e-4
 """Of the central differences, in logarithms and log-odds."""
 OPEN = math.log(1e6)
@@ -264,6 +269,7 @@ class Candidate:
     log_sd_interval: Interval | None = None
     prices: PriceFit | None = None
     drift: tuple[float, float] = (0.0, 0.0)  # of everybody: constant, and per unit of gap
+    at_level: Callable[[float], Candidate] | None = None  # the same with intervals of that level
 
     @property
     def chance(self) -> Floats:

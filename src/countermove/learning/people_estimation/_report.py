@@ -187,18 +187,9 @@ def estimate_json(estimate: PeopleEstimate) -> dict[str, Any]:
     }
 
 
-def estimate_yaml(
-    estimate: PeopleEstimate, dataset: str | None, robust: bool, force: bool = False
-) -> str:
-    """Return a run configuration with the estimate, or one that a run refuses and that says why."""
-    if not estimate.identified or estimate.cost is None:
-        # A response of this kind does not exist: a run with this file stops at once.
-        serm: dict[str, Any] = {"response": {"kind": "not_identified"}}
-    elif estimate.misspecified and not force:
-        serm = {"response": {"kind": "does_not_fit"}}
-    else:
-        serm = estimate.serm_parameters(robust, force)
-    comment = "".join(f"# {line}\n" for line in _wrapped(estimate.verdict))
+def run_configuration(words: str, dataset: str | None, serm: dict[str, Any]) -> str:
+    """Return the configuration of a run with these settings, headed by words."""
+    comment = "".join(f"# {line}\n" for line in _wrapped(words))
     params: dict[str, Any] = {} if dataset is None else {"dataset": dataset}
     params["serm"] = _rounded(serm)
     body = yaml.safe_dump(

@@ -9,6 +9,7 @@ scores; people at the jump are left out, which can only widen them.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -229,4 +230,5 @@ def _with_intervals(
         scale_interval=positive_interval(scale, float(errors[0]), z),
         temperature_interval=positive_interval(temperature, float(errors[1]), z),
         non_movers_interval=stays,
+        at_level=partial(_with_intervals, search, point, candidate),
     )
