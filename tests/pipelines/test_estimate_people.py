@@ -56,6 +56,8 @@ def deployed(finished, tmp_path_factory):
     deploy(project)
     outcome = project.run(*COMMAND)
     assert outcome.returncode == 0, outcome.stderr
+    said = " ".join((outcome.stdout + outcome.stderr).split())
+    assert "never move" in said  # the verdict, in the terminal
     return project
 
 
@@ -84,6 +86,8 @@ def test_estimate_finds_what_people_pay_and_leaves_the_promised_files(deployed):
     assert said["response"]["kind"] == "population"
     assert said["response"]["never"] == pytest.approx(0.15, abs=0.05)
     assert "plotly" in reported(deployed, "people_estimate.html")
+    for text in (facts["verdict"], reported(deployed, "people_estimate.html")):
+        assert "a move of one standard deviation costs between" in text
     assert (deployed.path / "data/08_reporting/tiny/people_estimate_figure.json").exists()
 
 

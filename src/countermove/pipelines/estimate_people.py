@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from countermove.scores.storage import PublishedModel
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = PublishedModel = Any
+
+logger = logging.getLogger(__name__)
 
 
 def estimate(
@@ -38,6 +41,8 @@ def estimate(
     plain, robust = (
         found.settings(schema.name, cautious, confidence=confidence) for cautious in (False, True)
     )
+    for line in found.verdict.splitlines():
+        logger.info(line)
     return found.to_json(), plain, robust
 
 

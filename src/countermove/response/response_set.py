@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, NoReturn, Self
 
 from torch import Tensor
@@ -113,9 +112,14 @@ class ConfidenceSet:
     @property
     def populations(self) -> tuple[Response, ...]:
         """The corners: everybody's chances lie between theirs if they fall with the price."""
-        corners = product(*(sorted(set(ends)) for ends in (self.price, self.never, self.log_sd)))
         heats = (None,) if self.temperature is None else self.temperature
-        return tuple(self._people(*corner, heat) for corner in corners for heat in heats)
+        return tuple(
+            self._people(price, never, log_sd, heat)
+            for price in sorted(set(self.price))
+            for never in sorted(set(self.never))
+            for log_sd in sorted(set(self.log_sd))
+            for heat in heats
+        )
 
     def _people(self, price: float, never: float, log_sd: float, heat: float | None) -> Response:
         movers = self.movers.with_price(price)

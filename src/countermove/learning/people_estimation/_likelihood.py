@@ -230,10 +230,9 @@ def exponential_nodes(ratio: float) -> tuple[Floats, Floats]:
 
 
 @numba.njit(cache=True, error_model="numpy", nogil=True)
-def _noisy_rows(
-    free, logs, shares, gap, advance, able, stretch, stray, u, w, along, values, slopes
-):  # type: ignore[no-untyped-def]
+def _noisy_rows(free, logs, shares, people, u, w, along, values, slopes):  # type: ignore[no-untyped-def]
     """Write log-likelihoods, (n,), and derivatives, (n, 10); ``slopes`` are zero before."""
+    gap, advance, able, stretch, stray = people
     v, beta, blur, tau = logs[0], logs[1], logs[2], logs[3]
     never, strays = shares[0], shares[1]
     q, kept = 1.0 - never, 1.0 - strays
@@ -322,7 +321,7 @@ class NoisyAdvances:
         logs = np.exp(free[[1, 4, 5, 6]])
         shares = np.array([expit(float(free[2])), expit(float(free[9]))])
         people = (self.gap, self.advance, self.able, self.stretched, self.stray)
-        _noisy_rows(free, logs, shares, *people, self.u, self.w, self.proportional, values, slopes)
+        _noisy_rows(free, logs, shares, people, self.u, self.w, self.proportional, values, slopes)
         return values, slopes
 
     def with_nodes(self, nodes: tuple[Floats, Floats]) -> NoisyAdvances:

@@ -17,9 +17,14 @@ from countermove._types import Floats, Index, Mask
 from countermove.learning.people_estimation._candidates import (
     Candidate,
     Interval,
+    Landing,
     Noise,
+    Overshoot,
     expit,
     exponential,
+    land,
+    overshoot_nodes,
+    summary,
 )
 from countermove.learning.people_estimation._likelihood import (
     Crossings,
@@ -32,13 +37,6 @@ from countermove.learning.people_estimation._likelihood import (
     stretched,
 )
 from countermove.learning.people_estimation._moves import scale_of
-from countermove.learning.people_estimation._overshoot import (
-    Landing,
-    Overshoot,
-    land,
-    overshoot_nodes,
-    summary,
-)
 from countermove.learning.people_estimation.observation import CALM, Observation
 
 ROUNDS = 3

@@ -24,11 +24,7 @@ from countermove.learning.people_estimation._candidates import (
     exponential,
     normal_quantile,
 )
-from countermove.learning.people_estimation._misfit import (
-    GoodnessOfFit,
-    not_identified,
-    nothing_to_learn,
-)
+from countermove.learning.people_estimation._fit_tests import GoodnessOfFit
 from countermove.learning.people_estimation._moves import (
     Movement,
     WeightEstimate,
@@ -36,6 +32,7 @@ from countermove.learning.people_estimation._moves import (
     mean_shift,
     weight_estimates,
 )
+from countermove.learning.people_estimation._report import not_identified, nothing_to_learn
 from countermove.learning.people_estimation._sample_models import (
     Levels,
     SampleModel,

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from countermove.errors import CalibrationError, ParameterError
-from countermove.learning.people_estimation._candidates import Candidate, Interval, Noise
-from countermove.learning.people_estimation._misfit import GoodnessOfFit
+from countermove.learning.people_estimation._candidates import Candidate, Interval, Noise, Overshoot
+from countermove.learning.people_estimation._fit_tests import GoodnessOfFit
 from countermove.learning.people_estimation._moves import Movement, WeightEstimate, reach_of
-from countermove.learning.people_estimation._overshoot import Overshoot
 from countermove.learning.people_estimation._report import run_configuration, verdict
 from countermove.learning.people_estimation.observation import Observation
 from countermove.people import ActionSet, Cost
