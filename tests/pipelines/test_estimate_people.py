@@ -56,11 +56,17 @@ def deployed(finished, tmp_path_factory):
     deploy(project)
     outcome = project.run(*COMMAND)
     assert outcome.returncode == 0, outcome.stderr
+    said = " ".join((outcome.stdout + outcome.stderr).split())
+    assert "never move" in said  # the verdict, in the terminal
     return project
 
 
 def reported(project, name: str) -> str:
     return (project.path / "data/08_reporting/tiny" / name).read_text()
+
+
+def statements(certificate: dict) -> list[str]:
+    return [one["statement"] for one in certificate["assumptions"]]
 
 
 @pytest.mark.slow
@@ -80,6 +86,8 @@ def test_estimate_finds_what_people_pay_and_leaves_the_promised_files(deployed):
     assert said["response"]["kind"] == "population"
     assert said["response"]["never"] == pytest.approx(0.15, abs=0.05)
     assert "plotly" in reported(deployed, "people_estimate.html")
+    for text in (facts["verdict"], reported(deployed, "people_estimate.html")):
+        assert "a move of one standard deviation costs between" in text
     assert (deployed.path / "data/08_reporting/tiny/people_estimate_figure.json").exists()
 
 
@@ -94,6 +102,12 @@ def test_the_next_run_trains_on_the_estimate_as_it_is(deployed, name, kind):
     metrics = json.loads(reported(deployed, "metrics.json"))
     assert metrics["response"]["kind"] == kind
     assert metrics["response"]["cost"]["kind"] == "weighted_quadratic"
+    certificates = json.loads(reported(deployed, "certificates.json"))
+    for name in ("recourse_miss_rate_after_response", "refusal_rate_after_response"):
+        (one,) = [found for found in certificates if found["name"] == name]
+        assert one["level"] == pytest.approx(0.95)
+        (said,) = [what for what in statements(one) if "confidence set" in what]
+        assert "0.025; that is part of the level" in said
     assert len(metrics["response"]["kinds" if kind == "population" else "members"]) == (
         1 if kind == "population" else 2
     )

@@ -11,6 +11,7 @@ from countermove.params.base import (
     NotNegative,
     Parameters,
     Positive,
+    Probability,
     Several,
     library,
     library_object,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from countermove.data.schema import Schema
     from countermove.people import ActionSet, Cost
     from countermove.response import Response
+    from countermove.response.response_set import ConfidenceSet
     from countermove.scores import Score
 
 Widths = Several[Count]
@@ -368,6 +370,36 @@ class RobustParameters(Parameters):
 
 
 ResponseParameters = Annotated[ModelOfPeople | RobustParameters, Field(discriminator="kind")]
+
+
+NotAll = Annotated[float, Field(ge=0, lt=1)]
+
+
+class ConfidenceSetParameters(Parameters):
+    """What estimated people may be, as estimate_people writes it; pairs are (from, to)."""
+
+    describes: ClassVar = "countermove.response.response_set:ConfidenceSet"
+    kind: Literal["best", "smooth"] = "best"
+    level: Probability = needed("probability that all numbers lie between their ends")
+    price: tuple[Positive, Positive] = needed("factor on serm.cost")
+    never: tuple[NotAll, NotAll] = library("share of all people who never move")
+    log_sd: tuple[NotNegative, NotNegative] = library("spread of the logarithm of people's prices")
+    temperature: tuple[Positive, Positive] | None = library("of a smoothed step")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        for name in ("price", "never", "log_sd", "temperature"):
+            ends = getattr(self, name)
+            if ends is not None and ends[0] > ends[1]:
+                raise ValueError(f"{name} goes from {ends[0]:g} up to {ends[1]:g}: not an interval")
+        return self
+
+    def build(self, cost: Cost, actions: ActionSet) -> ConfidenceSet:
+        """Return the set around people with that cost."""
+        from countermove.response import named_response
+
+        held: ConfidenceSet = super().build(movers=named_response(self.kind, cost, actions))
+        return held
 
 
 def _check_shares(shares: list[float] | None, count: int, of: str, what: str) -> None:

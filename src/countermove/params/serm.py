@@ -10,6 +10,7 @@ from pydantic import field_validator, model_validator
 from countermove.errors import ParameterError
 from countermove.params.axes import (
     BestParameters,
+    ConfidenceSetParameters,
     CostParameters,
     LinearScoreParameters,
     NoRegulariserParameters,
@@ -69,6 +70,9 @@ class SermParameters(Parameters):
     cost: CostParameters = part(QuadraticCostParameters, "What a move costs people.")
     actions: ActionsParameters = part(ActionsParameters, "Which moves are allowed.")
     response: ResponseParameters = part(BestParameters, "How people respond to the rule.")
+    confidence_set: ConfidenceSetParameters | None = setting(
+        None, "what else estimated people may be; promises of recourse hold over all of it"
+    )
     regulariser: RegulariserParameters = part(
         NoRegulariserParameters, "What training aims at beside accuracy."
     )
@@ -88,8 +92,12 @@ class SermParameters(Parameters):
         return score
 
     def build(self, schema: Schema, standardiser: Standardiser) -> Response:
-        """Return the response people are assumed to give."""
-        return self.response.build(self.cost.build(), self.actions.build(schema, standardiser))
+        """Return the response people are assumed to give, with what else they may be."""
+        cost, actions = self.cost.build(), self.actions.build(schema, standardiser)
+        people = self.response.build(cost, actions)
+        if self.confidence_set is not None:
+            people.confidence = self.confidence_set.build(cost, actions)
+        return people
 
     def build_score(self, schema: Schema, standardiser: Standardiser, seed: int) -> Score | None:
         """Return the score training starts from; None: linear."""

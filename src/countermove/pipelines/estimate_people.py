@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from kedro.pipeline import Node, Pipeline
 
 from countermove.data.schema import Schema
-from countermove.params import EstimatePeopleParameters, SermParameters
+from countermove.params import EstimatePeopleParameters, RecourseParameters, SermParameters
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
     Figure = PublishedModel = Any
 
+logger = logging.getLogger(__name__)
+
 
 def estimate(
     model: PublishedModel,
@@ -24,6 +27,7 @@ def estimate(
     after: pd.DataFrame,
     schema: Schema,
     serm: SermParameters,
+    recourse: RecourseParameters,
     estimate_people: EstimatePeopleParameters,
 ) -> tuple[dict[str, Any], str, str]:
     """Estimate behaviour and cost; write facts, and settings for a plain and a robust run."""
@@ -32,7 +36,14 @@ def estimate(
     actions = serm.actions.build(schema, model.standardiser)
     settings = estimate_people.model_dump()
     found = estimate_from_tables(model, before, after, schema, actions, **settings)
-    return found.to_json(), found.settings(schema.name), found.settings(schema.name, robust=True)
+    # Half of the failure probability of a promise is for the people, half for its test.
+    confidence = 1.0 - recourse.failure_probability / 2.0
+    plain, robust = (
+        found.settings(schema.name, cautious, confidence=confidence) for cautious in (False, True)
+    )
+    for line in found.verdict.splitlines():
+        logger.info(line)
+    return found.to_json(), plain, robust
 
 
 def draw(facts: dict[str, Any]) -> Figure:
@@ -63,6 +74,7 @@ def create_pipeline(**_: object) -> Pipeline:
                     "people_after",
                     "schema",
                     "params:serm",
+                    "params:recourse",
                     "params:estimate_people",
                 ],
                 [facts, *settings],

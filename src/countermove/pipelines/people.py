@@ -41,8 +41,9 @@ def make_people(schema: Schema, standardiser: Standardiser, serm: SermParameters
 
 
 def people_settings(serm: SermParameters) -> dict[str, Any]:
-    """Return what makes the people: cost, allowed actions and response, JSON-ready."""
-    return serm.model_dump(mode="json", include={"cost", "actions", "response"})
+    """Return what makes the people: cost, actions, response, confidence set; JSON-ready."""
+    included = {"cost", "actions", "response", "confidence_set"}
+    return serm.model_dump(mode="json", include=included)
 
 
 def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters) -> Response:

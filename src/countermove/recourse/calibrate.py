@@ -170,9 +170,8 @@ def _approval_certificates(
     terms: PromiseTerms,
 ) -> list[Certificate]:
     """Return what is promised of people who differ: how many will be approved, not only could."""
-    if not terms.after_response or not any(
-        isinstance(member, Population) for member in members_of(response)
-    ):
+    differ = any(isinstance(member, Population) for member in members_of(response))
+    if not (terms.after_response and (differ or response.confidence is not None)):
         return []
     grid, alpha = joint.promise.thresholds, terms.failure_probability
     return [approval_certificate(model, held, response, grid, joint.threshold, alpha)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from countermove.errors import DataError, NotConvergedError, ParameterError, sho
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.response.reduction import ActionPlan, Reduction, make_reduction
 from countermove.scores import Score
+
+if TYPE_CHECKING:
+    from countermove.response.response_set import ConfidenceSet
 
 OnFailure = Literal["raise", "mask"]
 Array = TypeVar("Array", Floats, Tensor, covariant=True)
@@ -94,6 +97,8 @@ class Response(ABC):
     exact_reach: bool = False
     """Whether ``scores_after`` moves with the intercept, one for one: what people can reach does
     not depend on it."""
+    confidence: ConfidenceSet | None = None
+    """What else these people may be, where they were estimated: promises hold over all of it."""
 
     def __init__(self, cost: Cost | None = None, actions: ActionSet | None = None) -> None:
         self.cost: Cost = QuadraticCost() if cost is None else cost

@@ -8,6 +8,7 @@ model, a `Population`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, Self
 from weakref import WeakKeyDictionary
 
@@ -24,6 +25,7 @@ from countermove.response.best import BestResponse
 from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.response.population import Population
 from countermove.response.representation import RepresentationResponse, represented
+from countermove.response.smooth import ScalarResponse
 from countermove.scores import Score
 
 
@@ -91,6 +93,62 @@ class RobustResponse(Response):
             "a robust response is no single behaviour; ask one of its members "
             f"({', '.join(member.name for member in self.members)})"
         )
+
+
+@dataclass(frozen=True)
+class ConfidenceSet:
+    """What estimated people may be: numbers that lie in these intervals together.
+
+    Attributes
+    ----------
+    movers
+        Who moves: a plain response with the estimated cost.
+    level
+        Probability that all numbers of the true people lie in their intervals.
+    price
+        Factor on the cost of the movers, from and to.
+    never, log_sd
+        Share of never-movers and spread of prices, see `Population`.
+    temperature
+        Of a smoothed step; None for others.
+    """
+
+    movers: Response
+    level: float
+    price: tuple[float, float]
+    never: tuple[float, float] = (0.0, 0.0)
+    log_sd: tuple[float, float] = (0.0, 0.0)
+    temperature: tuple[float, float] | None = None
+
+    @property
+    def populations(self) -> tuple[Response, ...]:
+        """The corners: everybody's chances lie between theirs if they fall with the price."""
+        heats = (None,) if self.temperature is None else self.temperature
+        return tuple(
+            self._people(price, never, log_sd, heat)
+            for price in sorted(set(self.price))
+            for never in sorted(set(self.never))
+            for log_sd in sorted(set(self.log_sd))
+            for heat in heats
+        )
+
+    def _people(self, price: float, never: float, log_sd: float, heat: float | None) -> Response:
+        movers = self.movers.with_price(price)
+        if heat is not None and isinstance(movers, ScalarResponse):
+            movers = movers.at_temperature(heat)
+        return Population(movers, never=never, log_sd=log_sd)
+
+    @property
+    def words(self) -> str:
+        """The intervals in words."""
+        said = [
+            f"a price of {self.price[0]:.3g} to {self.price[1]:.3g} times the one stated",
+            f"{self.never[0]:.1%} to {self.never[1]:.1%} who never move",
+            f"a log-sd of prices of {self.log_sd[0]:.2g} to {self.log_sd[1]:.2g}",
+        ]
+        if self.temperature is not None:
+            said.append(f"a temperature of {self.temperature[0]:.3g} to {self.temperature[1]:.3g}")
+        return ", ".join(said)
 
 
 def members_of(response: Response) -> tuple[Response, ...]:

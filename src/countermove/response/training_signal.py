@@ -237,12 +237,6 @@ class OwnReach:
     weight: Floats
     price: Floats  # the a of the cost, (d,)
 
-    def curvature(self, X: Floats, by_score: Floats) -> Floats:
-        """Return the sum over people of ``by_score`` times the Hessian of their reach, (d, d)."""
-        total = np.zeros((X.shape[1], X.shape[1]))
-        _add_curvature(X, self.moved, self.weight, self.price, self.multiplier, by_score, total)
-        return total
-
 
 Reach: TypeAlias = SharedReach | OwnReach | None
 """None: nobody moves."""
@@ -381,28 +375,3 @@ def _bounded(X, w, price, budget, bounds, moved, reach, multiplier):  # type: ig
             moved[i, j] = X[i, j] + (action if w[j] > 0.0 else -action)
         reach[i], multiplier[i] = gain, found
     return True
-
-
-@jit
-def _add_curvature(X, moved, w, price, multiplier, by_score, total):  # type: ignore[no-untyped-def]
-    """Add everybody's ``by_score`` times the Hessian of their reach."""
-    n, d = X.shape
-    u = np.empty(d)
-    for i in range(n):
-        if multiplier[i] == 0.0:
-            continue
-        square = 0.0
-        for j in range(d):
-            action = abs(moved[i, j] - X[i, j])
-            step = multiplier[i] * abs(w[j]) / price[j]
-            u[j] = w[j] / price[j] if action > 0.0 and action >= step * (1.0 - 1e-9) else 0.0
-            square += u[j] * w[j]
-        if square <= 0.0:
-            continue
-        share = by_score[i] * multiplier[i]
-        for j in range(d):
-            if u[j] != 0.0:
-                total[j, j] += share / price[j]
-                part = share * u[j] / square
-                for k in range(d):
-                    total[j, k] -= part * u[k]

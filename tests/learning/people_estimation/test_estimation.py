@@ -266,6 +266,10 @@ def test_yaml_is_a_run_configuration_that_builds_the_population(people, robust):
     if not robust:
         assert built.never == pytest.approx(found.non_movers, rel=1e-5)
         assert built.log_sd == pytest.approx(found.log_sd, rel=1e-5)
+    held, region = built.confidence, found.confidence_set(0.975)
+    assert (held.level, held.movers.name) == (0.975, region.movers.name)
+    assert len(held.populations) == len(region.populations)
+    assert held.words == region.words
 
 
 @pytest.mark.slow

@@ -159,6 +159,13 @@ def test_population_and_its_confidence_set():
     assert min(prices) < PRICE < max(prices)
     wider = [float(one.cost.scale) for one in found.confidence_set(0.99).populations]
     assert min(wider) < min(prices) < max(prices) < max(wider)
+    assert estimate.confidence is None
+    assert found.population(confidence=0.9).confidence.words == region.words
+    said = yaml.safe_load(found.to_yaml(confidence=0.9))["run"]["params"]["serm"]
+    held = said["confidence_set"]
+    assert held["level"] == 0.9
+    for name in ("price", "never", "log_sd"):
+        assert held[name] == pytest.approx(getattr(region, name), rel=1e-5)
 
 
 def strange(kind, seed=0):

@@ -12,10 +12,12 @@ from countermove.recourse.pare._after_response import (
     approval_certificate,
     miss_shares,
     missed_after_response,
+    refusal_chances,
 )
 from countermove.recourse.pare._betting import betting_p_values, upper_means
 from countermove.recourse.pare._inputs import reach_of
 from countermove.response import BestResponse, NoResponse, Population, RobustResponse
+from countermove.response.response_set import ConfidenceSet
 from countermove.scores.base import values
 
 GRID = np.linspace(0.02, 0.6, 15)
@@ -80,6 +82,48 @@ def test_the_confidence_set_takes_its_part_of_the_level(score, half, crowd):
     assert any("0.04" in one.statement for one in claim.assumptions)
     with pytest.raises(ParameterError, match="part of failure_probability"):
         calibrate_after_response(score, X, corners, GRID, actions=half, population_failure=0.05)
+
+
+def estimated(level: float = 0.97) -> Population:
+    """Return people who bring what else they may be."""
+    people = Population(BEST, never=0.02, log_sd=0.4)
+    people.confidence = ConfidenceSet(BEST, level, (0.8, 1.3), (0.01, 0.03), (0.2, 0.6))
+    return people
+
+
+@pytest.mark.parametrize("promise", ["can", "will"])
+def test_estimated_people_bring_their_confidence_set(score, half, crowd, promise):
+    X, _ = crowd
+    ask = {"actions": half, "promise": promise}
+    found = calibrate_after_response(score, X, estimated(), GRID, **ask)
+    corners = RobustResponse(estimated().confidence.populations)
+    assert len(corners.members) == 8
+    by_hand = calibrate_after_response(score, X, corners, GRID, population_failure=0.03, **ask)
+    np.testing.assert_allclose(found.p_values, by_hand.p_values)
+    (said,) = [one.statement for one in found.assumptions if "confidence set" in one.statement]
+    assert "0.8 to 1.3 times" in said
+    assert "1.0% to 3.0% who never move" in said
+    assert "at most 0.03; that is part of the level" in said
+    assert found.certificate(GRID[0]).level == pytest.approx(0.95)
+
+
+def test_whoever_lives_between_the_corners_is_covered(score, crowd):
+    """Row by row: a mean over people may be worse between two corners than at either."""
+    X, _ = crowd
+    corners = RobustResponse(estimated().confidence.populations)
+    worst = refusal_chances(score, X, corners, GRID, together=True)[0]
+    rng = np.random.default_rng(0)
+    for price, never, log_sd in zip(
+        rng.uniform(0.8, 1.3, 20), rng.uniform(0.01, 0.03, 20), rng.uniform(0.2, 0.6, 20),
+        strict=True,
+    ):  # fmt: skip
+        inner = Population(BEST.with_price(price), never=never, log_sd=log_sd)
+        assert (refusal_chances(score, X, inner, GRID)[0] <= worst + 1e-9).all()
+
+
+def test_a_confidence_set_that_uses_up_the_level_is_refused(score, half, crowd):
+    with pytest.raises(ParameterError, match="confidence set of a higher level"):
+        calibrate_after_response(score, crowd[0], estimated(0.95), GRID, actions=half)
 
 
 def test_groups_of_people_who_differ_share_the_level(score, half, crowd):

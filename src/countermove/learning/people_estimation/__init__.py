@@ -1,9 +1,9 @@
 """Estimating the people from data: how they responded to a rule, and what a move costs them."""
 
-from countermove.learning.people_estimation._candidates import Noise
-from countermove.learning.people_estimation._overshoot import Overshoot
+from countermove.learning.people_estimation._candidates import Noise, Overshoot
 from countermove.learning.people_estimation.estimation import estimate_people, simulate_deployment
-from countermove.learning.people_estimation.result import ConfidenceSet, PeopleEstimate
+from countermove.learning.people_estimation.result import PeopleEstimate
+from countermove.response.response_set import ConfidenceSet
 
 __all__ = [
     "ConfidenceSet",

@@ -1,9 +1,8 @@
-r"""Candidate models of behaviour: noise, likelihood, intervals, and the two that ignore the rule.
+"""Candidate models of behaviour: noise, intervals, everybody's drift, and where movers land.
 
-With model advance :math:`m` a person is seen to advance by
-- :math:`m(1 + \sigma_o \varepsilon) + \sigma_m \varepsilon'`, who moves, with optimisation error;
-- :math:`\sigma_m \varepsilon'` with probability :math:`\pi`: non-movers;
-- anything, with a small probability: strays.
+What people go beyond the boundary they pay for; by how much they stop short of it, within the
+rounding of records or a symmetric error, they did not plan. Movers who stop short more than they
+go beyond are people of another kind.
 """
 
 from __future__ import annotations
@@ -66,163 +65,18 @@ class Advances:
         return replace(self, values=self.values[rows], still=self.still[rows])
 
 
-def densities(seen: Advances, mean: Floats, noise: Noise) -> tuple[Floats, Floats, Floats]:
-    """Return the densities of staying, of moving by ``mean`` and of straying, each (n,)."""
-    # Where records are exact, staying is an event of its own and the others have densities on the
-    # people who moved only.
-    variance, _ = _variance(seen, mean, noise)
-    if seen.exact:
-        moved = (~seen.still).astype(np.float64)
-        return (
-            seen.still.astype(np.float64),
-            moved * _normal(seen.values - mean, np.sqrt(variance)),
-            moved * _normal(seen.values, seen.spread),
-        )
-    floor = max(noise.measurement, LEAST_ERROR * seen.spread)
-    return (
-        _normal(seen.values, floor),
-        _normal(seen.values - mean, np.sqrt(variance)),
-        _normal(seen.values, math.hypot(seen.spread, floor)),
-    )
-
-
-def likelihoods(seen: Advances, mean: Floats, noise: Noise) -> tuple[Floats, Floats]:
-    """Return the likelihood of each person if the model moves them, and if it does not."""
-    # strays f_s + (1 - strays) [share f_0 + (1 - share) f_m], and without the move
-    stay, move, stray = densities(seen, mean, noise)
-    other = max(noise.strays, LEAST_SHARE / len(seen.values)) * stray
-    share = min(max(noise.non_movers, LEAST_SHARE), 1.0 - LEAST_SHARE)
-    kept = 1.0 - noise.strays
-    tiny = np.finfo(np.float64).tiny
-    return (
-        other + kept * (share * stay + (1.0 - share) * move) + tiny,
-        other + kept * stay + tiny,
-    )
-
-
-def log_likelihood(seen: Advances, mean: Floats, inside: Mask, noise: Noise) -> Floats:
-    """Return the log-likelihood of every person; ``inside`` are those the model moves."""
-    moving, staying = likelihoods(seen, mean, noise)
-    result: Floats = np.log(np.where(inside, moving, staying))
-    return result
-
-
-def fit_noise(seen: Advances, mean: Floats, inside: Mask, start: Noise) -> tuple[Noise, float]:
-    """Return the likeliest noise for given model advances, and the log-likelihood."""
-    from scipy.optimize import minimize
-
-    low, high = _limits(seen)
-    begin = np.clip(to_free(start, seen), low, high)
-    first = _badness(begin, seen, mean, inside)[0]
-    scale = max(1.0, abs(first))
-
-    def badness(free: Floats) -> tuple[float, Floats]:
-        value, slope = _badness(free, seen, mean, inside)
-        return value / scale, slope / scale
-
-    found = minimize(
-        badness,
-        begin,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=list(zip(low, high, strict=True)),
-        options={"maxiter": 100, "ftol": 1e-11},
-    )
-    if found.fun * scale > first:
-        return from_free(begin, seen), -first
-    return from_free(found.x, seen), -float(found.fun) * scale
-
-
-def _badness(free: Floats, seen: Advances, mean: Floats, inside: Mask) -> tuple[float, Floats]:
-    """Return minus the log-likelihood and its derivatives by the free numbers."""
-    noise = from_free(free, seen)
-    stay, move, stray = densities(seen, mean, noise)
-    moving, staying = likelihoods(seen, mean, noise)
-    total = np.where(inside, moving, staying)
-    share, other, kept = noise.non_movers, noise.strays, 1.0 - noise.strays
-    within = np.where(inside, share * stay + (1.0 - share) * move, stay)
-    walks = np.where(inside, kept * (1.0 - share) * move, 0.0) / total
-    variance, error = _variance(seen, mean, noise)
-    stretch = walks * ((seen.values - mean) ** 2 / variance - 1.0) / variance
-    slopes = [
-        float(np.sum(np.where(inside, stay - move, 0.0) / total)) * kept * share * (1.0 - share),
-        float(np.sum(stretch * error**2)),
-    ]
-    if not seen.exact:
-        noisy = noise.measurement**2
-        rests = np.where(inside, kept * share, kept) * stay / total
-        wide = seen.spread**2 + noisy
-        part = rests * (seen.values**2 / noisy - 1.0) + stretch * noisy
-        part += other * stray / total * (seen.values**2 / wide - 1.0) * noisy / wide
-        slopes.append(float(np.sum(part)))
-    slopes.append(float(np.sum((stray - within) / total)) * other * kept)
-    return -float(np.log(total).sum()), -np.array(slopes)
-
-
-def _variance(seen: Advances, mean: Floats, noise: Noise) -> tuple[Floats, Floats]:
-    """Return the variance of movers' advances, and their optimisation error."""
-    error = noise.optimisation_error * np.abs(mean)
-    floor = LEAST_ERROR * seen.spread
-    if seen.exact:
-        return np.maximum(error, floor) ** 2, error
-    return max(noise.measurement, floor) ** 2 + error**2, error
-
-
-def refit_noise(seen: Advances, mean: Floats, inside: Mask, noise: Noise) -> tuple[Noise, float]:
-    """Fit the noise again, also from a plain start: an error once near zero has no slope there."""
-    plain = replace(noise, optimisation_error=0.1, non_movers=max(noise.non_movers, 0.02))
-    fits = [fit_noise(seen, mean, inside, start) for start in (noise, plain)]
-    return max(fits, key=lambda fit: fit[1])
-
-
-def to_free(noise: Noise, seen: Advances) -> Floats:
-    """Return noise as free numbers: log-odds of shares, logarithms of errors."""
-    entries = [_logit(noise.non_movers), math.log(max(noise.optimisation_error, LEAST_ERROR))]
-    if not seen.exact:
-        entries.append(math.log(max(noise.measurement / seen.spread, LEAST_ERROR)))
-    return np.array([*entries, _logit(noise.strays)])
-
-
-def from_free(free: Floats, seen: Advances) -> Noise:
-    """Return what `to_free` wrote."""
-    values = free.tolist()
-    return Noise(
-        non_movers=expit(values[0]),
-        optimisation_error=math.exp(values[1]),
-        measurement=0.0 if seen.exact else math.exp(values[2]) * seen.spread,
-        strays=expit(values[-1]),
-    )
-
-
-def _limits(seen: Advances) -> tuple[Floats, Floats]:
-    edge, floor = _logit(LEAST_SHARE), math.log(LEAST_ERROR)
-    low, high = [edge, floor], [-edge, 1.0]
-    if not seen.exact:
-        low, high = [*low, floor], [*high, 1.0]
-    return np.array([*low, edge]), np.array([*high, 0.0])
-
-
-def _normal(value: Floats, deviation: Floats | float) -> Floats:
-    result: Floats = np.exp(-0.5 * (value / deviation) ** 2) / (deviation * math.sqrt(2 * math.pi))
-    return result
-
-
-def _logit(share: float) -> float:
-    share = min(max(share, LEAST_SHARE), 1.0 - LEAST_SHARE)
-    return math.log(share / (1.0 - share))
-
-
 def expit(odds: float) -> float:
     """Return the share of log-odds, infinite ones included."""
     return 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
 
 
-STEP = 1e-4
-"""Of the central differences, in logarithms and log-odds."""
+def exponential(end: float) -> float:
+    """Return the number whose logarithm is an end of an interval, infinite ones included."""
+    return math.exp(end) if end < 700.0 else math.inf
+
+
 OPEN = math.log(1e6)
 """Of an interval, in logarithms."""
-DEAD = 1e-8
-"""Information per person below this says nothing: the parameter sits on its floor."""
 
 
 @dataclass(frozen=True)
@@ -264,6 +118,7 @@ class Candidate:
     log_sd_interval: Interval | None = None
     prices: PriceFit | None = None
     drift: tuple[float, float] = (0.0, 0.0)  # of everybody: constant, and per unit of gap
+    at_level: Callable[[float], Candidate] | None = None  # the same with intervals of that level
 
     @property
     def chance(self) -> Floats:
@@ -300,56 +155,6 @@ def normal_quantile(level: float) -> float:
     return float(ndtri(0.5 + level / 2.0))
 
 
-def standard_errors(
-    seen: Advances,
-    rows: Callable[[Floats, Noise], Floats],
-    noise: Noise,
-    free: Floats | None = None,
-    valid: NDArray[np.bool_] | None = None,
-) -> Floats:
-    """Return standard errors: first those of ``free`` (logarithms), then those of the noise."""
-    scores = gradients(seen, rows, noise, free)
-    if valid is not None:
-        # Leaving out people whose likelihood is not smooth can only widen.
-        scores = scores[valid]
-    live = np.flatnonzero((scores**2).mean(axis=0) > DEAD)
-    errors = np.full(scores.shape[1], np.inf)
-    if live.size:
-        information = scores[:, live].T @ scores[:, live]
-        errors[live] = np.sqrt(np.diag(np.linalg.pinv(information, hermitian=True)))
-    return errors
-
-
-def gradients(
-    seen: Advances,
-    rows: Callable[[Floats, Noise], Floats],
-    noise: Noise,
-    free: Floats | None = None,
-) -> Floats:
-    """Return every person's derivative of the log-likelihood, shape (n, parameters)."""
-    own = np.empty(0) if free is None else free
-    at = np.concatenate([own, to_free(noise, seen)])
-
-    def value(point: Floats) -> Floats:
-        return rows(point[: len(own)], from_free(point[len(own) :], seen))
-
-    columns = []
-    for j in range(len(at)):
-        step = np.zeros(len(at))
-        step[j] = STEP
-        columns.append((value(at + step) - value(at - step)) / (2.0 * STEP))
-    return np.column_stack(columns)
-
-
-def fit_none(seen: Advances, start: Noise) -> Candidate:
-    """Fit measurement noise and strays to people of whom none responds to the rule."""
-    nobody, nowhere = np.zeros(len(seen.values), dtype=bool), np.zeros(len(seen.values))
-    noise, likelihood = fit_noise(seen, nowhere, nobody, start)
-    quiet = Noise(measurement=noise.measurement, strays=noise.strays)
-    parameters = 1 if seen.exact else 2
-    return Candidate("none", likelihood, parameters, quiet, nowhere, nobody)
-
-
 def fit_drift(seen: Advances, gap: Floats) -> Candidate:
     """Fit a normal advance to everybody; some may stand still."""
     # A model that beats this one moved because of the rule, not because time passed or because
@@ -374,3 +179,148 @@ def fit_drift(seen: Advances, gap: Floats) -> Candidate:
         np.ones(n, dtype=bool),
         drift=(float(line[0]), float(line[1])),
     )
+
+
+EXACT = 1e-6
+"""Landings this near the boundary, relative to spread and gap, are on it."""
+FEW = 0.02
+"""Share of movers who may stop short as strays."""
+NODES = 8
+CELLS = 10
+"""Nodes of the overshoot for those who stayed, and cells of its density."""
+CLEARLY = 1e-3
+"""p-value from which on movers are said to aim beyond the boundary, not at it."""
+BAND = 4.0
+"""Standard deviations of a symmetric error within which a mover meant to cross."""
+
+
+@dataclass(frozen=True)
+class Overshoot:
+    """How far beyond the boundary movers go: in distance, or as a share of the gap.
+
+    Attributes
+    ----------
+    kind
+        ``none``, ``absolute`` or ``proportional``.
+    median, high
+        Median, and the value that one mover in twenty exceeds.
+    """
+
+    kind: str = "none"
+    median: float = 0.0
+    high: float = 0.0
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Landings of movers under exact records."""
+
+    crossed: Mask  # who meant to cross, and did or nearly did, (n,)
+    planned: Floats  # overshoot of those who crossed, in the units of ``proportional``
+    proportional: bool
+    scatter: float  # standard deviation of the symmetric error, same units; 0 without
+    short: float  # share of movers who stopped short
+    p_short: float  # p-value of "movers do not stop short"
+    log_density: float  # of the landings of those who crossed
+
+    @property
+    def overshoot(self) -> Overshoot:
+        """The overshoot in two numbers."""
+        return summary(self.planned, np.full(len(self.planned), 1.0), self.proportional)
+
+
+def summary(values: Floats, weights: Floats, proportional: bool) -> Overshoot:
+    """Return a law of overshoots in two numbers."""
+    if not len(values) or float(values.max()) <= EXACT:
+        return Overshoot()
+    order = np.argsort(values)
+    below = np.cumsum(weights[order]) / weights.sum()
+    places = [min(int(np.searchsorted(below, p)), len(values) - 1) for p in (0.5, 0.95)]
+    median, high = (float(values[order][place]) for place in places)
+    return Overshoot("proportional" if proportional else "absolute", median, high)
+
+
+def land(gap: Floats, advance: Floats, movers: Mask, spread: float, slack: float) -> Landing:
+    """Read landings; ``slack`` is how far rounding of the records may set a mover back."""
+    g, excess = gap[movers], (advance - gap)[movers]
+    level = EXACT * (spread + g)
+    relative = _entropy(excess / g) + float(np.log(g).mean()) if len(g) > 1 else 0.0
+    proportional = len(g) > 1 and relative < _entropy(excess)
+    size = excess / g if proportional else excess
+    stops = excess < -(level + slack)
+    short = float(stops.mean()) if len(g) else 0.0
+    crossed = np.zeros(len(gap), dtype=bool)
+    if short <= FEW and not _set_back(excess, level):
+        planned, scatter, p_short, kept = np.maximum(size, 0.0), 0.0, 1.0, ~stops
+    else:
+        centre = float(np.median(size))
+        scatter = 1.4826 * float(np.median(np.abs(size - centre)))
+        back = slack / g if proportional else slack
+        kept = size >= min(centre, 0.0) - BAND * scatter - back - EXACT
+        aim = centre if _aims_beyond(size) else 0.0
+        planned = np.full(len(g), aim)
+        p_short = _stops_short(size + np.where(size < 0.0, np.minimum(back, -size), 0.0), aim)
+    crossed[np.flatnonzero(movers)[kept]] = True
+    density = _log_density(size[kept], EXACT * (1.0 if proportional else spread))
+    if proportional:
+        density -= float(np.log(g[kept]).sum())
+    return Landing(crossed, planned[kept], proportional, scatter, short, p_short, density)
+
+
+def _set_back(excess: Floats, level: Floats) -> bool:
+    """Return whether more than a few land short of the boundary, if only by rounding."""
+    return len(excess) > 0 and float((excess < -level).mean()) > FEW
+
+
+def _aims_beyond(size: Floats) -> bool:
+    """Return whether clearly more than half of the movers land beyond the boundary."""
+    from scipy.special import ndtr
+
+    off = size[np.abs(size) > EXACT]
+    mark = (2.0 * float((off > 0.0).sum()) - len(off)) / math.sqrt(max(len(off), 1))
+    return bool(ndtr(-mark) < CLEARLY)
+
+
+def _stops_short(size: Floats, aim: float) -> float:
+    """Return the p-value of the signed-rank test that landings are not skewed backwards."""
+    from scipy.special import ndtr
+    from scipy.stats import rankdata
+
+    off = size - aim
+    off = off[np.abs(off) > EXACT]
+    n = len(off)
+    if n < 8:
+        return 1.0
+    ranks = rankdata(np.abs(off))
+    mean, variance = 0.25 * n * (n + 1), float(np.sum(ranks**2)) / 4.0
+    return float(ndtr((float(ranks[off > 0.0].sum()) - mean) / math.sqrt(variance)))
+
+
+def _entropy(values: Floats) -> float:
+    """Return Vasicek's estimate of the entropy of a sample, tied values at a floor."""
+    n = len(values)
+    near, ordered = max(1, round(math.sqrt(n))), np.sort(values)
+    upper = ordered[np.minimum(np.arange(n) + near, n - 1)]
+    lower = ordered[np.maximum(np.arange(n) - near, 0)]
+    return float(np.log(np.maximum((upper - lower) * n / (2.0 * near), EXACT * EXACT)).mean())
+
+
+def _log_density(values: Floats, floor: float) -> float:
+    """Return the log-likelihood of landings under a histogram with cells of equal shares."""
+    if not len(values):
+        return 0.0
+    edges = np.quantile(values, np.linspace(0.0, 1.0, CELLS + 1))
+    widths = np.maximum(np.diff(edges), floor)
+    cell = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, CELLS - 1)
+    return float(np.log(1.0 / (CELLS * widths[cell])).sum())
+
+
+def overshoot_nodes(planned: Floats) -> tuple[Floats, Floats]:
+    """Return values of the overshoot and their shares among those who crossed."""
+    if not len(planned) or float(planned.max()) <= EXACT:
+        return np.zeros(1), np.ones(1)
+    # Means of equal parts: nothing is lost where the chance to cross is linear in the overshoot.
+    parts = np.array_split(np.sort(planned), min(NODES, len(planned)))
+    nodes, back = np.unique([float(part.mean()) for part in parts], return_inverse=True)
+    sizes = np.array([len(part) for part in parts], dtype=np.float64)
+    return nodes, np.bincount(back, sizes) / sizes.sum()

@@ -13,6 +13,7 @@ import math
 from copy import copy
 from typing import Protocol
 
+import numba
 import numpy as np
 
 from countermove._types import Floats
@@ -136,6 +137,7 @@ def _next(
 
 
 LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
+ROOT_HALF = math.sqrt(0.5)
 NARROWEST = 2e-4
 """Of v: prices that differ by less than half a per mille are alike in all but name."""
 WIDEST = 3.0
@@ -159,6 +161,34 @@ def stretched(reach: Floats, gap: Floats, over: Floats | float, proportional: bo
     return reach * (1.0 + (over if proportional else over / gap))
 
 
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def _normal(z):  # type: ignore[no-untyped-def]
+    """Return the normal distribution function and its density."""
+    return 0.5 * math.erfc(-ROOT_HALF * z), math.exp(-0.5 * z * z - LOG_ROOT)
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def _crossing_rows(m, v, never, paid, wanted, weights, kept, astray, values, slopes):  # type: ignore[no-untyped-def]
+    """Write log-likelihoods, (n,), and derivatives, (n, 3): those who crossed, then the others."""
+    k, moves = len(paid), kept * (1.0 - never)
+    for i in range(len(astray)):
+        share, first, second = 0.0, 0.0, 0.0
+        for j in range(1 if i < k else len(weights)):
+            z = (m - (paid[i] if i < k else wanted[i - k, j])) / v
+            below, density = _normal(z)
+            weight = 1.0 if i < k else weights[j]
+            share += weight * below
+            first += weight * density
+            second -= weight * density * z
+        crosses = moves * share + astray[i]
+        total = max(crosses, TINY) if i < k else max(1.0 - crosses, ALMOST)
+        factor = (moves if i < k else -moves) / total
+        values[i] = math.log(total)
+        slopes[i, 0] = factor * first / v
+        slopes[i, 1] = factor * second
+        slopes[i, 2] = -factor * never * share
+
+
 class Crossings:
     """Exact records: who crossed is seen, and how far beyond the boundary those who did went."""
 
@@ -178,22 +208,11 @@ class Crossings:
 
     def rows(self, free: Floats) -> tuple[Floats, Floats]:
         """Return log-likelihoods and their derivatives: those who crossed, then the others."""
-        m, v, never = float(free[0]), math.exp(free[1]), expit(float(free[2]))
-        k, moves = len(self.paid), self.kept * (1.0 - never)
-        slopes = np.empty((len(self.astray), 3))
-        z = (m - self.paid) / v
-        share, density = normal_parts(z)
-        crossed = np.maximum(moves * share + self.astray[:k], TINY)
-        slopes[:k] = np.column_stack([density / v, -density * z, -never * share])
-        slopes[:k] *= (moves / crossed)[:, None]
-        z = (m - self.wanted) / v
-        share, density = normal_parts(z)
-        first, second = (density @ self.weights) / v, -(density * z) @ self.weights
-        share = share @ self.weights
-        left = np.maximum(1.0 - moves * share - self.astray[k:], ALMOST)
-        slopes[k:] = np.column_stack([-first, -second, never * share])
-        slopes[k:] *= (moves / left)[:, None]
-        return np.log(np.concatenate([crossed, left])), slopes
+        values, slopes = np.empty(len(self.astray)), np.empty((len(self.astray), 3))
+        law = (float(free[0]), math.exp(free[1]), expit(float(free[2])))
+        people = (self.paid, self.wanted, self.weights, self.kept, self.astray)
+        _crossing_rows(*law, *people, values, slopes)
+        return values, slopes
 
 
 def exponential_nodes(ratio: float) -> tuple[Floats, Floats]:
@@ -208,6 +227,55 @@ def exponential_nodes(ratio: float) -> tuple[Floats, Floats]:
     above = np.append((1.0 + ends[:-1]) * tail[:-1], 0.0)
     weights = tail[:-1] - tail[1:]
     return (above[:-1] - above[1:]) / weights, weights
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def _noisy_rows(free, logs, shares, people, u, w, along, values, slopes):  # type: ignore[no-untyped-def]
+    """Write log-likelihoods, (n,), and derivatives, (n, 10); ``slopes`` are zero before."""
+    gap, advance, able, stretch, stray = people
+    v, beta, blur, tau = logs[0], logs[1], logs[2], logs[3]
+    never, strays = shares[0], shares[1]
+    q, kept = 1.0 - never, 1.0 - strays
+    for i in range(len(gap)):
+        g, row = gap[i], slopes[i]
+        x = advance[i] - free[7] - free[8] * g
+        stay = math.exp(-0.5 * (x / tau) ** 2 - LOG_ROOT) / tau
+        left, landed = 1.0, 0.0
+        if able[i]:
+            unit = g if along else 1.0
+            variance = tau**2 + (blur * g) ** 2
+            height = math.exp(-LOG_ROOT) / math.sqrt(variance)
+            spreading = 0.0
+            for k in range(len(u)):
+                over = (free[3] + beta * u[k]) * unit
+                whole = g + over
+                z = (free[0] - stretch[i] - math.log(whole)) / v
+                share, density = _normal(z)
+                rest = x - g - over
+                normal = height * math.exp(-0.5 * rest * rest / variance)
+                pushed = q * w[k] * density * (normal - stay)
+                moved = q * w[k] * share * normal
+                pull = moved * rest / variance
+                further = (pull - pushed / (v * whole)) * unit
+                left -= q * w[k] * share
+                landed += moved
+                spreading += (rest * pull - moved) / variance
+                row[0] += pushed / v
+                row[1] -= pushed * z
+                row[2] -= never * q * w[k] * share * (normal - stay)
+                row[3] += further
+                row[4] += beta * u[k] * further
+                row[7] += pull
+            row[5] = spreading * (blur * g) ** 2
+            row[6] = spreading * tau**2
+        row[6] += left * stay * ((x / tau) ** 2 - 1.0)
+        row[7] += left * stay * x / tau**2
+        row[8] = row[7] * g
+        inner = left * stay + landed
+        total = max(kept * inner + strays * stray[i], TINY)
+        row *= kept / total
+        row[9] = strays * kept * (stray[i] - inner) / total
+        values[i] = math.log(total)
 
 
 class NoisyAdvances:
@@ -231,6 +299,8 @@ class NoisyAdvances:
         self.gap, self.advance, self.spread = gap, advance, spread
         self.g, self.a = gap[self.able], advance[self.able]
         self.stretch = np.log(reach[self.able] / self.g)
+        self.stretched = np.zeros(len(gap))  # the same of everybody
+        self.stretched[self.able] = self.stretch
         self.proportional = proportional
         self.u, self.w = exponential_nodes(1.0) if nodes is None else nodes
         self.width = math.hypot(spread, noise)
@@ -247,59 +317,12 @@ class NoisyAdvances:
 
     def rows(self, free: Floats) -> tuple[Floats, Floats]:
         """Return log-likelihoods and derivatives, in the order of people."""
-        tau, never = math.exp(free[6]), expit(float(free[2]))
-        strays = expit(float(free[9]))
-        x = self.advance - free[7] - free[8] * self.gap
-        stay = np.exp(-0.5 * (x / tau) ** 2 - LOG_ROOT) / tau
-        inner, slopes = stay.copy(), np.zeros((len(x), 10))
-        slopes[:, 6] = stay * ((x / tau) ** 2 - 1.0)
-        slopes[:, 7] = stay * x / tau**2
-        able = self.able
-        part, steep = self._moving(free, x[able], stay[able], never, tau)
-        inner[able] = part
-        slopes[able] = steep
-        slopes[:, 8] = slopes[:, 7] * self.gap
-        slopes *= 1.0 - strays
-        slopes[:, 9] = strays * (1.0 - strays) * (self.stray - inner)
-        total = np.maximum((1.0 - strays) * inner + strays * self.stray, TINY)
-        return np.log(total), slopes / total[:, None]
-
-    def _moving(
-        self, free: Floats, x: Floats, stay: Floats, never: float, tau: float
-    ) -> tuple[Floats, Floats]:
-        """Return densities of the refused and their derivatives, strays left out."""
-        g, v, q = self.g, math.exp(free[1]), 1.0 - never
-        beta, blur = math.exp(free[4]), math.exp(free[5])
-        unit = g if self.proportional else np.ones(1)
-        over = (free[3] + beta * self.u)[:, None] * unit  # one row per node
-        whole = g + over
-        z = (free[0] - self.stretch - np.log(whole)) / v
-        share, density = normal_parts(z)
-        share *= self.w[:, None]
-        density *= self.w[:, None]
-        variance = tau**2 + (blur * g) ** 2
-        rest = (x - g) - over
-        normal = np.exp(-0.5 * rest**2 / variance) * (np.exp(-LOG_ROOT) / np.sqrt(variance))
-        pull = rest / variance
-        moved, gain = share * normal, normal - stay
-        pushed = density * gain
-        further = moved * pull - pushed / (v * whole)
-        left = 1.0 - q * share.sum(axis=0)
-        slopes = np.zeros((len(g), 10))
-        slopes[:, 0] = pushed.sum(axis=0) / v
-        slopes[:, 1] = -(pushed * z).sum(axis=0)
-        slopes[:, 2] = -never * (share * gain).sum(axis=0)
-        slopes[:, 3] = further.sum(axis=0) * unit
-        slopes[:, 4] = beta * (self.u @ further) * unit
-        pulled = moved * pull
-        spreading = ((pulled * rest).sum(axis=0) - moved.sum(axis=0)) / variance
-        slopes[:, 5] = spreading * (blur * g) ** 2
-        slopes[:, 6] = spreading * tau**2
-        slopes[:, 7] = pulled.sum(axis=0)
-        slopes *= q
-        slopes[:, 6] += left * stay * ((x / tau) ** 2 - 1.0)
-        slopes[:, 7] += left * stay * x / tau**2
-        return left * stay + q * moved.sum(axis=0), slopes
+        values, slopes = np.empty(len(self.gap)), np.zeros((len(self.gap), 10))
+        logs = np.exp(free[[1, 4, 5, 6]])
+        shares = np.array([expit(float(free[2])), expit(float(free[9]))])
+        people = (self.gap, self.advance, self.able, self.stretched, self.stray)
+        _noisy_rows(free, logs, shares, people, self.u, self.w, self.proportional, values, slopes)
+        return values, slopes
 
     def with_nodes(self, nodes: tuple[Floats, Floats]) -> NoisyAdvances:
         """Return the same likelihood with other nodes of the overshoot."""

@@ -9,11 +9,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
-from countermove.learning.people_estimation._candidates import Candidate, Interval, Noise, expit
+from countermove.learning.people_estimation._candidates import (
+    Candidate,
+    Interval,
+    Landing,
+    Noise,
+    Overshoot,
+    expit,
+    exponential,
+    land,
+    overshoot_nodes,
+    summary,
+)
 from countermove.learning.people_estimation._likelihood import (
     Crossings,
     Likelihood,
@@ -25,13 +37,6 @@ from countermove.learning.people_estimation._likelihood import (
     stretched,
 )
 from countermove.learning.people_estimation._moves import scale_of
-from countermove.learning.people_estimation._overshoot import (
-    Landing,
-    Overshoot,
-    land,
-    overshoot_nodes,
-    summary,
-)
 from countermove.learning.people_estimation.observation import CALM, Observation
 
 ROUNDS = 3
@@ -122,14 +127,14 @@ class PriceFit:
         limit = float(ndtri(0.5 + level / 2.0)) ** 2
         top = max(self.value, self.alike.value)
         ends = [profile(self.model, self.peak, top, place, limit) for place in range(3)]
-        low, high = (math.exp(min(end, 300.0)) for end in ends[0])
+        low, high = (exponential(end) for end in ends[0])
         low, high = self.alike.joined(low, high, top, math.log(2.0 / (1.0 - level)))
         price = Interval(scale_of(high), scale_of(low), "profile")
         if self.alike.separated:
             price = self.alike.bracket
         if not math.isfinite(ends[1][0]):
             ends[1] = (-math.inf, max(ends[1][1], self._most_spread(top, limit)))
-        spread = [2.0 * math.exp(min(end, 300.0)) for end in ends[1]]
+        spread = [2.0 * exponential(end) for end in ends[1]]
         shares = [expit(end) for end in ends[2]]
         return (
             price,
@@ -157,8 +162,11 @@ def fit_prices(observed: Observation, difficulty: Floats, level: float) -> Candi
     """Fit median price, log-sd, never-movers and noise; None with too few people who crossed."""
     exact = observed.recorded_exactly
     fit = _recorded(observed, difficulty) if exact else _measured(observed, difficulty)
-    if fit is None:
-        return None
+    return None if fit is None else _priced(fit, level)
+
+
+def _priced(fit: PriceFit, level: float) -> Candidate:
+    """Return a fit as a candidate with intervals of that level."""
     price, spread, never = fit.intervals(level)
     scale, log_sd = scale_of(math.exp(fit.peak[0])), 2.0 * math.exp(fit.peak[1])
     share = expit(float(fit.peak[2]))
@@ -177,6 +185,7 @@ def fit_prices(observed: Observation, difficulty: Floats, level: float) -> Candi
         log_sd_interval=spread,
         non_movers_interval=never,
         prices=fit,
+        at_level=partial(_priced, fit),
     )
 
 

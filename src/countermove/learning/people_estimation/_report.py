@@ -1,4 +1,4 @@
-"""An estimate as sentences, as JSON, as a run configuration in YAML and as numbers to plot."""
+"""What the rows identify, and an estimate as sentences, JSON, a run configuration and a picture."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import numpy as np
 import yaml
 
 from countermove._types import Floats
+from countermove.errors import shown
 from countermove.learning.people_estimation._candidates import Candidate, Interval
-from countermove.learning.people_estimation._misfit import GoodnessOfFit
+from countermove.learning.people_estimation._fit_tests import GoodnessOfFit
+from countermove.learning.people_estimation._moves import Direction, WeightEstimate, scale_of
 from countermove.learning.people_estimation._price_fit import PriceFit
 from countermove.learning.people_estimation.observation import Observation
 from countermove.response.base import GAIN
 
 if TYPE_CHECKING:
-    from countermove.learning.people_estimation._moves import WeightEstimate
     from countermove.learning.people_estimation.result import PeopleEstimate
 
 
@@ -30,12 +31,116 @@ BEHAVIOUR = {
 }
 
 DRIFT = 0.01
-"""Of everybody, in units of distance, worth a sentence."""
+"""Of everybody, in units of distance or per unit of gap, worth a sentence."""
+WIDE = 20.0
+"""An interval whose ends differ by more than this factor is of no use for training."""
+STRAYS = 0.02
+"""Share of people moving for reasons of their own that is reported."""
+SCATTER = 1.5
+"""Off-line moves this many times the records' noise are not noise."""
+OFF_LINE = 1e-3
+"""Share of the moves' energy off the line that is not rounding, where records are exact."""
 DIGITS = 6
 """Significant digits a YAML file needs: an estimate is never known to more."""
 POINTS = 1500
 STRIPS = 30
 """People drawn one by one, and strips of gap for the averages."""
+
+
+def nothing_to_learn(observed: Observation, difficulty: Floats) -> tuple[str, ...]:
+    """Return why the rows can show nothing, before any model is fitted."""
+    refused = observed.gap > 0.0
+    if not refused.any():
+        return (f"all {len(refused)} people were approved before they moved: nobody had a gap",)
+    if not np.isfinite(difficulty[refused]).any():
+        return (
+            f"none of the {int(refused.sum())} refused people has an allowed move that reaches "
+            "approval",
+        )
+    return ()
+
+
+def not_identified(chosen: Candidate, difficulty: Floats, alpha: float) -> tuple[str, ...]:
+    """Return why the chosen model leaves the cost open."""
+    if chosen.name == "none":
+        return (_nobody(difficulty, alpha),)
+    if chosen.name == "drift":
+        reason = "people moved as much where the rule gave them no reason as where it did"
+        if abs(chosen.drift[1]) > DRIFT:
+            reason += f", by {chosen.drift[1]:+.2g} per unit of gap (regression to the mean)"
+        return (reason,)
+    ends = chosen.scale_interval
+    assert ends is not None
+    if ends.low == 0.0 and not math.isfinite(ends.high):
+        return ("the likelihood hardly depends on the scale: both ends of its interval are open",)
+    if ends.low == 0.0:
+        return (
+            "everybody within sight of approval moved, so that nobody shows where it stops being "
+            f"worth it: all moves are censored, and the scale is only known to be at most "
+            f"{ends.high:.4g}",
+        )
+    if not math.isfinite(ends.high):
+        return (f"hardly anybody moved: the scale is only known to be at least {ends.low:.4g}",)
+    if ends.high > WIDE * ends.low:
+        return (
+            f"the interval of the scale, {ends.low:.3g} to {ends.high:.3g}, is too wide to train "
+            "on; more people, or a rule with other gaps, would narrow it",
+        )
+    return ()
+
+
+def doubts(
+    observed: Observation, chosen: Candidate, direction: Direction | None
+) -> tuple[str, ...]:
+    """Return what speaks against the model apart from its fit along the rule."""
+    found = []
+    rows, columns = observed.changed_fixed()
+    if len(rows):
+        found.append(
+            f"Features that cannot change did, in {len(rows)} of {len(observed.X)} people "
+            f"({shown(map(repr, columns))}; rows {shown(rows)}): measurement noise, a mistake in "
+            "the schema, or other people under the same keys."
+        )
+    if chosen.noise.strays > STRAYS:
+        found.append(
+            f"{chosen.noise.strays:.1%} of the people moved for reasons the model does not know."
+        )
+    if direction is not None and _off_line(observed, direction):
+        found.append(
+            "People did not move along one line, as they would under a quadratic cost with the "
+            "same weights for everybody: the cost has another shape, or differs between people. "
+            "Scale and reach hold for rules like this one only."
+        )
+    return tuple(found)
+
+
+def _nobody(difficulty: Floats, alpha: float) -> str:
+    """Say what staying shows: a low cost would have moved one of the nearest, if half respond."""
+    near = np.sort(difficulty[(difficulty > 0.0) & np.isfinite(difficulty)])
+    count = math.ceil(math.log(alpha) / math.log(0.5))
+    text = "nobody moved: high costs and people who never respond to rules look the same"
+    if len(near) >= count:
+        least = scale_of(float(near[count - 1]))
+        text += f" (if at least half of them would respond, the scale is at least {least:.4g})"
+    return text
+
+
+def _off_line(observed: Observation, direction: Direction) -> bool:
+    """Return whether moves scatter around their line by more than the records' noise."""
+    if observed.recorded_exactly:
+        return direction.scatter > OFF_LINE * direction.energy
+    moves = observed.moves[:, direction.usable]
+    if direction.usable.sum() < 2:
+        return False
+    along = direction.along[direction.usable]
+    along = along / np.linalg.norm(along)
+    # Whoever went back, if anywhere, did not respond: they show the records' noise across the line.
+    still = observed.moves @ observed.slope <= 0.0
+    if not still.any():
+        return False
+    across = moves[still] - np.outer(moves[still] @ along, along)
+    noise = float(np.sum(across**2)) / (len(across) * (len(along) - 1))
+    return direction.scatter > SCATTER * noise
 
 
 def verdict(
@@ -187,18 +292,9 @@ def estimate_json(estimate: PeopleEstimate) -> dict[str, Any]:
     }
 
 
-def estimate_yaml(
-    estimate: PeopleEstimate, dataset: str | None, robust: bool, force: bool = False
-) -> str:
-    """Return a run configuration with the estimate, or one that a run refuses and that says why."""
-    if not estimate.identified or estimate.cost is None:
-        # A response of this kind does not exist: a run with this file stops at once.
-        serm: dict[str, Any] = {"response": {"kind": "not_identified"}}
-    elif estimate.misspecified and not force:
-        serm = {"response": {"kind": "does_not_fit"}}
-    else:
-        serm = estimate.serm_parameters(robust, force)
-    comment = "".join(f"# {line}\n" for line in _wrapped(estimate.verdict))
+def run_configuration(words: str, dataset: str | None, serm: dict[str, Any]) -> str:
+    """Return the configuration of a run with these settings, headed by words."""
+    comment = "".join(f"# {line}\n" for line in _wrapped(words))
     params: dict[str, Any] = {} if dataset is None else {"dataset": dataset}
     params["serm"] = _rounded(serm)
     body = yaml.safe_dump(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,11 @@ from countermove._types import Floats
 from countermove.learning.people_estimation._candidates import (
     Candidate,
     Interval,
+    expit,
+    exponential,
     normal_quantile,
 )
-from countermove.learning.people_estimation._misfit import (
-    GoodnessOfFit,
-    not_identified,
-    nothing_to_learn,
-)
+from countermove.learning.people_estimation._fit_tests import GoodnessOfFit
 from countermove.learning.people_estimation._moves import (
     Movement,
     WeightEstimate,
@@ -33,6 +32,7 @@ from countermove.learning.people_estimation._moves import (
     mean_shift,
     weight_estimates,
 )
+from countermove.learning.people_estimation._report import not_identified, nothing_to_learn
 from countermove.learning.people_estimation._sample_models import (
     Levels,
     SampleModel,
@@ -240,12 +240,13 @@ def with_intervals(
     scale = _profile(model, free, 0, limit)
     heats = _profile(model, free, 1, limit) if model.name == "smooth" else None
     odds = _profile(model, free, len(free) - 3, limit)
-    share = [1.0 / (1.0 + math.exp(-max(end, -700.0))) for end in odds]
+    share = [expit(end) for end in odds]
     return replace(
         candidate,
         scale_interval=_positive(scale),
         temperature_interval=None if heats is None else _positive(heats),
         non_movers_interval=Interval(share[0], share[1], "profile"),
+        at_level=partial(with_intervals, candidate, model, free),
     )
 
 
@@ -319,8 +320,7 @@ def _crossing(at: Floats, root: Floats, inside: int, side: int, limit: float) ->
 
 
 def _positive(ends: tuple[float, float]) -> Interval:
-    low, high = (math.exp(end) if end < 700.0 else math.inf for end in ends)
-    return Interval(low, high, "profile")
+    return Interval(exponential(ends[0]), exponential(ends[1]), "profile")
 
 
 def wave_test(model: SampleModel, free: Floats) -> float:

@@ -17,15 +17,9 @@ from countermove.learning.people_estimation._candidates import (
     Advances,
     Noise,
     fit_drift,
-    fit_none,
     normal_quantile,
 )
-from countermove.learning.people_estimation._misfit import (
-    doubts,
-    goodness_of_fit,
-    not_identified,
-    nothing_to_learn,
-)
+from countermove.learning.people_estimation._fit_tests import goodness_of_fit, price_fit_test
 from countermove.learning.people_estimation._moves import (
     Movement,
     WeightEstimate,
@@ -34,9 +28,13 @@ from countermove.learning.people_estimation._moves import (
     weight_estimates,
 )
 from countermove.learning.people_estimation._price_fit import fit_prices
-from countermove.learning.people_estimation._price_tests import price_fit_test
-from countermove.learning.people_estimation._report import matched_picture
-from countermove.learning.people_estimation._smooth_fit import fit_smooth
+from countermove.learning.people_estimation._report import (
+    doubts,
+    matched_picture,
+    not_identified,
+    nothing_to_learn,
+)
+from countermove.learning.people_estimation._smooth_fit import fit_none, fit_smooth
 from countermove.learning.people_estimation._two_samples import estimate_from_samples
 from countermove.learning.people_estimation.observation import Key, Observation, observe, pair_up
 from countermove.learning.people_estimation.result import PeopleEstimate, assemble

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from countermove.errors import CalibrationError, ParameterError
-from countermove.learning.people_estimation._candidates import Candidate, Interval, Noise
-from countermove.learning.people_estimation._misfit import GoodnessOfFit
+from countermove.learning.people_estimation._candidates import Candidate, Interval, Noise, Overshoot
+from countermove.learning.people_estimation._fit_tests import GoodnessOfFit
 from countermove.learning.people_estimation._moves import Movement, WeightEstimate, reach_of
-from countermove.learning.people_estimation._overshoot import Overshoot
-from countermove.learning.people_estimation._price_fit import PriceFit
-from countermove.learning.people_estimation._report import verdict
+from countermove.learning.people_estimation._report import run_configuration, verdict
 from countermove.learning.people_estimation.observation import Observation
-from countermove.people import ActionSet, Cost, cost_from_description
+from countermove.people import ActionSet, Cost
 from countermove.response.base import Response
 from countermove.response.named import named_response
 from countermove.response.population import Population
+from countermove.response.response_set import ConfidenceSet
 
 NOBODY = 0.005
 """Share of non-movers below which a training run need not know of them."""
-MOST = 1.0 - 1e-6
-"""Share of never-movers at which somebody still moves."""
+MOST, MOST_SPREAD = 1.0 - 1e-6, 6.0
+"""Share of never-movers at which somebody still moves; log-sd of prices where its end is open."""
+CONFIDENCE = 0.975
+"""Of the confidence set in a settings file: half of the default failure probability is left."""
+OPEN = 1e6
+"""Factor on the price that an open end stands for."""
 CLOSE = 6.0
 """Schwarz's criterion: models nearer than this to the best one stay in the uncertainty set."""
 COLD = 0.02
@@ -43,14 +46,6 @@ class Compared:
     parameters: int
     scale: float | None
     temperature: float | None
-
-
-@dataclass(frozen=True)
-class ConfidenceSet:
-    """Populations between which the true one lies, number by number, with that probability."""
-
-    populations: tuple[Response, ...]
-    level: float
 
 
 @dataclass(frozen=True)
@@ -125,20 +120,23 @@ class PeopleEstimate:
     log_sd_interval: Interval | None = None
     overshoot: Overshoot = field(default_factory=Overshoot)
     drift: tuple[float, float] = (0.0, 0.0)
-    _prices: PriceFit | None = field(default=None, repr=False, compare=False)
+    _at_level: Callable[[float], Candidate] | None = field(default=None, repr=False, compare=False)
 
     @property
     def misspecified(self) -> bool:
         """Whether the chosen model does not fit the rows."""
         return self.fit.rejected
 
-    def population(self, force: bool = False) -> Response:
+    def population(self, force: bool = False, confidence: float | None = None) -> Response:
         """Return the people as estimated: a `Population` unless they are all alike.
 
         Parameters
         ----------
         force
             Also if the estimate does not fit.
+        confidence
+            Joint level of a `confidence_set` the people bring with them: promises of recourse
+            then hold over all of it. None: they bring none.
 
         Raises
         ------
@@ -147,56 +145,47 @@ class PeopleEstimate:
             says why.
         """
         self._check_fit(force)
-        return self._people(self._known_cost(), self.temperature, self.non_movers, self.log_sd)
+        movers = self._movers(self.response, self._known_cost(), self.temperature)
+        people = _people(movers, self.non_movers, self.log_sd)
+        if confidence is not None:
+            people.confidence = self.confidence_set(confidence, force)
+        return people
 
     def confidence_set(self, level: float | None = None, force: bool = False) -> ConfidenceSet:
-        r"""Return populations at the corners of what the rows leave possible, jointly.
+        r"""Return what the rows leave possible, for all numbers of the people together.
 
         Parameters
         ----------
         level
-            Probability that *all* numbers of the people lie between the corners' (Bonferroni);
+            Probability that *all* numbers of the people lie in their intervals (Bonferroni);
             the estimate's own by default. A procedure that must hold for the true people at
             :math:`1-\delta` may use a set of level :math:`1-\delta/2` and spend the rest.
         force
             Also if the estimate does not fit.
         """
         self._check_fit(force)
-        cost, (scales, spreads, shares, joint) = self._known_cost(), self._joint(level)
-        if not scales.closed:
-            raise CalibrationError(f"at level {joint:g} the scale has an open end")
-        heats = self.temperature_interval
-        corners = {
-            (scale, never, spread, heat)
-            for scale in (scales.low, scales.high)
-            for never in (shares.low, min(shares.high, MOST))
-            for spread in (spreads.low, spreads.high)
-            for heat in ((None,) if heats is None else (heats.low, heats.high))
-        }
-        members = tuple(
-            self._people(_scaled(cost, scale / self._scale), heat, never, spread)
-            for scale, never, spread, heat in sorted(corners, key=repr)
-        )
-        return ConfidenceSet(members, joint)
-
-    def _joint(self, level: float | None) -> tuple[Interval, Interval, Interval, float]:
-        """Return intervals of scale, log-sd and never-movers, and their joint level."""
         asked = self.level if level is None else level
         if not 0.5 <= asked < 1.0:
             raise ParameterError(f"level lies in [0.5, 1), got {level!r}")
-        if self._prices is not None:
-            return *self._prices.intervals(1.0 - (1.0 - asked) / 3.0), asked
-        if asked != self.level:
-            raise ParameterError(
-                f"the intervals of this estimate are known at its own level, {self.level:g}; "
-                f"estimate again with level={asked:g}"
-            )
-        assert self.scale_interval is not None
+        cost = self._known_cost()
+        assert self._at_level is not None
         # Between two samples any two numbers hold together at the level, else each one alone.
-        numbers = 2 if self.temperature is None else 3
-        spent = numbers - 1 if not self.matched else numbers
-        joint = 1.0 - spent * (1.0 - asked)
-        return self.scale_interval, Interval(0.0, 0.0), self.non_movers_interval, joint
+        numbers = 3 if self.matched else 1 + (self.temperature is not None)
+        found = self._at_level(1.0 - (1.0 - asked) / numbers)
+        price, heats = found.scale_interval, found.temperature_interval
+        spread = found.log_sd_interval or Interval(0.0, 0.0)
+        assert price is not None
+        # At an open end nobody, or everybody, can pay.
+        factors = np.clip([price.low / self._scale, price.high / self._scale], 1.0 / OPEN, OPEN)
+        never = found.non_movers_interval
+        return ConfidenceSet(
+            self._movers(self.response, cost, self.temperature),
+            asked,
+            (float(factors[0]), float(factors[1])),
+            (never.low, min(never.high, MOST)),
+            (spread.low, min(spread.high, MOST_SPREAD)),
+            None if heats is None else (heats.low, heats.high),
+        )
 
     def uncertainty_set(self, force: bool = False) -> list[Response]:
         """Return the responses the rows leave possible, for robust training.
@@ -209,19 +198,31 @@ class PeopleEstimate:
         self._check_fit(force)
         cost, described = self._known_cost(), []
         for kind, scale, temperature in self._corners():
-            one = _scaled(cost, scale / self._scale)
+            movers = self._movers(kind, cost.times(scale / self._scale), temperature)
             spread = self.log_sd if kind == self.response else 0.0
-            described.append(self._people(one, temperature, 0.0, spread, kind))
+            described.append(_people(movers, 0.0, spread))
         return described
 
-    def serm_parameters(self, robust: bool = False, force: bool = False) -> dict[str, Any]:
+    def serm_parameters(
+        self, robust: bool = False, force: bool = False, confidence: float = CONFIDENCE
+    ) -> dict[str, Any]:
         """Return the ``serm`` group of parameters for the next training run."""
-        self._check_fit(force)
-        cost = self._known_cost()
+        response = _said(self.population(force))
         if robust:
             members = [_said(member, with_cost=True) for member in self.uncertainty_set(force)]
-            return {"cost": cost.describe(), "response": {"kind": "robust", "members": members}}
-        return {"cost": cost.describe(), "response": _said(self.population(force))}
+            response = {"kind": "robust", "members": members}
+        held = self.confidence_set(confidence, force)
+        possible = {
+            "kind": held.movers.name,
+            "level": held.level,
+            "price": list(held.price),
+            "never": list(held.never),
+            "log_sd": list(held.log_sd),
+        }
+        if held.temperature is not None:
+            possible["temperature"] = list(held.temperature)
+        cost = self._known_cost().describe()
+        return {"cost": cost, "response": response, "confidence_set": possible}
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, JSON-ready (open ends of intervals are None)."""
@@ -229,10 +230,18 @@ class PeopleEstimate:
 
         return estimate_json(self)
 
-    def to_yaml(self, dataset: str | None = None, robust: bool = False, force: bool = False) -> str:
+    def to_yaml(
+        self,
+        dataset: str | None = None,
+        robust: bool = False,
+        force: bool = False,
+        confidence: float = CONFIDENCE,
+    ) -> str:
         """Return a run configuration that trains on the estimate: ``kedro run --config <file>``.
 
         Where the cost is not identified, the text says why, and a run with it is refused.
+        Promises of recourse of the run hold over the confidence set of level ``confidence``,
+        whose complement is part of their failure probability.
 
         Raises
         ------
@@ -241,15 +250,24 @@ class PeopleEstimate:
         """
         if self.identified:
             self._check_fit(force)
-        return self.settings(dataset, robust, force)
+        return self.settings(dataset, robust, force, confidence)
 
     def settings(
-        self, dataset: str | None = None, robust: bool = False, force: bool = False
+        self,
+        dataset: str | None = None,
+        robust: bool = False,
+        force: bool = False,
+        confidence: float = CONFIDENCE,
     ) -> str:
         """Return the same, or, where that raises, a file that says why and that a run refuses."""
-        from countermove.learning.people_estimation._report import estimate_yaml
-
-        return estimate_yaml(self, dataset, robust, force)
+        # A response of these kinds does not exist: a run with such a file stops at once.
+        if not self.identified or self.cost is None:
+            serm: dict[str, Any] = {"response": {"kind": "not_identified"}}
+        elif self.misspecified and not force:
+            serm = {"response": {"kind": "does_not_fit"}}
+        else:
+            serm = self.serm_parameters(robust, force, confidence)
+        return run_configuration(self.verdict, dataset, serm)
 
     def _check_fit(self, force: bool) -> None:
         if self.misspecified and not force:
@@ -274,18 +292,8 @@ class PeopleEstimate:
             )
         return self.cost
 
-    def _people(
-        self,
-        cost: Cost,
-        temperature: float | None,
-        never: float,
-        log_sd: float,
-        kind: str | None = None,
-    ) -> Response:
-        movers = named_response(kind or self.response, cost, self.actions, temperature or 0.5)
-        if never < NOBODY and log_sd == 0.0:
-            return movers
-        return Population(movers, never=never if never >= NOBODY else 0.0, log_sd=log_sd)
+    def _movers(self, kind: str, cost: Cost, temperature: float | None) -> Response:
+        return named_response(kind, cost, self.actions, temperature or 0.5)
 
     def _corners(self) -> list[tuple[str, float, float | None]]:
         """Return (kind, scale, temperature) at the ends of what is possible."""
@@ -304,13 +312,10 @@ class PeopleEstimate:
         return corners
 
 
-def _scaled(cost: Cost, factor: float) -> Cost:
-    described = cost.describe()
-    for name in ("scale", "weights"):
-        if name in described:
-            described[name] = (np.asarray(described[name]) * factor).tolist()
-            return cost_from_description(described)
-    raise CalibrationError(f"a cost of kind {described['kind']!r} has no scale")
+def _people(movers: Response, never: float, log_sd: float) -> Response:
+    if never < NOBODY and log_sd == 0.0:
+        return movers
+    return Population(movers, never=never if never >= NOBODY else 0.0, log_sd=log_sd)
 
 
 def _said(response: Response, with_cost: bool = False) -> dict[str, Any]:
@@ -366,7 +371,7 @@ def assemble(
         log_sd_interval=chosen.log_sd_interval,
         overshoot=Overshoot() if chosen.prices is None else chosen.prices.overshoot,
         drift=chosen.drift if chosen.prices is None else chosen.prices.drift,
-        _prices=chosen.prices,
+        _at_level=chosen.at_level,
     )
 
 

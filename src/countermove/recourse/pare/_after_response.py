@@ -50,7 +50,7 @@ from countermove.recourse.pare._sequence import (
     sequence_promise,
 )
 from countermove.response import NoResponse, Response
-from countermove.response.response_set import members_of, redrawn
+from countermove.response.response_set import RobustResponse, members_of, redrawn
 from countermove.scores import Score
 from countermove.scores.base import score_of
 from countermove.training.units import standardised_model
@@ -161,15 +161,17 @@ def calibrate_after_response(
         How people respond (`NoResponse`: they are judged where they stand). Of a robust
         response every member is tested, and a threshold passes only if it passes under
         each: the promise holds for whichever is true, and costs no part of the level.
+        Estimated people bring their confidence set: the promise holds over all of it.
     promise
         Who is missed. ``"can"``: the refused without recourse from where they then stand, at
         whatever price; of a population one type per row is drawn. ``"will"``: everybody whom
         their own response does not bring to approval, those who never move among them; of a
         population the chances of refusal are tested by betting.
     population_failure
-        Chance that the truth is not among the members of ``response``, where these are a
-        confidence set of estimated people. It is part of ``failure_probability``: the
-        thresholds are tested at what is left (union bound).
+        Chance that the truth is not between the members of ``response``, where these are
+        corners of a confidence set: whoever is missed under one of them counts as missed. It
+        is part of ``failure_probability``: the thresholds are tested at what is left (union
+        bound). People who bring their confidence set say it themselves.
     grid
         Thresholds in the order of the test, rising or falling, fixed without a look
         at the calibration rows; rising ones start where nearly everybody is approved.
@@ -181,14 +183,18 @@ def calibrate_after_response(
     """
     check_level(miss_rate, "miss_rate")
     check_level(failure_probability, "failure_probability")
-    _check_promise(promise, population_failure, failure_probability)
+    if promise not in get_args(Promise):
+        raise UnknownNameError(
+            f"no promise is called {promise!r}: {nearest(promise, get_args(Promise))}"
+        )
+    people, spent, assumed = _promised(response, failure_probability, population_failure)
     thresholds = checked_grid(grid)
     inside, units = standardised_model(model)
     X = units.rows(numeric_rows(X_calibration, score_of(inside)))
-    response = units.response(response)
+    people = units.response(people)
     check_disjoint(ids, trained_on, len(X))
     names, codes = group_codes(np.zeros(len(X)) if groups is None else groups, len(X))
-    tested = failure_probability - population_failure
+    tested = failure_probability - spent
     if groups is None:
         check_enough(len(X), miss_rate, tested)
     else:
@@ -200,26 +206,31 @@ def calibrate_after_response(
         "failure_probability": failure_probability,
         "name": name,
         "claim": claim if groups is None else f"in each of {len(names)} groups, {claim}",
-        "assumptions": _assumed(response, population_failure),
+        "assumptions": [assumed],
         "parts": len(names),
-        "spent": population_failure,
+        "spent": spent,
     }
     if promise == "will":
-        chances = refusal_chances(inside, X, response, thresholds)
+        chances = refusal_chances(inside, X, people, thresholds, together=spent > 0.0)
         return _promise_of_chances(thresholds, chances, codes, **said)
     search = reach_of(model, actions, method, largest_action) if reach is None else reach
-    people = redrawn(response, 0, "calibration rows")
-    counts, n = _counts(inside, X, people, thresholds, codes, units.function(search))
+    drawn = redrawn(people, 0, "calibration rows")
+    reached = units.function(search)
+    counts, n = _counts(inside, X, drawn, thresholds, codes, reached, together=spent > 0.0)
     return sequence_promise(thresholds, counts, n, **said)
 
 
-def refusal_chances(model: Any, X: Floats, response: Response, thresholds: Floats) -> Floats:
+def refusal_chances(
+    model: Any, X: Floats, response: Response, thresholds: Floats, together: bool = False
+) -> Floats:
     """Return everybody's chance of refusal after their response, (members, thresholds, n)."""
     score, slope = score_of(model), probability_slope(model)
     rules = [score.at_threshold(float(p), slope) for p in thresholds]
-    return np.stack(
+    found = np.stack(
         [[1.0 - member.chance_after(rule, X) for rule in rules] for member in members_of(response)]
     )
+    # A mean over people need not be largest at a corner; everybody's own chance is.
+    return found.max(axis=0, keepdims=True) if together else found
 
 
 def _promise_of_chances(
@@ -268,10 +279,11 @@ def approval_certificate(
     thresholds of the grid (Bonferroni).
     """
     check_level(failure_probability, "failure_probability")
+    people, spent, assumed = _promised(response, failure_probability)
     thresholds = checked_grid(grid)
     model, units = standardised_model(model)
-    X = units.rows(numeric_rows(X_calibration, score_of(model)))
-    chances = refusal_chances(model, X, units.response(response), np.array([threshold]))
+    X, people = units.rows(numeric_rows(X_calibration, score_of(model))), units.response(people)
+    chances = refusal_chances(model, X, people, np.array([threshold]), together=spent > 0.0)
     alone = _promise_of_chances(
         np.array([threshold]),
         chances,
@@ -279,10 +291,10 @@ def approval_certificate(
         parts=1,
         spent=0.0,
         miss_rate=0.5,
-        failure_probability=failure_probability / len(thresholds),
+        failure_probability=(failure_probability - spent) / len(thresholds),
         name=CLAIMS["will"][0],
         claim=CLAIMS["will"][1],
-        assumptions=_assumed(response, 0.0),
+        assumptions=[assumed],
     )
     bound = float(alone.miss_bound[0])
     words = CLAIMS["will"][1].format(share=at_least(1.0 - bound))
@@ -298,27 +310,35 @@ def approval_certificate(
     return replace(claim, value=None, reason=reason, words="")
 
 
-def _assumed(response: Response, population_failure: float) -> list[Assumption]:
+def _promised(
+    response: Response, failure_probability: float, population_failure: float = 0.0
+) -> tuple[Response, float, Assumption]:
+    """Return whom a promise must hold for, the chance that they are others, and how to say it."""
     said = f"people answer the rule as the response {response.name!r} says"
-    if population_failure > 0.0:
+    held = response.confidence
+    if held is not None:
+        response, population_failure = RobustResponse(held.populations), 1.0 - held.level
         said = (
-            f"people answer the rule as one of {len(members_of(response))} responses says, a set "
-            f"that misses the truth with probability at most {population_failure:g}; that is "
-            "part of the level"
+            f"people answer the rule as some {held.movers.name} responders do with {held.words}: "
+            "the confidence set of the estimate that the run was given"
         )
-    return [Assumption(said)]
-
-
-def _check_promise(promise: str, population_failure: float, failure_probability: float) -> None:
-    if promise not in get_args(Promise):
-        raise UnknownNameError(
-            f"no promise is called {promise!r}: {nearest(promise, get_args(Promise))}"
+    elif population_failure > 0.0:
+        said = (
+            f"people answer the rule as is possible between {len(members_of(response))} responses"
         )
     if not 0.0 <= population_failure < failure_probability:
         raise ParameterError(
             f"population_failure is part of failure_probability={failure_probability:g}: at least "
-            f"0 and less than that, got {population_failure!r}"
+            f"0 and less than that, got {population_failure:.4g}; estimate people again with a "
+            "confidence set of a higher level (kedro run --pipeline=estimate_people writes one for "
+            "recourse.failure_probability), or promise with a larger failure_probability"
         )
+    if population_failure > 0.0:
+        said += (
+            f", a set that misses the truth with probability at most {population_failure:.4g}; "
+            "that is part of the level"
+        )
+    return response, population_failure, Assumption(said)
 
 
 def miss_shares(
@@ -332,9 +352,11 @@ def miss_shares(
 ) -> Floats:
     """Return the share missed at every threshold, of the worst group and response; no promise."""
     _, codes = group_codes(np.zeros(len(X)) if groups is None else groups, len(X))
+    people, spent, _ = _promised(response, 1.0)
     model, units = standardised_model(model)
-    people = redrawn(units.response(response), 0, "selection rows")
-    counts, n = _counts(model, units.rows(X), people, thresholds, codes, units.function(reach))
+    drawn, reached = redrawn(units.response(people), 0, "selection rows"), units.function(reach)
+    rows, together = units.rows(X), spent > 0.0
+    counts, n = _counts(model, rows, drawn, thresholds, codes, reached, together=together)
     shares: Floats = (counts / n).max(axis=-1)
     return shares
 
@@ -346,8 +368,10 @@ def _counts(
     thresholds: Floats,
     codes: NDArray[np.intp],
     reach: ReachFunction,
+    together: bool = False,
 ) -> tuple[CountArray, CountArray]:
     """Return people missed and people counted, (thresholds, members of the response x groups)."""
+    # ``together``: one count of those missed under any member; types are drawn alike for all.
     score, slope, n_groups = (
         score_of(model),
         probability_slope(model),
@@ -357,6 +381,8 @@ def _counts(
         missed_after_response(score, X, member, thresholds, reach=reach, slope=slope)
         for member in members_of(response)
     ]
+    if together:
+        missed = [np.logical_or.reduce(missed)]
     counts = np.concatenate([by_group(mask, codes, n_groups) for mask in missed], axis=-1)
     sizes = np.tile(np.bincount(codes, minlength=n_groups), len(missed))
     return counts, np.broadcast_to(sizes, counts.shape).astype(np.int64)

@@ -1,4 +1,4 @@
-r"""Whether one log-normal price and one share of never-movers explain who crossed.
+r"""Whether a model fits: by place, and whether one log-normal price explains who crossed.
 
 Score tests: what was left of crossings, by bins of the gap, by features and groups, is cleared of
 what fitting could explain and compared with its own variance. Where the gap is what is not
@@ -9,24 +9,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from countermove._types import Floats, Index
-from countermove.learning.people_estimation._candidates import expit
-from countermove.learning.people_estimation._likelihood import NoisyAdvances, normal_parts
-from countermove.learning.people_estimation._misfit import (
-    PRICES_REJECTED,
-    GoodnessOfFit,
-    Misfit,
-    by_place,
+from countermove.learning.people_estimation._candidates import (
+    LEAST_ERROR,
+    Advances,
+    Candidate,
+    expit,
 )
+from countermove.learning.people_estimation._likelihood import NoisyAdvances, normal_parts
 from countermove.learning.people_estimation._moves import scale_of
 from countermove.learning.people_estimation._price_fit import PriceFit
 from countermove.learning.people_estimation.observation import CALM, Observation
 from countermove.randomness import generator
 
+PLACES = 6
+STRIPS = 10
+PER_CELL = 8
+"""Cells: at most 10 strips of gap with 6 places each, and no fewer than 8 people expected."""
+SHARP = 1e-5
+"""Of the spread: noise below this is rounding."""
+REJECTED = 1e-3
+"""p-value below which a model is said not to fit: one true model in a thousand is refused."""
+PRICES_REJECTED = 0.01
+"""The same for prices, whose tests are named: one true model in a hundred is refused."""
 BINS = 12
 """Of the gap, equal in information."""
 PER_BIN = 5.0
@@ -39,6 +49,95 @@ DRAWS = 16
 """Tables drawn from a fit to noisy records, for the variance of scores."""
 CURVE = 200
 """Bins of the gap in which alternatives are fitted."""
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """One way in which people are not as the model says."""
+
+    # "stop short", "two prices", "awareness by gap", "price by group" or "elsewhere".
+    name: str
+    words: str
+    p_value: float  # allowing for the number of tests
+
+
+@dataclass(frozen=True)
+class GoodnessOfFit:
+    """How well a model fits."""
+
+    p_value: float
+    misplaced: float  # share of people who would have to be elsewhere for the counts to be equal
+    strip: tuple[float, float]  # gaps (from, to) where it fits worst
+    counts: NDArray[np.int64]  # people per strip and place
+    level: float = REJECTED
+    misfits: tuple[Misfit, ...] = ()
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the model does not fit."""
+        return self.p_value < self.level
+
+
+def goodness_of_fit(gap: Floats, seen: Advances, model: Candidate) -> GoodnessOfFit:
+    """Test a fitted model on the people it was fitted to."""
+    # If it fits, everybody's place in their own predicted distribution is uniform on (0, 1),
+    # whatever their gap: a chi-square test of equal counts in cells of gap by place. Conservative:
+    # no degrees are taken off for what was fitted.
+    return by_place(gap, _places(seen, model))
+
+
+def by_place(gap: Floats, places: Floats) -> GoodnessOfFit:
+    """Test that places are uniform whatever the gap."""
+    n = len(gap)
+    strips = max(1, min(STRIPS, n // (PLACES * PER_CELL)))
+    edges = np.unique(np.quantile(gap, np.linspace(0.0, 1.0, strips + 1)))
+    strip = np.clip(np.searchsorted(edges, gap, side="right") - 1, 0, max(len(edges) - 2, 0))
+    place = np.minimum((places * PLACES).astype(np.int64), PLACES - 1)
+    counts = np.zeros((max(len(edges) - 1, 1), PLACES), dtype=np.int64)
+    np.add.at(counts, (strip, place), 1)
+    expected = counts.sum(axis=1, keepdims=True) / PLACES
+    return _test(counts, np.broadcast_to(expected, counts.shape), edges)
+
+
+def _test(counts: NDArray[np.int64], expected: Floats, edges: Floats) -> GoodnessOfFit:
+    from scipy.stats import chi2
+
+    parts = (counts - expected) ** 2 / np.maximum(expected, 1e-12)
+    freedom = counts.shape[0] * (counts.shape[1] - 1)
+    worst = int(np.argmax(parts.sum(axis=1)))
+    return GoodnessOfFit(
+        p_value=float(chi2.sf(float(parts.sum()), freedom)),
+        misplaced=float(0.5 * np.abs(counts - expected).sum() / counts.sum()),
+        strip=(float(edges[worst]), float(edges[min(worst + 1, len(edges) - 1)])),
+        counts=counts,
+    )
+
+
+def _places(seen: Advances, model: Candidate) -> Floats:
+    """Return where in their predicted distribution people are; an atom is spread at random."""
+    from scipy.special import ndtr
+
+    noise, mean = model.noise, model.mean
+    share = np.where(model.inside, noise.non_movers, 1.0)
+    if model.name == "drift":
+        share = np.full(len(mean), noise.non_movers if seen.exact else 0.0)
+    error = noise.optimisation_error * np.abs(mean)
+    floor = max(noise.measurement, LEAST_ERROR * seen.spread)
+    rng = generator(0, "places at an atom")
+    deviation = np.hypot(error, floor)
+    moving = ndtr((seen.values - mean) / deviation)
+    # Without noise to speak of everybody who moves is at one point: an atom too.
+    sharp = np.maximum(deviation, np.abs(seen.values - mean)) < SHARP * seen.spread
+    moving = np.where(sharp, rng.random(len(mean)), moving)
+    straying = ndtr(seen.values / math.hypot(seen.spread, 0.0 if seen.exact else floor))
+    moved = noise.strays * straying + (1.0 - noise.strays) * (1.0 - share) * moving
+    stayed = (1.0 - noise.strays) * share
+    if not seen.exact:
+        result: Floats = moved + stayed * ndtr(seen.values / floor)
+        return result
+    atom = np.where(seen.still, rng.random(len(mean)), (seen.values > 0.0).astype(np.float64))
+    spread: Floats = moved + stayed * atom
+    return spread
 
 
 def price_fit_test(
