@@ -23,6 +23,8 @@ NEEDED: Mapping[str, Any] = {
     "function": "package.module:function",
     "members": [{"kind": "best"}, {"kind": "none"}],
     "column": "region",
+    "level": 0.975,
+    "price": [0.9, 1.1],
     "ca_file": "a.pem",
     "cert": "b.pem",
     "key": "c.pem",
