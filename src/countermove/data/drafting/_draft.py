@@ -226,9 +226,9 @@ def _proposals(mined: Sequence[MinedRelation]) -> str:
         "# relations:",
     ]
     for each in mined:
-        entry = _scalar({"relation": each.rule.text, "because": ""})
         support = f"{each.support:.1%} of the rows speak for it and it excludes none of them"
-        lines.append(f"#   - {entry}  # {support}; by chance it would {each.excluded:.1%}")
+        text = _scalar(each.rule.text)
+        lines.append(f"#   - {text}  # {support}; by chance it would {each.excluded:.1%}")
     return "\n".join(lines) + "\n"
 
 

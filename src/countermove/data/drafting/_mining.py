@@ -114,7 +114,8 @@ def _numbers(table: pd.DataFrame, features: Sequence[Feature]) -> pd.DataFrame:
             columns[feature.name] = numbers(table[feature.name])[0]
     frame = pd.DataFrame(columns)
     finite = np.isfinite(frame.to_numpy()).all(axis=1)
-    return frame[finite].reset_index(drop=True)
+    kept: pd.DataFrame = frame[finite].reset_index(drop=True)
+    return kept
 
 
 class _Facts:
@@ -124,7 +125,7 @@ class _Facts:
         self, half: pd.DataFrame, features: Sequence[Feature], rng: np.random.Generator
     ) -> None:
         self._features = {feature.name: feature for feature in features}
-        self._cells: Mapping[str, Floats] = {c: half[c].to_numpy() for c in half}
+        self._cells: Mapping[str, Floats] = {str(c): half[c].to_numpy() for c in half}
         self._shuffled = {c: rng.permutation(values) for c, values in self._cells.items()}
         self._n = len(half)
         self._amounts = [f.name for f in features if f.kind in ("numeric", "integer")]
