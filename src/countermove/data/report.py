@@ -17,6 +17,7 @@ import pandas as pd
 from countermove._types import Mask
 from countermove.data.cleaning import clean
 from countermove.data.fetch import known_facts
+from countermove.data.relations import relation_report
 from countermove.data.rows import fit_standardiser
 from countermove.data.schema import LABEL, Feature, Schema
 from countermove.data.splits import repeated, split_table
@@ -83,7 +84,9 @@ def report_on(raw: pd.DataFrame, schema: Schema, plan: SplitPlan) -> TableReport
     except DataError as error:
         return TableReport(schema.name, (str(error),), (), ())
     problems, sizes = _rehearsed(table, schema, plan)
-    warnings = list(doubts(table, schema))
+    possible = relation_report(raw, table, schema)
+    problems += possible.problems
+    warnings = [*doubts(table, schema), *possible.warnings]
     rows = sizes.get(CALIBRATION, plan.calibration_needed)
     if rows < plan.calibration_needed:
         warnings.insert(
@@ -91,8 +94,8 @@ def report_on(raw: pd.DataFrame, schema: Schema, plan: SplitPlan) -> TableReport
             f"{rows} calibration rows cannot carry the promise of recourse; it needs "
             f"{plan.calibration_needed}: bring more rows, enlarge the split, or ask for less",
         )
-    summary = _summary(raw, table, schema, sizes)
-    return TableReport(schema.name, tuple(problems), tuple(warnings), tuple(summary))
+    summary = (*_summary(raw, table, schema, sizes), *possible.summary)
+    return TableReport(schema.name, tuple(problems), tuple(warnings), summary)
 
 
 def _rehearsed(

@@ -13,9 +13,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from countermove.errors import SchemaError
+
+if TYPE_CHECKING:
+    from countermove.data.relations import DerivedColumn, HistoryPath, Relation
 
 Kind: TypeAlias = Literal["numeric", "integer", "binary", "ordered", "onehot"]
 Change: TypeAlias = Literal["immutable", "up", "down", "both"]
@@ -39,12 +42,38 @@ Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
 SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 """What happens to entities with fewer steps than a series has."""
 
+_POSSIBLE = ("relations", "derived", "path")
+
 
 def value_text(value: Value) -> str:
     """Return the one spelling of a value: ``1``, ``1.0`` and ``"1"`` all read ``1``."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip()
+
+
+@dataclass(frozen=True)
+class ValueRange:
+    """Where advice may lead within a feature's bounds.
+
+    Parameters
+    ----------
+    declared
+        Anywhere that ``min``, ``max`` and ``categories`` allow.
+    low, high
+        Ends in the feature's unit; an end that is None is the 1st (99th) percentile of the
+        training rows, of categories the first (last) that occurs there.
+    """
+
+    declared: bool = False
+    low: float | None = None
+    high: float | None = None
+
+    def to_entry(self) -> str | dict[str, float]:
+        """Return the entry as a schema file would hold it."""
+        ends = {"low": self.low, "high": self.high}
+        given = {key: value for key, value in ends.items() if value is not None}
+        return given or ("declared" if self.declared else "observed")
 
 
 @dataclass(frozen=True)
@@ -67,6 +96,9 @@ class Feature:
         Bounds of the values, inclusive, in that unit; ``None`` is unbounded.
     step
         Smallest change that makes sense, in that unit; ``None`` is any.
+    range
+        Where advice may lead within the bounds; ``None`` is as observed in the training rows
+        (`countermove.data.observed_ranges`).
     categories
         The values of a categorical column, as text.
     group
@@ -83,6 +115,7 @@ class Feature:
     min: float | None = None
     max: float | None = None
     step: float | None = None
+    range: ValueRange | None = None
     categories: tuple[str, ...] = ()
     group: str | None = None
     lag: int = 0
@@ -95,8 +128,14 @@ class Feature:
     def to_mapping(self) -> dict[str, Any]:
         """Return the entry of this feature as a schema file would hold it."""
         entry: dict[str, Any] = {"kind": self.kind, "change": self.change}
-        optional = {"unit": self.unit, "min": self.min, "max": self.max, "step": self.step}
+        optional: dict[str, Any] = {
+            "unit": self.unit,
+            "min": self.min,
+            "max": self.max,
+            "step": self.step,
+        }
         optional["group"] = self.group
+        optional["range"] = None if self.range is None else self.range.to_entry()
         entry |= {key: value for key, value in optional.items() if value not in ("", None)}
         return entry | ({"categories": list(self.categories)} if self.categories else {})
 
@@ -213,6 +252,12 @@ class Schema:
     time
         Column by which rows are split, earlier ones for training and later ones for
         testing: numbers or ISO dates.
+    relations
+        What is true of everybody who can exist, between columns.
+    derived
+        Features that are functions of others and move with them.
+    paths
+        The ordered states that histories can go through.
     """
 
     name: str
@@ -227,6 +272,9 @@ class Schema:
     series: Series | None = None
     group_by: str | None = None
     time: str | None = None
+    relations: tuple[Relation, ...] = ()
+    derived: tuple[DerivedColumn, ...] = ()
+    paths: tuple[HistoryPath, ...] = ()
 
     @classmethod
     def from_mapping(cls, name: str, mapping: Mapping[str, Any], origin: str = "") -> Schema:
@@ -266,23 +314,43 @@ class Schema:
             "cleaning": self.cleaning,
             "sensitive": list(self.sensitive),
             "ignore": list(self.ignore),
+            "relations": [relation.to_entry() for relation in self.relations],
+            "derived": {derived.column: derived.to_entry() for derived in self.derived},
+            "path": {path.name: path.to_entry() for path in self.paths},
         }
         return mapping | {key: value for key, value in optional.items() if value}
 
     def digest(self) -> str:
         """Return the SHA-256 of everything that gives the columns their meaning.
 
-        The order of the features counts (it is the order of a model's weights);
-        the description, the source and how rows are split do not.
+        The order of the features counts (it is the order of a model's weights); the
+        description, the source and how rows are split do not, nor what `relations_digest`
+        covers: a rule reads its columns the same with and without it.
         """
         mapping = self.to_mapping()
         if self.label.favourable is not None:
             mapping["label"]["favourable"] = value_text(self.label.favourable)
-        mapping["features"] = [[feature.name, feature.to_mapping()] for feature in self.observed]
-        for key in ("description", "source", "ignore", "group_by", "time"):
+        features = mapping["features"]
+        mapping["features"] = [
+            [name, {key: entry[key] for key in entry if key != "range"}]
+            for name, entry in features.items()
+        ]
+        for key in ("description", "source", "ignore", "group_by", "time", *_POSSIBLE):
             mapping.pop(key, None)
-        text = json.dumps(mapping, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return _sha256(mapping)
+
+    def relations_digest(self) -> str:
+        """Return the SHA-256 of who can exist: relations, derived columns, paths and ranges.
+
+        Reasons do not count. The empty text for a schema that says nothing of the kind.
+        """
+        facts: dict[str, Any] = {
+            "relations": [relation.text for relation in self.relations],
+            "derived": [derived.text for derived in self.derived],
+            "path": [path.to_entry() | {"because": "", "name": path.name} for path in self.paths],
+            "range": {f.name: f.range.to_entry() for f in self.features if f.range is not None},
+        }
+        return _sha256(facts) if any(facts.values()) else ""
 
     @property
     def observed(self) -> tuple[Feature, ...]:
@@ -302,6 +370,11 @@ class Schema:
     def split_columns(self) -> tuple[str, ...]:
         """The columns that decide about a row's split beside its id: group and time."""
         return tuple(name for name in (self.group_by, self.time) if name is not None)
+
+    @property
+    def window_columns(self) -> tuple[str, ...]:
+        """The raw columns that only paths read; a table may hold them, and need not."""
+        return tuple(dict.fromkeys(c for p in self.paths if p.from_raw for c in p.window))
 
     @property
     def table_columns(self) -> tuple[str, ...]:
@@ -325,6 +398,11 @@ class Schema:
     def model_features(self) -> tuple[ModelFeature, ...]:
         """Return one entry per column of the design matrix, in order."""
         return tuple(column for feature in self.features for column in _expanded(feature))
+
+
+def _sha256(facts: Mapping[str, Any]) -> str:
+    text = json.dumps(facts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_schema(name: str, folder: Path) -> Schema:

@@ -22,6 +22,7 @@ from countermove.data.fetch import PUBLISHED, fetch
 from countermove.data.fetch._publications import FICO_GROUPS
 from countermove.data.fetch._wheels import member_content, wheel_in_cache
 from countermove.data.recipes._fetched import USUAL_DEPENDENTS, USUAL_INCOME
+from countermove.data.relations import relation_report
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw, table_hash
 from countermove.errors import SourceUnreachableError
@@ -117,3 +118,11 @@ def test_fraud_is_the_table_of_the_serm_experiments(folder: Path) -> None:
     for position, column in enumerate(columns):
         pair = np.sort(scaled[:, position]), np.sort(frauds[column].to_numpy())
         assert np.corrcoef(*pair)[0, 1] == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["adult", "compas", "give-me-some-credit"])
+def test_no_row_breaks_a_relation_that_the_schema_ships(name: str, folder: Path) -> None:
+    schema, raw = load_schema(name, SCHEMAS), raw_of(name, folder)
+    report = relation_report(raw, clean(raw, schema), schema)
+    assert report.problems == report.warnings == ()
+    assert all(relation.because for relation in schema.relations)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from countermove.data.drafting._guesses import (
     guess_label,
     guess_series,
 )
+from countermove.data.drafting._mining import MinedRelation, mine_relations
 from countermove.data.drafting._words import SENSITIVE, name_words
 from countermove.data.parsing import numbers, texts
 from countermove.data.report import gives_away
@@ -87,6 +88,7 @@ def draft_schema(
         raise DataError(f"{origin or name}: no column is left as a feature. {why}")
     text = parts.text(f"{name}: drafted from {origin or 'a table'}", outcome, named)
     schema = Schema.from_mapping(name, yaml.safe_load(text), f"the draft of {name!r}")
+    text += _proposals(mine_relations(named, schema.observed))
     return Draft(text, schema, text.count("# TODO"))
 
 
@@ -212,6 +214,22 @@ class _Parts:
                 lines.append(f"{key}:")
                 lines += [f"  - {_scalar(column)}{_todo([why])}" for column, why in reasons.items()]
         return lines
+
+
+def _proposals(mined: Sequence[MinedRelation]) -> str:
+    """Return the mined relations as comments, each with what speaks for it."""
+    if not mined:
+        return ""
+    lines = [
+        "# No row breaks these relations. Uncomment those that must be true of everybody, and say",
+        "# why; one that is a habit of this table would forbid advice that people can follow.",
+        "# relations:",
+    ]
+    for each in mined:
+        support = f"{each.support:.1%} of the rows speak for it and it excludes none of them"
+        text = _scalar(each.rule.text)
+        lines.append(f"#   - {text}  # {support}; by chance it would {each.excluded:.1%}")
+    return "\n".join(lines) + "\n"
 
 
 def _comparable(values: pd.Series, guess: Guess) -> pd.Series:

@@ -1,0 +1,256 @@
+"""The states that a person's history can go through, in their order.
+
+An overdue month cannot be undone; it leaves the window as new months come in. A path
+says which columns move together so, and what they hold after 0, 1, 2, … steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from countermove._types import Floats
+from countermove.data.checks import TableProblem, missing_problems, raise_all, rows_problem
+from countermove.data.parsing import numbers
+from countermove.errors import DataError, shown
+
+if TYPE_CHECKING:
+    from countermove.data.schema import Schema, Value
+    from countermove.data.standardise import Standardiser
+
+Summary: TypeAlias = Literal["sum", "max", "min", "latest", "count", "spells", "any"]
+
+
+def _spells(window: Floats) -> Floats:
+    """Return how many unbroken runs of values other than 0 each row has."""
+    other = window != 0
+    starts = other.copy()
+    starts[:, 1:] &= ~other[:, :-1]
+    return np.asarray(starts.sum(axis=1), dtype=np.float64)
+
+
+SUMMARIES: dict[Summary, Callable[[Floats], Floats]] = {
+    "sum": lambda window: np.asarray(window.sum(axis=1)),
+    "max": lambda window: np.asarray(window.max(axis=1)),
+    "min": lambda window: np.asarray(window.min(axis=1)),
+    "latest": lambda window: window[:, 0],
+    "count": lambda window: np.asarray((window != 0).sum(axis=1), dtype=np.float64),
+    "spells": _spells,
+    "any": lambda window: np.asarray((window != 0).any(axis=1), dtype=np.float64),
+}
+"""What a column may say of a window: how many of its values are not 0, in how many runs, …"""
+
+
+@dataclass(frozen=True)
+class HistoryPath:
+    r"""Columns that move together along states in a fixed order.
+
+    With a window :math:`(m_0, \dots, m_{T-1})` of columns, newest first, the window after
+    :math:`t` steps is :math:`(e, \dots, e, m_0, \dots, m_{T-1-t})` with :math:`t` entries
+    :math:`e`, and every governed column is a summary of it. With declared states a person who
+    is in one of them can reach it and all later ones; everybody else stays.
+
+    Parameters
+    ----------
+    name
+        What the path is called.
+    columns
+        The governed columns: those that summarise the window (or that the states list), then
+        those of the window that are features themselves.
+    summaries
+        How the first of the columns follow from the window, one each; empty for states.
+    window
+        Columns of the raw table (before its recipe), newest first; empty for states.
+    enters
+        :math:`e`, what a step brings.
+    at_least
+        Values of the window below this count as this; None leaves them.
+    states
+        Declared states, each with one value per column, in the order of time.
+    step
+        What a step is, for people: a month.
+    because
+        The reason, for people.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    summaries: tuple[Summary, ...] = ()
+    window: tuple[str, ...] = ()
+    enters: float = 0.0
+    at_least: float | None = None
+    states: tuple[tuple[Value, ...], ...] = ()
+    step: str = "step"
+    because: str = field(default="", compare=False)
+
+    @property
+    def n_states(self) -> int:
+        """How many states a person's list has, the present one included."""
+        return len(self.window) + 1 if self.window else len(self.states)
+
+    @property
+    def from_raw(self) -> bool:
+        """Whether the window lies in the raw table, not among the features."""
+        return bool(self.window) and not set(self.window) <= set(self.columns)
+
+    def to_entry(self) -> dict[str, Any]:
+        """Return the entry as a schema file would hold it."""
+        entry: dict[str, Any] = {"step": self.step} if self.step != "step" else {}
+        if self.because:
+            entry["because"] = self.because
+        if not self.window:
+            states = [list(state) for state in self.states]
+            return entry | {"columns": list(self.columns), "states": states}
+        entry |= {"window": list(self.window), "enters": self.enters}
+        if self.at_least is not None:
+            entry["at_least"] = self.at_least
+        # Columns of the window that are features follow; they are governed by being in it.
+        summarised = self.columns[: len(self.summaries)]
+        if summarised:
+            entry["columns"] = dict(zip(summarised, self.summaries, strict=True))
+        return entry
+
+    def reachable(self, windows: Floats) -> Floats:
+        """Return what the governed columns hold after 0, 1, … steps.
+
+        Parameters
+        ----------
+        windows
+            The window's columns of n people, newest first, shape (n, T).
+
+        Returns
+        -------
+        array of shape (n, T + 1, k)
+            One state per step and column of ``columns``; equal states may follow each other.
+        """
+        now = windows if self.at_least is None else np.maximum(windows, self.at_least)
+        states = np.empty((len(now), now.shape[1] + 1, len(self.columns)))
+        kept = [self.window.index(name) for name in self.columns[len(self.summaries) :]]
+        for step in range(now.shape[1] + 1):
+            for place, summary in enumerate(self.summaries):
+                states[:, step, place] = SUMMARIES[summary](now)
+            states[:, step, len(self.summaries) :] = now[:, kept]
+            entered = np.full((len(now), 1), self.enters)
+            now = np.hstack([entered, now[:, :-1]])
+        return states
+
+    def later(self, present: Floats, coded: Floats) -> Floats:
+        """Return the declared states (shape (s, k), coded) that n people can reach.
+
+        A person in the i-th state gets it and all later ones, the last repeated; a person in
+        none of them stays: shape (n, s, k).
+        """
+        match = (present[:, None, :] == coded[None]).all(axis=2)
+        place = np.where(match.any(axis=1), match.argmax(axis=1), -1)
+        order = np.minimum(np.maximum(place, 0)[:, None] + np.arange(len(coded)), len(coded) - 1)
+        return np.where((place >= 0)[:, None, None], coded[order], present[:, None, :])
+
+
+@dataclass(frozen=True, eq=False)
+class PathStates:
+    """Where the histories of n people can lead.
+
+    Parameters
+    ----------
+    path
+        The path.
+    columns
+        Places of its columns among the model columns, shape (k,).
+    states
+        Coded values in original units, shape (n, s, k); ``states[:, 0]`` is the present.
+        Equal states may follow each other.
+    """
+
+    path: HistoryPath
+    columns: tuple[int, ...]
+    states: Floats
+
+    def standardised(self, standardiser: Standardiser) -> PathStates:
+        """Return the same states in a standardiser's units."""
+        columns = list(self.columns)
+        states = (self.states - standardiser.mean[columns]) / standardiser.scale[columns]
+        return PathStates(self.path, self.columns, states)
+
+
+def path_states(
+    schema: Schema,
+    table: pd.DataFrame,
+    raw: pd.DataFrame | None = None,
+    paths: Sequence[HistoryPath] | None = None,
+) -> tuple[PathStates, ...]:
+    """Return where everybody's history can lead, one entry per path of the schema.
+
+    Parameters
+    ----------
+    schema
+        What the columns mean.
+    table
+        Typed rows, original units.
+    raw
+        The raw rows of the same people in the same order, where a path's window lies in
+        columns that the typed table does not carry (see `HistoryPath.from_raw`).
+    paths
+        Some of the schema's paths; all of them unless given.
+
+    Raises
+    ------
+    DataError
+        If the raw rows are needed and absent, fewer or more, or hold no numbers there.
+    """
+    from countermove.data.rows import coded_features
+
+    paths = schema.paths if paths is None else paths
+    X = coded_features(table, schema) if paths else np.empty((0, 0))
+    place = {name: i for i, name in enumerate(schema.feature_names)}
+    found = []
+    for path in paths:
+        columns = tuple(place[name] for name in path.columns)
+        if path.window:
+            states = path.reachable(_windows(path, table, raw, schema.name))
+        else:
+            states = path.later(X[:, columns], _coded_states(path, schema))
+        found.append(PathStates(path, columns, states))
+    return tuple(found)
+
+
+def _windows(path: HistoryPath, table: pd.DataFrame, raw: pd.DataFrame | None, name: str) -> Floats:
+    """Return the cells of a path's window, shape (n, T)."""
+    source = raw if path.from_raw else table
+    if source is None:
+        raise DataError(
+            f"table {name!r}: the path {path.name!r} is read off the raw columns "
+            f"{shown(path.window)}; give the raw rows as well"
+        )
+    absent = [column for column in path.window if column not in source]
+    if absent:
+        raise DataError(
+            f"table {name!r} lacks the columns {shown(map(repr, absent))} of the path "
+            f"{path.name!r}; bring them, or take the path out of the schema"
+        )
+    if len(source) != len(table):
+        raise DataError(
+            f"table {name!r}: {len(source)} raw rows for {len(table)} typed ones; the path "
+            f"{path.name!r} needs one each, in the same order"
+        )
+    problems: list[TableProblem] = []
+    cells = np.empty((len(source), len(path.window)))
+    for place, column in enumerate(path.window):
+        cells[:, place], missing, strange = numbers(source[column])
+        problems += missing_problems(column, missing)
+        problems += rows_problem(f"column {column!r}: not a number", strange)
+    raise_all(problems, name)
+    return cells
+
+
+def _coded_states(path: HistoryPath, schema: Schema) -> Floats:
+    """Return declared states as model columns hold them, shape (s, k)."""
+    coded = np.empty((len(path.states), len(path.columns)))
+    for place, name in enumerate(path.columns):
+        levels = schema.feature(name).categories
+        for row, state in enumerate(path.states):
+            coded[row, place] = levels.index(str(state[place])) if levels else state[place]
+    return coded
