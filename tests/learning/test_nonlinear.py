@@ -87,6 +87,18 @@ def test_a_blind_start_and_a_choice_work_without_a_slope():
     assert rule.score_after_response(X, y) >= max(y.mean(), 1.0 - y.mean()) - 0.02
 
 
+def test_a_score_to_start_from_is_left_as_it_was():
+    """Folds of the selection train copies, too."""
+    X, y = ring(50)
+    score = MLPScore(2, (4,), dropout=0.0, generator=draws())
+    before = [parameter.detach().clone() for parameter in score.parameters()]
+    people = AscentResponse(temperature=0.5, random_starts=0)
+    settings = {"max_epochs": 1, "batch_size": 50, "start": "given"}
+    StrategicClassifier(score, response=people, **settings).fit(X, y)
+    for was, parameter in zip(before, score.parameters(), strict=True):
+        assert torch.equal(was, parameter)
+
+
 def test_closed_forms_say_what_to_use_instead():
     X, y = ring(40)
     with pytest.raises(ParameterError, match="AscentResponse"):

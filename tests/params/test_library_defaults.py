@@ -70,6 +70,7 @@ EXAMPLES = {
     "MixtureCostParameters": {"direction": [1.0], "gamma": 0.5},
     "PriceByParameters": {"column": "region"},
     "RobustParameters": {"members": [{"kind": "best"}, {"kind": "none"}]},
+    "ConfidenceSetParameters": {"level": 0.95, "price": (1.0, 2.0)},
     "CustomGateParameters": {"function": "package.module:function"},
 }
 """What a model needs beside its defaults."""

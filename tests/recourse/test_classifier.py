@@ -24,6 +24,7 @@ from countermove.recourse.objective import RecourseRisk, single_step, usual_acti
 from countermove.response import BestResponse, Population, named_response
 from countermove.scores import LinearScore, MLPScore
 from countermove.training import Loss
+from countermove.training.second_order import PRIOR_SD
 
 from .applicants import second_feature_only, some_applicants
 
@@ -285,8 +286,8 @@ def test_without_a_penalty_a_linear_score_is_trained_to_the_optimum(applicants, 
     score = rules[0].standardised_score_
     risk.loss(score, rows, signs).backward()
     assert float(score.bias.grad.abs()) < 1e-6
-    # A charge of 1e-6 on half the squared weights keeps the optimum one point.
-    assert float((score.weight.grad + 1e-6 * score.weight.detach()).abs().max()) < 1e-6
+    prior = score.weight.detach() / (PRIOR_SD**2 * len(y))
+    assert float((score.weight.grad + prior).abs().max()) < 1e-6
 
 
 def test_a_penalty_a_network_or_the_name_keep_adam(applicants):

@@ -61,12 +61,6 @@ def tangents(reach):
     return np.broadcast_to(np.outer(reach.factor, reach.direction), X.shape)
 
 
-def curved(reach, by_score):
-    if isinstance(reach, OwnReach):
-        return reach.curvature(X, by_score)
-    return (by_score * reach.factor).sum() * reach.curvature
-
-
 @cases
 def test_the_reach_is_that_of_the_best_response(response):
     score, rows = rule(), torch.from_numpy(X)
@@ -81,11 +75,14 @@ def test_the_reach_is_that_of_the_best_response(response):
     np.testing.assert_allclose(by_weight.numpy()[free], expected[free], atol=1e-6)
 
 
-@cases
-def test_the_curvature_is_that_of_differences(response):
+@pytest.mark.parametrize("actions", ["free", "immutable", "one way"])
+@pytest.mark.parametrize("cost", COSTS)
+def test_the_curvature_is_that_of_differences(cost, actions):
+    response = BestResponse(COSTS[cost], ACTIONS[actions])
     by_score = np.random.default_rng(1).normal(size=N)
     weight = np.where(WEIGHT == 0.0, 0.25, WEIGHT)
-    found = curved(reach_of(response, weight, X), by_score)
+    shared = reach_of(response, weight, X)
+    found = (by_score * shared.factor).sum() * shared.curvature
     step = 1e-6
     for j in range(D):
         ends = []

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from countermove.learning import L2, ExpectedUtility, Recourse, SocialBurden
 from countermove.learning.objectives import StrategicRisk
-from countermove.people import ActionSet, MahalanobisCost, QuadraticCost
+from countermove.people import ActionSet, MahalanobisCost, QuadraticCost, WeightedQuadraticCost
 from countermove.response import BestResponse, NoResponse, Population, ScalarResponse
 from countermove.scores import LinearScore, PartlyLinearScore
 from countermove.training import History, Loss, Trainer, TrainingRows
@@ -26,10 +26,13 @@ PEOPLE = {
     "best": BestResponse(QuadraticCost(0.8)),
     "one way": BestResponse(QuadraticCost(0.8), ONE_WAY),
     "box": BestResponse(QuadraticCost(0.8), BOX),
+    "box, weighted": BestResponse(WeightedQuadraticCost(np.linspace(0.5, 2.0, D)), BOX),
+    "box, priced": BestResponse(QuadraticCost(0.8), BOX).with_log_price([0.0, 0.0, 0.0, 0.5]),
     "log-normal": Population(BestResponse(QuadraticCost(0.8)), never=0.2, log_sd=0.5),
     "log-normal, box": Population(BestResponse(QuadraticCost(0.8), BOX), never=0.2, log_sd=0.5),
     "kinds": Population([BestResponse(), BestResponse(QuadraticCost(4.0), ONE_WAY)], [0.3, 0.7]),
 }
+OWN = {"own bounds": BestResponse(actions=ActionSet(upper=np.abs(X[:, ::-1]), lower=-np.abs(X)))}
 
 
 def risk_of(people, **settings):
@@ -59,7 +62,7 @@ def differences(risk, point, score, step=1e-6):
 
 
 @pytest.mark.parametrize("weights", [None, (0.6, 1.7)], ids=["alike", "weighted"])
-@pytest.mark.parametrize("people", PEOPLE.values(), ids=PEOPLE)
+@pytest.mark.parametrize("people", (PEOPLE | OWN).values(), ids=PEOPLE | OWN)
 def test_value_gradient_and_hessian_are_those_of_the_loss(people, weights):
     risk, score = risk_of(people, class_weight=weights), LinearScore(D)
     point = np.array([0.7, -0.4, 0.2, 0.5, -0.3])

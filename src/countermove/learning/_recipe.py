@@ -165,7 +165,8 @@ class TrainingRecipe:
         recipe, rows = self._split_by_hash(given, X, y)
         # A linear score handed over has seen all rows.
         own = None if _is_linear(given) else recipe.blind(given, rows)
-        score = copy.deepcopy(blind) if _is_linear(given) else recipe.begin(given, rows, own)
+        start = blind if _is_linear(given) else recipe.begin(given, rows, own)
+        score = copy.deepcopy(start)
         objective = recipe._objective()
         if recipe._trainer.method_for(score, objective) == "newton":
             to_the_optimum(score, cast(SecondOrderObjective, objective), rows)

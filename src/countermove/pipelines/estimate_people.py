@@ -36,14 +36,11 @@ def estimate(
     actions = serm.actions.build(schema, model.standardiser)
     settings = estimate_people.model_dump()
     found = estimate_from_tables(model, before, after, schema, actions, **settings)
+    logger.info(found.verdict)
     # Half of the failure probability of a promise is for the people, half for its test.
-    confidence = 1.0 - recourse.failure_probability / 2.0
-    plain, robust = (
-        found.settings(schema.name, cautious, confidence=confidence) for cautious in (False, True)
-    )
-    for line in found.verdict.splitlines():
-        logger.info(line)
-    return found.to_json(), plain, robust
+    level = 1.0 - recourse.failure_probability / 2.0
+    written = [found.settings(schema.name, robust, confidence=level) for robust in (False, True)]
+    return found.to_json(), written[0], written[1]
 
 
 def draw(facts: dict[str, Any]) -> Figure:
