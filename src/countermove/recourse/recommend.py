@@ -7,7 +7,7 @@ every allowed action lies below the threshold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -64,14 +64,14 @@ class Advice:
         What the action costs, shape (n,); NaN where no action is known.
     n_changed
         How many features the action touches (a one-hot group counts once).
-    proven_cheapest
-        Whether no allowed action that reaches what was asked for costs less (to a relative
-        1e-6), shape (n,); False where it is not proven, and where there is no action.
     effect
         What changes in all, shape (n, d), when actions have consequences (a
         causal model); None when the action is all that changes.
     alternatives
         Further, different actions (``options`` of `recommend`), in the order found.
+    proven_cheapest
+        Whether no allowed action that reaches what was asked for costs less (to a relative
+        1e-6), shape (n,); False where it is not proven, and where there is no action.
     """
 
     action: Floats
@@ -80,9 +80,13 @@ class Advice:
     probability_after: Floats
     cost: Floats
     n_changed: NDArray[np.int64]
-    proven_cheapest: Mask
     effect: Floats | None = None
     alternatives: tuple[Advice, ...] = ()
+    proven_cheapest: Mask = field(default_factory=lambda: np.zeros(0, bool))
+
+    def __post_init__(self) -> None:
+        if self.proven_cheapest.shape != self.status.shape:  # not said: nothing is proven
+            object.__setattr__(self, "proven_cheapest", np.zeros(self.status.shape, bool))
 
     def with_alternatives(self, others: tuple[Advice, ...]) -> Advice:
         """Return this advice with further actions beside it."""

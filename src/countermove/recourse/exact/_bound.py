@@ -258,12 +258,50 @@ def _eliminate(matrix, active, step):  # type: ignore[no-untyped-def]
 
 
 @part
-def close_numbers(case, start, spent, got, y, pull, worth, x):  # type: ignore[no-untyped-def]
-    """Choose the continuous columns exactly; return their cost with ``spent``, NaN if unproven."""
-    # Prices whose answer meets every row, and pays for none that it exceeds, prove it cheapest.
+def _climb(case, start, spent, got, y, limit, trial, pull, worth):  # type: ignore[no-untyped-def]
+    """Raise the prices row by row, then go on that way as long as the bound rises."""
+    m = y.size
+    before = y.copy()
+    best = raise_bound(case, start, spent, got, y, limit, np.int64(3), pull, worth)
+    stretch = 2.0
+    for r in range(m):
+        before[r] = y[r] - before[r]
+    for _ in range(60):
+        for r in range(m):
+            trial[r] = max(0.0, y[r] + stretch * before[r])
+        set_pulls(case, start, trial, pull, worth)
+        value = _value(case, start, spent, got, trial, pull, worth)
+        if value <= best or best >= limit:
+            return
+        best, stretch = value, 2.0 * stretch
+        for r in range(m):
+            y[r] = trial[r]
+
+
+@part
+def _advance(case, start, spent, got, y, here, step, trial, pull, worth):  # type: ignore[no-untyped-def]
+    """Take as much of a step as raises the bound; return whether any does."""
+    length = 1.0
+    while length > 0.004:
+        for r in range(y.size):
+            trial[r] = max(0.0, y[r] + length * step[r])
+        set_pulls(case, start, trial, pull, worth)
+        if _value(case, start, spent, got, trial, pull, worth) > here:
+            for r in range(y.size):
+                y[r] = trial[r]
+            return True
+        length *= 0.5
+    return False
+
+
+@part
+def close_numbers(case, start, spent, got, y, limit, pull, worth, x):  # type: ignore[no-untyped-def]
+    """Choose the continuous columns; return their cost with ``spent``, NaN if it is not proven."""
+    # Prices whose answer meets every row, and pays for none that it exceeds, prove it cheapest;
+    # prices that prove a bound beyond the limit, that it is not worth knowing (infinite).
     m = case.least.size
     lack, step, trial = np.zeros(m), np.zeros(m), np.zeros(m)
-    for turn in range(NEWTON):
+    for _ in range(NEWTON):
         set_pulls(case, start, y, pull, worth)
         total = spent
         for place in range(start, case.items.size):
@@ -277,18 +315,9 @@ def close_numbers(case, start, spent, got, y, pull, worth, x):  # type: ignore[n
         if worst <= 1e-13 and idle <= 1e-11 * (1.0 + abs(total)):
             return total
         here = _value(case, start, spent, got, y, pull, worth)
+        if here >= limit:
+            return np.inf
         _newton_step(case, start, y, lack, x, step)
-        length = 1.0
-        for _ in range(8):
-            for r in range(m):
-                trial[r] = max(0.0, y[r] + length * step[r])
-            set_pulls(case, start, trial, pull, worth)
-            if _value(case, start, spent, got, trial, pull, worth) > here:
-                break
-            length *= 0.5
-        if length > 0.004:
-            for r in range(m):
-                y[r] = trial[r]
-        else:
-            raise_bound(case, start, spent, got, y, np.inf, 2 + turn, pull, worth)
+        if not _advance(case, start, spent, got, y, here, step, trial, pull, worth):
+            _climb(case, start, spent, got, y, limit, trial, pull, worth)
     return np.nan

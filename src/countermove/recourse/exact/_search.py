@@ -149,7 +149,7 @@ def _descend(case, trail, level, discrete, top, keep):  # type: ignore[no-untype
     total = np.inf
     if level == discrete and not numbers:
         total = spent
-    elif level == discrete - 1 and not numbers and case.items[level] < case.square.size:
+    elif level == case.items.size - 1 and case.items[level] < case.square.size:
         j = case.items[level]
         x = _last_column(case, j, got)
         answer[j] = x
@@ -163,7 +163,7 @@ def _descend(case, trail, level, discrete, top, keep):  # type: ignore[no-untype
         if level < discrete:
             _enter(case, trail, level, pull, worth)
             return True
-        total = close_numbers(case, level, spent, got, y, pull, worth, answer)
+        total = close_numbers(case, level, spent, got, y, limit, pull, worth, answer)
         if np.isnan(total):
             left[0] = -1
     if total < limit:
@@ -256,6 +256,9 @@ def _last_column(case, j, got):  # type: ignore[no-untyped-def]
             high = min(high, lack / g)
         elif case.on[r] and lack > 0.0:
             return np.nan
+    if step == 0.0:
+        free = -case.linear[j] / (2.0 * case.square[j])
+        return min(max(free, low), high) if low <= high else np.nan
     low, high = low / step, high / step
     low = np.ceil(low - 1e-12 * (1.0 + abs(low)))
     high = np.floor(high + 1e-12 * (1.0 + abs(high)))
