@@ -51,15 +51,15 @@ def people_of(name: str, setting: str, count: int):
     return score, rows.X[who], actions
 
 
-def milp_cost(actions: ActionSet, x: np.ndarray, w: np.ndarray, need: float, b) -> float:
-    """Return the least squared length of one person's action, by tangents; infinite without one."""
+def milp_cost(actions: ActionSet, x: np.ndarray, w: np.ndarray, need: float, b, far: float):
+    """Return the least squared length of an action, no column beyond ``far``, by tangents."""
     d = len(x)
     low, high = (part[0] for part in actions.box(x[None]))
     unit = np.ones(d) if actions.unit is None else actions.unit
     whole = np.zeros(d, int)
     whole[list(actions.integer)] = 1
     size = np.where(whole, actions.step_sizes(d) / unit, 1.0)
-    low, high = (np.clip(part, -500.0, 500.0) / size for part in (low, high))
+    low, high = (np.clip(part, -far, far) / size for part in (low, high))
     low, high = (
         np.where(whole, np.ceil(low - 1e-7), low),
         np.where(whole, np.floor(high + 1e-7), high),
@@ -114,7 +114,9 @@ def compare(name: str, setting: str, count: int) -> None:
     b = None if actions.b is None else np.broadcast_to(actions.b, (len(X), len(actions.A)))
     for i in range(len(X)):
         one = actions if actions.b is None else actions._copy(b=b[i])
-        least = milp_cost(one, X[i], w, float(target[i]), None if b is None else b[i])
+        # Nothing cheaper than the advice goes further in any column.
+        far = 50.0 if np.isnan(advice.cost[i]) else 1.01 * float(np.sqrt(advice.cost[i])) + 0.1
+        least = milp_cost(one, X[i], w, float(target[i]), None if b is None else b[i], far)
         if np.isinf(least):
             assert advice.status[i] == "PROVEN_NONE"
             continue
