@@ -109,7 +109,7 @@ def test_moves_keep_categories_whole_from_draft_to_decisions(own):
     outcome = own.run("--pipeline=serm", "--params=dataset=mine")
     assert outcome.returncode == 0, outcome.stderr
     decisions = pd.read_parquet(own.path / "data/07_model_output/mine/decisions.parquet")
-    assert decisions["status"].isin(["FOUND", "PROVEN_NONE", "NOT_NEEDED"]).all()
+    assert decisions["status"].isin(["FOUND", "BEYOND_REACH", "PROVEN_NONE", "NOT_NEEDED"]).all()
     assert json.loads((own.path / "data/08_reporting/mine/metrics.json").read_text())["accuracy"]
     check_moves(own, load_schema("mine", path.parent))
 

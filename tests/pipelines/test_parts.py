@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from countermove.data.synthetic import fabricate
+from countermove.recourse.recommend import STATUSES
 
 REPORT = "data/08_reporting/tiny/population.json"
 ANSWERED = "data/07_model_output/tiny/answered/strategic"
@@ -45,7 +46,7 @@ def test_parts_are_walked_from_raw_files_to_advice_on_any_engine(with_table):
     advised = pd.read_parquet(with_table.path / ADVISED)
     assert here["strategic"]["rows"] == len(answered) == len(advised) > 0
     assert here["strategic"]["accuracy_after_response"] > here["blind"]["accuracy_after_response"]
-    assert set(advised["status"]) <= {"FOUND", "NOT_NEEDED", "PROVEN_NONE", "NOT_FOUND"}
+    assert set(advised["status"]) <= set(STATUSES)
     assert here["certificate"]["n"] > 0
     assert sum(part["rows"] for part in here["blind"]["run"]["times"]) == len(answered)
     page = (with_table.path / REPORT).with_suffix(".html").read_text()

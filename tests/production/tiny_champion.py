@@ -89,7 +89,7 @@ class Office:
         registry = Registry(str(self.registry), SCHEMA.digest())
         said = {
             "registry": registry, "schema": SCHEMA, "people": people_of, "terms": PromiseTerms(),
-            "method": "linear_program", "seed": 0,
+            "method": "auto", "seed": 0,
         }  # fmt: skip
         return ScoringSettings(**said | changes)  # type: ignore[arg-type]
 

@@ -17,11 +17,12 @@ from countermove.errors import (
 from countermove.people import ActionSet, LinearCost, MahalanobisCost, MixtureCost, QuadraticCost
 from countermove.recourse import CausalModel, Settings, best_reachable, recommend
 from countermove.recourse._search import actions_of_model
+from countermove.recourse.audit import audit
 from countermove.scores.base import score_of, values
 
 from .conftest import linear, town_actions, trained_tanh
 
-METHODS = ("linear_program", "gradient", "integer_program", "causal", "exhaustive")
+METHODS = ("auto", "linear_program", "gradient", "integer_program", "causal", "exhaustive")
 QUICK = Settings(starts=2, steps=60, grid=9, local_model="taylor")
 
 
@@ -176,6 +177,39 @@ def test_same_seed_same_advice_whatever_the_company(town):
     alone = recommend(town.bent, town.X[60:], "linear_program", 0.6, half)
     together = recommend(town.bent, town.X, "linear_program", 0.6, town.actions)
     assert np.array_equal(alone.status, together.status[60:])
+
+
+@pytest.mark.parametrize("kind", ["linear", "bent"])
+def test_only_what_is_proven_is_called_cheapest(town, kind):
+    advice = recommend(town.score(kind), town.X, threshold=0.6, actions=town.actions)
+    found = advice.status == "FOUND"
+    assert found.any()
+    assert advice.proven_cheapest.tolist() == (found & (kind == "linear")).tolist()
+    for method in METHODS[1:4]:
+        other = recommend(town.score(kind), town.X, method, 0.6, town.actions)
+        both = found & (other.status == "FOUND")
+        if kind == "linear":
+            assert (advice.cost[both] <= other.cost[both] + 1e-9).all()
+        assert not (other.proven_cheapest & (method != "integer_program")).any()
+
+
+def test_beyond_the_ceiling_the_action_is_shown_but_not_advised(town):
+    free = recommend(town.linear, town.X, threshold=0.6, actions=town.actions)
+    ceiling = float(np.nanmedian(free.cost[free.status == "FOUND"]))
+    advice = recommend(town.linear, town.X, threshold=0.6, actions=town.actions, ceiling=ceiling)
+    beyond = (free.status == "FOUND") & (free.cost > ceiling * (1.0 + 1e-9))
+    assert 0 < beyond.sum() < (free.status == "FOUND").sum()
+    assert (advice.status == np.where(beyond, "BEYOND_REACH", free.status)).all()
+    assert np.array_equal(advice.action, free.action, equal_nan=True)
+    refused = advice.status != "NOT_NEEDED"
+    judged = audit(
+        town.linear, town.X, np.ones(len(town.X)), advice, threshold=0.6, actions=town.actions
+    ).recourse
+    assert judged.recourse_neg.value == pytest.approx((free.status[refused] == "FOUND").mean())
+    assert judged.within_ceiling.value == pytest.approx((advice.status[refused] == "FOUND").mean())
+    assert not judged.broken_claims
+    with pytest.raises(ParameterError, match="ceiling"):
+        recommend(town.linear, town.X, actions=town.actions, ceiling=0.0)
 
 
 def test_fewest_features_and_no_more_than_allowed(town):

@@ -7,8 +7,15 @@ import pytest
 
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
-from countermove.recourse.recommend import FOUND, STATUSES, Advice
-from countermove.recourse.words import NOTHING, PLAIN, advice_table, sentence_array, sentences
+from countermove.recourse.recommend import BEYOND_REACH, FOUND, STATUSES, Advice
+from countermove.recourse.words import (
+    EXPENSIVE,
+    NOTHING,
+    PLAIN,
+    advice_table,
+    sentence_array,
+    sentences,
+)
 
 SCHEMA = Schema.from_mapping(
     "bank",
@@ -63,6 +70,9 @@ def one_sentence(before, action, total):
     return f"{text[0].upper()}{text[1:]}."
 
 
+SHOWN = (FOUND, BEYOND_REACH)
+
+
 @pytest.fixture
 def crowd():
     """People of every status, and every kind of change, also none at all."""
@@ -86,7 +96,7 @@ def crowd():
     X, X_new = UNITS.transform(before), UNITS.transform(np.where(kept, before, after))
     status = np.array(rng.choice(STATUSES, N))
     status[:20] = FOUND
-    action = np.where((status == FOUND)[:, None], X_new - X, np.nan)
+    action = np.where(np.isin(status, SHOWN)[:, None], X_new - X, np.nan)
     return X, status, action
 
 
@@ -107,6 +117,8 @@ def test_everybody_is_told_what_each_alone_would_be_told(crowd, consequences):
     whole = moves if effect is None else UNITS.action_to_original(effect)
     for i in range(N):
         expected = PLAIN.get(status[i]) or one_sentence(before[i], moves[i], whole[i])
+        if status[i] == BEYOND_REACH:
+            expected = f"{EXPENSIVE}{expected}"
         assert said[i] == expected
     assert said[0].startswith("Stay as you are") or consequences
     assert len({*said}) > N / 5
@@ -115,7 +127,7 @@ def test_everybody_is_told_what_each_alone_would_be_told(crowd, consequences):
 def test_nobody_and_nobody_found_have_words_too(crowd):
     X, status, action = crowd
     assert sentences(advice_of(status[:0], action[:0]), X[:0], SCHEMA, UNITS) == []
-    lost = status != FOUND
+    lost = ~np.isin(status, SHOWN)
     said = sentences(advice_of(status[lost], action[lost]), X[lost], SCHEMA, UNITS)
     assert said == [PLAIN[one] for one in status[lost]]
 

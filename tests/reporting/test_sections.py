@@ -218,6 +218,7 @@ AUDIT = {
     "recourse": {
         "refused": 4,
         "recourse_neg": {"count": 3, "value": 0.75},
+        "within_ceiling": {"value": 0.5},
         "mean_cost": 1.25,
         "features_touched": 2.5,
     },
@@ -355,7 +356,7 @@ def test_no_text_of_the_data_can_run_in_a_section(whole, anchor):
 
 def test_recourse_by_group_is_the_audits(whole):
     html = text_of(body("people", whole))
-    assert "of 4 people refused where they stand, 3 have one (75.0\u202f%)" in html
+    assert "of 4 people refused where they stand, 3 have one (75.0\u202f%; within the" in html
     assert "mean cost of 1.250 and touching 2.5 columns" in html
 
 

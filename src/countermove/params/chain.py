@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from countermove.response import Response
     from countermove.transfer import TransferTerms
 
-SearchName = Literal["linear_program", "gradient", "integer_program", "exhaustive"]
+SearchName = Literal["auto", "linear_program", "gradient", "integer_program", "exhaustive"]
 TEMPERATURES = "countermove.learning.evaluation:TEMPERATURES"
 PARTS = "countermove.data.partitions:Partitions"
 SPLIT = "countermove.data.splits:split_table"
@@ -135,7 +135,8 @@ class RecourseParameters(Parameters):
         "bound on every feature's move beside the schema's, in standardised units (PARE: 0.75)"
     )
     method: SearchName = library(
-        "how recourse is searched for: linear_program, gradient, integer_program or exhaustive"
+        "how recourse is searched for: auto (proven cheapest where the score is affine), "
+        "linear_program, gradient, integer_program or exhaustive"
     )
     miss_rate: Probability = library("share of people who may be left without recourse")
     failure_probability: Probability = library("chance that the promise is wrong")
@@ -155,6 +156,9 @@ class RecourseParameters(Parameters):
     )
     margin: Annotated[float, Field(ge=0, lt=1)] = library(
         "how far beyond the threshold advice goes where it can, in probability"
+    )
+    ceiling: Positive | None = library(
+        "what nobody is advised to pay more than, in units of the cost; null: no ceiling"
     )
 
 

@@ -24,6 +24,11 @@ DIFFERENT: Mapping[str, Different] = {
         "a run must not give up more than two points of accuracy for a promise unless asked to; "
         "in Python the promise asked for is kept whatever it costs",
     ),
+    "RecourseParameters.ceiling": Different(
+        2.0,
+        "approval is worth 2 to people, so nobody is advised to pay more; in Python, and in the "
+        "papers, advice has no ceiling unless one is given",
+    ),
     "MLPScoreParameters.hidden": Different(
         (16,),
         "people climb the network in every step of training, so a run starts from a small one; "

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from countermove.experiments import Experiment, Sources
     from countermove.recourse.text import Encoder
 
-Method = Literal["linear_program", "gradient", "integer_program", "causal", "exhaustive"]
+Method = Literal["auto", "linear_program", "gradient", "integer_program", "causal", "exhaustive"]
 Candidates = Annotated[int, Field(ge=2)]
 Effect = Annotated[float, Field(ge=0, lt=1)]
 Payoffs = tuple[NotNegative, NotNegative]

@@ -173,7 +173,8 @@ class ScoreParameters(Parameters):
         None, "id of the batch, the name of its file or folder; a run needs one"
     )
     method: SearchName = library(
-        "how recourse is searched for: linear_program, gradient, integer_program or exhaustive"
+        "how recourse is searched for: auto (proven cheapest where the score is affine), "
+        "linear_program, gradient, integer_program or exhaustive"
     )
 
     @field_validator("batch", mode="before")

@@ -37,6 +37,16 @@ def cheaper(problem: SearchProblem, action: Floats) -> Floats:
     return result
 
 
+def cheaper_of(problem: SearchProblem, first: Floats, second: Floats) -> Floats:
+    """Return the cheaper of two actions per person; NaN where there is neither."""
+    price = [
+        np.where(absent(action), np.inf, problem.price(np.nan_to_num(action)))
+        for action in (first, second)
+    ]
+    best: Floats = np.where((price[1] < price[0])[:, None], second, first)
+    return best
+
+
 def _accept(problem: SearchProblem, action: Floats, trial: Floats) -> Floats:
     """Take the trial where it reaches the target at a lower cost."""
     wins = problem.price(trial) < problem.price(action) * CHEAPER

@@ -39,7 +39,8 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
         best[wins], price[wins] = actions[rows, first][wins], cost[rows, first][wins]
     complete = all(block.kind != "number" for block in problem.feasible.blocks)
     endless = (problem.feasible.open_low | problem.feasible.open_high).any(axis=1)
-    return Proposals(best, absent(best) & complete & ~endless)
+    sure = complete & ~endless
+    return Proposals(best, absent(best) & sure, ~absent(best) & sure)
 
 
 def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:

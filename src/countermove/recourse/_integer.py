@@ -1,8 +1,8 @@
-"""Recourse by integer programming (Ustun et al.): exact on linear scores, with certificates.
+"""Recourse by integer programming (Ustun et al.): proven cheapest on affine scores.
 
-Costs that are a sum over features have methods of their own; other costs, and people
-those methods leave unsolved, go to HiGHS. A score that bends is replaced by
-linear models near the person, and every answer is checked on the score itself.
+Costs that are a sum over features, with or without a kink, go to the compiled search; other
+costs, and people it leaves unsolved, to HiGHS. A score that bends is replaced by linear
+models near the person, and every answer is checked on the score itself.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from countermove._types import Floats
+from countermove.errors import NotConvergedError
 from countermove.people import Cost
 from countermove.randomness import generator
 from countermove.recourse import _linear
 from countermove.recourse._cheaper import cheaper
 from countermove.recourse._feasible import FeasibleActions, absent
-from countermove.recourse._integer_constrained import cheapest_constrained
 from countermove.recourse._integer_highs import SLACK, cheapest_action
-from countermove.recourse._integer_separable import cheapest_separable
 from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
+from countermove.recourse.exact import cheapest_exact
 
 ROUNDS = 6
 """How often a local model is rebuilt at the action it led to."""
@@ -37,7 +37,7 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
         found = cheapest(problem, slope, need)
         # Whoever reaches the threshold but not the margin beyond it has recourse all the same.
         action = fall_back(problem, found.action, reach, settings)
-        return Proposals(action, found.proven_none & absent(action))
+        return Proposals(action, found.proven_none & absent(action), found.proven_cheapest)
     best = np.full_like(problem.X, np.nan)
     price = np.full(len(best), np.inf)
     kinds = ("taylor", "sampled") if settings.local_model == "both" else (settings.local_model,)
@@ -57,43 +57,40 @@ def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
 
 def cheapest(problem: SearchProblem, slope: Floats, need: Floats) -> Proposals:
     r"""Return the cheapest actions with :math:`w\cdot\delta \ge need`, with proofs."""
-    weights = _separable_weights(problem)
     n = len(problem.X)
-    action, none = np.full_like(problem.X, np.nan), np.zeros(n, bool)
+    action, none, proven = np.full_like(problem.X, np.nan), np.zeros(n, bool), np.zeros(n, bool)
     left = np.arange(n)
-    if weights is not None:
-        solve = cheapest_separable if problem.feasible.A is None else cheapest_constrained
-        solved = solve(problem.feasible, slope, need, weights)
-        action, none = solved.action, solved.proven_none
-        left = np.flatnonzero(solved.unsolved)
+    shape = problem.cost.canonical(problem.X.shape[1])
+    if shape is not None and shape.weights is not None:
+        weights = np.asarray(shape.weights.detach().numpy(), np.float64)
+        kink = None if shape.kink is None else shape.kink.detach().numpy()
+        action, none, unsolved = cheapest_exact(problem.feasible, slope, need, weights, kink)
+        proven, left = ~none & ~unsolved, np.flatnonzero(unsolved)
     for i in left.tolist():
         feasible = problem.feasible.rows(np.array([i]))
         found, none[i] = _by_highs(feasible, problem.cost, slope[i], float(need[i]))
-        action[i] = np.nan if found is None else found
+        action[i], proven[i] = np.nan if found is None else found, found is not None
     endless = (problem.feasible.open_low & (slope < 0.0)) | (
         problem.feasible.open_high & (slope > 0.0)
     )
-    return Proposals(action, none & ~endless.any(axis=1))
+    return Proposals(action, none & ~endless.any(axis=1), proven)
 
 
 def _by_highs(
     feasible: FeasibleActions, cost: Cost, slope: Floats, need: float
 ) -> tuple[Floats | None, bool]:
     """Return one person's cheapest action that holds to the last digit, and whether none exists."""
-    found = cheapest_action(feasible, cost, slope, need)
-    if found is None:
-        return None, True
-    if found @ slope < need or not feasible.meets(found[None])[0]:
-        found = cheapest_action(feasible, cost, slope, need, margin=2.0 * SLACK * (1.0 + abs(need)))
-    return found, False
-
-
-def _separable_weights(problem: SearchProblem) -> Floats | None:
-    """Return the price of each feature's square where the cost is nothing else."""
-    shape = problem.cost.canonical(problem.X.shape[1])
-    if shape is None or shape.weights is None or shape.kink is not None:
-        return None
-    return np.asarray(shape.weights.detach().numpy(), np.float64)
+    # (None, False): HiGHS found no such action and proved nothing.
+    for margin in (0.0, 2.0 * SLACK * (1.0 + abs(need))):
+        try:
+            found = cheapest_action(feasible, cost, slope, need, margin)
+        except NotConvergedError:
+            return None, False
+        if found is None:
+            return None, margin == 0.0
+        if found @ slope >= need and feasible.meets(found[None])[0]:
+            return found, False
+    return None, False
 
 
 def _by_local_models(problem: SearchProblem, kind: str) -> Floats:

@@ -91,8 +91,11 @@ def program_of(
         least.append(0.0)
         most.append(0.0)
     if feasible.A is not None and feasible.b is not None:
+        # A row that cannot exceed zero by the margin (that nobody can move, say) stays as it is.
+        ends = np.maximum(feasible.A * feasible.low[0], feasible.A * feasible.high[0])
+        room = np.clip(ends.sum(axis=1) + feasible.b[0], 0.0, margin)
         rows += list(feasible.A * size)
-        least += (margin - feasible.b[0]).tolist()
+        least += (room - feasible.b[0]).tolist()
         most += [np.inf] * len(feasible.A)
     if slope is not None:
         rows.append(slope * size)

@@ -223,7 +223,7 @@ def block_gains(problem: SearchProblem, slope: Floats) -> Floats:
     return gains
 
 
-def ceiling(problem: SearchProblem, max_features: int | None = None) -> Floats:
+def highest_score(problem: SearchProblem, max_features: int | None = None) -> Floats:
     """Return an upper bound of the score any allowed action reaches, infinite if not affine."""
     # Without A δ + b ≥ 0, and for one feature at most or any number, the bound is attained.
     slope, feasible = problem.slope, problem.feasible

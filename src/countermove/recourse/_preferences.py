@@ -50,14 +50,15 @@ def search_preferred(
     if not preference.beyond:
         return _few(problem, method, settings, preference)
     further = replace(problem, target=problem.target + preference.beyond)
-    action = _few(further, method, settings, preference).action
+    action, _, cheapest = _few(further, method, settings, preference)
     proven = np.zeros(len(action), bool)
     rest = np.flatnonzero(absent(action))
     if rest.size:
         # Without room for the margin the target itself still counts, and only it is proven about.
         nearer = _few(problem.rows(rest), method, settings, preference)
         action[rest], proven[rest] = nearer.action, nearer.proven_none
-    return Proposals(action, proven)
+        cheapest[rest] = nearer.proven_cheapest
+    return Proposals(action, proven, cheapest)
 
 
 def _few(
@@ -74,14 +75,18 @@ def _few(
     )
     sizes = range(1, most + 1) if preference.sparsest else [most]
     action = np.full_like(problem.X, np.nan)
-    proven = np.zeros(len(problem.X), bool)
+    proven, cheapest = np.zeros((2, len(problem.X)), bool)
+    fewest = np.ones(len(problem.X), bool)
     for size in sizes:
         rest = np.flatnonzero(absent(action))
         if not rest.size:
             break
         found = _of_size(problem.rows(rest), method, settings, blocks, size)
         action[rest], proven[rest] = found.action, found.proven_none
-    return Proposals(action, proven)
+        # With the fewest features only where fewer were proven not to do.
+        cheapest[rest] = found.proven_cheapest & fewest[rest]
+        fewest[rest] &= found.proven_none
+    return Proposals(action, proven, cheapest)
 
 
 def _of_size(
@@ -96,7 +101,7 @@ def _of_size(
     subsets = list(combinations(kept, size))
     action = np.full_like(problem.X, np.nan)
     price = np.full(len(action), np.inf)
-    proven = np.full(len(action), len(kept) == len(blocks))
+    proven, cheapest = np.full((2, len(action)), len(kept) == len(blocks))
     for subset in subsets:
         held = np.ones((len(action), len(blocks)), bool)
         held[:, list(subset)] = False
@@ -107,7 +112,8 @@ def _of_size(
         wins = cost < price
         action[wins], price[wins] = found.action[wins], cost[wins]
         proven &= found.proven_none
-    return Proposals(action, proven)
+        cheapest &= found.proven_none | found.proven_cheapest
+    return Proposals(action, proven, cheapest & ~absent(action))
 
 
 def _candidates(problem: SearchProblem, blocks: tuple[FeatureBlock, ...], size: int) -> list[int]:
@@ -142,8 +148,7 @@ def other_options(
         found = search_preferred(part, method, settings, preference)
         # Who has no first action has no other one: fewer actions prove nothing new.
         lost = absent(first.action)
-        action = np.where(lost[:, None], np.nan, found.action)
-        found = Proposals(action, np.zeros(len(action), bool))
+        found = unproven(np.where(lost[:, None], np.nan, found.action))
         alternatives.append(found)
     return alternatives
 

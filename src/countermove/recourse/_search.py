@@ -224,6 +224,7 @@ def search_problem(
 
 
 METHODS = {
+    "auto": "_auto",
     "linear_program": "_linear",
     "gradient": "_gradient",
     "integer_program": "_integer",
@@ -266,10 +267,11 @@ class Settings:
 
 
 class Proposals(NamedTuple):
-    """Proposed actions (NaN where none), and for whom none exists beyond doubt."""
+    """Proposed actions (NaN where none), who provably has none, whose is provably cheapest."""
 
     action: Floats
     proven_none: Mask
+    proven_cheapest: Mask
 
 
 MethodReach = Callable[[SearchProblem, Settings], tuple[Floats, Floats]]
@@ -292,7 +294,7 @@ def method_of(name: str) -> SearchMethod:
 
 def unproven(action: Floats) -> Proposals:
     """Return a proposal without any proof."""
-    return Proposals(action, np.zeros(len(action), bool))
+    return Proposals(action, np.zeros(len(action), bool), np.zeros(len(action), bool))
 
 
 def fall_back(

@@ -100,6 +100,7 @@ def decide_and_advise(
         allowed,
         response.cost,
         margin=min(terms.margin, 0.5 * (1.0 - threshold)),
+        ceiling=terms.ceiling,
         seed=seed,
     )
     table = advice_table(advice, people.X, schema, model.standardiser, people.ids)

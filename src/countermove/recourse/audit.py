@@ -63,11 +63,13 @@ class RecourseSummary:
     people, refused
         How many were judged, and refused.
     recourse_neg, recourse_all
-        Verified recourse among the refused; approved or verified among all.
+        Verified recourse among the refused, whatever it costs; approved or verified among all.
+    within_ceiling
+        Verified recourse among the refused that costs no more than the ceiling advised with.
     statuses
         People per status, as advised.
     broken_claims
-        Rows advised FOUND whose action the rule does not approve.
+        Rows advised FOUND or BEYOND_REACH whose action the rule does not approve.
     outside
         Rows whose action is not allowed; None when no actions were given.
     mean_cost, median_cost
@@ -83,6 +85,7 @@ class RecourseSummary:
     refused: int
     recourse_neg: ShareInterval
     recourse_all: ShareInterval
+    within_ceiling: ShareInterval
     statuses: dict[str, int]
     broken_claims: tuple[int, ...]
     outside: tuple[int, ...] | None
@@ -274,7 +277,7 @@ class _JudgedAdvice:
         count = getattr(advice, "n_changed", None)
         self.n_changed = (self.action != 0.0).sum(axis=1) if count is None else np.asarray(count)
         self.refused: Mask = ~approves(rule, X)
-        claimed = self.status == "FOUND"
+        claimed = np.isin(self.status, ("FOUND", "BEYOND_REACH"))
         works = claimed & np.all(np.isfinite(self.after), axis=1)
         works[works] = approves(rule, self.after[works])
         self.verified: Mask = works & self.refused
@@ -308,6 +311,7 @@ def _summary(
         refused=int(refused.sum()),
         recourse_neg=share(verified[refused], level),
         recourse_all=share(~refused | verified, level),
+        within_ceiling=share((verified & (judged.status == "FOUND"))[refused], level),
         statuses=dict(zip(statuses.tolist(), counts.tolist(), strict=True)),
         broken_claims=tuple(np.flatnonzero(judged.broken).tolist()),
         outside=outside,

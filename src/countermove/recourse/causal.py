@@ -21,8 +21,8 @@ from countermove.data.configuration import function_at, read_yaml
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, nearest, shown
 from countermove.recourse import _gradient, _linear
-from countermove.recourse._feasible import absent
-from countermove.recourse._search import Proposals, SearchProblem, Settings
+from countermove.recourse._cheaper import cheaper_of
+from countermove.recourse._search import Proposals, SearchProblem, Settings, unproven
 
 Function = Callable[..., Tensor]
 
@@ -183,12 +183,7 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return recourse under the consequences: the cheaper of linear program and gradient."""
     first = _linear.search(problem, settings).action
     second = _gradient.search(problem, settings).action
-    price = [
-        np.where(absent(action), np.inf, problem.price(np.nan_to_num(action)))
-        for action in (first, second)
-    ]
-    action = np.where((price[1] < price[0])[:, None], second, first)
-    return Proposals(action, np.zeros(len(action), bool))
+    return unproven(cheaper_of(problem, first, second))
 
 
 def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:

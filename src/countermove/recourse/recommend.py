@@ -1,4 +1,4 @@
-"""Recourse for everyone refused: one call, five methods, every answer verified.
+"""Recourse for everyone refused: one call, several methods, every answer verified.
 
 A method only proposes. An action reported as FOUND was evaluated on the true model and
 checked against the action set; PROVEN_NONE means that an upper bound on the score of
@@ -7,13 +7,14 @@ every allowed action lies below the threshold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.recourse._feasible import absent
@@ -39,7 +40,8 @@ FOUND = "FOUND"
 PROVEN_NONE = "PROVEN_NONE"
 NOT_FOUND = "NOT_FOUND"
 NOT_NEEDED = "NOT_NEEDED"
-STATUSES = (FOUND, PROVEN_NONE, NOT_FOUND, NOT_NEEDED)
+BEYOND_REACH = "BEYOND_REACH"
+STATUSES = (FOUND, PROVEN_NONE, NOT_FOUND, NOT_NEEDED, BEYOND_REACH)
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,9 @@ class Advice:
         is needed; NaN where no action is known, which is not the same.
     status
         ``FOUND`` (verified on the model), ``PROVEN_NONE`` (no allowed action
-        reaches the threshold), ``NOT_FOUND`` (the search failed, without proof)
-        or ``NOT_NEEDED`` (approved as they are), shape (n,).
+        reaches the threshold), ``NOT_FOUND`` (the search failed, without proof),
+        ``NOT_NEEDED`` (approved as they are) or ``BEYOND_REACH`` (the action shown is
+        verified, but costs more than the ceiling), shape (n,).
     probability_before, probability_after
         The model's probability now and after the action, shape (n,); NaN after
         where no action is known.
@@ -67,6 +70,9 @@ class Advice:
         causal model); None when the action is all that changes.
     alternatives
         Further, different actions (``options`` of `recommend`), in the order found.
+    proven_cheapest
+        Whether no allowed action that reaches what was asked for costs less (to a relative
+        1e-6), shape (n,); False where it is not proven, and where there is no action.
     """
 
     action: Floats
@@ -77,6 +83,11 @@ class Advice:
     n_changed: NDArray[np.int64]
     effect: Floats | None = None
     alternatives: tuple[Advice, ...] = ()
+    proven_cheapest: Mask = field(default_factory=lambda: np.zeros(0, bool))
+
+    def __post_init__(self) -> None:
+        if self.proven_cheapest.shape != self.status.shape:  # not said: nothing is proven
+            object.__setattr__(self, "proven_cheapest", np.zeros(self.status.shape, bool))
 
     def with_alternatives(self, others: tuple[Advice, ...]) -> Advice:
         """Return this advice with further actions beside it."""
@@ -116,7 +127,7 @@ OBJECTIVES = ("cheapest", "sparsest")
 def recommend(
     model: Any,
     X: Any,
-    method: str = "linear_program",
+    method: str = "auto",
     threshold: float = 0.5,
     actions: ActionSet | None = None,
     cost: Cost | None = None,
@@ -125,6 +136,7 @@ def recommend(
     max_features: int | None = None,
     options: int = 1,
     margin: float = 0.0,
+    ceiling: float | None = None,
     causal: CausalModel | None = None,
     settings: Settings | None = None,
     seed: int = 0,
@@ -142,10 +154,14 @@ def recommend(
         People, shape (n, d), as the model reads them: in the units a classifier was fitted in,
         standardised for scores and stored models.
     method
-        ``linear_program`` (Eq. 2 step, repeated and line-searched), ``gradient``
-        (projected Adam from several starts), ``integer_program`` (exact on linear
-        scores; on others on local linear models), ``causal`` (actions have the
-        consequences that ``causal`` says), ``exhaustive`` (all combinations).
+        ``auto`` (the cheapest action, proven so, where the score is affine in what
+        moves; elsewhere a search, the cheaper of
+        ``gradient`` and ``integer_program``), ``linear_program`` (Eq. 2 step,
+        repeated and line-searched), ``gradient`` (projected Adam from several starts),
+        ``integer_program`` (proven cheapest on affine scores; on others a search by local
+        linear models), ``causal`` (actions have the consequences that ``causal``
+        says), ``exhaustive`` (all combinations). ``proven_cheapest`` says whose action is
+        more than the result of a search.
     threshold
         The probability that is approved, in (0, 1); of a classifier trained with the
         hinge loss, on the scale of its ``predict_proba``.
@@ -165,6 +181,9 @@ def recommend(
         Go on to the probability ``threshold + margin`` where that is possible, so that an
         action carried out not quite as advised still works; the cheapest action
         ends on the threshold. Who is refused, and what counts as found, does not change.
+    ceiling
+        What nobody is advised to exceed, in units of the cost: whoever would have to
+        pay more is ``BEYOND_REACH``, with the action shown. None: no ceiling.
     causal
         The structural causal model of ``method="causal"``.
     settings, seed
@@ -174,8 +193,8 @@ def recommend(
     -------
     Advice
         ``FOUND`` is verified on the model and on the action set. Everybody whom
-        `best_reachable` takes over the threshold is found (unless
-        ``max_features`` or ``sparsest`` forbids).
+        `best_reachable` takes over the threshold is found, within the ceiling or beyond
+        it (unless ``max_features`` or ``sparsest`` forbids).
     """
     search = method_of(method)
     settings = Settings() if settings is None else settings
@@ -187,6 +206,7 @@ def recommend(
     cut = ApprovalThreshold(threshold, probability_slope(model))
     beyond = _above(cut, margin).aim - cut.aim
     preference = _preference(objective, max_features, options, beyond)
+    most_paid = _most_paid(ceiling)
     now = values(score, rows)
     causes = _causes(method, causal, rows.shape[1], units)
     target = cut.aim + cut.slack
@@ -194,20 +214,20 @@ def recommend(
     problem = replace(problem, target=target)
     refused = np.flatnonzero(~cut.approved(now))
     found = search_preferred(problem.rows(refused), search, settings, preference)
-    first = _verified(problem, allowed, now, cut, refused, found, preference)
+    judge = partial(_verified, problem, allowed, now, cut, refused, preference, most_paid)
+    first = judge(found)
     if options == 1:
         return _as_given(first, units)
     others = other_options(problem.rows(refused), search, settings, preference, found, options)
-    verified = (_verified(problem, allowed, now, cut, refused, way, preference) for way in others)
     return _as_given(first, units).with_alternatives(
-        tuple(_as_given(advice, units) for advice in verified)
+        tuple(_as_given(judge(way), units) for way in others)
     )
 
 
 def best_reachable(
     model: Any,
     X: Any,
-    method: str = "linear_program",
+    method: str = "auto",
     actions: ActionSet | None = None,
     *,
     causal: CausalModel | None = None,
@@ -251,11 +271,12 @@ def _verified(
     now: Floats,
     cut: ApprovalThreshold,
     refused: NDArray[np.intp],
-    found: Proposals,
     preference: Preference,
+    most_paid: float,
+    found: Proposals,
 ) -> Advice:
     """Return the advice: the truth about each proposal."""
-    from countermove.recourse._linear import ceiling
+    from countermove.recourse._linear import highest_score
 
     X = problem.X
     proposed = np.zeros_like(X)
@@ -271,16 +292,17 @@ def _verified(
     none = np.zeros(len(X), bool)
     none[refused] = found.proven_none
     if (~works).any():
-        none |= ceiling(problem, preference.max_features) < cut.aim - cut.slack
-    needs = np.zeros(len(X), bool)
-    needs[refused] = True
-    status = np.where(works, FOUND, np.where(none, PROVEN_NONE, NOT_FOUND))
+        none |= highest_score(problem, preference.max_features) < cut.aim - cut.slack
+    needs, proven = np.zeros((2, len(X)), bool)
+    needs[refused], proven[refused] = True, found.proven_cheapest
+    price = problem.price(proposed)
+    shown = np.where(price <= most_paid, FOUND, BEYOND_REACH)
+    status = np.where(works, shown, np.where(none, PROVEN_NONE, NOT_FOUND))
     status = np.where(needs, status, NOT_NEEDED)
-    lost = ~np.isin(status, (FOUND, NOT_NEEDED))
+    lost = needs & ~works
     proposed[lost] = np.nan
     changed[lost] = 0
     effect = None if problem.consequences is None else np.where(lost[:, None], np.nan, place - X)
-    price = problem.price(np.nan_to_num(proposed))
     return Advice(
         action=proposed,
         status=status,
@@ -288,6 +310,7 @@ def _verified(
         probability_after=np.where(lost, np.nan, cut.probability(after)),
         cost=np.where(lost, np.nan, price),
         n_changed=changed,
+        proven_cheapest=proven & works,
         effect=effect,
     )
 
@@ -320,6 +343,15 @@ def _above(cut: ApprovalThreshold, margin: float) -> ApprovalThreshold:
             f"a margin lies between 0 and 1 - threshold = {1.0 - cut.threshold:.6g}, got {margin!r}"
         )
     return cut if margin == 0.0 else replace(cut, threshold=cut.threshold + margin)
+
+
+def _most_paid(ceiling: float | None) -> float:
+    """Return the ceiling with room for rounding, infinite without one."""
+    if ceiling is None:
+        return float("inf")
+    if not ceiling > 0.0:
+        raise ParameterError(f"a ceiling on cost is a positive number or None, got {ceiling!r}")
+    return ceiling * (1.0 + 1e-9)
 
 
 def _preference(

@@ -18,6 +18,7 @@ from countermove.data.schema import ROW_ID, Feature, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
 from countermove.recourse.recommend import (
+    BEYOND_REACH,
     FOUND,
     NOT_FOUND,
     NOT_NEEDED,
@@ -35,6 +36,7 @@ NOTHING = 1e-9
 WHOLE = 1e-6
 """A value this near a whole number is one."""
 STAY = "stay as you are"
+EXPENSIVE = "Approval would cost more than it is worth. The cheapest change found: "
 PLAIN = {
     NOT_NEEDED: "Approved: nothing to do.",
     PROVEN_NONE: "No allowed change leads to approval.",
@@ -49,7 +51,8 @@ def sentence_array(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = advice.status == FOUND
+    beyond = advice.status == BEYOND_REACH
+    found = beyond | (advice.status == FOUND)
     before = standardiser.inverse(X[found])
     action = standardiser.action_to_original(advice.action[found])
     steps = _steps(schema, before, action, standardiser.scale)
@@ -58,7 +61,8 @@ def sentence_array(
         whole = standardiser.action_to_original(advice.effect[found])
         text = _joined(text, _following(schema, before, action, whole, standardiser.scale))
     first = pc.utf8_upper(pc.utf8_slice_codeunits(text, 0, 1))
-    spelled = _joined(first, pc.utf8_slice_codeunits(text, 1), ".")
+    start = pa.array(["", EXPENSIVE]).take(pa.array(beyond[found].astype(np.int8)))
+    spelled = _joined(start, first, pc.utf8_slice_codeunits(text, 1), ".")
     known = [PLAIN.get(status, "") for status in STATUSES]
     place = np.select([advice.status == status for status in STATUSES], range(len(STATUSES)))
     place[found] = len(known) + np.arange(len(spelled))

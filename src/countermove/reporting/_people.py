@@ -38,7 +38,11 @@ PLACES = {
     1.0: "the largest change",
 }
 """Which of the people with recourse are shown, by its cost."""
-OTHERS = {"PROVEN_NONE": ("no recourse: proven", 2), "NOT_FOUND": ("no recourse found", 1)}
+OTHERS = {
+    "BEYOND_REACH": ("beyond reach: costs more than the ceiling", 1),
+    "PROVEN_NONE": ("no recourse: proven", 2),
+    "NOT_FOUND": ("no recourse found", 1),
+}
 """What else is shown, and how often."""
 
 
@@ -196,7 +200,7 @@ def _card(advice: CitedTable, row: int, words: str) -> dict[str, Any]:
     return {
         "person": str(person["row_id"]),
         "words": words,
-        "found": person["status"] == "FOUND",
+        "found": person["status"] in ("FOUND", "BEYOND_REACH"),
         "probability": advice.share(row, "probability"),
         "probability_after": advice.share(row, "probability_after"),
         "cost": advice.number(row, "cost", form=".2f"),

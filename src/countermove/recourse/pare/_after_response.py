@@ -137,7 +137,7 @@ def calibrate_after_response(
     X_calibration: Any,
     response: Response,
     grid: ArrayLike,
-    method: str = "linear_program",
+    method: str = "auto",
     miss_rate: float = 0.05,
     failure_probability: float = 0.05,
     actions: ActionSet | None = None,

@@ -138,7 +138,7 @@ def calibrate_threshold(
 def calibrate_pare(
     model: Any,
     X_calibration: Any,
-    method: str = "linear_program",
+    method: str = "auto",
     miss_rate: float = 0.05,
     failure_probability: float = 0.05,
     actions: ActionSet | None = None,
@@ -296,7 +296,7 @@ def calibrate_pare_by_group(
     model: Any,
     X_calibration: Any,
     groups: ArrayLike,
-    method: str = "linear_program",
+    method: str = "auto",
     miss_rate: float = 0.05,
     failure_probability: float = 0.05,
     actions: ActionSet | None = None,

@@ -114,7 +114,7 @@ def _actions_of(model: Any, actions: ActionSet | None) -> ActionSet:
 def reach_of(
     model: Any,
     actions: ActionSet | None = None,
-    method: str = "linear_program",
+    method: str = "auto",
     largest_action: float | None = None,
 ) -> ReachFunction:
     """Return the function from people to the best score they can reach, at least their own.

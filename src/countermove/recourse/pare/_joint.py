@@ -65,12 +65,15 @@ class PromiseTerms:
     margin
         How far beyond the threshold advice goes where it can, see `recommend`; at most
         half way to certainty.
+    ceiling
+        What nobody is advised to exceed, see `recommend`. The promise is about any
+        allowed action, whatever it costs.
     """
 
     threshold: float = 0.5
     miss_rate: float = 0.05
     failure_probability: float = 0.05
-    method: str = "linear_program"
+    method: str = "auto"
     largest_action: float | None = None
     groups: str | None = None
     after_response: bool = True
@@ -79,6 +82,7 @@ class PromiseTerms:
     largest_loss: float | None = None
     grid: tuple[float, ...] | None = None
     margin: float = 0.0
+    ceiling: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("threshold", "miss_rate", "failure_probability"):

@@ -226,7 +226,7 @@ def certify_refused(
     model: Any,
     X_calibration: Any,
     grid: ArrayLike,
-    method: str = "linear_program",
+    method: str = "auto",
     miss_rate: float = 0.05,
     failure_probability: float = 0.05,
     actions: ActionSet | None = None,

@@ -1,0 +1,25 @@
+"""The default method: proven cheapest where the score is affine in what moves, else a search.
+
+On a score that bends, local linear models and gradient both search and the cheaper action
+wins: over three networks a mean of 0 to 1 % above the best of three methods, each alone 1 to 240 %.
+"""
+
+from __future__ import annotations
+
+from countermove._types import Floats
+from countermove.recourse import _gradient, _integer, _linear
+from countermove.recourse._cheaper import cheaper_of
+from countermove.recourse._search import Proposals, SearchProblem, Settings, unproven
+
+
+def search(problem: SearchProblem, settings: Settings) -> Proposals:
+    """Return the cheapest action known, NaN where none was found."""
+    found = _integer.search(problem, settings)
+    if problem.slope is not None:
+        return found
+    return unproven(cheaper_of(problem, found.action, _gradient.search(problem, settings).action))
+
+
+def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
+    """Return the best score reached, whatever the target: what the search falls back to."""
+    return _linear.reach(problem, settings)

@@ -1,0 +1,233 @@
+"""The compiled search finds what trying everything finds, and its proofs are true."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from countermove.people import ActionSet, LinearCost, MahalanobisCost, MixtureCost
+from countermove.recourse import recommend
+from countermove.recourse._feasible import FeasibleActions, feasible_actions
+from countermove.recourse._integer_highs import cheapest_action
+from countermove.recourse.exact import ListedStates, Premise, cheapest_exact
+
+from .conftest import assert_agrees_with_highs, linear, town_actions, town_people
+
+PEOPLE, WIDTH = 3, 8
+GROUP, PATH = np.array([3, 4, 5]), np.array([6, 7])
+
+
+def lattice_people(draws: np.random.Generator, rows: int) -> FeasibleActions:
+    """Three whole numbers, a one-hot group of three and two columns with listed states."""
+    step = np.array([*draws.uniform(0.2, 1.0, 3), *np.zeros(5)])
+    low = np.zeros((PEOPLE, WIDTH))
+    high = np.zeros((PEOPLE, WIDTH))
+    low[:, :3] = -draws.integers(0, 4, (PEOPLE, 3)) * step[:3]
+    high[:, :3] = draws.integers(0, 4, (PEOPLE, 3)) * step[:3]
+    chosen = draws.integers(0, 3, PEOPLE)
+    choices = draws.uniform(size=(PEOPLE, 3)) < 0.7
+    choices[np.arange(PEOPLE), chosen] = True
+    unit = np.array([1.0, 1.0, 1.0, *draws.uniform(0.5, 2.0, 3), 1.0, 1.0])
+    low[:, GROUP], high[:, GROUP] = -1.0 / unit[GROUP], 1.0 / unit[GROUP]
+    A = draws.normal(size=(rows, WIDTH)) * (draws.uniform(size=(rows, WIDTH)) < 0.5)
+    b = draws.uniform(-0.3, 1.5, (PEOPLE, rows))
+    shut = np.zeros((PEOPLE, WIDTH), bool)
+    return FeasibleActions(
+        low, high, step, unit, (GROUP,), (chosen,), (choices,),
+        A if rows else None, b if rows else None, shut, shut,
+    )  # fmt: skip
+
+
+def everything(feasible: FeasibleActions, states: ListedStates, i: int) -> np.ndarray:
+    """Return every action of one person that bounds, steps, group and states allow."""
+    numbers = [
+        np.arange(
+            round(feasible.low[i, j] / feasible.step[j]),
+            round(feasible.high[i, j] / feasible.step[j]) + 1,
+        )
+        * feasible.step[j]
+        for j in range(3)
+    ]
+    switches = [
+        feasible.switch(GROUP, feasible.chosen[0], np.full(PEOPLE, k))[i]
+        for k in np.flatnonzero(feasible.choices[0][i])
+    ]
+    paths = states.change[i][states.allowed[i]]
+    return np.array([np.concatenate([n, s, p]) for *n, s, p in product(*numbers, switches, paths)])
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), rows=st.integers(0, 3), bent=st.booleans())
+def test_equals_trying_everything(seed, rows, bent):
+    draws = np.random.default_rng(seed)
+    feasible = lattice_people(draws, rows)
+    change = draws.normal(size=(PEOPLE, 4, 2))
+    change[:, 0] = 0.0
+    states = ListedStates(PATH, change, draws.uniform(size=(PEOPLE, 4)) < 0.8)
+    states.allowed[:, 0] = True
+    slope, weights = draws.normal(size=(PEOPLE, WIDTH)), draws.uniform(0.2, 3.0, WIDTH)
+    need = draws.uniform(0.1, 5.0, PEOPLE)
+    kink = draws.normal(size=WIDTH) if bent else None
+    premises = ()
+    if rows > 1:  # one row in force only where column 1 ends a step up, one by the third state
+        premises = (
+            Premise(1, np.full(PEOPLE, feasible.step[1]), (0,)),
+            Premise(6, change[:, 2, 0].copy(), (1,)),
+        )
+    found = cheapest_exact(feasible, slope, need, weights, kink, premises, (states,))
+    assert not found.unsolved.any()
+    for i in range(PEOPLE):
+        actions = everything(feasible, states, i)
+        good = actions @ slope[i] >= need[i]
+        for row in range(rows):
+            met = actions @ feasible.A[row] + feasible.b[i, row] >= 0.0
+            for premise in premises:
+                if row in premise.rows:
+                    met |= np.abs(actions[:, premise.column] - premise.value[i]) > 1e-7
+            good &= met
+        cost = actions**2 @ weights + (np.maximum(actions @ kink, 0.0) if bent else 0.0)
+        assert found.proven_none[i] == (not good.any())
+        if good.any():
+            gap = np.abs(actions[good] - found.action[i]).max(axis=1)
+            assert gap.min() < 1e-9
+            assert cost[good][gap.argmin()] == pytest.approx(cost[good].min(), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("constrained", [False, True])
+def test_agrees_with_highs_on_mixed_people(whole, constrained):
+    draws = np.random.default_rng(4 + whole + 2 * constrained)
+    A = np.array([[-1.0, -0.4, 0.5, 0, 0, 0, 0], [0.0, -1.0, -0.5, 0, -0.2, 0, 0.3]])
+    limits = {"A": A, "b": draws.uniform(0.0, 1.5, (6, 2))} if constrained else {}
+    actions, X = town_actions(6, **limits), town_people(6, 2)
+    if whole:
+        actions.integer = (0, *actions.integer)
+    feasible = feasible_actions(actions, X)
+    slope, need = draws.normal(size=(6, 7)), draws.uniform(0.2, 4.0, 6)
+    weights = draws.uniform(0.3, 3.0, 7)
+    found = cheapest_exact(feasible, slope, need, weights)
+    assert not found.unsolved.any()
+    assert_agrees_with_highs(found, feasible, slope, need, weights)
+    assert actions.contains(X, np.nan_to_num(found.action))[~found.proven_none].all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_continuous_columns_are_closed_exactly_under_rows(seed):
+    """The optimum of a convex program: no other feasible point of a fine cloud is cheaper."""
+    import cvxpy as cp
+
+    draws = np.random.default_rng(seed)
+    k, m = 6, 4
+    A, b = draws.normal(size=(m, k)), draws.uniform(0.1, 1.0, m)
+    w, q = draws.normal(size=k), draws.uniform(0.3, 3.0, k)
+    actions = ActionSet(lower=-np.ones(k), upper=np.ones(k), A=A, b=b)
+    feasible = feasible_actions(actions, np.zeros((1, k)))
+    delta = cp.Variable(k)
+    limits = [A @ delta + b >= 0, delta >= -1, delta <= 1]
+    most = cp.Problem(cp.Maximize(w @ delta), limits).solve()
+    for share in (0.3, 0.9, 1.1):
+        need = share * most
+        found = cheapest_exact(feasible, w, np.array([need]), q)
+        assert not found.unsolved[0]
+        assert found.proven_none[0] == (share > 1.0)
+        if share <= 1.0:
+            program = cp.Problem(cp.Minimize(q @ delta**2), [*limits, w @ delta >= need])
+            program.solve(solver=cp.CLARABEL)
+            assert q @ found.action[0] ** 2 == pytest.approx(program.value, rel=1e-6)
+            assert found.action[0] @ w >= need - 1e-9
+
+
+def test_constraints_change_answers_and_take_recourse_away():
+    A = np.array([[-1.0, -0.4, 0.5, 0, 0, 0, 0], [0.0, -1.0, -0.5, 0, -0.2, 0, 0.3]])
+    X, slope = town_people(40, 5), np.tile([1.0, 0.5, -0.4, 0.0, 0.2, 0.0, -0.3], (40, 1))
+    need, weights = np.full(40, 1.0), np.ones(7)
+    free, bound = (
+        cheapest_exact(
+            feasible_actions(town_actions(40, A=A, b=[room, room]), X), slope, need, weights
+        )
+        for room in (99.0, 0.8)
+    )
+    assert (free.proven_none <= bound.proven_none).all()
+    assert bound.proven_none.sum() > free.proven_none.sum()
+    both = ~bound.proven_none
+    cost = [(np.nan_to_num(part.action)[both] ** 2).sum(axis=1) for part in (free, bound)]
+    assert (cost[0] <= cost[1] + 1e-9).all()
+    assert (cost[0] < cost[1] - 1e-6).any()
+
+
+def test_whoever_exceeds_the_budget_is_left_unsolved_and_said_so(monkeypatch):
+    monkeypatch.setattr("countermove.recourse.exact._cheapest.BUDGET", 1)
+    monkeypatch.setattr("countermove.recourse._integer._by_highs", lambda *a: (None, False))
+    score, X = linear([0.7, -0.3, 0.41], -1.0), np.zeros((1, 3))
+    actions = ActionSet(lower=-np.full(3, 9.0), upper=np.full(3, 9.0), integer=range(3))
+    advice = recommend(score, X, threshold=0.5, actions=actions)
+    assert advice.status.tolist() == ["FOUND"]  # the best score reached, without proof
+    assert advice.proven_cheapest.tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [MixtureCost([0.5, -1.0, 0.3], 0.4), LinearCost([0.5, 0.2, 0.3])],
+    ids=["kink and squares", "kink alone"],
+)
+def test_kinked_costs_are_proven_cheapest(cost):
+    score, X = linear([0.7, -0.3, 0.41], -1.0), np.zeros((1, 3))
+    actions = ActionSet(lower=-np.full(3, 3.0), upper=np.full(3, 3.0), integer=range(3))
+    advice = recommend(score, X, threshold=0.5, actions=actions, cost=cost)
+    referee = recommend(score, X, "exhaustive", 0.5, actions, cost)
+    assert advice.proven_cheapest.all()
+    assert referee.proven_cheapest.all()
+    assert advice.cost == pytest.approx(referee.cost, abs=1e-6)
+
+
+def test_costs_that_do_not_separate_are_solved_by_tangents():
+    # In the plane with one constraint active: minimise d'Md over w.d = need, M^{-1} w scaled.
+    matrix = np.array([[2.0, 0.8], [0.8, 1.0]])
+    slope, need = np.array([1.0, 0.5]), 1.0
+    feasible = feasible_actions(ActionSet(lower=[-9.0, -9.0], upper=[9.0, 9.0]), np.zeros((1, 2)))
+    found = cheapest_action(feasible, MahalanobisCost(matrix), slope, need)
+    inverse = np.linalg.solve(matrix, slope)
+    exact = inverse * need / (slope @ inverse)
+    assert found @ matrix @ found == pytest.approx(exact @ matrix @ exact, rel=1e-4)
+
+
+def test_a_row_that_nobody_can_move_does_not_cost_the_cheapest_action():
+    """Asked again with a margin, HiGHS found nothing, and the best score reached stood in."""
+    # The first row says 0 >= 0 of a column that cannot move: no margin is to be had there.
+    rows = {"A": [[0.0, 0.0, 1.0], [-1.0, 1.0, 0.0]], "b": [0.0, 0.0]}
+    actions = ActionSet(lower=[-9.0, -9.0, 0.0], upper=[9.0, 9.0, 0.0], **rows)
+    feasible, slope = feasible_actions(actions, np.zeros((1, 3))), np.array([1.0, 0.5, 0.0])
+    cost = MahalanobisCost(np.diag([2.0, 1.0, 1.0]))
+    plain, further = (cheapest_action(feasible, cost, slope, 1.0, m) for m in (0.0, 1e-5))
+    assert further == pytest.approx(plain, abs=1e-2)
+    assert further @ slope >= 1.0
+    assert feasible.meets(further[None])[0]
+
+
+@pytest.mark.slow
+def test_hundreds_of_people_per_second_under_constraints():
+    """CPU seconds, and a fraction of what the benchmark measures, for slower machines."""
+    import time
+
+    draws = np.random.default_rng(0)
+    n, size = 300, np.array([1.2, 12.0, 2800.0, 1.5, 1.1, 0.5])
+    original = np.column_stack([draws.integers(0, top, n) for top in (4, 60, 9000, 5, 4, 2)])
+    actions = ActionSet(
+        min_value=np.zeros(6),
+        max_value=[3.0, 120.0, 18000.0, 4.0, 4.0, 1.0],
+        integer=range(6),
+        A=[[-1.0, 0.0, 0.0, -1.0, 0.0, 0.0], [0.0, 1.0, -0.005, 0.0, 0.0, 0.0]],
+        b=[2.0, 6.0],
+    ).rescaled(size, np.zeros(6))
+    score = linear([0.7, -0.5, -0.3, 0.4, -0.3, 0.1], -0.5)
+    recommend(score, original[:2] / size, threshold=0.6, actions=actions)
+    start = time.process_time()
+    advice = recommend(score, original / size, threshold=0.6, actions=actions)
+    spent = time.process_time() - start
+    refused = int((advice.status != "NOT_NEEDED").sum())
+    assert (advice.status == "FOUND").any()
+    assert refused / spent > 400
