@@ -216,8 +216,10 @@ def _split_plan(project: Path, dataset: str, env: str | None) -> Any:
 def compile_all() -> None:
     """Compile the numerical kernels, so that no first run waits for them; set-up does this."""
     from countermove.learning.compilation import compile_kernels
+    from countermove.recourse.compilation import compile_search
 
     click.echo(f"compiled: {compile_kernels()} combinations of cost, action and response")
+    compile_search()
 
 
 @countermove.command()

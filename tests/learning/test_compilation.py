@@ -8,7 +8,12 @@ import sys
 
 import pytest
 
-COMPILE = "from countermove.learning.compilation import compile_kernels; compile_kernels()"
+COMPILE = """
+from countermove.learning.compilation import compile_kernels
+from countermove.recourse.compilation import compile_search
+compile_kernels()
+compile_search()
+"""
 FIT = """
 import numpy as np
 from countermove import StrategicClassifier
@@ -16,6 +21,11 @@ X = np.random.default_rng(1).standard_normal((200, 5))
 y = X[:, 0] > 0
 for response in ("best", "smooth", "published", "none"):
     StrategicClassifier(response=response, max_epochs=1).fit(X, y).respond(X)
+from countermove.people import ActionSet
+from countermove.recourse import recommend
+for bounded in (ActionSet(lower=[-2.0] * 5), ActionSet(upper=[2.0] * 5, integer=[1])):
+    rule = StrategicClassifier(actions=bounded).fit(X, y)
+    recommend(rule, X, actions=bounded)
 """
 
 

@@ -22,7 +22,7 @@ def compile_kernels() -> int:
         QuadraticCost,
         WeightedQuadraticCost,
     )
-    from countermove.response import BestResponse, ScalarResponse
+    from countermove.response import BestResponse, Population, ScalarResponse
 
     d = 3
     X = np.random.default_rng(0).standard_normal((40, d))
@@ -55,4 +55,8 @@ def compile_kernels() -> int:
                 ).fit(X, y)
             fitted.respond(X)
             done += 1
+    # The choice between rules sums losses by kernels of its own.
+    for allowed in (ActionSet(), box):
+        people = Population(BestResponse(QuadraticCost(), allowed), never=0.2, log_sd=0.5)
+        StrategicClassifier(response=people, standardise=False).fit(X, y)
     return done

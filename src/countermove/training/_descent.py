@@ -22,7 +22,7 @@ from countermove.training.second_order import with_ridge
 
 MOST_STEPS = 100
 """Of Newton's method, which takes about ten where the loss is smooth."""
-TRIAL_STEPS = 20
+TRIAL_STEPS = 8
 """Of a descent from another start, unless it has come below the first."""
 ALIKE = 1e-6
 """Ends whose losses and cosines differ by less are one optimum."""
