@@ -6,14 +6,19 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from countermove.people import ActionSet, LinearCost, MahalanobisCost, MixtureCost
+from countermove.people.feasible import (
+    FeasibleActions,
+    ListedStates,
+    Premise,
+    feasible_actions,
+)
 from countermove.recourse import recommend
-from countermove.recourse._feasible import FeasibleActions, feasible_actions
 from countermove.recourse._integer_highs import cheapest_action
-from countermove.recourse.exact import ListedStates, Premise, cheapest_exact
+from countermove.response.exact import cheapest_exact, highest_gain
 
 from .conftest import assert_agrees_with_highs, linear, town_actions, town_people
 
@@ -22,28 +27,47 @@ GROUP, PATH = np.array([3, 4, 5]), np.array([6, 7])
 
 
 def lattice_people(draws: np.random.Generator, rows: int) -> FeasibleActions:
-    """Three whole numbers, a one-hot group of three and two columns with listed states."""
+    """Three whole numbers, a one-hot group of three and a history of two columns.
+
+    Of more than one row, the first is in force only where column 1 ends a step up, the second
+    only in the third state of the history.
+    """
     step = np.array([*draws.uniform(0.2, 1.0, 3), *np.zeros(5)])
-    low = np.zeros((PEOPLE, WIDTH))
-    high = np.zeros((PEOPLE, WIDTH))
+    low, high = np.zeros((2, PEOPLE, WIDTH))
     low[:, :3] = -draws.integers(0, 4, (PEOPLE, 3)) * step[:3]
     high[:, :3] = draws.integers(0, 4, (PEOPLE, 3)) * step[:3]
-    chosen = draws.integers(0, 3, PEOPLE)
-    choices = draws.uniform(size=(PEOPLE, 3)) < 0.7
-    choices[np.arange(PEOPLE), chosen] = True
-    unit = np.array([1.0, 1.0, 1.0, *draws.uniform(0.5, 2.0, 3), 1.0, 1.0])
-    low[:, GROUP], high[:, GROUP] = -1.0 / unit[GROUP], 1.0 / unit[GROUP]
+    now = draws.integers(0, 3, PEOPLE)
+    unit = draws.uniform(0.5, 2.0, 3)
+    bits = (np.eye(3)[None] - np.eye(3)[now][:, None]) / unit
+    change = draws.normal(size=(PEOPLE, 4, 2))
+    change[:, 0] = 0.0
+    listed = []
+    for columns, moves, present, metric in (
+        (GROUP, bits, now, unit), (PATH, change, np.zeros(PEOPLE, int), np.ones(2)),
+    ):  # fmt: skip
+        allowed = draws.uniform(size=moves.shape[:2]) < 0.75
+        allowed[np.arange(PEOPLE), present] = True
+        part = ListedStates(columns, moves, allowed, present, metric)
+        low[:, columns], high[:, columns] = part.end
+        listed.append(part)
     A = draws.normal(size=(rows, WIDTH)) * (draws.uniform(size=(rows, WIDTH)) < 0.5)
     b = draws.uniform(-0.3, 1.5, (PEOPLE, rows))
+    premises = ()
+    if rows > 1:
+        premises = (
+            Premise(1, np.full(PEOPLE, step[1]), A[:1], b[:, :1]),
+            Premise(6, change[:, 2, 0].copy(), A[1:2], b[:, 1:2]),
+        )
+        A, b = A[2:], b[:, 2:]
     shut = np.zeros((PEOPLE, WIDTH), bool)
     return FeasibleActions(
-        low, high, step, unit, (GROUP,), (chosen,), (choices,),
-        A if rows else None, b if rows else None, shut, shut,
+        low, high, step, tuple(listed), 1, A if len(A) else None, b if len(A) else None,
+        premises, shut, shut,
     )  # fmt: skip
 
 
-def everything(feasible: FeasibleActions, states: ListedStates, i: int) -> np.ndarray:
-    """Return every action of one person that bounds, steps, group and states allow."""
+def everything(feasible: FeasibleActions, i: int) -> np.ndarray:
+    """Return every action of one person that steps, states and rows allow, without `meets`."""
     numbers = [
         np.arange(
             round(feasible.low[i, j] / feasible.step[j]),
@@ -52,12 +76,15 @@ def everything(feasible: FeasibleActions, states: ListedStates, i: int) -> np.nd
         * feasible.step[j]
         for j in range(3)
     ]
-    switches = [
-        feasible.switch(GROUP, feasible.chosen[0], np.full(PEOPLE, k))[i]
-        for k in np.flatnonzero(feasible.choices[0][i])
-    ]
-    paths = states.change[i][states.allowed[i]]
-    return np.array([np.concatenate([n, s, p]) for *n, s, p in product(*numbers, switches, paths)])
+    states = [part.change[i][part.allowed[i]] for part in feasible.listed]
+    actions = np.array([np.concatenate([n, s, p]) for *n, s, p in product(*numbers, *states)])
+    good = np.ones(len(actions), bool)
+    if feasible.A is not None:
+        good &= (actions @ feasible.A.T + feasible.b[i] >= 0.0).all(axis=1)
+    for premise in feasible.premises:
+        met = (actions @ premise.A.T + premise.b[i] >= 0.0).all(axis=1)
+        good &= met | (np.abs(actions[:, premise.column] - premise.value[i]) > 1e-7)
+    return actions[good]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -65,36 +92,49 @@ def everything(feasible: FeasibleActions, states: ListedStates, i: int) -> np.nd
 def test_equals_trying_everything(seed, rows, bent):
     draws = np.random.default_rng(seed)
     feasible = lattice_people(draws, rows)
-    change = draws.normal(size=(PEOPLE, 4, 2))
-    change[:, 0] = 0.0
-    states = ListedStates(PATH, change, draws.uniform(size=(PEOPLE, 4)) < 0.8)
-    states.allowed[:, 0] = True
     slope, weights = draws.normal(size=(PEOPLE, WIDTH)), draws.uniform(0.2, 3.0, WIDTH)
     need = draws.uniform(0.1, 5.0, PEOPLE)
     kink = draws.normal(size=WIDTH) if bent else None
-    premises = ()
-    if rows > 1:  # one row in force only where column 1 ends a step up, one by the third state
-        premises = (
-            Premise(1, np.full(PEOPLE, feasible.step[1]), (0,)),
-            Premise(6, change[:, 2, 0].copy(), (1,)),
-        )
-    found = cheapest_exact(feasible, slope, need, weights, kink, premises, (states,))
+    found = cheapest_exact(feasible, slope, need, weights, kink)
     assert not found.unsolved.any()
     for i in range(PEOPLE):
-        actions = everything(feasible, states, i)
+        actions = everything(feasible, i)
         good = actions @ slope[i] >= need[i]
-        for row in range(rows):
-            met = actions @ feasible.A[row] + feasible.b[i, row] >= 0.0
-            for premise in premises:
-                if row in premise.rows:
-                    met |= np.abs(actions[:, premise.column] - premise.value[i]) > 1e-7
-            good &= met
         cost = actions**2 @ weights + (np.maximum(actions @ kink, 0.0) if bent else 0.0)
         assert found.proven_none[i] == (not good.any())
         if good.any():
             gap = np.abs(actions[good] - found.action[i]).max(axis=1)
             assert gap.min() < 1e-9
             assert cost[good][gap.argmin()] == pytest.approx(cost[good].min(), rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), rows=st.integers(0, 3))
+def test_the_highest_gain_is_allowed_and_all_but_the_highest(seed, rows):
+    draws = np.random.default_rng(seed)
+    feasible = lattice_people(draws, rows)
+    slope = draws.normal(size=(PEOPLE, WIDTH))
+    everybody = [everything(feasible, i) for i in range(PEOPLE)]
+    assume(all(len(actions) for actions in everybody))
+    # Somewhere allowed: the first of all actions.
+    found = highest_gain(feasible, slope, np.array([actions[0] for actions in everybody]))
+    assert feasible.meets(found).all()
+    for i, actions in enumerate(everybody):
+        gains = actions @ slope[i]
+        assert np.abs(actions - found[i]).max(axis=1).min() < 1e-9
+        assert slope[i] @ found[i] >= gains.max() - 0.05 * (gains.max() - gains.min())
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), rows=st.integers(0, 3))
+def test_highs_finds_the_same_among_states_and_premises(seed, rows):
+    draws = np.random.default_rng(seed)
+    feasible = lattice_people(draws, rows)
+    slope, weights = draws.normal(size=(PEOPLE, WIDTH)), draws.uniform(0.2, 3.0, WIDTH)
+    need = draws.uniform(0.1, 3.0, PEOPLE)
+    assert_agrees_with_highs(
+        cheapest_exact(feasible, slope, need, weights), feasible, slope, need, weights
+    )
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -160,7 +200,7 @@ def test_constraints_change_answers_and_take_recourse_away():
 
 
 def test_whoever_exceeds_the_budget_is_left_unsolved_and_said_so(monkeypatch):
-    monkeypatch.setattr("countermove.recourse.exact._cheapest.BUDGET", 1)
+    monkeypatch.setattr("countermove.response.exact._cheapest.BUDGET", 1)
     monkeypatch.setattr("countermove.recourse._integer._by_highs", lambda *a: (None, False))
     score, X = linear([0.7, -0.3, 0.41], -1.0), np.zeros((1, 3))
     actions = ActionSet(lower=-np.full(3, 9.0), upper=np.full(3, 9.0), integer=range(3))

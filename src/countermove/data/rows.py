@@ -6,7 +6,7 @@ feature becomes one 0/1 column per category.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.data.checks import category_problems, missing_problems, raise_all
+from countermove.data.relations import Tails
 from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, Feature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
@@ -110,9 +111,10 @@ def _coded(values: pd.Series, feature: Feature, name: str) -> Floats:
 
 
 def fit_standardiser(table: pd.DataFrame, schema: Schema, divide_by_root_d: bool) -> Standardiser:
-    """Return means and scales of a typed table, one per model column."""
+    """Return means, scales and usual ranges of a typed table, one per model column."""
     X = feature_matrix(table, schema)
-    return Standardiser.fit(X, schema.feature_names, divide_by_root_d=divide_by_root_d)
+    fitted = Standardiser.fit(X, schema.feature_names, divide_by_root_d=divide_by_root_d)
+    return replace(fitted, ranges=Tails.of(X).ranges(schema))
 
 
 def standardised_table(

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from countermove._types import Floats
 from countermove.errors import DataError, ParameterError, shown
+
+if TYPE_CHECKING:
+    from countermove.data.relations import ObservedRanges
 
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 """Share of its size by which a column may vary without being more than rounding."""
@@ -32,11 +35,14 @@ class Standardiser:
         :math:`s > 0`, shape (d,), in original units.
     names
         The d columns.
+    ranges
+        Which values of the training rows are usual; None where nobody looked.
     """
 
     mean: Floats
     scale: Floats
     names: tuple[str, ...]
+    ranges: ObservedRanges | None = None
 
     def __post_init__(self) -> None:
         names = tuple(self.names)
@@ -141,19 +147,24 @@ class Standardiser:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists; floats survive JSON exactly."""
-        return {
+        described = {
             "mean": self.mean.tolist(),
             "scale": self.scale.tolist(),
             "names": list(self.names),
         }
+        return described if self.ranges is None else {**described, "ranges": self.ranges.to_json()}
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Standardiser:
-        """Return what :meth:`to_json` described."""
+        """Return what :meth:`to_json` described; earlier releases described no ranges."""
+        from countermove.data.relations import ObservedRanges
+
+        ranges = description.get("ranges")
         return cls(
             np.asarray(description["mean"], dtype=np.float64),
             np.asarray(description["scale"], dtype=np.float64),
             tuple(description["names"]),
+            None if ranges is None else ObservedRanges.from_json(ranges),
         )
 
     def __eq__(self, other: object) -> bool:

@@ -8,7 +8,7 @@ and scales are merged over the training parts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from countermove._types import Floats
 from countermove.data.cleaning import clean
 from countermove.data.partitions import Partitions
+from countermove.data.relations import Tails
 from countermove.data.rows import feature_matrix, standardised_table
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.splits import Place, RowKeys, places, repeated, row_keys
@@ -85,14 +86,17 @@ def _changed(found: int, placed: int) -> DataError:
 
 
 def fit_standardiser(train: Partitions, schema: Schema, divide_by_root_d: bool) -> Standardiser:
-    """Return means and scales of the training rows, merged part by part."""
+    """Return means, scales and usual ranges of the training rows, merged part by part."""
     moments: Moments | None = None
+    tails: Tails | None = None
     for part in train:
-        found = Moments.of(feature_matrix(part, schema))
-        moments = found if moments is None else moments.merged(found)
-    if moments is None:
+        X = feature_matrix(part, schema)
+        moments = Moments.of(X) if moments is None else moments.merged(Moments.of(X))
+        tails = Tails.of(X) if tails is None else tails.merged(Tails.of(X))
+    if moments is None or tails is None:
         raise DataError("there are no training rows to standardise by")
-    return moments.standardiser(schema.feature_names, divide_by_root_d)
+    fitted = moments.standardiser(schema.feature_names, divide_by_root_d)
+    return replace(fitted, ranges=tails.ranges(schema))
 
 
 def standardised_parts(

@@ -27,8 +27,10 @@ from countermove.people._action_arguments import (
     step_sizes,
 )
 from countermove.people._units import Units, checked_moments, checked_units, not_converted
+from countermove.people.possible import Possible
 
 if TYPE_CHECKING:
+    from countermove.data.relations import PathStates
     from countermove.data.schema import ModelFeature, Schema
     from countermove.data.standardise import Standardiser
 
@@ -70,6 +72,9 @@ class ActionSet:
         Extra constraints, shapes (m, d) and (m,) or (n, m).
     steps
         Size of a step in original units, by position; positions are among ``integer``.
+    possible
+        Who can exist (`Possible`, or its description): what relations, histories and usual
+        ranges leave of the actions.
     units
         Of bounds, ``A`` and ``b``. ``"standardised"``: 1 is one standard deviation of the
         training rows, and bounds on ``x_new`` count from their mean. ``"original"``: the
@@ -91,6 +96,7 @@ class ActionSet:
         b: ArrayLike | None = None,
         steps: Mapping[int, float] | None = None,
         units: Units = "standardised",
+        possible: Possible | Mapping[str, Any] | None = None,
     ) -> None:
         self.lower = bound(lower, "lower")
         self.upper = bound(upper, "upper")
@@ -104,6 +110,9 @@ class ActionSet:
         self.A, self.b = constraints(A, b)
         self.steps = dict(step_sizes(steps, self.integer))
         self.units = checked_units(units)
+        self.possible = (
+            Possible.from_description(possible) if isinstance(possible, Mapping) else possible
+        )
         self.unit: Floats | None = None
         self.offset: Floats | None = None
         self.columns: tuple[ModelFeature, ...] | None = None
@@ -123,7 +132,7 @@ class ActionSet:
         for array in (self.lower, self.upper, self.min_value, self.max_value, self.A, self.unit):
             if array is not None:
                 return int(array.shape[-1])
-        return None
+        return None if self.possible is None else len(self.possible.low)
 
     @property
     def n_people(self) -> int | None:
@@ -133,6 +142,8 @@ class ActionSet:
         takes some rows of that table takes the same rows of the bounds (`of_rows`).
         """
         counts = {name: len(value) for name, value in self._per_person().items()}
+        if self.possible is not None and self.possible.n_people is not None:
+            counts["histories"] = self.possible.n_people
         if len(set(counts.values())) > 1:
             raise ParameterError(
                 f"per-person bounds must list the same people, got {counts} rows; give each of "
@@ -175,7 +186,19 @@ class ActionSet:
                 f"the actions hold bounds of {n} people, but rows {shown(outside)} were asked "
                 "for; list every person, or give bounds of shape (d,) for everybody"
             )
-        return self._copy(**{name: value[chosen] for name, value in self._per_person().items()})
+        own: dict[str, Any] = {name: value[chosen] for name, value in self._per_person().items()}
+        if self.possible is not None:
+            own["possible"] = self.possible.of_rows(chosen)
+        return self._copy(**own)
+
+    def with_histories(self, states: Sequence[PathStates]) -> ActionSet:
+        """Return the set of people whose histories are known (`countermove.data.path_states`).
+
+        Row i of the states belongs to person i. A set without histories stays as it is.
+        """
+        if self.possible is None or not self.possible.histories:
+            return self
+        return self._copy(possible=self.possible.with_states(tuple(states)))
 
     def check_people(self, n_rows: int, what: str) -> None:
         """Refuse per-person bounds that list other people than the ``n_rows`` rows of ``what``."""
@@ -204,11 +227,14 @@ class ActionSet:
         )
 
     def for_response(self) -> ActionSet:
-        """Return the set a continuous response uses: one-hot groups stay as they are."""
-        if not self.groups:
+        """Return the set a continuous response uses: one-hot groups stay as they are.
+
+        Relations, histories and ranges are relaxed, as whole steps are.
+        """
+        if not self.groups and self.possible is None:
             return self
         held = tuple(sorted({*self.immutable, *(j for group in self.groups for j in group)}))
-        return self._copy(immutable=held, groups=())
+        return self._copy(immutable=held, groups=(), possible=None)
 
     def step_sizes(self, n_features: int) -> Floats:
         """Return the size of a step per feature, shape (d,), in original units.
@@ -264,6 +290,8 @@ class ActionSet:
         above = np.where((above < 0.0) & (above >= -slack), 0.0, above)
         lower = np.maximum(parts.lower, below)
         upper = np.minimum(parts.upper, above)
+        if self.possible is not None:
+            lower, upper = self.possible.box(X, lower, upper)
         empty = (lower > upper).any(axis=1)
         if empty.any():
             raise infeasible(np.flatnonzero(empty))
@@ -303,6 +331,8 @@ class ActionSet:
             binary = np.minimum(np.abs(bits), np.abs(bits - 1.0)) <= 1e-6
             kept = np.abs(bits.sum(axis=1) - original[:, group].sum(axis=1)) <= 1e-6
             inside &= binary.all(axis=1) & kept
+        if self.possible is not None:
+            inside &= self.possible.allows(X, action)
         result: Mask = inside
         return result
 
@@ -345,6 +375,7 @@ class ActionSet:
             min_value=None if self.min_value is None else (self.min_value - centre) / unit,
             max_value=None if self.max_value is None else (self.max_value - centre) / unit,
             A=None if self.A is None else self.A * unit,
+            possible=None if self.possible is None else self.possible.rescaled(unit, centre),
             units="standardised",
         )
         other.unit = unit if self.unit is None else unit * self.unit
@@ -394,7 +425,11 @@ class ActionSet:
     @classmethod
     def from_schema(cls, schema: Schema, standardiser: Standardiser) -> ActionSet:
         """Build the set of a schema's model columns, in the standardiser's units."""
-        original = cls(**schema_arguments(schema, standardiser), units="original")
+        arguments = schema_arguments(schema, standardiser)
+        possible = Possible.from_schema(schema, standardiser)
+        if possible is not None:
+            arguments["immutable"] = sorted({*arguments["immutable"], *possible.held})
+        original = cls(**arguments, units="original", possible=possible)
         original.columns = schema.model_features()
         return original.standardised(standardiser.mean, standardiser.scale)
 
@@ -412,13 +447,15 @@ class ActionSet:
                 ]
         if self.steps:
             arguments["steps"] = {str(j): size for j, size in self.steps.items()}
+        if self.possible is not None:
+            arguments["possible"] = self.possible.describe()
         return arguments if self.units == "standardised" else arguments | {"units": self.units}
 
     def __repr__(self) -> str:
         return f"ActionSet({', '.join(f'{k}={v}' for k, v in self.describe().items())})"
 
     def _copy(self, **changes: Any) -> ActionSet:
-        names = (*_ARRAYS, *_POSITIONS, "steps", "units")
+        names = (*_ARRAYS, *_POSITIONS, "steps", "units", "possible")
         arguments = {name: getattr(self, name) for name in names} | changes
         other = ActionSet(**arguments)
         other.unit, other.offset, other.columns = self.unit, self.offset, self.columns

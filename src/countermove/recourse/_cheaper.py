@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from countermove._types import Floats
-from countermove.recourse._feasible import FeasibleActions, absent
+from countermove.people.feasible import FeasibleActions, absent
 from countermove.recourse._search import SearchProblem
 
 PLANES = 2

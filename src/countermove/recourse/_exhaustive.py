@@ -14,7 +14,7 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.errors import ParameterError
-from countermove.recourse._feasible import FeasibleActions, FeatureBlock, absent
+from countermove.people.feasible import FeasibleActions, FeatureBlock, absent
 from countermove.recourse._search import MARGIN, Proposals, SearchProblem, Settings
 
 MOST_COMBINATIONS = 300_000
@@ -81,8 +81,12 @@ def _combinations(feasible: FeasibleActions, home: Floats, grid: int) -> Iterato
 
 def _levels(feasible: FeasibleActions, home: Floats, block: FeatureBlock, grid: int) -> Floats:
     """Return what a block can be for each person, (n, levels, columns); repeats fill up."""
-    if block.kind == "group":
-        return _categories(feasible, block)
+    if block.kind == "listed":
+        part = feasible.states_of(block)
+        rows = np.arange(len(home))
+        stay = np.where(part.allowed[rows, part.present], part.present, part.allowed.argmax(axis=1))
+        fallback = part.of(stay)[:, None]
+        return np.where(part.allowed[:, :, None], part.change, fallback)
     j = block.columns[0]
     low, high = feasible.low[:, [j]], feasible.high[:, [j]]
     if block.kind == "whole":
@@ -96,18 +100,3 @@ def _levels(feasible: FeasibleActions, home: Floats, block: FeatureBlock, grid: 
         return values[:, :, None]
     values = low + np.linspace(0.0, 1.0, grid) * (high - low)
     return np.hstack([home[:, [j]], values])[:, :, None]
-
-
-def _categories(feasible: FeasibleActions, block: FeatureBlock) -> Floats:
-    position = [tuple(group.tolist()) for group in feasible.groups].index(block.columns)
-    group, chosen, choices = (
-        feasible.groups[position],
-        feasible.chosen[position],
-        feasible.choices[position],
-    )
-    stay = choices.argmax(axis=1)
-    stay = np.where(choices[np.arange(len(chosen)), chosen], chosen, stay)
-    parts = [
-        feasible.switch(group, chosen, np.where(choices[:, k], k, stay)) for k in range(len(group))
-    ]
-    return np.stack(parts, axis=1)

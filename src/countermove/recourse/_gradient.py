@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from countermove._types import Floats, Index
-from countermove.recourse._cheaper import cheaper, snap_uphill
-from countermove.recourse._feasible import absent
+from countermove.people.feasible import absent
+from countermove.recourse._cheaper import cheaper, cheaper_of, snap_uphill
 from countermove.recourse._linear import climb, one_at_a_time, starts_of, uphill
 from countermove.recourse._polytope import project
 from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
@@ -30,6 +30,9 @@ MOMENTUM, SPREAD, TINY = 0.9, 0.999, 1e-12
 
 def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return the cheapest approved action over all starts and steps, NaN where none was met."""
+    if not problem.feasible.convex:
+        ways = [search(part, settings).action for part in _branches(problem)]
+        return unproven(cheaper_of(problem, *ways))
     runs, start = _runs(problem, settings.starts)
     rounded = _rounded(runs, ProjectedAdam(runs, start, settings.steps).run())
     action = _cheapest(problem, rounded)
@@ -38,6 +41,9 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
 
 def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the action of the highest score over all starts and steps, and that score."""
+    if not problem.feasible.convex:
+        (action, scores), (other, higher) = (reach(part, settings) for part in _branches(problem))
+        return np.where((higher > scores)[:, None], other, action), np.maximum(scores, higher)
     endless = replace(problem, target=np.inf)
     runs, start = _runs(endless, settings.starts)
     best = _rounded(runs, ProjectedAdam(runs, start, settings.steps).run())
@@ -47,6 +53,16 @@ def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     ways = np.concatenate([best.reshape(n, -1, d), first.reshape(n, -1, d)], axis=1)
     rows, top = np.arange(n), problem.allowed_values(ways).argmax(axis=1)
     return one_at_a_time(endless, *climb(endless, ways[rows, top]))
+
+
+def _branches(problem: SearchProblem) -> tuple[SearchProblem, SearchProblem]:
+    """Return the problem in two branches: of doing nothing, and of the steepest way up."""
+    _, gradient = problem.slopes(problem.home)
+    here, there = (
+        replace(problem, feasible=problem.feasible.branch_at(action), home=action)
+        for action in (problem.home, uphill(problem.feasible, gradient))
+    )
+    return here, there
 
 
 def _runs(problem: SearchProblem, starts: int) -> tuple[SearchProblem, Floats]:

@@ -12,13 +12,13 @@ import numpy as np
 from countermove._types import Floats
 from countermove.errors import NotConvergedError
 from countermove.people import Cost
+from countermove.people.feasible import FeasibleActions, absent
 from countermove.randomness import generator
 from countermove.recourse import _linear
 from countermove.recourse._cheaper import cheaper
-from countermove.recourse._feasible import FeasibleActions, absent
 from countermove.recourse._integer_highs import SLACK, cheapest_action
 from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
-from countermove.recourse.exact import cheapest_exact
+from countermove.response.exact import cheapest_exact
 
 ROUNDS = 6
 """How often a local model is rebuilt at the action it led to."""

@@ -13,9 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.errors import CostError, NotConvergedError
+from countermove.errors import (
+    CostError,
+    InfeasibleActionsError,
+    NotConvergedError,
+    ParameterError,
+    shown,
+)
 from countermove.people import Cost
-from countermove.recourse._feasible import FeasibleActions
+from countermove.people.feasible import APART, TOLERANCE, FeasibleActions, Premise
 
 MOST_PROGRAMS = 60
 GAP = 1e-6
@@ -28,20 +34,25 @@ INFEASIBLE = 2  # status of scipy's milp
 
 @dataclass(frozen=True)
 class IntegerProgram:
-    """One person's lattice and constraints as milp reads them; a variable counts steps."""
+    """One person's lattice and constraints as milp reads them; a variable counts steps.
 
-    size: Floats  # of a step (a bit in a one-hot group), in standardised units
-    low: Floats
+    Behind the d columns stand 0/1 variables: one per listed state, three per premise (below
+    its value, at it, above).
+    """
+
+    size: Floats  # of a step, in standardised units, (d,)
+    low: Floats  # of every variable
     high: Floats
     whole: NDArray[np.int64]
     rows: Floats
     least: Floats
     most: Floats
 
-    def action(self, steps: Floats) -> Floats:
+    def action(self, found: Floats) -> Floats:
         """Return the standardised action of a solution."""
-        kept = np.where(self.whole > 0, np.round(steps), steps)
-        return np.clip(kept, self.low, self.high) * self.size
+        d = len(self.size)
+        kept = np.where(self.whole > 0, np.round(found), found)
+        return np.clip(kept, self.low, self.high)[:d] * self.size
 
 
 @dataclass(frozen=True)
@@ -75,35 +86,87 @@ def squares_of(cost: Cost, n_features: int) -> Squares:
     return Squares(rows, kink)
 
 
+class _ProgramRows:
+    """Rows of a program under way, each with its bounds."""
+
+    def __init__(self, n_variables: int) -> None:
+        self.width = n_variables
+        self.rows: list[Floats] = []
+        self.least: list[float] = []
+        self.most: list[float] = []
+
+    def add(self, row: Floats, least: float, most: float = np.inf) -> Floats:
+        """Add a row over the first variables; return the whole row, to be filled in."""
+        whole = np.zeros(self.width)
+        whole[: len(row)] = row
+        self.rows.append(whole)
+        self.least.append(least)
+        self.most.append(most)
+        return whole
+
+
 def program_of(
     feasible: FeasibleActions, slope: Floats | None = None, need: float = 0.0, margin: float = 0.0
 ) -> IntegerProgram:
     r"""Return the first person's constraints, and :math:`w\cdot\delta \ge need`, by a margin."""
     d = feasible.low.shape[1]
+    states = [part.allowed.shape[1] for part in feasible.listed]
+    extra = sum(states) + 3 * len(feasible.premises)
     size = np.where(feasible.step > 0.0, feasible.step, 1.0)
-    whole = (feasible.step > 0.0).astype(np.int64)
-    rows, least, most = [], [], []
-    for group in feasible.groups:
-        size[group], whole[group] = 1.0 / feasible.unit[group], 1
-        bits = np.zeros(d)
-        bits[group] = 1.0
-        rows.append(bits)
-        least.append(0.0)
-        most.append(0.0)
+    whole = np.concatenate([feasible.step > 0.0, np.ones(extra, bool)]).astype(np.int64)
+    low = np.concatenate([feasible.low[0] / size, np.zeros(extra)])
+    high = np.concatenate([feasible.high[0] / size, np.ones(extra)])
+    rows = _ProgramRows(d + extra)
+    start = d
+    for part, count in zip(feasible.listed, states, strict=True):
+        high[start : start + count] = part.allowed[0]
+        rows.add(np.zeros(0), 1.0, 1.0)[start : start + count] = 1.0
+        for at, j in enumerate(part.columns):
+            row = rows.add(np.zeros(0), 0.0, 0.0)
+            row[j] = size[j]
+            row[start : start + count] = -part.change[0, :, at]
+        start += count
+    for premise in feasible.premises:
+        _add_premise(rows, feasible, premise, start, size, margin)
+        start += 3
     if feasible.A is not None and feasible.b is not None:
-        # A row that cannot exceed zero by the margin (that nobody can move, say) stays as it is.
-        ends = np.maximum(feasible.A * feasible.low[0], feasible.A * feasible.high[0])
-        room = np.clip(ends.sum(axis=1) + feasible.b[0], 0.0, margin)
-        rows += list(feasible.A * size)
-        least += (room - feasible.b[0]).tolist()
-        most += [np.inf] * len(feasible.A)
+        for row, offset in zip(feasible.A, feasible.b[0], strict=True):
+            rows.add(row * size, _room(feasible, row, offset, margin) - offset)
     if slope is not None:
-        rows.append(slope * size)
-        least.append(need + margin)
-        most.append(np.inf)
-    low, high = feasible.low[0] / size, feasible.high[0] / size
-    matrix = np.array(rows).reshape(-1, d)
-    return IntegerProgram(size, low, high, whole, matrix, np.array(least), np.array(most))
+        rows.add(slope * size, need + margin)
+    matrix = np.array(rows.rows).reshape(-1, d + extra)
+    return IntegerProgram(size, low, high, whole, matrix, np.array(rows.least), np.array(rows.most))
+
+
+def _room(feasible: FeasibleActions, row: Floats, offset: float, margin: float) -> float:
+    """Return the margin a row is asked to exceed zero by: none where it cannot."""
+    ends = np.maximum(row * feasible.low[0], row * feasible.high[0])
+    return float(np.clip(ends.sum() + offset, 0.0, margin))
+
+
+def _add_premise(
+    rows: _ProgramRows,
+    feasible: FeasibleActions,
+    premise: Premise,
+    start: int,
+    size: Floats,
+    margin: float,
+) -> None:
+    """Add on which side of its value a premise's column is, and its rows where it is at it."""
+    j, value = premise.column, float(premise.value[0])
+    gap = feasible.step[j] if feasible.step[j] > 0.0 else APART
+    low, high = float(feasible.low[0, j]), float(feasible.high[0, j])
+    rows.add(np.zeros(0), 1.0, 1.0)[start : start + 3] = 1.0
+    below = rows.add(np.zeros(0), 0.0)  # δ ≤ value - gap below, value at it, high above
+    below[j], below[start : start + 3] = -size[j], (value - gap, value, high)
+    above = rows.add(np.zeros(0), 0.0)
+    above[j], above[start : start + 3] = size[j], (-low, -value, -value - gap)
+    for row, offset in zip(premise.A, premise.b[0], strict=True):
+        least = np.minimum(row * feasible.low[0], row * feasible.high[0]).sum() + offset
+        loose = max(0.0, -float(least))
+        room = _room(feasible, row, offset, margin)
+        # row δ + offset ≥ room where the premise holds, and ≥ -loose elsewhere.
+        rows.add(row * size, -offset - loose)[start + 1] = -(room + loose)
 
 
 def cheapest_action(
@@ -121,7 +184,7 @@ def cheapest_action(
         answer = _solve(program, squares, tangents)
         if answer is None:
             return None
-        action, bound = program.action(answer[0]), answer[1]
+        action, bound = _snapped(feasible, program, answer[0]), answer[1]
         spent = squares.price(action)
         if spent < price:
             best[columns], price = action, spent
@@ -140,7 +203,12 @@ def smallest_action(feasible: FeasibleActions) -> Floats | None:
     program = program_of(feasible)
     squares = Squares(np.eye(len(program.size)), np.zeros(len(program.size)))
     answer = _solve(program, squares, _first_tangents(squares, feasible))
-    return None if answer is None else program.action(answer[0])
+    return None if answer is None else _snapped(feasible, program, answer[0])
+
+
+def _snapped(feasible: FeasibleActions, program: IntegerProgram, found: Floats) -> Floats:
+    """Return the action of a solution, listed states to the last digit."""
+    return feasible.snap(program.action(found)[None])[0]
 
 
 def _first_tangents(squares: Squares, feasible: FeasibleActions) -> list[list[float]]:
@@ -151,29 +219,60 @@ def _first_tangents(squares: Squares, feasible: FeasibleActions) -> list[list[fl
     return [[0.0, *points] for points in spread.tolist()]
 
 
+def starting_actions(feasible: FeasibleActions) -> Floats:
+    """Return each person's starting action: none where that is allowed, else one close to it."""
+    home = feasible.snap(np.zeros_like(feasible.low))
+    for i in np.flatnonzero(~feasible.meets(home)).tolist():
+        home[i] = _some_action(feasible.rows(np.array([i])), i)
+    return home
+
+
+def _some_action(feasible: FeasibleActions, row: int) -> Floats:
+    """Return an allowed action of least absolute size for one person, by mixed-integer program."""
+    found = smallest_action(feasible)
+    if found is not None:
+        return found
+    if feasible.A is None or feasible.b is None:
+        raise ParameterError("without constraints there is an action by construction")
+    best = (
+        np.where(feasible.A > 0.0, feasible.high * feasible.A, feasible.low * feasible.A).sum(
+            axis=1
+        )
+        + feasible.b[0]
+    )
+    broken = np.flatnonzero(best < -TOLERANCE)
+    which = (
+        f"constraint {shown(broken)} of A δ + b ≥ 0" if broken.size else "A δ + b ≥ 0 as a whole"
+    )
+    raise InfeasibleActionsError(
+        f"the person in row {row} has no allowed action: {which} cannot be met within the bounds",
+        rows=[row],
+    )
+
+
 def _solve(
     program: IntegerProgram, squares: Squares, tangents: list[list[float]]
 ) -> tuple[Floats, float] | None:
-    """Return the steps and the least total of the tangents; None when nothing is allowed."""
+    """Return the variables and the least total of the tangents; None when nothing is allowed."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    d, k = len(program.size), len(squares.rows)
+    d, v, k = len(program.size), len(program.low), len(squares.rows)
     none = np.zeros((len(program.rows), k + 1))
     parts = [np.hstack([program.rows, none])]
     least, most = [program.least], [program.most]
     for row, points in enumerate(tangents):
         # t_k >= z^2 + 2 z (r_k . action - z) for every point z touched so far.
         z = np.unique(points)
-        block = np.zeros((len(z), d + k + 1))
+        block = np.zeros((len(z), v + k + 1))
         block[:, :d] = -2.0 * z[:, None] * squares.rows[row] * program.size
-        block[:, d + row] = 1.0
+        block[:, v + row] = 1.0
         parts.append(block)
         least.append(-(z**2))
         most.append(np.full(len(z), np.inf))
-    kink = np.zeros((1, d + k + 1))
+    kink = np.zeros((1, v + k + 1))
     kink[0, :d], kink[0, -1] = -squares.kink * program.size, 1.0
     answer = milp(
-        np.concatenate([np.zeros(d), np.ones(k + 1)]),
+        np.concatenate([np.zeros(v), np.ones(k + 1)]),
         integrality=np.concatenate([program.whole, np.zeros(k + 1)]),
         bounds=Bounds(
             np.concatenate([program.low, np.zeros(k + 1)]),
@@ -190,6 +289,6 @@ def _solve(
         return None
     if answer.x is None:
         raise NotConvergedError(f"HiGHS did not solve a person's program: {answer.message}")
-    return answer.x[:d], float(
+    return answer.x[:v], float(
         answer.mip_dual_bound if answer.mip_dual_bound is not None else answer.fun
     )

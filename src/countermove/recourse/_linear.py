@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from countermove._types import Floats
+from countermove.people.feasible import FeasibleActions, FeatureBlock
 from countermove.randomness import generator
 from countermove.recourse._cheaper import cheaper
-from countermove.recourse._feasible import FeasibleActions, FeatureBlock
 from countermove.recourse._polytope import linear_step, project
 from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
+from countermove.response.exact import highest_gain
 
 FRACTIONS = np.array([1.0, 0.4, 0.1])
 """Shares of the way to the corner that are tried; the last refines a flat top."""
@@ -43,7 +44,8 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
 
 def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the action of the highest score found, and that score; the target plays no part."""
-    exact = problem.feasible.A is None or not problem.feasible.discrete
+    feasible = problem.feasible
+    exact = feasible.A is None or not feasible.discrete or not feasible.convex
     if problem.slope is not None and exact:
         return climb(problem, problem.home)
     columns = problem.feasible.movable.sum()
@@ -68,31 +70,27 @@ def _best_start(problem: SearchProblem) -> Floats:
 
 def uphill(feasible: FeasibleActions, gradient: Floats) -> Floats:
     """Return the allowed action of the highest linearised score."""
-    # Exact without A δ + b ≥ 0; with it, the relaxed maximiser rounded to the lattice, which
-    # may then miss a constraint (callers check).
+    # Exact without rows; with those of A δ + b ≥ 0 alone, the relaxed maximiser rounded to the
+    # lattice, which may then miss one (callers check); else the compiled search's.
+    if not feasible.convex:
+        return highest_gain(feasible, gradient, feasible.snap(np.zeros_like(gradient)))
     if feasible.A is not None and feasible.b is not None:
         A, b = with_groups(feasible, feasible.A, feasible.b)
         return feasible.snap_within(linear_step(gradient, feasible.low, feasible.high, A, b))
     step = linear_step(gradient, feasible.low, feasible.high)
-    for group, chosen, choices in zip(
-        feasible.groups, feasible.chosen, feasible.choices, strict=True
-    ):
-        gains = gradient[:, group] / feasible.unit[group]
-        wanted = np.where(choices, gains, -np.inf).argmax(axis=1)
-        rows = np.arange(len(step))
-        tie = choices[rows, chosen] & (gains[rows, chosen] >= gains[rows, wanted])
-        step[:, group] = feasible.switch(group, chosen, np.where(tie, chosen, wanted))
+    for part in feasible.listed:
+        step[:, part.columns] = part.of(part.best(gradient))
     return step
 
 
 def with_groups(feasible: FeasibleActions, A: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Add that the bits of a group keep their sum, as two inequalities each."""
     rows = [A]
-    for group in feasible.groups:
+    for part in feasible.listed[: feasible.n_groups]:
         row = np.zeros((1, A.shape[1]))
-        row[0, group] = feasible.unit[group]
+        row[0, part.columns] = part.metric
         rows += [row, -row]
-    return np.vstack(rows), np.hstack([b, np.zeros((len(b), 2 * len(feasible.groups)))])
+    return np.vstack(rows), np.hstack([b, np.zeros((len(b), 2 * feasible.n_groups))])
 
 
 def climb(
@@ -180,15 +178,11 @@ def one_at_a_time(
 
 def levels_of(feasible: FeasibleActions, block: FeatureBlock, action: Floats, ends: bool) -> Floats:
     """Return ``action`` with one block at each of a few values, shape (n, k, d)."""
-    if block.kind == "group":
-        position = [tuple(group.tolist()) for group in feasible.groups].index(block.columns)
-        group, choices = feasible.groups[position], feasible.choices[position]
-        trials = np.repeat(action[:, None], len(group), axis=1)
-        for k in range(len(group)):
-            wanted = np.where(choices[:, k], k, feasible.chosen[position])
-            change = feasible.switch(group, feasible.chosen[position], wanted)
-            kept = choices[:, k, None]
-            trials[:, k, group] = np.where(kept, change, action[:, group])
+    if block.kind == "listed":
+        part = feasible.states_of(block)
+        trials = np.repeat(action[:, None], part.allowed.shape[1], axis=1)
+        kept = part.allowed[:, :, None]
+        trials[:, :, part.columns] = np.where(kept, part.change, trials[:, :, part.columns])
         return trials
     j = block.columns[0]
     low, high = feasible.low[:, j, None], feasible.high[:, j, None]
@@ -207,14 +201,12 @@ def block_gains(problem: SearchProblem, slope: Floats) -> Floats:
     r"""Return the largest :math:`w\cdot\delta` of each block alone, shape (n, blocks)."""
     feasible = problem.feasible
     gains = np.empty((len(problem.X), len(feasible.blocks)))
-    names = [tuple(group.tolist()) for group in feasible.groups]
     rows = np.arange(len(gains))
     for k, block in enumerate(feasible.blocks):
-        if block.kind == "group":
-            g = names.index(block.columns)
-            worth = slope[feasible.groups[g]] / feasible.unit[feasible.groups[g]]
-            best = np.where(feasible.choices[g], worth, -np.inf).max(axis=1)
-            gains[:, k] = best - worth[feasible.chosen[g]]
+        if block.kind == "listed":
+            part = feasible.states_of(block)
+            worth = part.change @ slope[part.columns]
+            gains[:, k] = np.where(part.allowed, worth, -np.inf).max(axis=1)
             continue
         j = block.columns[0]
         gains[rows, k] = np.maximum(slope[j] * feasible.low[:, j], slope[j] * feasible.high[:, j])

@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 
 from countermove._types import Floats
-from countermove.recourse._feasible import FeatureBlock, absent
+from countermove.people.feasible import FeatureBlock, absent
 from countermove.recourse._search import (
     Proposals,
     SearchMethod,

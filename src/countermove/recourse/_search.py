@@ -18,13 +18,13 @@ from torch import Tensor
 from countermove._types import Floats, Index, Mask
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
 from countermove.people import ActionSet, Cost
-from countermove.recourse._feasible import (
+from countermove.people.feasible import (
     LARGEST_MOVE,
     FeasibleActions,
     absent,
     feasible_actions,
-    starting_actions,
 )
+from countermove.recourse._integer_highs import starting_actions
 from countermove.response.base import checked_rows
 from countermove.scores import Score, deciding
 from countermove.scores.base import SLICE, probability, values

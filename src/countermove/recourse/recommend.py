@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from countermove._types import Floats, Mask
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet, Cost, QuadraticCost
-from countermove.recourse._feasible import absent
+from countermove.people.feasible import absent
 from countermove.recourse._preferences import Preference, other_options, search_preferred
 from countermove.recourse._search import (
     ApprovalThreshold,
@@ -288,6 +288,8 @@ def _verified(
     after[refused] = values(problem.score, place[refused])
     changed = problem.feasible.changed(proposed)
     works = given & cut.approved(after) & actions.contains(X, proposed)
+    if problem.consequences is not None and actions.possible is not None:
+        works &= actions.possible.allows(X, place - X)
     works &= changed <= (X.shape[1] if preference.max_features is None else preference.max_features)
     none = np.zeros(len(X), bool)
     none[refused] = found.proven_none

@@ -21,8 +21,8 @@ from countermove.data.relations._numeric import (
     NumericRelations,
     numeric_relations,
 )
-from countermove.data.relations._paths import HistoryPath, PathStates, path_states
-from countermove.data.relations._ranges import ObservedRanges, observed_ranges
+from countermove.data.relations._paths import HistoryPath, PathStates, coded_states, path_states
+from countermove.data.relations._ranges import ObservedRanges, Tails, observed_ranges
 from countermove.data.relations._rules import (
     ConditionalRow,
     DerivedColumn,
@@ -47,7 +47,9 @@ __all__ = [
     "PathStates",
     "Relation",
     "RelationReport",
+    "Tails",
     "broken_relations",
+    "coded_states",
     "contradictions",
     "frozen_columns",
     "numeric_relations",

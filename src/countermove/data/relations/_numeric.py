@@ -55,7 +55,7 @@ class LinearRows:
     def satisfied(self, X: Floats) -> Mask:
         """Return which of n people satisfy which row, up to rounding, shape (n, m)."""
         values = X @ self.A.T
-        sizes = np.abs(X) @ np.abs(self.A.T)
+        sizes = 1.0 + np.abs(X) @ np.abs(self.A.T)
         low = np.where(np.isfinite(self.lower), np.abs(self.lower), 0.0)
         high = np.where(np.isfinite(self.upper), np.abs(self.upper), 0.0)
         above = values >= self.lower - TOLERANCE * (sizes + low)
@@ -149,7 +149,7 @@ class NumericRelations:
         return np.asarray(held)
 
     def standardised(self, standardiser: Standardiser) -> NumericRelations:
-        """Return the same relations over standardised columns."""
+        """Return the same relations over columns ``(x - mean) / scale`` of a standardiser."""
         mean, scale = standardiser.mean, standardiser.scale
         at = self.premise_columns
         return NumericRelations(
@@ -159,8 +159,8 @@ class NumericRelations:
             at,
             (self.premise_values - mean[at]) / scale[at],
             self.derived,
-            mean,
-            scale,
+            self.mean + self.scale * mean,
+            self.scale * scale,
         )
 
 

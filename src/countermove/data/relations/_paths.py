@@ -149,6 +149,20 @@ class HistoryPath:
         order = np.minimum(np.maximum(place, 0)[:, None] + np.arange(len(coded)), len(coded) - 1)
         return np.where((place >= 0)[:, None, None], coded[order], present[:, None, :])
 
+    def from_features(self, present: Floats, coded: Floats) -> Floats:
+        """Return the states that the governed columns (coded, shape (n, k)) tell of: (n, s, k).
+
+        A window that lies in the raw table is not known here: what is certain of everybody is
+        the present and the last state, when only what a step brings is left in the window.
+        ``coded`` are the declared states of a path that has some.
+        """
+        if not self.window:
+            return self.later(present, coded)
+        if not self.from_raw:
+            return self.reachable(present[:, [self.columns.index(name) for name in self.window]])
+        last = self.reachable(np.full((1, len(self.window)), self.enters))[:, 0]
+        return np.stack([present, np.broadcast_to(last, present.shape)], axis=1)
+
 
 @dataclass(frozen=True, eq=False)
 class PathStates:
@@ -212,7 +226,7 @@ def path_states(
         if path.window:
             states = path.reachable(_windows(path, table, raw, schema.name))
         else:
-            states = path.later(X[:, columns], _coded_states(path, schema))
+            states = path.later(X[:, columns], coded_states(path, schema))
         found.append(PathStates(path, columns, states))
     return tuple(found)
 
@@ -246,7 +260,7 @@ def _windows(path: HistoryPath, table: pd.DataFrame, raw: pd.DataFrame | None, n
     return cells
 
 
-def _coded_states(path: HistoryPath, schema: Schema) -> Floats:
+def coded_states(path: HistoryPath, schema: Schema) -> Floats:
     """Return declared states as model columns hold them, shape (s, k)."""
     coded = np.empty((len(path.states), len(path.columns)))
     for place, name in enumerate(path.columns):

@@ -20,8 +20,10 @@ from countermove.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from countermove.data.schema import Feature, Schema
 
-PERCENTILES = (0.01, 0.99)
-"""Beyond these shares of the training rows an amount is unusual, and nobody is sent there."""
+SHARE = 0.01
+"""Share of the training rows on either side whose amounts are unusual: nobody is sent there."""
+KEPT = 20_000
+"""Values kept per column and side; of more than two million rows the range is wider."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,26 +100,54 @@ def observed_ranges(table: pd.DataFrame, schema: Schema) -> ObservedRanges:
 
     if table.empty:
         raise DataError(f"table {schema.name!r} has no rows to take ranges from")
-    X, columns = coded_features(table, schema), schema.model_features()
-    features = {feature.name: feature for feature in schema.features}
-    low, high = np.empty(len(columns)), np.empty(len(columns))
-    for place, column in enumerate(columns):
-        chosen = _chosen(features[column.source], X[:, place])
-        low[place] = np.clip(chosen[0], column.min, column.max)
-        high[place] = np.clip(chosen[1], column.min, column.max)
-    return ObservedRanges(low, high, schema.feature_names)
+    return Tails.of(coded_features(table, schema)).ranges(schema)
 
 
-def _chosen(feature: Feature, values: Floats) -> tuple[float, float]:
-    """Return the range one feature asks for, before its bounds."""
-    wanted = feature.range or ValueRange()
-    if wanted.declared:
-        return -np.inf, np.inf
-    if feature.kind in ("numeric", "integer"):
-        low = float(np.quantile(values, PERCENTILES[0], method="lower"))
-        high = float(np.quantile(values, PERCENTILES[1], method="higher"))
-    else:
-        low, high = float(values.min()), float(values.max())
-    low = low if wanted.low is None else wanted.low
-    high = high if wanted.high is None else wanted.high
-    return low, max(low, high)
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """How many rows there were, and the least and greatest values of each column; they merge."""
+
+    n: int
+    least: Floats  # (k, d), rising
+    greatest: Floats
+
+    @classmethod
+    def of(cls, X: Floats) -> Tails:
+        """Return the tails of some rows."""
+        return cls(len(X), *_ends(X))
+
+    def merged(self, other: Tails) -> Tails:
+        """Return the tails of both."""
+        low, _ = _ends(np.vstack([self.least, other.least]))
+        _, high = _ends(np.vstack([self.greatest, other.greatest]))
+        return Tails(self.n + other.n, low, high)
+
+    def ranges(self, schema: Schema) -> ObservedRanges:
+        """Return the ranges a schema asks for."""
+        columns = schema.model_features()
+        features = {feature.name: feature for feature in schema.features}
+        low, high = np.empty(len(columns)), np.empty(len(columns))
+        for place, column in enumerate(columns):
+            chosen = self._chosen(features[column.source], place)
+            low[place] = np.clip(chosen[0], column.min, column.max)
+            high[place] = np.clip(chosen[1], column.min, column.max)
+        return ObservedRanges(low, high, schema.feature_names)
+
+    def _chosen(self, feature: Feature, place: int) -> tuple[float, float]:
+        """Return the range one feature asks for, before its bounds."""
+        wanted = feature.range or ValueRange()
+        if wanted.declared:
+            return -np.inf, np.inf
+        outside = 0
+        if feature.kind in ("numeric", "integer"):
+            outside = min(int(SHARE * (self.n - 1)), len(self.least) - 1)
+        low, high = float(self.least[outside, place]), float(self.greatest[-1 - outside, place])
+        low = low if wanted.low is None else wanted.low
+        high = high if wanted.high is None else wanted.high
+        return low, max(low, high)
+
+
+def _ends(X: Floats) -> tuple[Floats, Floats]:
+    """Return the least and the greatest values per column, as many as are kept, rising."""
+    ordered = np.sort(X, axis=0)
+    return ordered[:KEPT], ordered[-KEPT:]

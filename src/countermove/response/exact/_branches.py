@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
-from countermove.recourse.exact._bound import ExactCase, best_value, part
+from countermove.people.feasible import APART
+from countermove.response.exact._bound import ExactCase, best_value, part
 
-APART = 1e-6
-"""How far a continuous column stays from the value of a premise that is not to hold."""
 CONTINUOUS = 1.0
 """Place of continuous columns in the order of items, after all others."""
 
@@ -38,6 +37,7 @@ class PeopleTables(NamedTuple):
     """What differs between people."""
 
     slope: Floats  # (n, k)
+    linear: Floats  # (n, k) price of a column's unit, beside that of the branch
     least: Floats  # (n, m)
     low: Floats  # (n, k)
     high: Floats
@@ -76,7 +76,7 @@ def branch_of(shared, people, i, b, rows, gain, got, answer):  # type: ignore[no
     # Columns and blocks without a choice, or in no row, are decided here: in `got` and `answer`.
     k = shared.square.size
     low, high = people.low[i].copy(), people.high[i].copy()
-    allowed, linear = people.allowed[i].copy(), shared.linear[b]
+    allowed, linear = people.allowed[i].copy(), shared.linear[b] + people.linear[i]
     on = shared.in_force[b]
     possible = _premises(shared, people, i, b, low, high, allowed)
     cost = np.zeros(allowed.size)
@@ -228,7 +228,7 @@ def most_expensive(case, spent):  # type: ignore[no-untyped-def]
                 if case.allowed[o]:
                     top = max(top, case.cost[o])
             total += top
-    return total * (1.0 + 1e-6) + 1e-3
+    return total + 1e-6 * abs(total) + 1e-3
 
 
 @part

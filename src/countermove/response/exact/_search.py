@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats
-from countermove.recourse.exact._bound import best_value, close_numbers, part, raise_bound
-from countermove.recourse.exact._branches import (
+from countermove.response._compile import forget_stale_kernels, jit
+from countermove.response.exact._bound import best_value, close_numbers, part, raise_bound
+from countermove.response.exact._branches import (
     branch_of,
     least_of,
     most_expensive,
@@ -23,7 +24,6 @@ from countermove.recourse.exact._branches import (
     option_gains,
     possible_still,
 )
-from countermove.response._compile import forget_stale_kernels, jit
 
 forget_stale_kernels(Path(__file__).parent)
 
@@ -88,7 +88,7 @@ def _person(shared, people, i, budget, action):  # type: ignore[no-untyped-def]
                 bounds[b] = bound
     for _ in range(n_branches):
         b = least_of(bounds)
-        if bounds[b] == np.inf or bounds[b] >= best[0] - BETTER * (1.0 + best[0]):
+        if bounds[b] == np.inf or bounds[b] >= best[0] - BETTER * (1.0 + abs(best[0])):
             break
         case, discrete, spent = branch_of(shared, people, i, b, rows, gain, got, answer)
         trail = _trail(case, discrete, spent, got, prices[b], bounds[b])
@@ -127,7 +127,7 @@ def _search(case, trail, discrete, best, left, answer, best_answer, pull, worth)
         level = np.int64(-1)
     while level >= 0 and left[0] >= 0:
         added = _next(case, trail, level)
-        if trail.bound[level] + added >= min(top, best[0] - BETTER * (1.0 + best[0])):
+        if trail.bound[level] + added >= min(top, best[0] - BETTER * (1.0 + abs(best[0]))):
             level -= 1
             continue
         left[0] -= 1
@@ -141,7 +141,7 @@ def _search(case, trail, discrete, best, left, answer, best_answer, pull, worth)
 def _descend(case, trail, level, discrete, top, keep):  # type: ignore[no-untyped-def]
     """Return whether items are to be decided from a level on; close it where none is."""
     best, left, answer, best_answer, pull, worth = keep
-    limit = min(top, best[0] - BETTER * (1.0 + best[0]))
+    limit = min(top, best[0] - BETTER * (1.0 + abs(best[0])))
     spent, got, y = trail.spent[level], trail.got[level], trail.y[level]
     if not possible_still(case, got, trail.most[level]):
         return False

@@ -1,0 +1,265 @@
+r"""Who can exist: relations between columns, histories and usual ranges, in an action set's units.
+
+An action is possible if the person it leads to can exist: :math:`l \le A x' \le u`, conditional
+rows where their premise holds, columns of a history in one of the person's own states, amounts
+within the usual range. Whoever breaks something already may stay, but not break it further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from countermove._types import Floats, Index, Mask
+from countermove.data.relations import (
+    HistoryPath,
+    LinearRows,
+    NumericDerived,
+    NumericRelations,
+    PathStates,
+    coded_states,
+    numeric_relations,
+)
+from countermove.errors import ParameterError
+from countermove.people._action_arguments import json_numbers
+
+if TYPE_CHECKING:
+    from countermove.data.schema import Schema
+    from countermove.data.standardise import Standardiser
+
+SAME = 1e-6
+"""States this near to each other, in standardised units, are one."""
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryColumns:
+    """The columns of one history, and what is known of its states without the raw table."""
+
+    path: HistoryPath
+    columns: tuple[int, ...]
+    coded: Floats  # declared states in original units, (s, k); (0, k) for a window
+
+
+@dataclass(frozen=True, eq=False)
+class Possible:
+    """Who can exist, as `ActionSet` holds it.
+
+    Parameters
+    ----------
+    relations
+        Relations over the d columns, in the units of the set.
+    histories
+        Columns that only move together, along their path.
+    low, high
+        The usual range of each column, shape (d,), in the units of the set; infinite where
+        there is none. Whoever stands outside may stay or move inward.
+    states
+        What the histories of n people can lead to, one entry per history, each of shape
+        (n, s, k) in the units of the set; None: what the columns themselves tell.
+    """
+
+    relations: NumericRelations
+    histories: tuple[HistoryColumns, ...]
+    low: Floats
+    high: Floats
+    states: tuple[Floats, ...] | None = None
+
+    @classmethod
+    def from_schema(cls, schema: Schema, standardiser: Standardiser) -> Possible | None:
+        """Return what a schema declares, in original units; None where it declares nothing.
+
+        Ranges are those the standardiser brings from its training rows.
+        """
+        relations, d = numeric_relations(schema), len(schema.feature_names)
+        place = {name: j for j, name in enumerate(schema.feature_names)}
+        histories = []
+        for path in schema.paths:
+            columns = tuple(place[name] for name in path.columns)
+            coded = np.empty((0, len(columns))) if path.window else coded_states(path, schema)
+            histories.append(HistoryColumns(path, columns, coded))
+        ranges = standardiser.ranges
+        if not relations and not histories and ranges is None:
+            return None
+        low = np.full(d, -np.inf) if ranges is None else ranges.low
+        high = np.full(d, np.inf) if ranges is None else ranges.high
+        return cls(relations, tuple(histories), low, high)
+
+    @property
+    def n_people(self) -> int | None:
+        """Number of people whose states are given, None where columns tell."""
+        return len(self.states[0]) if self.states else None
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """Columns nobody can be advised to move: maxima, minima and counts, and their sources."""
+        governed = {j for history in self.histories for j in history.columns}
+        tied = (j for one in self.relations.derived for j in (one.column, *one.sources.tolist()))
+        return tuple(sorted({*tied} - governed))
+
+    def with_states(self, states: tuple[PathStates, ...]) -> Possible:
+        """Return the set that knows where everybody's history can lead, in original units."""
+        known = {history.path.name: history.columns for history in self.histories}
+        found = {one.path.name: one.columns for one in states}
+        if known != found:
+            raise ParameterError(
+                f"states of the histories {sorted(found)} were given, expected {sorted(known)} "
+                "with the columns of the schema"
+            )
+        mean, scale = self.relations.mean, self.relations.scale
+        ordered = {one.path.name: one for one in states}
+        given = [ordered[history.path.name] for history in self.histories]
+        own = ((one.states - mean[list(one.columns)]) / scale[list(one.columns)] for one in given)
+        return replace(self, states=tuple(own))
+
+    def of_rows(self, rows: Index) -> Possible:
+        """Return the set of some people only."""
+        if self.states is None:
+            return self
+        return replace(self, states=tuple(part[rows] for part in self.states))
+
+    def rescaled(self, scale: Floats, mean: Floats) -> Possible:
+        """Return the same of rows ``(x - mean) / scale``."""
+        relations = self.relations.standardised(_Units(mean, scale))  # type: ignore[arg-type]
+        states = None
+        if self.states is not None:
+            states = tuple(
+                (part - mean[list(one.columns)]) / scale[list(one.columns)]
+                for part, one in zip(self.states, self.histories, strict=True)
+            )
+        low, high = (self.low - mean) / scale, (self.high - mean) / scale
+        return replace(self, relations=relations, low=low, high=high, states=states)
+
+    def changes(self, X: Floats) -> tuple[Floats, ...]:
+        """Return the actions on each history's columns that lead to its states, (n, s, k)."""
+        # The first state is where the person stands, also where the table says otherwise.
+        mean, scale = self.relations.mean, self.relations.scale
+        found = []
+        for at, history in enumerate(self.histories):
+            columns = list(history.columns)
+            if self.states is None:
+                present = X[:, columns] * scale[columns] + mean[columns]
+                present = np.where(
+                    np.abs(present - np.round(present)) < SAME, np.round(present), present
+                )
+                states = history.path.from_features(present, history.coded)
+                states = (states - mean[columns]) / scale[columns]
+            else:
+                states = self.states[at]
+            change = states - X[:, None, columns]
+            change[:, 0] = 0.0
+            found.append(np.where(np.abs(change) < SAME, 0.0, change))
+        return tuple(found)
+
+    def box(self, X: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+        """Return the box of actions, each (n, d), cut to the usual range."""
+        low = np.maximum(lower, np.minimum(self.low - X, 0.0))
+        high = np.minimum(upper, np.maximum(self.high - X, 0.0))
+        # Somebody who has to move keeps their way: a bound of the action set comes first.
+        return np.minimum(low, upper), np.maximum(high, lower)
+
+    def allows(self, X: Floats, action: Floats) -> Mask:
+        """Return whose action leads to somebody who can exist, or breaks nothing further."""
+        after = X + action
+        good = _no_worse(self.relations.rows, X, after).all(axis=1)
+        there, here = self.relations.in_force(after), self.relations.in_force(X)
+        good &= (
+            ~there
+            | self.relations.conditional.satisfied(after)
+            | (here & _no_worse(self.relations.conditional, X, after))
+        ).all(axis=1)
+        good &= (action[:, list(self.held)] == 0.0).all(axis=1)
+        for history, change in zip(self.histories, self.changes(X), strict=True):
+            away = np.abs(action[:, None, list(history.columns)] - change)
+            good &= (away <= SAME).all(axis=2).any(axis=1)
+        return np.asarray(good)
+
+    def describe(self) -> dict[str, Any]:
+        """Return JSON-ready facts that `from_description` reads; states of people are left out."""
+        relations = self.relations
+        described: dict[str, Any] = {
+            "columns": list(relations.columns),
+            "premise_columns": relations.premise_columns.tolist(),
+            "premise_values": relations.premise_values.tolist(),
+            "mean": relations.mean.tolist(),
+            "scale": relations.scale.tolist(),
+            "low": json_numbers(self.low.tolist()),
+            "high": json_numbers(self.high.tolist()),
+        }
+        for name in ("rows", "conditional"):
+            rows = getattr(relations, name)
+            described[name] = {
+                "A": rows.A.tolist(),
+                "lower": json_numbers(rows.lower.tolist()),
+                "upper": json_numbers(rows.upper.tolist()),
+                "texts": list(rows.texts),
+            }
+        described["derived"] = [
+            {**asdict(one), "sources": one.sources.tolist()} for one in relations.derived
+        ]
+        described["histories"] = [
+            {"path": asdict(one.path), "columns": list(one.columns), "coded": one.coded.tolist()}
+            for one in self.histories
+        ]
+        return described
+
+    @classmethod
+    def from_description(cls, said: Mapping[str, Any]) -> Possible:
+        """Return what :meth:`describe` described."""
+        d = len(said["columns"])
+        rows, conditional = (
+            LinearRows(
+                np.array(part["A"], np.float64).reshape(-1, d),
+                np.array(part["lower"], np.float64),
+                np.array(part["upper"], np.float64),
+                tuple(part["texts"]),
+            )
+            for part in (said["rows"], said["conditional"])
+        )
+        derived = tuple(
+            NumericDerived(**{**one, "sources": np.array(one["sources"], np.intp)})
+            for one in said["derived"]
+        )
+        relations = NumericRelations(
+            tuple(said["columns"]),
+            rows,
+            conditional,
+            np.array(said["premise_columns"], np.intp),
+            np.array(said["premise_values"], np.float64),
+            derived,
+            np.array(said["mean"], np.float64),
+            np.array(said["scale"], np.float64),
+        )
+        histories = tuple(_history(one) for one in said["histories"])
+        low, high = (np.array(said[end], np.float64) for end in ("low", "high"))
+        return cls(relations, histories, low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """Mean and scale, as `NumericRelations.standardised` reads them."""
+
+    mean: Floats
+    scale: Floats
+
+
+def _history(said: Mapping[str, Any]) -> HistoryColumns:
+    listed = ("columns", "summaries", "window")
+    path = {key: tuple(value) if key in listed else value for key, value in said["path"].items()}
+    path["states"] = tuple(tuple(state) for state in path["states"])
+    coded = np.array(said["coded"], np.float64).reshape(-1, len(said["columns"]))
+    return HistoryColumns(HistoryPath(**path), tuple(said["columns"]), coded)
+
+
+def _no_worse(rows: LinearRows, X: Floats, after: Floats) -> Mask:
+    """Return which rows hold after the move, or are broken no further by it, shape (n, m)."""
+
+    def lacking(where: Floats) -> Floats:
+        values = where @ rows.A.T
+        below = np.where(np.isfinite(rows.lower), rows.lower - values, 0.0)
+        above = np.where(np.isfinite(rows.upper), values - rows.upper, 0.0)
+        return np.maximum(np.maximum(below, above), 0.0)
+
+    return np.asarray(rows.satisfied(after) | (lacking(after) <= lacking(X) + 1e-7))
