@@ -105,11 +105,29 @@ def _typed_steps(
     if schema.label.column in named:
         values, whole = named[schema.label.column], part_from is None
         typed[LABEL] = _typed_label(values, schema.label, asked, problems, whole)
+    typed |= _windows(numbered, len(named), schema, problems)
     table = pd.DataFrame(typed)
     problems += group_problems(table, schema)
     if problems and part_from is None:
         problems += constant_problems(table, schema)
     return table, steps, problems
+
+
+def _windows(
+    raw: pd.DataFrame, n_rows: int, schema: Schema, problems: list[TableProblem]
+) -> dict[str, pd.Series]:
+    """Return the raw columns that paths read; a table without them has NaN there."""
+    # A recipe that leaves rows out does not say which: nothing is known of its windows.
+    found: dict[str, pd.Series] = {}
+    if schema.series is not None:
+        return found
+    for column, carried in zip(schema.window_columns, schema.carried_windows, strict=True):
+        cells = np.full(n_rows, np.nan)
+        if column in raw and len(raw) == n_rows:
+            cells, _, strange = numbers(raw[column])
+            problems += rows_problem(f"column {column!r} of a path: not a number", strange)
+        found[carried] = pd.Series(cells)
+    return found
 
 
 def _row_ids(

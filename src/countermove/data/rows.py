@@ -6,7 +6,7 @@ feature becomes one 0/1 column per category.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from countermove._types import Floats
 from countermove.data.checks import category_problems, missing_problems, raise_all
 from countermove.data.relations import Tails
-from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, Feature, Schema
+from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, WINDOW_PREFIX, Feature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
 
@@ -35,12 +35,15 @@ class Rows:
         Labels in {-1, +1}, shape (n,).
     groups
         The sensitive columns as text.
+    windows
+        The raw columns that the schema's paths read, under their names, where they are known.
     """
 
     ids: NDArray[np.str_]
     X: Floats
     y: Floats
     groups: pd.DataFrame
+    windows: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def design_matrix(table: pd.DataFrame, schema: Schema) -> Rows:
@@ -125,9 +128,10 @@ def standardised_table(
     features = pd.DataFrame(X, columns=list(schema.feature_names))
     labels = table[LABEL].to_numpy(np.float64)
     who = pd.DataFrame({"row_id": table[ROW_ID].reset_index(drop=True), "label": labels})
-    return pd.concat(
-        [who, features, _sensitive_groups(table, schema).add_prefix(GROUP_PREFIX)], axis=1
-    )
+    groups = _sensitive_groups(table, schema).add_prefix(GROUP_PREFIX)
+    # Tables typed by earlier releases carry no windows.
+    windows = table.reindex(columns=list(schema.carried_windows)).reset_index(drop=True)
+    return pd.concat([who, features, groups, windows.astype(np.float64)], axis=1)
 
 
 def rows_of(frame: pd.DataFrame, schema: Schema) -> Rows:
@@ -139,4 +143,11 @@ def rows_of(frame: pd.DataFrame, schema: Schema) -> Rows:
         X=np.array(frame[list(schema.feature_names)].to_numpy(dtype=np.float64), order="C"),
         y=frame["label"].to_numpy(dtype=np.float64),
         groups=groups.rename(columns=lambda name: name.removeprefix(GROUP_PREFIX)),
+        windows=windows_of(frame, schema),
     )
+
+
+def windows_of(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Return the columns of a typed or standardised table that paths read, under their names."""
+    kept = [name for name in schema.carried_windows if name in frame]
+    return frame[kept].rename(columns=lambda name: name.removeprefix(WINDOW_PREFIX))

@@ -38,6 +38,9 @@ LABEL = "label"
 GROUP_PREFIX = "group:"
 """Marks the sensitive columns where they stand beside standardised features."""
 
+WINDOW_PREFIX = "window:"
+"""Marks the raw columns that only paths read where typed and standardised tables carry them."""
+
 Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
 SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 """What happens to entities with fewer steps than a series has."""
@@ -375,6 +378,11 @@ class Schema:
     def window_columns(self) -> tuple[str, ...]:
         """The raw columns that only paths read; a table may hold them, and need not."""
         return tuple(dict.fromkeys(c for p in self.paths if p.from_raw for c in p.window))
+
+    @property
+    def carried_windows(self) -> tuple[str, ...]:
+        """The same columns as typed tables carry them, NaN where the raw table has none."""
+        return tuple(f"{WINDOW_PREFIX}{column}" for column in self.window_columns)
 
     @property
     def table_columns(self) -> tuple[str, ...]:

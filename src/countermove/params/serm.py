@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 class ActionsParameters(Parameters):
     """Which moves are allowed."""
 
-    kind: Literal["schema", "free"] = setting("schema", "as the schema says, or everything (free)")
+    kind: Literal["schema", "columns", "free"] = setting(
+        "schema",
+        "as the schema says; each column by itself, without relations, histories and usual "
+        "ranges (columns); or everything (free)",
+    )
 
     def build(self, schema: Schema, standardiser: Standardiser) -> ActionSet:
         """Return the action set in standardised units."""
@@ -40,7 +44,7 @@ class ActionsParameters(Parameters):
 
         if self.kind == "free":
             return ActionSet()
-        return ActionSet.from_schema(schema, standardiser)
+        return ActionSet.from_schema(schema, standardiser, possible=self.kind == "schema")
 
 
 class TrainingParameters(Parameters):

@@ -30,7 +30,8 @@ from countermove.people._units import Units, checked_moments, checked_units, not
 from countermove.people.possible import Possible
 
 if TYPE_CHECKING:
-    from countermove.data.relations import PathStates
+    import pandas as pd
+
     from countermove.data.schema import ModelFeature, Schema
     from countermove.data.standardise import Standardiser
 
@@ -191,14 +192,20 @@ class ActionSet:
             own["possible"] = self.possible.of_rows(chosen)
         return self._copy(**own)
 
-    def with_histories(self, states: Sequence[PathStates]) -> ActionSet:
-        """Return the set of people whose histories are known (`countermove.data.path_states`).
+    def with_windows(self, X: Floats, windows: pd.DataFrame) -> ActionSet:
+        """Return the set of people whose histories are known month by month.
 
-        Row i of the states belongs to person i. A set without histories stays as it is.
+        Parameters
+        ----------
+        X
+            The people, shape (n, d), in the units of the set.
+        windows
+            The raw columns that the paths read, one row per person; people or columns that
+            are missing keep what their features tell.
         """
-        if self.possible is None or not self.possible.histories:
+        if self.possible is None or not self.possible.histories or windows.empty:
             return self
-        return self._copy(possible=self.possible.with_states(tuple(states)))
+        return self._copy(possible=self.possible.with_windows(X, windows))
 
     def check_people(self, n_rows: int, what: str) -> None:
         """Refuse per-person bounds that list other people than the ``n_rows`` rows of ``what``."""
@@ -423,13 +430,25 @@ class ActionSet:
         return self.rescaled(*reversed(checked_moments(mean, scale)))
 
     @classmethod
-    def from_schema(cls, schema: Schema, standardiser: Standardiser) -> ActionSet:
-        """Build the set of a schema's model columns, in the standardiser's units."""
+    def from_schema(
+        cls, schema: Schema, standardiser: Standardiser, possible: bool = True
+    ) -> ActionSet:
+        """Build the set of a schema's model columns, in the standardiser's units.
+
+        Parameters
+        ----------
+        schema
+            What the columns mean, and who can exist.
+        standardiser
+            The units, and the usual ranges of its training rows.
+        possible
+            Whether relations, histories and ranges hold; else each column by itself.
+        """
         arguments = schema_arguments(schema, standardiser)
-        possible = Possible.from_schema(schema, standardiser)
-        if possible is not None:
-            arguments["immutable"] = sorted({*arguments["immutable"], *possible.held})
-        original = cls(**arguments, units="original", possible=possible)
+        limits = Possible.from_schema(schema, standardiser) if possible else None
+        if limits is not None:
+            arguments["immutable"] = sorted({*arguments["immutable"], *limits.held})
+        original = cls(**arguments, units="original", possible=limits)
         original.columns = schema.model_features()
         return original.standardised(standardiser.mean, standardiser.scale)
 

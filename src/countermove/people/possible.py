@@ -19,14 +19,14 @@ from countermove.data.relations import (
     LinearRows,
     NumericDerived,
     NumericRelations,
-    PathStates,
     coded_states,
     numeric_relations,
 )
-from countermove.errors import ParameterError
 from countermove.people._action_arguments import json_numbers
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from countermove.data.schema import Schema
     from countermove.data.standardise import Standardiser
 
@@ -99,20 +99,40 @@ class Possible:
         tied = (j for one in self.relations.derived for j in (one.column, *one.sources.tolist()))
         return tuple(sorted({*tied} - governed))
 
-    def with_states(self, states: tuple[PathStates, ...]) -> Possible:
-        """Return the set that knows where everybody's history can lead, in original units."""
-        known = {history.path.name: history.columns for history in self.histories}
-        found = {one.path.name: one.columns for one in states}
-        if known != found:
-            raise ParameterError(
-                f"states of the histories {sorted(found)} were given, expected {sorted(known)} "
-                "with the columns of the schema"
-            )
-        mean, scale = self.relations.mean, self.relations.scale
-        ordered = {one.path.name: one for one in states}
-        given = [ordered[history.path.name] for history in self.histories]
-        own = ((one.states - mean[list(one.columns)]) / scale[list(one.columns)] for one in given)
-        return replace(self, states=tuple(own))
+    def with_windows(self, X: Floats, windows: pd.DataFrame) -> Possible:
+        """Return the set that knows the windows of n people; see `ActionSet.with_windows`."""
+        states = []
+        for history, certain in zip(self.histories, self._from_features(X), strict=True):
+            path = history.path
+            if not path.from_raw or not set(path.window) <= set(windows.columns):
+                states.append(certain)
+                continue
+            cells = windows[list(path.window)].to_numpy(np.float64)
+            known = ~np.isnan(cells).any(axis=1)
+            # Who is known by features alone has their last state for all that follow.
+            own = certain[:, [0, *([certain.shape[1] - 1] * len(path.window))]]
+            own[known] = self._in_units(history, path.reachable(cells[known]))
+            states.append(own)
+        return replace(self, states=tuple(states))
+
+    def _in_units(self, history: HistoryColumns, states: Floats) -> Floats:
+        """Return states in original units in those of the set."""
+        columns = list(history.columns)
+        converted: Floats = (states - self.relations.mean[columns]) / self.relations.scale[columns]
+        return converted
+
+    def _from_features(self, X: Floats) -> list[Floats]:
+        """Return the states that the columns themselves tell, one entry per history."""
+        found = []
+        for history in self.histories:
+            columns = list(history.columns)
+            mean, scale = self.relations.mean[columns], self.relations.scale[columns]
+            present = X[:, columns] * scale + mean
+            whole = np.round(present)
+            present = np.where(np.abs(present - whole) < SAME, whole, present)
+            states = history.path.from_features(present, history.coded)
+            found.append(self._in_units(history, states))
+        return found
 
     def of_rows(self, rows: Index) -> Possible:
         """Return the set of some people only."""
@@ -132,26 +152,16 @@ class Possible:
         low, high = (self.low - mean) / scale, (self.high - mean) / scale
         return replace(self, relations=relations, low=low, high=high, states=states)
 
-    def changes(self, X: Floats) -> tuple[Floats, ...]:
+    def changes(self, X: Floats) -> list[Floats]:
         """Return the actions on each history's columns that lead to its states, (n, s, k)."""
         # The first state is where the person stands, also where the table says otherwise.
-        mean, scale = self.relations.mean, self.relations.scale
         found = []
-        for at, history in enumerate(self.histories):
-            columns = list(history.columns)
-            if self.states is None:
-                present = X[:, columns] * scale[columns] + mean[columns]
-                present = np.where(
-                    np.abs(present - np.round(present)) < SAME, np.round(present), present
-                )
-                states = history.path.from_features(present, history.coded)
-                states = (states - mean[columns]) / scale[columns]
-            else:
-                states = self.states[at]
-            change = states - X[:, None, columns]
+        states = self._from_features(X) if self.states is None else self.states
+        for history, own in zip(self.histories, states, strict=True):
+            change = own - X[:, None, list(history.columns)]
             change[:, 0] = 0.0
             found.append(np.where(np.abs(change) < SAME, 0.0, change))
-        return tuple(found)
+        return found
 
     def box(self, X: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
         """Return the box of actions, each (n, d), cut to the usual range."""

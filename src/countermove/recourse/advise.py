@@ -92,6 +92,7 @@ def decide_and_advise(
     """Decide about people where they stand, and find recourse for the refused; no audit."""
     bare, threshold = model.without_threshold(), model.threshold
     allowed = response.actions.narrowed(terms.largest_action, model.score.n_features)
+    allowed = allowed.with_windows(people.X, people.windows)
     advice = recommend(
         bare,
         people.X,
@@ -120,7 +121,7 @@ class AdviceTask(PartTask):
     ) -> None:
         self.model, self.schema, self.response = model, schema, response
         self.terms, self.seed = terms, seed
-        self.columns = ("row_id", "label", *schema.feature_names)
+        self.columns = ("row_id", "label", *schema.feature_names, *schema.carried_windows)
 
     def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Return one row per person: id, decision, probability, status, action, words."""

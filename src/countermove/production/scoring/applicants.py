@@ -72,7 +72,9 @@ class AdmitTask(PartTask):
             raise _left_out(raw, typed, self.schema)
         X = coded_features(typed, self.schema)
         numbers = dict(zip(self.schema.feature_names, map(pa.array, X.T.copy()), strict=True))
-        return pa.table({ROW_ID: pa.array(typed[ROW_ID]).cast(pa.string())} | numbers)
+        windows = {name: pa.array(typed[name]) for name in self.schema.carried_windows}
+        ids = pa.array(typed[ROW_ID]).cast(pa.string())
+        return pa.table({ROW_ID: ids} | numbers | windows)
 
     def fingerprint(self) -> str:
         """Return the digest of the schema and the release that reads."""

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.data.rows import Rows
+from countermove.data.rows import Rows, windows_of
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.storage import canonical_digest
 from countermove.execution import PartTask, matrix_of
@@ -93,7 +93,7 @@ class ScoreTask(PartTask):
 
     def __init__(self, rule: ScoringRule, schema: Schema) -> None:
         self.rule, self.schema = rule, schema
-        self.columns = (ROW_ID, *schema.feature_names)
+        self.columns = (ROW_ID, *schema.feature_names, *schema.carried_windows)
 
     def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Return decision and advice for each person, in original units and in words."""
@@ -102,7 +102,10 @@ class ScoreTask(PartTask):
         rule, n = self.rule, len(rows)
         X = rule.model.standardiser.transform(matrix_of(rows, self.schema.feature_names))
         ids = rows[ROW_ID].to_numpy(zero_copy_only=False)
-        people = Rows(ids, X, np.full(n, np.nan), pd.DataFrame())
+        windows = windows_of(
+            rows.select(list(self.schema.carried_windows)).to_pandas(), self.schema
+        )
+        people = Rows(ids, X, np.full(n, np.nan), pd.DataFrame(), windows)
         advised = decide_and_advise(
             rule.model, people, self.schema, rule.response, rule.terms, rule.seed
         )
