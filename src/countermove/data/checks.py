@@ -87,7 +87,8 @@ def header_problems(raw: pd.DataFrame, schema: Schema) -> list[TableProblem]:
 
 def check_table(table: pd.DataFrame, schema: Schema) -> None:
     """Refuse a typed table that does not hold what its schema says, with every problem at once."""
-    raise_all(column_problems(table.columns, schema.table_columns, ()), schema.name)
+    carried = schema.carried_windows
+    raise_all(column_problems(table.columns, schema.table_columns, carried), schema.name)
     if table.empty:
         raise DataError(f"table {schema.name!r} has no rows; expected at least one")
     problems = [problem for f in schema.features for problem in _column_problems(table[f.name], f)]

@@ -19,6 +19,7 @@ from countermove.errors import DataError, ParameterError, UnknownNameError, near
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.people.feasible import absent
 from countermove.recourse._preferences import Preference, other_options, search_preferred
+from countermove.recourse._rounding import rounded
 from countermove.recourse._search import (
     ApprovalThreshold,
     Proposals,
@@ -71,8 +72,11 @@ class Advice:
     alternatives
         Further, different actions (``options`` of `recommend`), in the order found.
     proven_cheapest
-        Whether no allowed action that reaches what was asked for costs less (to a relative
-        1e-6), shape (n,); False where it is not proven, and where there is no action.
+        Whether no allowed action that reaches what was asked for costs less than ``least_cost``
+        (to a relative 1e-6), shape (n,); False where it is not proven, and where there is no
+        action.
+    least_cost
+        What the action cost before its amounts were rounded, shape (n,).
     """
 
     action: Floats
@@ -84,8 +88,11 @@ class Advice:
     effect: Floats | None = None
     alternatives: tuple[Advice, ...] = ()
     proven_cheapest: Mask = field(default_factory=lambda: np.zeros(0, bool))
+    least_cost: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
+        if self.least_cost.shape != self.cost.shape:  # not said: nothing was rounded
+            object.__setattr__(self, "least_cost", self.cost)
         if self.proven_cheapest.shape != self.status.shape:  # not said: nothing is proven
             object.__setattr__(self, "proven_cheapest", np.zeros(self.status.shape, bool))
 
@@ -137,6 +144,7 @@ def recommend(
     options: int = 1,
     margin: float = 0.0,
     ceiling: float | None = None,
+    digits: int | None = None,
     causal: CausalModel | None = None,
     settings: Settings | None = None,
     seed: int = 0,
@@ -184,6 +192,9 @@ def recommend(
     ceiling
         What nobody is advised to exceed, in units of the cost: whoever would have to
         pay more is ``BEYOND_REACH``, with the action shown. None: no ceiling.
+    digits
+        Round amounts to so many significant digits, in original units, where that is still
+        approved and allowed; None: as the search found them. ``least_cost`` stays what it was.
     causal
         The structural causal model of ``method="causal"``.
     settings, seed
@@ -207,21 +218,32 @@ def recommend(
     beyond = _above(cut, margin).aim - cut.aim
     preference = _preference(objective, max_features, options, beyond)
     most_paid = _most_paid(ceiling)
+    if digits is not None and (int(digits) != digits or digits < 1):
+        raise ParameterError(f"digits is a whole number of at least 1 or None, got {digits!r}")
     now = values(score, rows)
     causes = _causes(method, causal, rows.shape[1], units)
     target = cut.aim + cut.slack
     problem = search_problem(score, rows, allowed, cost, target + beyond, seed=seed, **causes)
     problem = replace(problem, target=target)
     refused = np.flatnonzero(~cut.approved(now))
-    found = search_preferred(problem.rows(refused), search, settings, preference)
+    part = problem.rows(refused)
+    found = search_preferred(part, search, settings, preference)
     judge = partial(_verified, problem, allowed, now, cut, refused, preference, most_paid)
-    first = judge(found)
+
+    def as_given(way: Proposals) -> Advice:
+        if digits is not None:
+            way = way._replace(action=rounded(part, allowed, way.action, digits, most_paid))
+        return _as_given(judge(way), units)
+
+    first = as_given(found)
+    least = first.cost.copy()
+    known = ~np.isnan(least[refused])
+    least[refused[known]] = part.price(np.nan_to_num(found.action))[known]
+    first = replace(first, least_cost=least)
     if options == 1:
-        return _as_given(first, units)
-    others = other_options(problem.rows(refused), search, settings, preference, found, options)
-    return _as_given(first, units).with_alternatives(
-        tuple(_as_given(judge(way), units) for way in others)
-    )
+        return first
+    others = other_options(part, search, settings, preference, found, options)
+    return first.with_alternatives(tuple(map(as_given, others)))
 
 
 def best_reachable(
