@@ -160,6 +160,13 @@ class RecourseParameters(Parameters):
     ceiling: Positive | None = library(
         "what nobody is advised to pay more than, in units of the cost; null: no ceiling"
     )
+    digits: Count | None = library(
+        "significant digits that amounts are rounded to, towards approval; null: not rounded"
+    )
+    max_features: Count | None = library("how many features advice changes at most; null: any")
+    max_steps: Count | None = library(
+        "how many steps along a history (months, say) advice asks for at most; null: any"
+    )
 
 
 def _climbers() -> tuple[SingleResponseParameters, ...]:

@@ -29,6 +29,11 @@ DIFFERENT: Mapping[str, Different] = {
         "approval is worth 2 to people, so nobody is advised to pay more; in Python, and in the "
         "papers, advice has no ceiling unless one is given",
     ),
+    "RecourseParameters.digits": Different(
+        2,
+        "people follow round amounts; the library returns what its search found, so that costs can "
+        "be compared to the last digit",
+    ),
     "MLPScoreParameters.hidden": Different(
         (16,),
         "people climb the network in every step of training, so a run starts from a small one; "

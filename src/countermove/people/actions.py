@@ -7,7 +7,7 @@ Responses, recourse and collectives all read it. Bounds on the action and on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -206,6 +206,14 @@ class ActionSet:
         if self.possible is None or not self.possible.histories or windows.empty:
             return self
         return self._copy(possible=self.possible.with_windows(X, windows))
+
+    def within_steps(self, max_steps: int | None) -> ActionSet:
+        """Return the set where nobody is asked for more steps along a history (None: any)."""
+        if max_steps is None or self.possible is None:
+            return self
+        if int(max_steps) != max_steps or max_steps < 0:
+            raise ParameterError(f"max_steps is a whole number of at least 0, got {max_steps!r}")
+        return self._copy(possible=replace(self.possible, max_steps=int(max_steps)))
 
     def check_people(self, n_rows: int, what: str) -> None:
         """Refuse per-person bounds that list other people than the ``n_rows`` rows of ``what``."""

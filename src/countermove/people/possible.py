@@ -59,6 +59,8 @@ class Possible:
     states
         What the histories of n people can lead to, one entry per history, each of shape
         (n, s, k) in the units of the set; None: what the columns themselves tell.
+    max_steps
+        How many steps along a history may be asked for; None: any number.
     """
 
     relations: NumericRelations
@@ -66,6 +68,7 @@ class Possible:
     low: Floats
     high: Floats
     states: tuple[Floats, ...] | None = None
+    max_steps: int | None = None
 
     @classmethod
     def from_schema(cls, schema: Schema, standardiser: Standardiser) -> Possible | None:
@@ -109,8 +112,8 @@ class Possible:
                 continue
             cells = windows[list(path.window)].to_numpy(np.float64)
             known = ~np.isnan(cells).any(axis=1)
-            # Who is known by features alone has their last state for all that follow.
-            own = certain[:, [0, *([certain.shape[1] - 1] * len(path.window))]]
+            # Who is known by features alone stands still until the last step.
+            own = certain[:, [*([0] * len(path.window)), certain.shape[1] - 1]]
             own[known] = self._in_units(history, path.reachable(cells[known]))
             states.append(own)
         return replace(self, states=tuple(states))
@@ -160,6 +163,8 @@ class Possible:
         for history, own in zip(self.histories, states, strict=True):
             change = own - X[:, None, list(history.columns)]
             change[:, 0] = 0.0
+            if self.max_steps is not None:
+                change[:, _steps(history.path, change.shape[1]) > self.max_steps] = 0.0
             found.append(np.where(np.abs(change) < SAME, 0.0, change))
         return found
 
@@ -206,6 +211,8 @@ class Possible:
                 "upper": json_numbers(rows.upper.tolist()),
                 "texts": list(rows.texts),
             }
+        if self.max_steps is not None:
+            described["max_steps"] = self.max_steps
         described["derived"] = [
             {**asdict(one), "sources": one.sources.tolist()} for one in relations.derived
         ]
@@ -244,7 +251,7 @@ class Possible:
         )
         histories = tuple(_history(one) for one in said["histories"])
         low, high = (np.array(said[end], np.float64) for end in ("low", "high"))
-        return cls(relations, histories, low, high)
+        return cls(relations, histories, low, high, max_steps=said.get("max_steps"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +268,13 @@ def _history(said: Mapping[str, Any]) -> HistoryColumns:
     path["states"] = tuple(tuple(state) for state in path["states"])
     coded = np.array(said["coded"], np.float64).reshape(-1, len(said["columns"]))
     return HistoryColumns(HistoryPath(**path), tuple(said["columns"]), coded)
+
+
+def _steps(path: HistoryPath, count: int) -> Index:
+    """Return how many steps each of ``count`` states is away."""
+    if path.from_raw and count == 2:  # the present and the last, known by features alone
+        return np.array([0, len(path.window)])
+    return np.arange(count)
 
 
 def _no_worse(rows: LinearRows, X: Floats, after: Floats) -> Mask:

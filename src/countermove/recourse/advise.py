@@ -92,7 +92,7 @@ def decide_and_advise(
     """Decide about people where they stand, and find recourse for the refused; no audit."""
     bare, threshold = model.without_threshold(), model.threshold
     allowed = response.actions.narrowed(terms.largest_action, model.score.n_features)
-    allowed = allowed.with_windows(people.X, people.windows)
+    allowed = allowed.with_windows(people.X, people.windows).within_steps(terms.max_steps)
     advice = recommend(
         bare,
         people.X,
@@ -101,7 +101,9 @@ def decide_and_advise(
         allowed,
         response.cost,
         margin=min(terms.margin, 0.5 * (1.0 - threshold)),
+        max_features=terms.max_features,
         ceiling=terms.ceiling,
+        digits=terms.digits,
         seed=seed,
     )
     table = advice_table(advice, people.X, schema, model.standardiser, people.ids)

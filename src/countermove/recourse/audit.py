@@ -74,6 +74,9 @@ class RecourseSummary:
         Rows whose action is not allowed; None when no actions were given.
     mean_cost, median_cost
         Over verified recourse, in units of the cost; None when there is none.
+    rounding_cost
+        Median and mean share by which rounding the amounts made verified actions more
+        expensive; None when nothing was rounded.
     features_touched
         Mean number of features a verified action changes, a one-hot group once if the
         advice counts so; None when there is none.
@@ -91,6 +94,7 @@ class RecourseSummary:
     outside: tuple[int, ...] | None
     mean_cost: float | None
     median_cost: float | None
+    rounding_cost: dict[str, float] | None
     features_touched: float | None
     touched: dict[str, float]
 
@@ -276,6 +280,7 @@ class _JudgedAdvice:
         # A search that knows its one-hot groups counts each of them once.
         count = getattr(advice, "n_changed", None)
         self.n_changed = (self.action != 0.0).sum(axis=1) if count is None else np.asarray(count)
+        self.least_cost: Floats | None = getattr(advice, "least_cost", None)
         self.refused: Mask = ~approves(rule, X)
         claimed = np.isin(self.status, ("FOUND", "BEYOND_REACH"))
         works = claimed & np.all(np.isfinite(self.after), axis=1)
@@ -317,9 +322,21 @@ def _summary(
         outside=outside,
         mean_cost=float(paid[verified].mean()) if any_paid else None,
         median_cost=float(np.median(paid[verified])) if any_paid else None,
+        rounding_cost=_extra_cost(judged.least_cost, paid, verified),
         features_touched=float(judged.n_changed[verified].mean()) if any_paid else None,
         touched=dict(zip(names, changed.mean(axis=0).tolist(), strict=True)) if any_paid else {},
     )
+
+
+def _extra_cost(least: Floats | None, paid: Floats, verified: Mask) -> dict[str, float] | None:
+    """Return by which share people pay more than the search had found."""
+    if least is None:
+        return None
+    who = verified & (least > 0.0)
+    more = paid[who] / least[who] - 1.0
+    if not who.any() or (np.abs(more) <= 1e-9).all():
+        return None
+    return {"median": float(np.median(more)), "mean": float(more.mean())}
 
 
 def _robust(

@@ -68,6 +68,10 @@ class PromiseTerms:
     ceiling
         What nobody is advised to exceed, see `recommend`. The promise is about any
         allowed action, whatever it costs.
+    digits, max_features
+        Significant digits of amounts and largest number of features, see `recommend`.
+    max_steps
+        How many steps along a history are asked for at most; None: any number.
     """
 
     threshold: float = 0.5
@@ -83,6 +87,9 @@ class PromiseTerms:
     grid: tuple[float, ...] | None = None
     margin: float = 0.0
     ceiling: float | None = None
+    digits: int | None = None
+    max_features: int | None = None
+    max_steps: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("threshold", "miss_rate", "failure_probability"):

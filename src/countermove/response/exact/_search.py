@@ -29,8 +29,8 @@ forget_stale_kernels(Path(__file__).parent)
 
 FOUND, NONE, OPEN = 0, 1, 2
 """How a person's search ended; OPEN: not within its budget."""
-FIRST_SWEEPS, SWEEPS = 8, 3
-"""Passes over the prices at the start of a branch and inside."""
+QUICK_SWEEPS, FIRST_SWEEPS, SWEEPS = 1, 8, 3
+"""Passes over the prices at a first look, at the start of a branch and inside."""
 PRICED = 12
 """What raising a bound counts in the budget, where trying a value counts one."""
 BETTER = 1e-10
@@ -77,20 +77,28 @@ def _person(shared, people, i, budget, action):  # type: ignore[no-untyped-def]
     got, left = np.zeros(m), np.zeros(1, np.int64)
     best[0], left[0] = np.inf, budget
     # Compiled code is made once per type, and a literal is a type of its own.
-    start, sweeps = np.int64(0), np.int64(FIRST_SWEEPS)
+    start, few, many = np.int64(0), np.int64(QUICK_SWEEPS), np.int64(FIRST_SWEEPS)
+    refined = np.zeros(n_branches, np.bool_)
     for b in range(n_branches):
         case, discrete, spent = branch_of(shared, people, i, b, rows, gain, got, answer)
         bounds[b] = np.inf
         if spent < np.inf and possible_still(case, got, most_left(case)[0]):
             top = most_expensive(case, spent)
-            bound = raise_bound(case, start, spent, got, prices[b], top, sweeps, pull, worth)
+            bound = raise_bound(case, start, spent, got, prices[b], top, few, pull, worth)
             if bound < top:
                 bounds[b] = bound
-    for _ in range(n_branches):
+    while True:
         b = least_of(bounds)
         if bounds[b] == np.inf or bounds[b] >= best[0] - BETTER * (1.0 + abs(best[0])):
             break
         case, discrete, spent = branch_of(shared, people, i, b, rows, gain, got, answer)
+        if not refined[b]:
+            # A quick bound first for all; a branch is looked at again before it is searched.
+            refined[b] = True
+            top = most_expensive(case, spent)
+            bound = raise_bound(case, start, spent, got, prices[b], top, many, pull, worth)
+            bounds[b] = max(bounds[b], bound) if bound < top else np.inf
+            continue
         trail = _trail(case, discrete, spent, got, prices[b], bounds[b])
         _search(case, trail, discrete, best, left, answer, best_answer, pull, worth)
         bounds[b] = np.inf
