@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,15 +182,20 @@ def schema(
 @plain_errors
 def check(context: click.Context, dataset: str, env: str | None) -> None:
     """Check the table of DATASET against its schema, as a run would."""
+    from countermove.data.cleaning import clean
     from countermove.data.report import report_on
     from countermove.data.schema import load_schema
     from countermove.data.sources import read_raw
     from countermove.hooks import schema_folder
+    from countermove.recourse.ranges import lost_to_ranges
 
     project = Path(context.obj.project_path)
     described = load_schema(dataset, schema_folder(project))
     raw = read_raw(dataset, project / RAW, described)
     report = report_on(raw, described, _split_plan(project, dataset, env))
+    if report.sound:
+        lost = lost_to_ranges(clean(raw, described), described)
+        report = replace(report, summary=(*report.summary, *([lost] if lost else [])))
     click.echo(report.text())
     context.exit(0 if report.sound else 1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from countermove.data.partitions import Partitions
 from countermove.data.rows import Rows, rows_of
@@ -24,7 +26,7 @@ from countermove.learning.evaluation import (
 )
 from countermove.learning.simple_rules import linear_score
 from countermove.learning.social import social_report
-from countermove.response import AscentResponse, NoResponse, Response
+from countermove.response import AscentResponse, BestResponse, NoResponse, Response
 from countermove.response.partitions import (
     COST,
     FAVOURED,
@@ -68,6 +70,7 @@ def rule_metrics(
             "after_response": {name: stated[name] for name in scores},
             "sensitivity": found,
             "uncalibrated": {"strategic": stated["uncalibrated"]},
+            "whole_steps": whole_step_measures(scores, people, response),
             "baselines": baseline_accuracies(uncalibrated, people, response),
         },
         "choice": _chosen(uncalibrated),
@@ -80,6 +83,32 @@ def rule_metrics(
         "versions": {name: version(name) for name in PACKAGES},
         "data_hash": table_hash(typed),
     } | climbing_measures(strategic.rule, people, response)
+
+
+def whole_step_measures(
+    scores: Mapping[str, Score], people: Rows, response: Response
+) -> dict[str, Any] | None:
+    """Return what is left of the moves once only possible people move, in whole steps.
+
+    Per rule: the accuracy, and the share of the refused who reach approval, relaxed as in
+    training and in whole steps. None unless people respond best to a score with a slope.
+    """
+    if not isinstance(response, BestResponse):
+        return None
+    measured = {}
+    for name, score in scores.items():
+        if score.slope() is None:
+            return None
+        with torch.no_grad():
+            refused = score(torch.from_numpy(people.X)).numpy() < 0.0
+        relaxed = response.decisions_after(score, people.X)
+        whole = response.decisions_in_whole_steps(score, people.X, people.windows)
+        measured[name] = {
+            "accuracy": float((whole == (people.y > 0)).mean()),
+            "reach_relaxed": float(relaxed[refused].mean()) if refused.any() else None,
+            "reach": float(whole[refused].mean()) if refused.any() else None,
+        }
+    return measured
 
 
 def baseline_accuracies(

@@ -205,7 +205,11 @@ class ActionSet:
         """
         if self.possible is None or not self.possible.histories or windows.empty:
             return self
-        return self._copy(possible=self.possible.with_windows(X, windows))
+        return self.with_possible(self.possible.with_windows(X, windows))
+
+    def with_possible(self, possible: Possible | None) -> ActionSet:
+        """Return the set with another description of who can exist."""
+        return self._copy(possible=possible)
 
     def within_steps(self, max_steps: int | None) -> ActionSet:
         """Return the set where nobody is asked for more steps along a history (None: any)."""
@@ -213,7 +217,7 @@ class ActionSet:
             return self
         if int(max_steps) != max_steps or max_steps < 0:
             raise ParameterError(f"max_steps is a whole number of at least 0, got {max_steps!r}")
-        return self._copy(possible=replace(self.possible, max_steps=int(max_steps)))
+        return self.with_possible(replace(self.possible, max_steps=int(max_steps)))
 
     def check_people(self, n_rows: int, what: str) -> None:
         """Refuse per-person bounds that list other people than the ``n_rows`` rows of ``what``."""

@@ -383,7 +383,7 @@ def _histories(possible: Possible, X: Floats, low: Floats, high: Floats) -> list
         inside = (change >= low[:, None, columns] - slack) & (
             change <= high[:, None, columns] + slack
         )
-        allowed = inside.all(axis=2)
+        allowed: Mask = np.asarray(inside.all(axis=2))
         allowed[:, 0] = True
         present = np.zeros(len(X), np.intp)
         found.append(ListedStates(columns, change, allowed, present, np.ones(len(columns))))

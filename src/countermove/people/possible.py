@@ -188,7 +188,7 @@ class Possible:
         good &= (action[:, list(self.held)] == 0.0).all(axis=1)
         for history, change in zip(self.histories, self.changes(X), strict=True):
             away = np.abs(action[:, None, list(history.columns)] - change)
-            good &= (away <= SAME).all(axis=2).any(axis=1)
+            good &= np.asarray((away <= SAME).all(axis=2)).any(axis=1)
         return np.asarray(good)
 
     def describe(self) -> dict[str, Any]:
@@ -264,7 +264,9 @@ class _Units:
 
 def _history(said: Mapping[str, Any]) -> HistoryColumns:
     listed = ("columns", "summaries", "window")
-    path = {key: tuple(value) if key in listed else value for key, value in said["path"].items()}
+    path: dict[str, Any] = {
+        key: tuple(value) if key in listed else value for key, value in said["path"].items()
+    }
     path["states"] = tuple(tuple(state) for state in path["states"])
     coded = np.array(said["coded"], np.float64).reshape(-1, len(said["columns"]))
     return HistoryColumns(HistoryPath(**path), tuple(said["columns"]), coded)

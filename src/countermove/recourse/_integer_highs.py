@@ -208,7 +208,8 @@ def smallest_action(feasible: FeasibleActions) -> Floats | None:
 
 def _snapped(feasible: FeasibleActions, program: IntegerProgram, found: Floats) -> Floats:
     """Return the action of a solution, listed states to the last digit."""
-    return feasible.snap(program.action(found)[None])[0]
+    action: Floats = feasible.snap(program.action(found)[None])[0]
+    return action
 
 
 def _first_tangents(squares: Squares, feasible: FeasibleActions) -> list[list[float]]:

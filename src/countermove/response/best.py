@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from countermove._types import Floats, Mask
+from countermove.errors import ParameterError
 from countermove.people import QuadraticCost
 from countermove.response._bounded_rows import safety_rows, score_rows
 from countermove.response._gradient import ReachFunction, crossing_action
@@ -41,6 +42,8 @@ from countermove.response.reduction import (
 from countermove.scores import Score
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from countermove.response.conic import ConicBest
 
 
@@ -134,6 +137,50 @@ class BestResponse(Response):
         solution = self._solve(score, rows, reduction, np.empty((0, rows.shape[1])), as_action=True)
         check_converged(raise_failures(rows, solution.status, reduction.arrays), "raise")
         return solution.favoured
+
+    def decisions_in_whole_steps(
+        self, score: Score, X: Any, windows: pd.DataFrame | None = None
+    ) -> Mask:
+        """Return who is favoured once only possible people, in whole steps, have moved.
+
+        The response itself relaxes whole steps, one-hot groups, relations, histories and usual
+        ranges; here they hold, by the search that recourse is proven with.
+
+        Parameters
+        ----------
+        score
+            A score that is affine in what moves.
+        X
+            People, shape (n, d).
+        windows
+            The raw columns that histories are read off, see `ActionSet.with_windows`.
+        """
+        from countermove.people.feasible import feasible_actions
+        from countermove.response.exact import cheapest_exact
+
+        rows = checked_rows(X, score)
+        shape = self.cost.canonical(rows.shape[1])
+        if shape is None or shape.weights is None:
+            raise ParameterError(
+                f"whole steps are priced column by column; {type(self.cost).__name__} is no sum "
+                "over columns"
+            )
+        with torch.no_grad():
+            now = score(torch.from_numpy(rows)).numpy()
+        favoured: Mask = now >= 0.0
+        left = np.flatnonzero(~favoured)
+        actions = self.actions if windows is None else self.actions.with_windows(rows, windows)
+        slope = slope_of(score).detach().numpy()
+        # Who pays less than the gain goes no further than its root in any column.
+        weights = shape.weights.detach().numpy()
+        gains = np.broadcast_to(self._gains(rows, GAIN), (len(rows),))[left]
+        far = np.sqrt(gains[:, None] / weights) + 1e-6
+        feasible = feasible_actions(actions.of_rows(left), rows[left], far)
+        kink = None if shape.kink is None else shape.kink.detach().numpy()
+        found = cheapest_exact(feasible, slope, -now[left], weights, kink, gains)
+        check_converged(~found.unsolved, "raise")
+        favoured[left] = ~found.proven_none
+        return favoured
 
     def crossing_cost(self, score: Score, X: Any) -> Floats:
         """Return what the cheapest favourable decision costs each person, shape (n,).

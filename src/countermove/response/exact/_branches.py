@@ -44,6 +44,7 @@ class PeopleTables(NamedTuple):
     change: Floats  # (n, o, width) what each option changes in its block's columns
     allowed: Mask  # (n, o)
     value: Floats  # (n, premises) the action that makes a premise true
+    most: Floats  # (n,) the price from which an action is not worth knowing
 
 
 @part

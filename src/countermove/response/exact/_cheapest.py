@@ -48,12 +48,16 @@ def cheapest_exact(
     need: Floats,
     weights: Floats,
     kink: Floats | None = None,
+    most: Floats | None = None,
 ) -> CheapestActions:
-    r"""Return each person's cheapest action with :math:`w\cdot\delta \ge need`, exactly."""
+    r"""Return each person's cheapest action with :math:`w\cdot\delta \ge need`, exactly.
+
+    With ``most``, shape (n,), none is an action that costs less.
+    """
     if (weights <= 0.0).any():
         raise ParameterError("every feature's square has to cost something")
     linear = np.zeros((1, len(weights)))
-    return _in_parts(feasible, slope, need, weights, kink, linear)
+    return _in_parts(feasible, slope, need, weights, kink, linear, most)
 
 
 def highest_gain(feasible: FeasibleActions, slope: Floats, start: Floats) -> Floats:
@@ -89,6 +93,7 @@ def _in_parts(
     weights: Floats,
     kink: Floats | None,
     linear: Floats,
+    most: Floats | None = None,
 ) -> CheapestActions:
     """Solve as many people at once as fit; a need of -inf asks nothing of the score."""
     n, d = feasible.low.shape
@@ -98,7 +103,8 @@ def _in_parts(
     for start in range(0, max(n, 1), size):
         who = np.arange(start, min(start + size, n))
         steep, priced = (np.broadcast_to(part, (n, d))[who] for part in (slope, linear))
-        parts.append(_part(feasible.rows(who), steep, need[who], weights, kink, priced))
+        cap = np.full(len(who), np.inf) if most is None else most[who]
+        parts.append(_part(feasible.rows(who), steep, need[who], weights, kink, priced, cap))
     return CheapestActions(*(np.concatenate(field) for field in zip(*parts, strict=True)))
 
 
@@ -109,6 +115,7 @@ def _part(
     weights: Floats,
     kink: Floats | None,
     linear: Floats,
+    most: Floats,
 ) -> CheapestActions:
     """Solve some of the people, all at once."""
     from countermove.response.exact._branches import PeopleTables
@@ -127,6 +134,7 @@ def _part(
         change,
         allowed,
         np.ascontiguousarray(values),
+        np.ascontiguousarray(most),
     )
     found, ended = np.zeros((n, len(used))), np.zeros(n, np.int64)
     cheapest_for_everyone(shared, people, BUDGET, found, ended)

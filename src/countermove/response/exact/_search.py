@@ -75,7 +75,7 @@ def _person(shared, people, i, budget, action):  # type: ignore[no-untyped-def]
     pull, worth = np.zeros(shared.square.size), np.zeros(gain.shape[0])
     bounds, prices = np.zeros(n_branches), np.zeros((n_branches, m))
     got, left = np.zeros(m), np.zeros(1, np.int64)
-    best[0], left[0] = np.inf, budget
+    best[0], left[0] = people.most[i], budget
     # Compiled code is made once per type, and a literal is a type of its own.
     start, few, many = np.int64(0), np.int64(QUICK_SWEEPS), np.int64(FIRST_SWEEPS)
     refined = np.zeros(n_branches, np.bool_)
@@ -104,7 +104,7 @@ def _person(shared, people, i, budget, action):  # type: ignore[no-untyped-def]
         bounds[b] = np.inf
         if left[0] < 0:
             return OPEN
-    if best[0] == np.inf:
+    if best[0] == people.most[i]:
         return NONE
     _write(shared, people, i, best_answer, action)
     return FOUND
