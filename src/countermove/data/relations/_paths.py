@@ -149,6 +149,21 @@ class HistoryPath:
             now = np.hstack([entered, now[:, :-1]])
         return states
 
+    def known_states(self, schema: Schema, X: Floats) -> Floats:
+        """Return the states that model columns alone tell of, shape (n, s, k).
+
+        All of them, unless the window lies in the raw table: then the present one and the last,
+        which is the same for everybody.
+        """
+        place = {name: j for j, name in enumerate(schema.feature_names)}
+        present = X[:, [place[name] for name in self.columns]]
+        if not self.window:
+            return self.later(present, _coded_states(self, schema))
+        if not self.from_raw:
+            return self.reachable(X[:, [place[name] for name in self.window]])
+        last = self.reachable(np.full((1, len(self.window)), self.enters))[:, 0]
+        return np.stack([present, np.broadcast_to(last, present.shape)], axis=1)
+
     def later(self, present: Floats, coded: Floats) -> Floats:
         """Return the declared states (shape (s, k), coded) that n people can reach.
 
