@@ -11,7 +11,7 @@ from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.people import ActionSet
 from countermove.recourse._phrases import Phrases
-from countermove.recourse._spelling import chosen, filled, listed
+from countermove.recourse._spelling import chosen, filled, listed, spread
 from countermove.recourse._steps import display_name, present_values
 from countermove.recourse.reasons import Reasons
 from countermove.recourse.recommend import PROVEN_NONE, Advice
@@ -61,10 +61,9 @@ def reason_array(
         place = np.where(holds, numbers[:, None], place)
         count += len(who)
     phrase = pa.concat_arrays(said)
-    ranks = [phrase.take(pa.array(rank, mask=rank < 0)) for rank in place.T]
-    whole = filled(phrases["reasons"], {"reasons": listed(ranks, phrases["between"])})
-    nobody = (place < 0).all(axis=1)
-    return whole.take(pa.array(np.arange(n), mask=nobody))
+    some = (place >= 0).any(axis=1)  # Arrow's join leaves out a row of nulls
+    ranks = [phrase.take(pa.array(rank, mask=rank < 0)) for rank in place[some].T]
+    return spread(filled(phrases["reasons"], {"reasons": listed(ranks, phrases["between"])}), some)
 
 
 def _phrase(schema: Schema, before: Floats, name: str, why: Floats, phrases: Phrases) -> pa.Array:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DECIDED = ["row_id", "decision", "probability", "status"]
+CODES = "reason_codes"
 APPROVED = "approved_training_people"
 """Key of a model's facts: whom the refused are compared with."""
 
@@ -93,10 +94,9 @@ class AuditedAdvice:
 
     def sheet(self) -> pd.DataFrame:
         """Return the advice for a spreadsheet: lists become text."""
-        if "reason_codes" not in self.advice:
+        if CODES not in self.advice:
             return self.advice
-        codes = [";".join(() if row is None else row) for row in self.advice["reason_codes"]]
-        return self.advice.assign(reason_codes=codes)
+        return self.advice.assign(**{CODES: [";".join(row) for row in self.advice[CODES]]})
 
 
 def advise(
@@ -202,15 +202,21 @@ def decide_and_advise(
 
 def _with_reasons(table: pd.DataFrame, reasons: Reasons, words: pa.Array) -> pd.DataFrame:
     """Return advice that says why people were refused, before what they can do."""
+    last = table.pop("words")
+    said = pd.Series(words.to_pandas(), dtype="str")
+    return table.assign(reasons=said, **{CODES: pd.Series(reasons.codes())}, words=last)
+
+
+def arrow_advice(table: pd.DataFrame) -> pa.Table:
+    """Return advice as an Arrow table of the same types whoever is in it."""
     import pyarrow as pa
 
-    # A list of text even where nobody has a reason: parts of one table have one type.
-    listed = pa.array(reasons.codes(), pa.list_(pa.string()))
-    codes = pd.Series(listed.to_pandas(types_mapper=pd.ArrowDtype))
-    last = table.pop("words")
-    return table.assign(
-        reasons=pd.Series(words.to_pandas(), dtype="str"), reason_codes=codes, words=last
-    )
+    found = pa.Table.from_pandas(table, preserve_index=False)
+    if CODES not in table:
+        return found
+    # Lists of nobody's reasons would have another type than those of the other parts.
+    codes = found[CODES].cast(pa.list_(pa.string()))
+    return found.set_column(found.column_names.index(CODES), CODES, codes)
 
 
 class AdviceTask(PartTask):
@@ -232,13 +238,11 @@ class AdviceTask(PartTask):
 
     def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Return one row per person: id, decision, probability, status, action, words."""
-        import pyarrow as pa
-
         people = rows_of(rows.to_pandas(), self.schema)
         advised = decide_and_advise(
             self.model, people, self.schema, self.response, self.terms, self.seed, self.said
         )
-        return pa.Table.from_pandas(advised.table, preserve_index=False)
+        return arrow_advice(advised.table)
 
     def fingerprint(self) -> str:
         """Return a digest of the rule, the people and the terms."""

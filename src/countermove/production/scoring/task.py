@@ -18,7 +18,7 @@ from countermove.data.schema import ROW_ID, Schema
 from countermove.data.storage import canonical_digest
 from countermove.execution import PartTask, matrix_of
 from countermove.production.registry import StoredVersion
-from countermove.recourse.advise import AdviceTerms, decide_and_advise
+from countermove.recourse.advise import AdviceTerms, arrow_advice, decide_and_advise
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
@@ -114,7 +114,7 @@ class ScoreTask(PartTask):
         advised = decide_and_advise(
             rule.model, people, self.schema, rule.response, rule.terms, rule.seed, rule.said
         )
-        table = pa.Table.from_pandas(advised.table, preserve_index=False)
+        table = arrow_advice(advised.table)
         said = {
             VERSION: pa.repeat(rule.version, n),
             CERTIFICATE: pa.repeat(pa.scalar(rule.certificate, pa.string()), n),
