@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,11 +186,16 @@ def check(context: click.Context, dataset: str, env: str | None) -> None:
     from countermove.data.schema import load_schema
     from countermove.data.sources import read_raw
     from countermove.hooks import schema_folder
+    from countermove.recourse.check import sensitive_reasons
 
     project = Path(context.obj.project_path)
     described = load_schema(dataset, schema_folder(project))
     raw = read_raw(dataset, project / RAW, described)
-    report = report_on(raw, described, _split_plan(project, dataset, env))
+    plan = _split_plan(project, dataset, env)
+    report = report_on(raw, described, plan)
+    if report.sound:
+        found = sensitive_reasons(raw, described, plan.fractions, plan.seed)
+        report = replace(report, problems=tuple(found))
     click.echo(report.text())
     context.exit(0 if report.sound else 1)
 

@@ -16,6 +16,7 @@ import numpy as np
 from countermove._types import Floats
 from countermove.recourse._feasible import FeatureBlock, absent
 from countermove.recourse._search import (
+    MARGIN,
     Proposals,
     SearchMethod,
     SearchProblem,
@@ -86,7 +87,8 @@ def prefer_causal(
     price, cheapest = part.price(action), part.price(first)
     # What has been reached stays reached: the target, and the margin beyond it.
     reached = np.minimum(part.values(first), part.target + preference.beyond)
-    wins = given & (part.values(action) >= reached)
+    rounding = 0.5 * MARGIN * (1.0 + abs(part.target))  # half of what a search aims beyond
+    wins = given & (part.values(action) >= reached - rounding)
     wins &= price <= (1.0 + preference.tolerance) * cheapest
     chosen, proven = found.action.copy(), found.proven_cheapest.copy()
     chosen[who[wins]] = action[wins]
