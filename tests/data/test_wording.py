@@ -82,7 +82,10 @@ def test_words_do_not_make_another_model_of_it():
         ({"bill": {"name": {}}}, r"features\.bill\.name: is an empty mapping"),
         ({"bill": {"names": "bill"}}, r"features\.bill: unknown key 'names'; did you mean 'name'"),
         ({"bill": {"causal": "maybe"}}, r"features\.bill\.causal: .*known: no, unknown, yes"),
-        ({"late": {"verb": {"up": "be late … times"}}}, r"features\.late\.verb\.up: .*only go down"),
+        (
+            {"late": {"verb": {"up": "be late … times"}}},
+            r"features\.late\.verb\.up: .*only go down",
+        ),
         ({"age": {"verb": "grow to …"}}, r"features\.age\.verb: .*nobody can change"),
         ({"home": {"verb": {"up": "move to …"}}}, r"features\.home\.verb: .*have no order"),
         ({"bill": {"name": "x"}, "late": {"name": "x"}}, r"features\.late\.name: .*of 'bill' too"),
