@@ -234,3 +234,15 @@ def test_shipped_tables_are_spoken_of_in_both_languages(name):
         verbs = feature.wording.raising + feature.wording.lowering
         assert {language for language, _ in verbs} == ({"en", "de"} if movable else set())
         assert (feature.causal is not None) == movable
+
+
+def test_a_relation_that_no_further_move_can_break_is_no_obstacle():
+    """A bill is 90,000 EUR at most, so a ceiling of 200,000 never binds; one of 50,000 does."""
+    said = copy.deepcopy(MAPPING) | {"relations": ["bill + payment <= 200000"]}
+    schema = Schema.from_mapping("bank", said)
+    weights = [1.0, *GOOD[1:]]
+    words = said_of(changed(bill=20_000), weights, schema)
+    assert words == "Let your bill rise to at least 20,000 EUR (now 12,000 EUR)."
+    tight = Schema.from_mapping("bank", copy.deepcopy(MAPPING) | {"relations": ["bill <= 50000"]})
+    words = said_of(changed(bill=20_000), weights, tight)
+    assert words == "Let your bill rise to exactly 20,000 EUR (now 12,000 EUR)."

@@ -89,12 +89,12 @@ class _FurtherMoves:
         move = terms[name] * sign
         if (row.sense == "<=" and move < 0.0) or (row.sense == ">=" and move > 0.0):
             return np.ones(self.n, bool)
-        if len(terms) == 1:
-            # Nothing lies beyond the end of the column itself.
-            column = self.column[name]
-            end = column.max if sign > 0.0 else column.min
-            return np.full(self.n, bool(_bound(row) == end))
         kept = np.zeros(self.n, bool)
+        column = self.column[name]
+        end = column.max if sign > 0.0 else column.min
+        if np.isfinite(end):
+            # What holds at the end of the column, beyond which nothing lies, holds on the way.
+            kept |= row.holds(self.after.assign(**{name: end}))
         for partner, weight in terms.items():
             along = (partner, -float(np.sign(move * weight)))
             if partner not in (name, *before) and self._may(along):

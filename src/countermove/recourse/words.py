@@ -196,7 +196,7 @@ def advice_table(
     ``status``, ``probability_after``, ``cost``, one ``change:<column>`` in original
     units for every column the schema lets people change (missing where no action
     is known), ``alternative_1`` and ``alternative_2`` where the advice has some (other ways in
-    words, missing where there is none), and ``words``.
+    words, missing where there is none within the ceiling), and ``words``.
 
     Parameters
     ----------
@@ -243,8 +243,7 @@ def _alternative(
 ) -> pd.Series:
     """Return another way in words, missing for those who have none."""
     words = sentence_array(way, X, schema, standardiser, **said).to_pandas()
-    shown = np.isin(way.status, (FOUND, BEYOND_REACH))
-    return pd.Series(words.where(shown, None), dtype="str")
+    return pd.Series(words.where(way.status == FOUND, None), dtype="str")
 
 
 def _whole(values: Floats, column: ModelFeature) -> Floats:
