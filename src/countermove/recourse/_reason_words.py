@@ -61,7 +61,7 @@ def reason_array(
         place = np.where(holds, numbers[:, None], place)
         count += len(who)
     phrase = pa.concat_arrays(said)
-    some = (place >= 0).any(axis=1)  # Arrow's join leaves out a row of nulls
+    some: Mask = np.asarray((place >= 0).any(axis=1))  # Arrow's join leaves out a row of nulls
     ranks = [phrase.take(pa.array(rank, mask=rank < 0)) for rank in place[some].T]
     return spread(filled(phrases["reasons"], {"reasons": listed(ranks, phrases["between"])}), some)
 
