@@ -31,7 +31,7 @@ UNSAID, PROVEN, EXACT = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Moves:
+class AdvisedChanges:
     """What n people with an action change, in original units."""
 
     schema: Schema
@@ -55,7 +55,7 @@ def display_name(feature: Feature, phrases: Phrases) -> str:
     return "" if feature.wording is None else feature.wording.name_in(phrases.language)
 
 
-def step_phrases(moves: Moves, phrases: Phrases) -> pa.Array:
+def step_phrases(moves: AdvisedChanges, phrases: Phrases) -> pa.Array:
     """Return everybody's steps, joined."""
     import pyarrow as pa
 
@@ -74,7 +74,9 @@ def step_phrases(moves: Moves, phrases: Phrases) -> pa.Array:
     return listed(steps, phrases["between"])
 
 
-def _time(moves: Moves, path: HistoryPath, phrases: Phrases, spoken: Mask) -> list[pa.Array]:
+def _time(
+    moves: AdvisedChanges, path: HistoryPath, phrases: Phrases, spoken: Mask
+) -> list[pa.Array]:
     """Return how long people wait whose action is a state of the path; mark its columns."""
     names = moves.schema.feature_names
     columns = [names.index(name) for name in path.columns]
@@ -94,7 +96,7 @@ def _time(moves: Moves, path: HistoryPath, phrases: Phrases, spoken: Mask) -> li
 
 
 def _steps_until(
-    moves: Moves, path: HistoryPath, columns: list[int], after: Floats
+    moves: AdvisedChanges, path: HistoryPath, columns: list[int], after: Floats
 ) -> tuple[Floats, bool]:
     """Return after how many steps everybody's history is as advised, 0 where it never is."""
     # Without the window of a person only the end is known: after as many steps as it has entries.
@@ -107,7 +109,7 @@ def _steps_until(
     return (first if sure else first * len(path.window)).astype(np.float64), sure
 
 
-def _changed(moves: Moves, j: int, sign: float, who: Mask, phrases: Phrases) -> pa.Array:
+def _changed(moves: AdvisedChanges, j: int, sign: float, who: Mask, phrases: Phrases) -> pa.Array:
     """Return the phrases of people who raise (or lower) a feature."""
     column = moves.schema.model_features()[j]
     feature, before = moves.feature(column), moves.before[who, j]
@@ -156,7 +158,7 @@ def _bounds(column: ModelFeature, after: Floats, sign: float, kept: Mask | None)
     return np.where(at_end, UNSAID, np.where(kept, PROVEN, EXACT)).astype(np.float64)
 
 
-def _switched(moves: Moves, j: int, sign: float, who: Mask, phrases: Phrases) -> pa.Array:
+def _switched(moves: AdvisedChanges, j: int, sign: float, who: Mask, phrases: Phrases) -> pa.Array:
     """Return the phrases of people who switch to category ``j`` of its group."""
     columns = moves.schema.model_features()
     group = columns[j].group

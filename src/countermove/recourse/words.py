@@ -20,7 +20,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
 from countermove.recourse._phrases import DEFAULT, Phrases, phrases_of
 from countermove.recourse._spelling import capitalised, joined, whole
-from countermove.recourse._steps import Moves, horizons, step_phrases
+from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
 from countermove.recourse.recommend import (
     BEYOND_REACH,
     FOUND,
@@ -88,7 +88,7 @@ def _moves(
     standardiser: Standardiser,
     model: Any,
     paths: Sequence[PathStates],
-) -> Moves:
+) -> AdvisedChanges:
     """Return what those with an action change, in original units."""
     before = standardiser.inverse(X[found])
     action = standardiser.action_to_original(advice.action[found])
@@ -102,7 +102,7 @@ def _moves(
             kept = further_keeps(schema, slope, whole(before + action), action)
     states = tuple(PathStates(p.path, p.columns, p.states[found]) for p in paths)
     moved = np.abs(action) > NOTHING * standardiser.scale
-    return Moves(schema, before, action, np.asarray(moved), kept, states)
+    return AdvisedChanges(schema, before, action, np.asarray(moved), kept, states)
 
 
 def _slope(model: Any) -> Floats | None:
@@ -116,7 +116,7 @@ def _slope(model: Any) -> Floats | None:
     return weights
 
 
-def _following(moves: Moves, effect: Floats, scale: Floats, phrases: Phrases) -> pa.Array:
+def _following(moves: AdvisedChanges, effect: Floats, scale: Floats, phrases: Phrases) -> pa.Array:
     """Return what else comes about, by the consequences of an action; empty for most."""
     import pyarrow as pa
 
