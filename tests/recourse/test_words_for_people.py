@@ -16,6 +16,7 @@ from countermove.errors import ParameterError
 from countermove.people import ActionSet
 from countermove.recourse import recommend, sentences
 from countermove.recourse._phrases import FOLDER, phrases_of
+from countermove.recourse._spelling import outward, spelled
 from countermove.recourse.recommend import FOUND, PROVEN_NONE, Advice
 from countermove.recourse.words import sentence_array
 from countermove.scores.base import values
@@ -246,3 +247,20 @@ def test_a_relation_that_no_further_move_can_break_is_no_obstacle():
     tight = Schema.from_mapping("bank", copy.deepcopy(MAPPING) | {"relations": ["bill <= 50000"]})
     words = said_of(changed(bill=20_000), weights, tight)
     assert words == "Let your bill rise to exactly 20,000 EUR (now 12,000 EUR)."
+
+
+def test_the_digits_of_a_bound_keep_what_they_promise():
+    """Read back from the sentence, "at least" is not below the amount, "at most" not above."""
+    values = np.concatenate([np.random.default_rng(0).lognormal(3.0, 4.0, 500), [0.0, 7.0, 1e7]])
+    feature = Schema.from_mapping(
+        "one",
+        {
+            "label": {"column": "y", "favourable": 1},
+            "features": {"x": {"kind": "numeric", "change": "both"}},
+        },
+    ).feature("x")
+    for sign in (1.0, -1.0):
+        shown = spelled(feature, outward(values, sign), phrases_of("en"), unit=False)
+        read = np.array([float(text.replace(",", "")) for text in shown.to_pylist()])
+        assert (sign * (read - values) >= -2e-6).all()
+        np.testing.assert_allclose(read, values, rtol=2e-5, atol=1e-12)

@@ -15,6 +15,8 @@ from countermove.recourse._phrases import Phrases
 if TYPE_CHECKING:
     import pyarrow as pa
 
+DIGITS = 6
+"""Digits shown of a number that is not whole; larger numbers are shown without a fraction."""
 WHOLE = 1e-6
 """A value this near a whole number is one."""
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -78,11 +80,20 @@ def whole(values: Floats) -> Floats:
     return np.where(np.abs(values - rounded) < WHOLE, rounded, values) + 0.0
 
 
+def outward(values: Floats, sign: float) -> Floats:
+    """Return values rounded upwards (downwards for -1) to the digits that are shown."""
+    found = whole(values)
+    size = np.where(found == 0.0, 1.0, np.abs(found))
+    unit = 10.0 ** np.minimum(np.floor(np.log10(size)) - (DIGITS - 1), 0.0)
+    steps = sign * np.ceil(sign * found / unit - WHOLE)
+    return np.where(found == np.round(found), found, steps * unit)
+
+
 def value_words(feature: Feature, value: float, phrases: Phrases, *, unit: bool = False) -> str:
     """Return one value as people read it."""
     if feature.categories and abs(value - round(value)) < WHOLE:
         return phrases["category"].replace("{value}", feature.categories[round(value)])
     # Whole numbers plainly, others with six significant digits, large ones without a fraction.
     plain = abs(value - round(value)) < WHOLE or abs(value) >= 1e6
-    text = str(round(value)) if plain else f"{value:.6g}"
+    text = str(round(value)) if plain else f"{value:.{DIGITS}g}"
     return phrases.number(text) + (phrases.unit(feature.unit, value) if unit else "")

@@ -18,6 +18,7 @@ from countermove.recourse._spelling import (
     filled,
     joined,
     listed,
+    outward,
     spelled,
     spread,
     whole,
@@ -120,7 +121,9 @@ def _changed(moves: AdvisedChanges, j: int, sign: float, who: Mask, phrases: Phr
     code = _bounds(column, after, sign, None if moves.kept is None else moves.kept[who, j])
     sides = [VALUE, phrases["at_least" if sign > 0.0 else "at_most"], phrases["exactly"]]
     heads, tails = zip(*(side.split(VALUE) for side in sides), strict=True)
-    amount = spelled(feature, after, phrases, unit=True)
+    # What is said of a bound has to be true of the digits shown.
+    shown = np.where(code == PROVEN, outward(after, sign), after)
+    amount = spelled(feature, shown, phrases, unit=True)
     end = joined(chosen(list(heads), code), amount, chosen(list(tails), code))
     if not verb:
         start = spelled(feature, before, phrases, unit=False)
