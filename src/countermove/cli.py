@@ -187,15 +187,19 @@ def check(context: click.Context, dataset: str, env: str | None) -> None:
     from countermove.data.schema import load_schema
     from countermove.data.sources import read_raw
     from countermove.hooks import schema_folder
-    from countermove.recourse.ranges import lost_to_ranges
+    from countermove.recourse.check import lost_to_ranges, sensitive_reasons
 
     project = Path(context.obj.project_path)
     described = load_schema(dataset, schema_folder(project))
     raw = read_raw(dataset, project / RAW, described)
-    report = report_on(raw, described, _split_plan(project, dataset, env))
+    plan = _split_plan(project, dataset, env)
+    report = report_on(raw, described, plan)
     if report.sound:
-        lost = lost_to_ranges(clean(raw, described), described)
-        report = replace(report, summary=(*report.summary, *([lost] if lost else [])))
+        table = clean(raw, described)
+        found = sensitive_reasons(table, described, plan.fractions, plan.seed)
+        lost = lost_to_ranges(table, described)
+        summary = (*report.summary, *([lost] if lost else []))
+        report = replace(report, problems=tuple(found), summary=summary)
     click.echo(report.text())
     context.exit(0 if report.sound else 1)
 

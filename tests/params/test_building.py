@@ -9,7 +9,8 @@ import yaml
 
 from countermove.data.schema import Schema
 from countermove.errors import ParameterError
-from countermove.params import GROUPS, PaperParameters, SermParameters
+from countermove.params import GROUPS, PaperParameters, RecourseParameters, SermParameters
+from countermove.recourse.advise import AdviceTerms
 
 PAPER = sorted((Path(__file__).parents[2] / "conf" / "paper").glob("*.yml"))
 
@@ -23,6 +24,14 @@ def test_settings_in_a_mapping_are_built():
     assert fico.lenders["strict"].penalty == "l1"
     assert fico.lenders["strict"].inverse_strength == 0.5
     assert fico.dynamics.decision_effect == 0.01
+
+
+def test_recourse_has_terms_of_the_promise_and_of_the_words():
+    said = RecourseParameters(language="de", options=3, causal_tolerance=0.1, miss_rate=0.1)
+    assert said.advice() == AdviceTerms("de", 3, 0.1)
+    assert said.build().miss_rate == 0.1
+    with pytest.raises(ParameterError, match=r"no language 'fr'.*known: de, en"):
+        RecourseParameters(language="fr").advice()
 
 
 def test_a_table_of_a_recourse_experiment_has_its_own_training():

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from countermove.data.rows import rows_of
 from countermove.data.schema import load_schema
@@ -91,6 +92,20 @@ def test_a_bad_table_is_reported_whole_and_fails_the_check(own):
         assert fact in outcome.stdout
     assert "group 'housing': not exactly one of" in outcome.stdout
     assert "Traceback" not in outcome.stderr
+
+
+@pytest.mark.slow
+def test_a_sensitive_column_that_would_be_a_reason_fails_the_check(own):
+    assert own.kedro("countermove", "schema", "loans 2024.csv", "--name=mine").returncode == 0
+    (own.path / "loans 2024.csv").rename(own.path / "data/01_raw/mine.csv")
+    path = own.path / "conf/base/schemas/mine.yml"
+    assert own.kedro("countermove", "check", "mine").returncode == 0
+    said = yaml.safe_load(path.read_text())
+    said["sensitive"] = [*said.get("sensitive", []), "income"]
+    path.write_text(yaml.safe_dump(said))
+    outcome = own.kedro("countermove", "check", "mine")
+    assert outcome.returncode == 1
+    assert "column 'income' is declared sensitive and is a main reason for" in outcome.stdout
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import torch
 
 from countermove.data.cleaning import clean
 from countermove.data.partitions import raw_partitions
-from countermove.data.rows import feature_matrix
+from countermove.data.rows import feature_matrix, standardised_table
 from countermove.data.schema import Schema, load_schema
 from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import TINY_BIAS, TINY_WEIGHTS, fabricate
@@ -19,6 +19,7 @@ from countermove.execution._mapping import Engine
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production.registry import Decision, Registry, StoredVersion
 from countermove.production.scoring import Scored, ScoringSettings, score_batch
+from countermove.recourse.advise import with_approved
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import BestResponse
 from countermove.scores.linear import LinearScore
@@ -36,7 +37,8 @@ PEOPLE = (
 @cache
 def model(shift: float = 0.0) -> PublishedModel:
     """Return the rule behind the table, the harder the larger the shift."""
-    X = feature_matrix(clean(fabricate("tiny"), SCHEMA), SCHEMA)
+    typed = clean(fabricate("tiny"), SCHEMA)
+    X = feature_matrix(typed, SCHEMA)
     units = Standardiser.fit(X, SCHEMA.feature_names)
     weights = np.array([TINY_WEIGHTS[name] for name in SCHEMA.feature_names])
     score = LinearScore(len(weights))
@@ -48,7 +50,8 @@ def model(shift: float = 0.0) -> PublishedModel:
         "response": people(units).describe(),
         "training_range": {"low": Z.min(axis=0).tolist(), "high": Z.max(axis=0).tolist()},
     }
-    return PublishedModel(score, units, SCHEMA.digest(), about)
+    rule = PublishedModel(score, units, SCHEMA.digest(), about)
+    return with_approved(rule, standardised_table(typed, SCHEMA, units), SCHEMA)
 
 
 def people(units: Standardiser, schema: Schema = SCHEMA) -> BestResponse:

@@ -7,15 +7,23 @@ import pytest
 
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
-from countermove.recourse.recommend import BEYOND_REACH, FOUND, STATUSES, Advice
-from countermove.recourse.words import (
-    EXPENSIVE,
-    NOTHING,
-    PLAIN,
-    advice_table,
-    sentence_array,
-    sentences,
+from countermove.recourse.recommend import (
+    BEYOND_REACH,
+    FOUND,
+    NOT_FOUND,
+    NOT_NEEDED,
+    PROVEN_NONE,
+    STATUSES,
+    Advice,
 )
+from countermove.recourse.words import NOTHING, advice_table, sentence_array, sentences
+
+PLAIN = {
+    NOT_NEEDED: "Approved: nothing to do.",
+    PROVEN_NONE: "No allowed change leads to approval.",
+    NOT_FOUND: "No change that leads to approval was found, which does not prove there is none.",
+}
+EXPENSIVE = "Approval would cost more than it is worth. The cheapest change found: "
 
 SCHEMA = Schema.from_mapping(
     "bank",
@@ -40,6 +48,14 @@ UNITS = Standardiser(
 N = 400
 
 
+def spelled_alone(value):
+    """Spell a number: whole or large ones without a fraction, thousands apart from 10,000 on."""
+    if abs(value - round(value)) < 1e-6 or abs(value) >= 1e6:
+        return f"{round(value):,}" if abs(value) >= 9999.5 else str(round(value))
+    text = f"{value:.6g}"
+    return f"{float(text):,.6g}" if abs(value) >= 10_000 else text
+
+
 def one_sentence(before, action, total):
     """Say what one person does, feature by feature, as a reader would spell it."""
     columns, steps = SCHEMA.model_features(), []
@@ -55,10 +71,11 @@ def one_sentence(before, action, total):
         feature = SCHEMA.feature(column.source)
         verb = "raise" if action[j] > 0.0 else "lower"
         values = [before[j], before[j] + action[j]]
-        words = [str(round(v)) if abs(v - round(v)) < 1e-6 else f"{v:.6g}" for v in values]
+        words = [spelled_alone(v) for v in values]
         if feature.categories:
             words = [f"“{feature.categories[round(v)]}”" for v in values]
-        unit = f" {feature.unit}" if feature.unit else ""
+        one = words[1] == "1" and feature.unit == "hours"
+        unit = " hour" if one else f" {feature.unit}" if feature.unit else ""
         steps.append(f"{verb} {column.name} from {words[0]} to {words[1]}{unit}")
     text = "; ".join(steps) or "stay as you are"
     follows = total - action

@@ -393,6 +393,31 @@ def test_cheapest_and_most_expensive_recourse_and_proven_dead_ends_are_shown(adv
 def test_steps_are_separated_only_when_they_are_as_many_as_the_changes():
     assert steps_of("Raise a; lower b.", 2) == ["Raise a", "Lower b"]
     assert steps_of("Raise a; b; c.", 2) == ["Raise a; b; c."]
+    # One step of a path stands for several columns; what time does is a sentence of its own.
+    waits = steps_of("Raise a; pay on time for 3 more months. Months pass.", 3)
+    assert waits == ["Raise a", "Pay on time for 3 more months", "Months pass"]
+
+
+def test_gaming_and_sensitive_reasons_are_on_the_page_where_they_are_declared(whole):
+    games = {"count": 3, "n": 30, "value": 0.1, "low": 0.02, "high": 0.27, "level": 0.95}
+    declared = {
+        "declared": {"yes": [], "no": ["a"], "unknown": []},
+        "only_games": games,
+        "extra_cost": {"people": 7, "mean": 0.5, "median": 0.25},
+    }
+    error = "column 'age' is declared sensitive and is a main reason"
+    found = replace(whole, audit=AUDIT | {"causal": declared, "errors": [error]})
+    said = text_of(body("people", found))
+    assert "10.0\u202f% of the advice only games" in said
+    assert "changed the advice of 7 people, at a median extra cost of 0.250" in said
+    assert f"Error: {error}." in said.replace("&#39;", "'")
+    assert "games" not in text_of(body("people", whole))
+
+
+def test_cards_say_why_people_were_refused(bare, advice):
+    reasons = ["Main reasons: debt (9 EUR)."] * len(advice)
+    html = body("advice", replace(bare, advice=advice.assign(reasons=reasons)))
+    assert "Main reasons: debt (9 EUR)." in text_of(html)
 
 
 def test_advice_is_escaped_and_linked(bare, advice):

@@ -21,6 +21,7 @@ from countermove.data._schema_entries import (
     text_entry,
     value_entry,
 )
+from countermove.data._wording_reading import read_verb
 from countermove.data.relations._grammar import GrammarError, parse_formula, parse_rule
 from countermove.data.relations._paths import HistoryPath, Summary
 from countermove.data.relations._rules import (
@@ -35,7 +36,7 @@ from countermove.errors import nearest, shown
 
 RELATION_KEYS = ("relation", "because", "mixed_units")
 DERIVED_KEYS = ("formula", "because", "mixed_units")
-PATH_KEYS = ("columns", "window", "enters", "at_least", "states", "step", "because")
+PATH_KEYS = ("columns", "window", "enters", "at_least", "states", "step", "because", "verb")
 RANGE_WORDS = ("observed", "declared")
 
 
@@ -134,6 +135,7 @@ def _path(name: str, entry: object, schema: Schema) -> HistoryPath:
         read(name, content, schema),
         step=optional_text(content.get("step"), f"{key}.step") or "step",
         because=optional_text(content.get("because"), f"{key}.because"),
+        verb=read_verb(content.get("verb"), f"{key}.verb"),
     )
 
 

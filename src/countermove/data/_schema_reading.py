@@ -24,6 +24,12 @@ from countermove.data._schema_entries import (
     text_entry,
     value_entry,
 )
+from countermove.data._wording_reading import (
+    WORDING_KEYS,
+    check_names,
+    read_cause,
+    read_wording,
+)
 from countermove.data.schema import (
     CHANGES,
     GROUP_PREFIX,
@@ -57,7 +63,10 @@ SCHEMA_KEYS = (
     "derived",
     "path",
 )
-FEATURE_KEYS = ("kind", "change", "unit", "min", "max", "step", "range", "categories", "group")
+FEATURE_KEYS = (
+    "kind", "change", "unit", "min", "max", "step", "range", "categories", "group",
+    *WORDING_KEYS, "causal",
+)  # fmt: skip
 LABEL_KEYS = ("column", "favourable", "at_least", "at_most")
 SERIES_KEYS = ("entity", "time", "steps", "shorter", "earlier")
 
@@ -104,6 +113,7 @@ def _schema(name: str, mapping: object) -> Schema:
     _check_split_columns(schema)
     _check_series(schema)
     _check_groups(schema)
+    check_names(schema.features)
     derived = read_derived(content.get("derived"), features)
     return replace(
         schema,
@@ -247,6 +257,8 @@ def _feature(name: str, entry: object) -> Feature:
         range=read_range(content.get("range"), kind, f"{where}.range"),
         categories=_categories(content.get("categories"), kind, where),
         group=optional_text(content.get("group"), f"{where}.group") or None,
+        wording=read_wording(content, kind, change, where),
+        causal=read_cause(content.get("causal"), f"{where}.causal"),
     )
     _check_bounds(feature, where)
     return feature

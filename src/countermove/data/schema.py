@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from countermove.data.wording import Wording
 from countermove.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -24,10 +25,12 @@ Kind: TypeAlias = Literal["numeric", "integer", "binary", "ordered", "onehot"]
 Change: TypeAlias = Literal["immutable", "up", "down", "both"]
 Source: TypeAlias = Literal["embedded", "fabricated", "fetched", "file"]
 Value: TypeAlias = str | int | float
+Cause: TypeAlias = Literal["yes", "no", "unknown"]
 
 KINDS: tuple[Kind, ...] = ("numeric", "integer", "binary", "ordered", "onehot")
 CHANGES: tuple[Change, ...] = ("immutable", "up", "down", "both")
 SOURCES: tuple[Source, ...] = ("embedded", "fabricated", "fetched", "file")
+CAUSES: tuple[Cause, ...] = ("yes", "no", "unknown")
 
 ROW_ID = "row_id"
 """Column of a typed table that names the person."""
@@ -46,6 +49,8 @@ SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 """What happens to entities with fewer steps than a series has."""
 
 _POSSIBLE = ("relations", "derived", "path")
+_NOT_READ = ("range", "name", "verb", "horizon", "causal")
+"""Entries of a feature that change nothing in what a rule reads."""
 
 
 def value_text(value: Value) -> str:
@@ -109,6 +114,11 @@ class Feature:
         the name they share. Exactly one of the group is 1 in every row.
     lag
         How many steps before the last one the value was observed (time series only).
+    wording
+        How people are told of it; ``None``: by the column's own name.
+    causal
+        Whether changing it changes the outcome itself, as the schema's author declares;
+        ``None``: nothing is declared.
     """
 
     name: str
@@ -122,6 +132,8 @@ class Feature:
     categories: tuple[str, ...] = ()
     group: str | None = None
     lag: int = 0
+    wording: Wording | None = None
+    causal: Cause | None = None
 
     @property
     def categorical(self) -> bool:
@@ -139,14 +151,17 @@ class Feature:
         }
         optional["group"] = self.group
         optional["range"] = None if self.range is None else self.range.to_entry()
+        optional["causal"] = self.causal
         entry |= {key: value for key, value in optional.items() if value not in ("", None)}
+        entry |= {} if self.wording is None else self.wording.to_entry()
         return entry | ({"categories": list(self.categories)} if self.categories else {})
 
     def lagged(self, steps: int) -> Feature:
         """Return this feature as it was some steps earlier: ``<name>_t-<steps>``, a fact by now."""
         tail = f"_t-{steps}"
         group = None if self.group is None else self.group + tail
-        return replace(self, name=self.name + tail, change="immutable", group=group, lag=steps)
+        fact = replace(self, name=self.name + tail, change="immutable", group=group, lag=steps)
+        return replace(fact, wording=None, causal=None)
 
 
 @dataclass(frozen=True)
@@ -327,15 +342,15 @@ class Schema:
         """Return the SHA-256 of everything that gives the columns their meaning.
 
         The order of the features counts (it is the order of a model's weights); the
-        description, the source and how rows are split do not, nor what `relations_digest`
-        covers: a rule reads its columns the same with and without it.
+        description, the source, the wording, what is causal and how rows are split do not, nor
+        what `relations_digest` covers: a rule reads its columns the same with and without it.
         """
         mapping = self.to_mapping()
         if self.label.favourable is not None:
             mapping["label"]["favourable"] = value_text(self.label.favourable)
         features = mapping["features"]
         mapping["features"] = [
-            [name, {key: entry[key] for key in entry if key != "range"}]
+            [name, {key: entry[key] for key in entry if key not in _NOT_READ}]
             for name, entry in features.items()
         ]
         for key in ("description", "source", "ignore", "group_by", "time", *_POSSIBLE):
@@ -350,7 +365,7 @@ class Schema:
         facts: dict[str, Any] = {
             "relations": [relation.text for relation in self.relations],
             "derived": [derived.text for derived in self.derived],
-            "path": [path.to_entry() | {"because": "", "name": path.name} for path in self.paths],
+            "path": [path.facts() for path in self.paths],
             "range": {f.name: f.range.to_entry() for f in self.features if f.range is not None},
         }
         return _sha256(facts) if any(facts.values()) else ""

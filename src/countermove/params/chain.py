@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from countermove.data.schema import Schema
     from countermove.data.standardise import Standardiser
     from countermove.execution import Execution
+    from countermove.recourse.advise import AdviceTerms
     from countermove.response import Response
     from countermove.transfer import TransferTerms
 
@@ -49,6 +50,7 @@ SearchName = Literal["auto", "linear_program", "gradient", "integer_program", "e
 TEMPERATURES = "countermove.learning.evaluation:TEMPERATURES"
 PARTS = "countermove.data.partitions:Partitions"
 SPLIT = "countermove.data.splits:split_table"
+ADVICE = "countermove.recourse.advise:AdviceTerms"
 
 
 class TlsParameters(Parameters):
@@ -167,6 +169,22 @@ class RecourseParameters(Parameters):
     max_steps: Count | None = library(
         "how many steps along a history (months, say) advice asks for at most; null: any"
     )
+    language: str = library("of the advice: en, de or the path of a template file", ADVICE)
+    options: Count = library("ways to look for; up to two others are given in words", ADVICE)
+    causal_tolerance: NotNegative = library(
+        "how much more, as a share, advice may cost that leaves `causal: no` columns alone", ADVICE
+    )
+
+    def build(self, *args: Any, **given: Any) -> Any:
+        """Return the terms of the promise."""
+        own = self.model_dump(exclude={"language", "options", "causal_tolerance"})
+        return library_object(self.describes)(**own)
+
+    def advice(self) -> AdviceTerms:
+        """Return how advice is chosen and said."""
+        from countermove.recourse.advise import AdviceTerms
+
+        return AdviceTerms(self.language, self.options, self.causal_tolerance)
 
 
 def _climbers() -> tuple[SingleResponseParameters, ...]:

@@ -19,6 +19,7 @@ from countermove.data.relations import (
     LinearRows,
     NumericDerived,
     NumericRelations,
+    PathStates,
     coded_states,
     numeric_relations,
 )
@@ -154,6 +155,16 @@ class Possible:
             )
         low, high = (self.low - mean) / scale, (self.high - mean) / scale
         return replace(self, relations=relations, low=low, high=high, states=states)
+
+    def path_states(self, X: Floats) -> tuple[PathStates, ...]:
+        """Return where everybody's history can lead, in original units."""
+        states = self._from_features(X) if self.states is None else self.states
+        found = []
+        for history, own in zip(self.histories, states, strict=True):
+            columns = list(history.columns)
+            mean, scale = self.relations.mean[columns], self.relations.scale[columns]
+            found.append(PathStates(history.path, history.columns, own * scale + mean))
+        return tuple(found)
 
     def changes(self, X: Floats) -> list[Floats]:
         """Return the actions on each history's columns that lead to its states, (n, s, k)."""

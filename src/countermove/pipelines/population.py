@@ -30,10 +30,12 @@ def calibrate(
     seed: int,
 ) -> tuple[PublishedModel, dict[str, Any]]:
     """Choose the threshold by promise and performance, on rows drawn from their parts."""
-    from countermove.recourse.calibrate import calibrate_parts
+    from countermove.recourse.advise import with_approved
+    from countermove.recourse.calibrate import calibrate_parts, draw_rows
 
     rule = calibrate_parts(model, parts, schema, people, recourse.build(), seed)
-    return rule.model, rule.facts
+    train = draw_rows(parts["train"], "train", seed)
+    return with_approved(rule.model, train, schema), rule.facts
 
 
 def answer(
@@ -65,7 +67,7 @@ def advise(
     from countermove.execution import map_parts
     from countermove.recourse.advise import AdviceTask
 
-    task = AdviceTask(model, schema, people, recourse.build(), seed)
+    task = AdviceTask(model, schema, people, recourse.build(), seed, recourse.advice())
     with execution.build().open() as mapper:
         return map_parts(task, execution.cut(parts)["test"], folder, mapper).to_json()
 

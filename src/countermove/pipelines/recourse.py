@@ -27,11 +27,12 @@ def calibrate(
     recourse: RecourseParameters,
 ) -> tuple[PublishedModel, dict[str, Any], pd.DataFrame]:
     """Choose the threshold by promise and performance together."""
+    from countermove.recourse.advise import with_approved
     from countermove.recourse.calibrate import calibrate_model
 
     terms, trained_on = recourse.build(), train["row_id"].tolist()
     rule = calibrate_model(model, calibration, validation, trained_on, schema, people, terms)
-    return rule.model, rule.facts, rule.frontier
+    return with_approved(rule.model, train, schema), rule.facts, rule.frontier
 
 
 def advise(
@@ -46,8 +47,9 @@ def advise(
     """Decide about every test person, look for recourse for the refused, and audit it."""
     from countermove.recourse.advise import advise as advise_people
 
-    advised = advise_people(model, rows, train, schema, people, recourse.build(), seed)
-    return advised.decisions, advised.advice, advised.advice, advised.audit
+    terms = (recourse.build(), seed, recourse.advice())
+    advised = advise_people(model, rows, train, schema, people, *terms)
+    return advised.decisions, advised.advice, advised.sheet(), advised.audit
 
 
 def create_pipeline(**_: object) -> Pipeline:

@@ -26,6 +26,12 @@ from countermove.recourse.pare import (
     smallest_calibration_size,
     smallest_group_size,
 )
+from countermove.recourse.reasons import (
+    ApprovedPeople,
+    Reasons,
+    approved_people,
+    reason_codes,
+)
 from countermove.recourse.recommend import Advice, Reached, best_reachable, recommend
 from countermove.recourse.words import advice_table, sentences
 
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Advice",
+    "ApprovedPeople",
     "CausalModel",
     "ChoiceRows",
     "GroupCalibration",
@@ -43,10 +50,12 @@ __all__ = [
     "PareCalibration",
     "PromiseTerms",
     "Reached",
+    "Reasons",
     "RecourseClassifier",
     "SequencePromise",
     "Settings",
     "advice_table",
+    "approved_people",
     "best_f1",
     "best_reachable",
     "calibrate_after_response",
@@ -58,6 +67,7 @@ __all__ = [
     "choose_threshold",
     "default_grid",
     "probability_slope",
+    "reason_codes",
     "recommend",
     "refused_grid",
     "sentences",

@@ -16,6 +16,7 @@ import numpy as np
 from countermove._types import Floats
 from countermove.people.feasible import FeatureBlock, absent
 from countermove.recourse._search import (
+    MARGIN,
     Proposals,
     SearchMethod,
     SearchProblem,
@@ -34,6 +35,8 @@ class Preference:
     sparsest: bool = False
     max_features: int | None = None
     beyond: float = 0.0  # how far above the target, in score, actions go where they can
+    not_causal: tuple[int, ...] = ()  # columns that are left alone where that costs little more
+    tolerance: float = 0.0  # how much more, as a share
 
     @property
     def restricted(self) -> bool:
@@ -59,6 +62,39 @@ def search_preferred(
         action[rest], proven[rest] = nearer.action, nearer.proven_none
         cheapest[rest] = nearer.proven_cheapest
     return Proposals(action, proven, cheapest)
+
+
+def prefer_causal(
+    problem: SearchProblem,
+    method: SearchMethod,
+    settings: Settings,
+    preference: Preference,
+    found: Proposals,
+) -> tuple[Proposals, Floats]:
+    """Leave alone what does not cause the outcome where that costs little; return its price too."""
+    extra = np.zeros(len(found.action))
+    games = np.nan_to_num(found.action)[:, list(preference.not_causal)] != 0.0
+    who = np.flatnonzero(games.any(axis=1))
+    if not who.size:
+        return found, extra
+    part, first = problem.rows(who), found.action[who]
+    blocks = part.feasible.blocks
+    held = [bool(set(block.columns) & set(preference.not_causal)) for block in blocks]
+    fewer = part.inside(part.feasible.frozen(np.tile(held, (len(who), 1)), blocks))
+    action = search_preferred(fewer, method, settings, preference).action
+    given = ~absent(action)
+    action = np.where(given[:, None], action, first)
+    price, cheapest = part.price(action), part.price(first)
+    # What has been reached stays reached: the target, and the margin beyond it.
+    reached = np.minimum(part.values(first), part.target + preference.beyond)
+    rounding = 0.5 * MARGIN * (1.0 + abs(part.target))  # half of what a search aims beyond
+    wins = given & (part.values(action) >= reached - rounding)
+    wins &= price <= (1.0 + preference.tolerance) * cheapest
+    chosen, proven = found.action.copy(), found.proven_cheapest.copy()
+    chosen[who[wins]] = action[wins]
+    extra[who[wins]] = (price - cheapest)[wins]
+    proven[who[wins]] &= price[wins] <= cheapest[wins] * (1.0 + 1e-6)
+    return found._replace(action=chosen, proven_cheapest=proven), extra
 
 
 def _few(

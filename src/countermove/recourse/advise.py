@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import logging
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -10,10 +11,20 @@ import pandas as pd
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.storage import settings_digest
+from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.execution import PartTask
 from countermove.people import ActionSet
+from countermove.recourse._audit_declared import causal_audit, not_causal, reasons_audit
+from countermove.recourse._phrases import DEFAULT, phrases_of
+from countermove.recourse._reason_words import reason_array
 from countermove.recourse.audit import audit, audited_groups
 from countermove.recourse.pare import PromiseTerms
+from countermove.recourse.reasons import (
+    ApprovedPeople,
+    Reasons,
+    approved_people,
+    reason_codes,
+)
 from countermove.recourse.recommend import Advice, recommend
 from countermove.recourse.words import advice_table
 from countermove.response import Response
@@ -23,7 +34,54 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+logger = logging.getLogger(__name__)
+
 DECIDED = ["row_id", "decision", "probability", "status"]
+CODES = "reason_codes"
+APPROVED = "approved_training_people"
+"""Key of a model's facts: whom the refused are compared with."""
+
+
+@dataclass(frozen=True)
+class AdviceTerms:
+    """How advice is chosen and said.
+
+    Parameters
+    ----------
+    language
+        ``en``, ``de`` or the path of a template file.
+    options
+        Ways to look for; up to two beside the first are given in words.
+    causal_tolerance
+        How much more, as a share, advice may cost that leaves columns alone which the schema
+        declares not to cause the outcome.
+    """
+
+    language: str = DEFAULT
+    options: int = 1
+    causal_tolerance: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.options < 1:
+            raise ParameterError(f"options is a whole number of at least 1, got {self.options!r}")
+        phrases_of(self.language)
+
+    def fingerprint(self, schema: Schema) -> dict[str, Any]:
+        """Return what words depend on: these terms, the template, and the schema's own words."""
+        words = {key: schema.to_mapping().get(key) for key in ("features", "path")}
+        return asdict(self) | {"template": phrases_of(self.language).digest, "schema": words}
+
+
+def with_approved(model: PublishedModel, train: pd.DataFrame, schema: Schema) -> PublishedModel:
+    """Return a model that knows the training people it approves; as it is if there are none."""
+    people = rows_of(train, schema)
+    bare = model.without_threshold()
+    try:
+        approved = approved_people(bare, people.X, people.ids.tolist(), model.threshold)
+    except NotEnoughRowsError as error:
+        logger.warning("no reasons will be given: %s", error)
+        return model
+    return replace(model, about=model.about | {APPROVED: approved.to_json()})
 
 
 @dataclass(frozen=True)
@@ -34,6 +92,12 @@ class AuditedAdvice:
     advice: pd.DataFrame  # see `advice_table`
     audit: dict[str, Any]  # see `RecourseAudit`; `groups` by sensitive column
 
+    def sheet(self) -> pd.DataFrame:
+        """Return the advice for a spreadsheet: lists become text."""
+        if CODES not in self.advice:
+            return self.advice
+        return self.advice.assign(**{CODES: [";".join(row) for row in self.advice[CODES]]})
+
 
 def advise(
     model: PublishedModel,
@@ -43,11 +107,12 @@ def advise(
     response: Response,
     terms: PromiseTerms,
     seed: int,
+    said: AdviceTerms | None = None,
 ) -> AuditedAdvice:
     """Decide about standardised people, find recourse for the refused and audit it."""
     # `real` are the rows the rule was learned from: people after recourse are compared with them.
     people = rows_of(table, schema)
-    advised = decide_and_advise(model, people, schema, response, terms, seed)
+    advised = decide_and_advise(model, people, schema, response, terms, seed, said)
     bare, allowed, threshold = advised.bare, advised.allowed, advised.threshold
     advice = advised.advice
     judged = audit(
@@ -65,8 +130,11 @@ def advise(
     columns = {str(name): column.to_numpy(dtype=object) for name, column in people.groups.items()}
     by_group = audited_groups(bare, people.X, advice, threshold, response.cost, columns)
     groups = {name: [asdict(group) for group in found] for name, found in by_group.items()}
+    about = reasons_audit(advised.reasons, schema) | causal_audit(advice, schema)
+    for error in about.get("errors", ()):
+        logger.error(error)
     return AuditedAdvice(
-        advised.table[DECIDED], advised.table, judged.to_json() | {"groups": groups}
+        advised.table[DECIDED], advised.table, judged.to_json() | {"groups": groups} | about
     )
 
 
@@ -79,6 +147,7 @@ class PeopleAdvice:
     bare: PublishedModel  # the rule without its threshold
     allowed: ActionSet
     threshold: float
+    reasons: Reasons | None = None  # None where the model does not know whom it approved
 
 
 def decide_and_advise(
@@ -88,8 +157,10 @@ def decide_and_advise(
     response: Response,
     terms: PromiseTerms,
     seed: int,
+    said: AdviceTerms | None = None,
 ) -> PeopleAdvice:
     """Decide about people where they stand, and find recourse for the refused; no audit."""
+    said = AdviceTerms() if said is None else said
     bare, threshold = model.without_threshold(), model.threshold
     allowed = response.actions.narrowed(terms.largest_action, model.score.n_features)
     allowed = allowed.with_windows(people.X, people.windows).within_steps(terms.max_steps)
@@ -104,10 +175,52 @@ def decide_and_advise(
         max_features=terms.max_features,
         ceiling=terms.ceiling,
         digits=terms.digits,
+        options=said.options,
+        not_causal=not_causal(schema),
+        causal_tolerance=said.causal_tolerance,
         seed=seed,
     )
-    table = advice_table(advice, people.X, schema, model.standardiser, people.ids)
-    return PeopleAdvice(table, advice, bare, allowed, threshold)
+    reasons = None
+    if APPROVED in model.about:
+        approved = ApprovedPeople.from_json(model.about[APPROVED])
+        reasons = reason_codes(bare, people.X, approved, schema, threshold)
+    table = advice_table(
+        advice,
+        people.X,
+        schema,
+        model.standardiser,
+        people.ids,
+        model=bare,
+        language=said.language,
+        paths=() if allowed.possible is None else allowed.possible.path_states(people.X),
+        named=None if reasons is None else reasons.named(people.X.shape[1]),
+    )
+    if reasons is not None:
+        words = reason_array(
+            reasons, advice, people.X, schema, model.standardiser, allowed, approved.mean,
+            phrases_of(said.language),
+        )  # fmt: skip
+        table = _with_reasons(table, reasons, words)
+    return PeopleAdvice(table, advice, bare, allowed, threshold, reasons)
+
+
+def _with_reasons(table: pd.DataFrame, reasons: Reasons, words: pa.Array) -> pd.DataFrame:
+    """Return advice that says why people were refused, before what they can do."""
+    last = table.pop("words")
+    said = pd.Series(words.to_pandas(), dtype="str")
+    return table.assign(reasons=said, **{CODES: pd.Series(reasons.codes())}, words=last)
+
+
+def arrow_advice(table: pd.DataFrame) -> pa.Table:
+    """Return advice as an Arrow table of the same types whoever is in it."""
+    import pyarrow as pa
+
+    found = pa.Table.from_pandas(table, preserve_index=False)
+    if CODES not in table:
+        return found
+    # Lists of nobody's reasons would have another type than those of the other parts.
+    codes = found[CODES].cast(pa.list_(pa.string()))
+    return found.set_column(found.column_names.index(CODES), CODES, codes)
 
 
 class AdviceTask(PartTask):
@@ -120,20 +233,20 @@ class AdviceTask(PartTask):
         response: Response,
         terms: PromiseTerms,
         seed: int,
+        said: AdviceTerms | None = None,
     ) -> None:
         self.model, self.schema, self.response = model, schema, response
         self.terms, self.seed = terms, seed
+        self.said = AdviceTerms() if said is None else said
         self.columns = ("row_id", "label", *schema.feature_names, *schema.carried_windows)
 
     def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Return one row per person: id, decision, probability, status, action, words."""
-        import pyarrow as pa
-
         people = rows_of(rows.to_pandas(), self.schema)
         advised = decide_and_advise(
-            self.model, people, self.schema, self.response, self.terms, self.seed
+            self.model, people, self.schema, self.response, self.terms, self.seed, self.said
         )
-        return pa.Table.from_pandas(advised.table, preserve_index=False)
+        return arrow_advice(advised.table)
 
     def fingerprint(self) -> str:
         """Return a digest of the rule, the people and the terms."""
@@ -142,6 +255,7 @@ class AdviceTask(PartTask):
             "schema": self.schema.digest(),
             "response": self.response.describe(),
             "terms": asdict(self.terms),
+            "said": self.said.fingerprint(self.schema),
             "seed": self.seed,
         }
         return settings_digest(settings)

@@ -280,7 +280,11 @@ class _JudgedAdvice:
         # A search that knows its one-hot groups counts each of them once.
         count = getattr(advice, "n_changed", None)
         self.n_changed = (self.action != 0.0).sum(axis=1) if count is None else np.asarray(count)
-        self.least_cost: Floats | None = getattr(advice, "least_cost", None)
+        # What the search had found, and what preferring causes added to it.
+        least = getattr(advice, "least_cost", None)
+        self.least_cost: Floats | None = least
+        if least is not None:
+            self.least_cost = least + getattr(advice, "causal_extra", 0.0)
         self.refused: Mask = ~approves(rule, X)
         claimed = np.isin(self.status, ("FOUND", "BEYOND_REACH"))
         works = claimed & np.all(np.isfinite(self.after), axis=1)

@@ -214,10 +214,12 @@ def calibrate_parts(
 ) -> CalibratedRule:
     """Choose the threshold of a rule trained on parts, on rows drawn from the other splits."""
     # The splits are disjoint by construction, so no training ids are compared.
-    drawn = {
-        name: splits[name].draw(MOST_ROWS, generator(seed, f"held:{name}"))
-        for name in ("calibration", "validation")
-    }
+    drawn = {name: draw_rows(splits[name], name, seed) for name in ("calibration", "validation")}
     return calibrate_model(
         model, drawn["calibration"], drawn["validation"], (), schema, response, terms
     )
+
+
+def draw_rows(parts: Partitions, split: str, seed: int) -> pd.DataFrame:
+    """Return as many rows of a split in parts as a calibration takes."""
+    return parts.draw(MOST_ROWS, generator(seed, f"held:{split}"))

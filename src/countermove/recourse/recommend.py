@@ -7,6 +7,7 @@ every allowed action lies below the threshold.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,12 @@ from countermove._types import Floats, Mask
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.people.feasible import absent
-from countermove.recourse._preferences import Preference, other_options, search_preferred
+from countermove.recourse._preferences import (
+    Preference,
+    other_options,
+    prefer_causal,
+    search_preferred,
+)
 from countermove.recourse._rounding import rounded
 from countermove.recourse._search import (
     ApprovalThreshold,
@@ -75,8 +81,11 @@ class Advice:
         Whether no allowed action that reaches what was asked for costs less than ``least_cost``
         (to a relative 1e-6), shape (n,); False where it is not proven, and where there is no
         action.
+    causal_extra
+        What leaving columns alone that do not cause the outcome (``not_causal`` of
+        `recommend`) added to the cost, shape (n,).
     least_cost
-        What the action cost before its amounts were rounded, shape (n,).
+        The cost before that, and before amounts were rounded, shape (n,).
     """
 
     action: Floats
@@ -88,6 +97,7 @@ class Advice:
     effect: Floats | None = None
     alternatives: tuple[Advice, ...] = ()
     proven_cheapest: Mask = field(default_factory=lambda: np.zeros(0, bool))
+    causal_extra: Floats = field(default_factory=lambda: np.zeros(0))
     least_cost: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
@@ -95,6 +105,8 @@ class Advice:
             object.__setattr__(self, "least_cost", self.cost)
         if self.proven_cheapest.shape != self.status.shape:  # not said: nothing is proven
             object.__setattr__(self, "proven_cheapest", np.zeros(self.status.shape, bool))
+        if self.causal_extra.shape != self.status.shape:
+            object.__setattr__(self, "causal_extra", np.zeros(self.status.shape))
 
     def with_alternatives(self, others: tuple[Advice, ...]) -> Advice:
         """Return this advice with further actions beside it."""
@@ -146,6 +158,8 @@ def recommend(
     ceiling: float | None = None,
     digits: int | None = None,
     causal: CausalModel | None = None,
+    not_causal: Sequence[int] = (),
+    causal_tolerance: float = 0.05,
     settings: Settings | None = None,
     seed: int = 0,
 ) -> Advice:
@@ -197,6 +211,10 @@ def recommend(
         approved and allowed; None: as the search found them. ``least_cost`` stays what it was.
     causal
         The structural causal model of ``method="causal"``.
+    not_causal, causal_tolerance
+        Columns known not to cause the outcome: an action that leaves them all alone is
+        preferred if it costs at most the share ``causal_tolerance`` more than the cheapest;
+        ``causal_extra`` says how much it does.
     settings, seed
         How hard to search, and the seed of its starts.
 
@@ -217,6 +235,7 @@ def recommend(
     cut = ApprovalThreshold(threshold, probability_slope(model))
     beyond = _above(cut, margin).aim - cut.aim
     preference = _preference(objective, max_features, options, beyond)
+    preference = _causes_preferred(preference, not_causal, causal_tolerance, rows.shape[1])
     most_paid = _most_paid(ceiling)
     if digits is not None and (int(digits) != digits or digits < 1):
         raise ParameterError(f"digits is a whole number of at least 1 or None, got {digits!r}")
@@ -227,7 +246,9 @@ def recommend(
     problem = replace(problem, target=target)
     refused = np.flatnonzero(~cut.approved(now))
     part = problem.rows(refused)
-    found = search_preferred(part, search, settings, preference)
+    cheapest = search_preferred(part, search, settings, preference)
+    extra = np.zeros(len(rows))
+    found, extra[refused] = prefer_causal(part, search, settings, preference, cheapest)
     judge = partial(_verified, problem, allowed, now, cut, refused, preference, most_paid)
 
     def as_given(way: Proposals) -> Advice:
@@ -238,8 +259,8 @@ def recommend(
     first = as_given(found)
     least = first.cost.copy()
     known = ~np.isnan(least[refused])
-    least[refused[known]] = part.price(np.nan_to_num(found.action))[known]
-    first = replace(first, least_cost=least)
+    least[refused[known]] = part.price(np.nan_to_num(cheapest.action))[known]
+    first = replace(first, causal_extra=extra, least_cost=least)
     if options == 1:
         return first
     others = other_options(part, search, settings, preference, found, options)
@@ -376,6 +397,19 @@ def _most_paid(ceiling: float | None) -> float:
     if not ceiling > 0.0:
         raise ParameterError(f"a ceiling on cost is a positive number or None, got {ceiling!r}")
     return ceiling * (1.0 + 1e-9)
+
+
+def _causes_preferred(
+    preference: Preference, not_causal: Sequence[int], tolerance: float, n_features: int
+) -> Preference:
+    unknown = [j for j in not_causal if not 0 <= j < n_features]
+    if unknown:
+        raise ParameterError(
+            f"not_causal names the columns {unknown}, expected 0 to {n_features - 1}"
+        )
+    if not (np.isfinite(tolerance) and tolerance >= 0.0):
+        raise ParameterError(f"causal_tolerance is a share of at least 0, got {tolerance!r}")
+    return replace(preference, not_causal=tuple(not_causal), tolerance=tolerance)
 
 
 def _preference(

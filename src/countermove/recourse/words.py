@@ -7,16 +7,20 @@ spelled once, so the words of a million people cost little more than the advice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats, Mask
-from countermove.data.schema import ROW_ID, Feature, ModelFeature, Schema
+from countermove.data.relations import PathStates
+from countermove.data.schema import ROW_ID, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
+from countermove.recourse._phrases import DEFAULT, Phrases, phrases_of
+from countermove.recourse._spelling import capitalised, joined, whole
+from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
 from countermove.recourse.recommend import (
     BEYOND_REACH,
     FOUND,
@@ -26,6 +30,7 @@ from countermove.recourse.recommend import (
     STATUSES,
     Advice,
 )
+from countermove.scores.base import score_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,154 +38,119 @@ if TYPE_CHECKING:
 
 NOTHING = 1e-9
 """A change below this, in standardised units, is rounding."""
-WHOLE = 1e-6
-"""A value this near a whole number is one."""
-STAY = "stay as you are"
-EXPENSIVE = "Approval would cost more than it is worth. The cheapest change found: "
-PLAIN = {
-    NOT_NEEDED: "Approved: nothing to do.",
-    PROVEN_NONE: "No allowed change leads to approval.",
-    NOT_FOUND: "No change that leads to approval was found, which does not prove there is none.",
-}
+PLAIN = {NOT_NEEDED: "approved", PROVEN_NONE: "proven_none", NOT_FOUND: "not_found"}
+"""Sentences of the template for those without an action."""
 
 
 def sentence_array(
-    advice: Advice, X: Floats, schema: Schema, standardiser: Standardiser
+    advice: Advice,
+    X: Floats,
+    schema: Schema,
+    standardiser: Standardiser,
+    *,
+    model: Any = None,
+    language: str = DEFAULT,
+    paths: Sequence[PathStates] = (),
+    named: Mask | None = None,
 ) -> pa.Array:
     """Return one sentence per person, in original units, as an Arrow array of text."""
+    # `named` says which columns are among the reasons: what time does about them is said to those
+    # without an action.
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    phrases = phrases_of(language)
     beyond = advice.status == BEYOND_REACH
     found = beyond | (advice.status == FOUND)
+    moves = _moves(advice, X, found, schema, standardiser, model, paths)
+    text = step_phrases(moves, phrases)
+    if advice.effect is not None:
+        effect = standardiser.action_to_original(advice.effect[found])
+        text = joined(text, _following(moves, effect, standardiser.scale, phrases))
+    start = pa.array(["", phrases["too_expensive"]]).take(pa.array(beyond[found].astype(np.int8)))
+    said = joined(start, capitalised(text), ".")
+    known = [phrases[PLAIN[status]] if status in PLAIN else "" for status in STATUSES]
+    place = np.select([advice.status == status for status in STATUSES], range(len(STATUSES)))
+    place[found] = len(known) + np.arange(len(said))
+    whole_text = pa.concat_arrays([pa.array(known, pa.string()), said]).take(pa.array(place))
+    concerned = np.zeros(X.shape, bool)
+    concerned[found] = moves.moved
+    if named is not None:
+        lost = np.isin(advice.status, (PROVEN_NONE, NOT_FOUND))
+        concerned[lost] = named[lost]
+    return horizons(whole_text, concerned, schema, phrases)
+
+
+def _moves(
+    advice: Advice,
+    X: Floats,
+    found: Mask,
+    schema: Schema,
+    standardiser: Standardiser,
+    model: Any,
+    paths: Sequence[PathStates],
+) -> AdvisedChanges:
+    """Return what those with an action change, in original units."""
     before = standardiser.inverse(X[found])
     action = standardiser.action_to_original(advice.action[found])
-    steps = _steps(schema, before, action, standardiser.scale)
-    text = pc.binary_join_element_wise(*steps, "; ", null_handling="skip")
-    if advice.effect is not None:
-        whole = standardiser.action_to_original(advice.effect[found])
-        text = _joined(text, _following(schema, before, action, whole, standardiser.scale))
-    first = pc.utf8_upper(pc.utf8_slice_codeunits(text, 0, 1))
-    start = pa.array(["", EXPENSIVE]).take(pa.array(beyond[found].astype(np.int8)))
-    spelled = _joined(start, first, pc.utf8_slice_codeunits(text, 1), ".")
-    known = [PLAIN.get(status, "") for status in STATUSES]
-    place = np.select([advice.status == status for status in STATUSES], range(len(STATUSES)))
-    place[found] = len(known) + np.arange(len(spelled))
-    return pa.concat_arrays([pa.array(known, pa.string()), spelled]).take(pa.array(place))
+    kept = None
+    if model is not None:
+        from countermove.recourse._monotone import further_keeps
+
+        kept = np.zeros(before.shape, bool)
+        slope = _slope(model)
+        if slope is not None and advice.effect is None:
+            kept = further_keeps(schema, slope, whole(before + action), action)
+    states = tuple(PathStates(p.path, p.columns, p.states[found]) for p in paths)
+    moved = np.abs(action) > NOTHING * standardiser.scale
+    return AdvisedChanges(schema, before, action, np.asarray(moved), kept, states)
 
 
-def _steps(schema: Schema, before: Floats, action: Floats, scale: Floats) -> list[pa.Array]:
-    """Return what people do about each model column, null for those who do nothing about it."""
-    import pyarrow as pa
-
-    columns = schema.model_features()
-    moves = np.abs(action) > NOTHING * scale
-    # Whoever does nothing has a phrase too: Arrow's join leaves out a row of nulls.
-    still: Mask = np.asarray(~moves.any(axis=1))
-    steps = [_spread(pa.array([STAY] * int(still.sum()), pa.string()), still)]
-    for j, column in enumerate(columns):
-        moved = moves[:, j].copy()
-        if column.group is not None:
-            moved &= action[:, j] > 0.0
-        if not moved.any():
-            continue
-        if column.group is not None:
-            phrases = _switched(columns, j, action[moved])
-        else:
-            feature = schema.feature(column.source)
-            phrases = _moved(feature, column.name, before[moved, j], action[moved, j])
-        steps.append(_spread(phrases, moved))
-    return steps
+def _slope(model: Any) -> Floats | None:
+    """Return the weights of an affine score, NaN where it is not affine; None for other scores."""
+    score = score_of(model)
+    slope = score.slope()
+    if slope is None:
+        return None
+    weights: Floats = slope.detach().numpy().astype(np.float64)
+    weights[list(score.fixed)] = np.nan
+    return weights
 
 
-def _moved(feature: Feature, name: str, before: Floats, action: Floats) -> pa.Array:
-    """Return the phrases of people who raise or lower a feature."""
-    import pyarrow as pa
-
-    verbs = pa.array([f"lower {name} from ", f"raise {name} from "])
-    verb = verbs.take(pa.array((action > 0.0).astype(np.int8)))
-    unit = f" {feature.unit}" if feature.unit and not feature.categories else ""
-    start, end = _spelled(feature, before), _spelled(feature, before + action)
-    return _joined(verb, start, " to ", end, unit)
-
-
-def _switched(columns: Sequence[ModelFeature], j: int, action: Floats) -> pa.Array:
-    """Return the phrases of people who switch to category ``j`` of its group."""
-    import pyarrow as pa
-
-    group = columns[j].group
-    others = [k for k, column in enumerate(columns) if column.group == group]
-    left = (action[:, others] < 0.0).argmax(axis=1)
-    phrases = [
-        f"switch {group} from {_category(columns[k])} to {_category(columns[j])}" for k in others
-    ]
-    return pa.array(phrases).take(pa.array(left))
-
-
-def _following(
-    schema: Schema, before: Floats, action: Floats, whole: Floats, scale: Floats
-) -> pa.Array:
+def _following(moves: AdvisedChanges, effect: Floats, scale: Floats, phrases: Phrases) -> pa.Array:
     """Return what else comes about, by the consequences of an action; empty for most."""
     import pyarrow as pa
 
-    columns = schema.model_features()
-    phrases = [""] * len(before)
-    follows = whole - action
+    columns, before = moves.schema.model_features(), moves.before
+    said = [""] * len(before)
+    follows = effect - moves.action
     for i, moved in enumerate(np.abs(follows) > NOTHING * scale):
         if moved.any():
-            end = before[i] + action[i] + follows[i]
             brought = ", ".join(
-                f"{columns[j].name} {before[i, j]:.4g} → {end[j]:.4g}"
+                phrases["follow"].format(
+                    name=moves.name(columns[j], phrases),
+                    before=phrases.number(f"{before[i, j]:.4g}"),
+                    after=phrases.number(f"{before[i, j] + effect[i, j]:.4g}"),
+                )
                 for j in np.flatnonzero(moved).tolist()
             )
-            phrases[i] = f" (with what follows: {brought})"
-    return pa.array(phrases, pa.string())
-
-
-def _spelled(feature: Feature, values: Floats) -> pa.Array:
-    """Return values as people read them; each distinct one is spelled once."""
-    import pyarrow as pa
-
-    rounded = np.round(values)
-    distinct, place = np.unique(
-        np.where(np.abs(values - rounded) < WHOLE, rounded, values), return_inverse=True
-    )
-    return pa.array([_value(feature, value) for value in distinct.tolist()]).take(pa.array(place))
-
-
-def _spread(phrases: pa.Array, who: Mask) -> pa.Array:
-    """Return phrases at the places of the people they belong to, null elsewhere."""
-    import pyarrow as pa
-
-    return phrases.take(pa.array(np.cumsum(who) - 1, mask=~who))
-
-
-def _joined(*parts: pa.Array | str) -> pa.Array:
-    import pyarrow.compute as pc
-
-    return pc.binary_join_element_wise(*parts, "")
-
-
-def _category(column: ModelFeature) -> str:
-    return f"“{column.name.removeprefix(f'{column.group}=')}”"
-
-
-def _value(feature: Feature, value: float) -> str:
-    if feature.categories and abs(value - round(value)) < WHOLE:
-        return f"“{feature.categories[round(value)]}”"
-    return _number(value)
-
-
-def _number(value: float) -> str:
-    """Spell a number: whole ones plainly, others with six significant digits."""
-    return str(round(value)) if abs(value - round(value)) < WHOLE else f"{value:.6g}"
+            said[i] = phrases["follows"].replace("{changes}", brought)
+    return pa.array(said, pa.string())
 
 
 CHANGE = "change:"
 """Prefix of the columns that hold a feature's change in original units."""
 
 
-def sentences(advice: Advice, X: Floats, schema: Schema, standardiser: Standardiser) -> list[str]:
+def sentences(
+    advice: Advice,
+    X: Floats,
+    schema: Schema,
+    standardiser: Standardiser,
+    *,
+    model: Any = None,
+    language: str = DEFAULT,
+    paths: Sequence[PathStates] = (),
+) -> list[str]:
     """Return one sentence per person, in original units.
 
     Parameters
@@ -190,11 +160,21 @@ def sentences(advice: Advice, X: Floats, schema: Schema, standardiser: Standardi
     X
         The people, shape (n, d), standardised units.
     schema
-        What the columns mean.
+        What the columns mean, and how people are told of them.
     standardiser
         The units of ``X``.
+    model
+        The rule the advice is for: amounts then read "at least" or "at most" where going
+        further is proven to keep approval, "exactly" where not. Without it neither is said.
+    language
+        ``en``, ``de`` or the path of a template file.
+    paths
+        Where these people's histories can lead, original units (`countermove.data.path_states`):
+        a state of a path is then said as the time until it.
     """
-    words: list[str] = sentence_array(advice, X, schema, standardiser).to_pylist()
+    words: list[str] = sentence_array(
+        advice, X, schema, standardiser, model=model, language=language, paths=paths
+    ).to_pylist()
     return words
 
 
@@ -204,20 +184,29 @@ def advice_table(
     schema: Schema,
     standardiser: Standardiser,
     ids: Sequence[str] | NDArray[np.str_] | None = None,
+    *,
+    model: Any = None,
+    language: str = DEFAULT,
+    paths: Sequence[PathStates] = (),
+    named: Mask | None = None,
 ) -> pd.DataFrame:
     """Return one row per person, ready for parquet or CSV.
 
     Columns: ``row_id``, ``decision`` (+1 or -1, as they stand), ``probability``,
     ``status``, ``probability_after``, ``cost``, one ``change:<column>`` in original
     units for every column the schema lets people change (missing where no action
-    is known), and ``words``.
+    is known), ``alternative_1`` and ``alternative_2`` where the advice has some (other ways in
+    words, missing where there is none within the ceiling), and ``words``.
 
     Parameters
     ----------
-    advice, X, schema, standardiser
+    advice, X, schema, standardiser, model, language, paths
         As in `sentences`.
     ids
         Row ids, shape (n,); ``r0, r1, …`` by default.
+    named
+        Which columns are among a person's reasons, shape (n, d): those without an action are
+        told what time does about them.
     """
     names = [f"r{i}" for i in range(len(X))] if ids is None else [str(name) for name in ids]
     if len(names) != len(advice.status):
@@ -228,6 +217,12 @@ def advice_table(
         for j, column in enumerate(schema.model_features())
         if column.change != "immutable"
     }
+    said = {"model": model, "language": language, "paths": paths}
+    others = {
+        f"alternative_{k + 1}": _alternative(way, X, schema, standardiser, said)
+        for k, way in enumerate(advice.alternatives[:2])
+    }
+    words = sentence_array(advice, X, schema, standardiser, named=named, **said)
     return pd.DataFrame(
         {
             ROW_ID: names,
@@ -237,16 +232,20 @@ def advice_table(
             "probability_after": advice.probability_after,
             "cost": advice.cost,
             **changes,
-            "words": pd.Series(
-                sentence_array(advice, X, schema, standardiser).to_pandas(), dtype="str"
-            ),
+            **others,
+            "words": pd.Series(words.to_pandas(), dtype="str"),
         }
     )
 
 
+def _alternative(
+    way: Advice, X: Floats, schema: Schema, standardiser: Standardiser, said: dict[str, Any]
+) -> pd.Series:
+    """Return another way in words, missing for those who have none."""
+    words = sentence_array(way, X, schema, standardiser, **said).to_pandas()
+    return pd.Series(words.where(way.status == FOUND, None), dtype="str")
+
+
 def _whole(values: Floats, column: ModelFeature) -> Floats:
     """Return whole changes without the rounding error of the standardisation."""
-    if column.kind == "numeric":
-        return values
-    rounded: Floats = np.where(np.abs(values - np.round(values)) < WHOLE, np.round(values), values)
-    return rounded + 0.0
+    return values if column.kind == "numeric" else whole(values)

@@ -64,6 +64,8 @@ def people_facts(found: Findings) -> dict[str, Any]:
         "by_group": {measure: _group_rows(metrics, groups, measure) for measure in BY_GROUP},
         "audit": audit,
         "audit_rows": [] if audit is None else _audit_rows(audit),
+        "errors": [] if found.audit is None else found.audit.get("errors", []),
+        "causal": None if found.audit is None else found.audit.get("causal"),
     }
 
 
@@ -188,8 +190,15 @@ def chosen_rows(advice: pd.DataFrame) -> list[tuple[int, str]]:
 
 def steps_of(words: str, changes: int) -> list[str]:
     """Return the steps of a sentence of advice, or the sentence where they cannot be separated."""
-    parts = [part.strip() for part in words.rstrip(".").split("; ")]
-    return [f"{part[:1].upper()}{part[1:]}" for part in parts] if len(parts) == changes else [words]
+    *parts, last = (part.strip() for part in words.rstrip(".").split("; "))
+    if len(parts) >= changes:  # a path moves several columns in one step, a column takes one
+        return [words]
+    # Sentences after the last step: what time does by itself.
+    return [f"{part[:1].upper()}{part[1:]}" for part in [*parts, *last.split(". ")]]
+
+
+def _text(cell: Any) -> str:
+    return cell if isinstance(cell, str) else ""
 
 
 def _card(advice: CitedTable, row: int, words: str) -> dict[str, Any]:
@@ -205,4 +214,5 @@ def _card(advice: CitedTable, row: int, words: str) -> dict[str, Any]:
         "probability_after": advice.share(row, "probability_after"),
         "cost": advice.number(row, "cost", form=".2f"),
         "steps": steps_of(str(person["words"]), changes),
+        "reasons": _text(person.get("reasons")),
     }

@@ -23,7 +23,7 @@ from countermove.production.scoring import batch as scoring
 from countermove.production.scoring.applicants import AdmitTask
 from countermove.production.scoring.records import BatchFolder, BatchStart
 from countermove.production.scoring.task import certificate_id
-from countermove.recourse.advise import decide_and_advise
+from countermove.recourse.advise import AdviceTerms, decide_and_advise
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import BestResponse
 
@@ -86,6 +86,19 @@ class TestWhatPeopleAreTold:
             rule, rows, SCHEMA, people(rule.standardiser), PromiseTerms(), 0
         ).table
         pd.testing.assert_frame_equal(told[list(whole.columns)], whole, check_dtype=False)
+
+    def test_they_are_told_why_and_in_the_language_asked_for(self, office):
+        """A champion knows whom it approved and gives reasons; words come from the template."""
+        promote(office.registry)
+        write(office)
+        told = office.score("b1", said=AdviceTerms(language="de")).people().read()
+        refused = told["decision"] == -1
+        assert told.loc[refused, "reasons"].str.startswith("Hauptgründe: ").all()
+        assert told.loc[~refused, "reasons"].isna().all()
+        assert told.loc[~refused, "words"].eq("Bewilligt: Es ist nichts zu tun.").all()
+        assert told.loc[refused, "reason_codes"].map(len).between(1, 4).all()
+        names = set(SCHEMA.feature_names) | {f.name for f in SCHEMA.features}
+        assert {code for codes in told["reason_codes"] for code in codes} <= names
 
     def test_form_of_the_files_and_size_of_the_parts_do_not_matter(self, office):
         promote(office.registry)

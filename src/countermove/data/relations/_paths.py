@@ -7,7 +7,7 @@ says which columns move together so, and what they hold after 0, 1, 2, … steps
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ import pandas as pd
 from countermove._types import Floats
 from countermove.data.checks import TableProblem, missing_problems, raise_all, rows_problem
 from countermove.data.parsing import numbers
+from countermove.data.wording import Texts, texts_entry
 from countermove.errors import DataError, shown
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class HistoryPath:
         What a step is, for people: a month.
     because
         The reason, for people.
+    verb
+        What people do while the steps pass, with ``{value}`` where their number stands.
     """
 
     name: str
@@ -86,6 +89,7 @@ class HistoryPath:
     states: tuple[tuple[Value, ...], ...] = ()
     step: str = "step"
     because: str = field(default="", compare=False)
+    verb: Texts = field(default=(), compare=False)
 
     @property
     def n_states(self) -> int:
@@ -102,6 +106,8 @@ class HistoryPath:
         entry: dict[str, Any] = {"step": self.step} if self.step != "step" else {}
         if self.because:
             entry["because"] = self.because
+        if self.verb:
+            entry["verb"] = texts_entry(self.verb)
         if not self.window:
             states = [list(state) for state in self.states]
             return entry | {"columns": list(self.columns), "states": states}
@@ -113,6 +119,11 @@ class HistoryPath:
         if summarised:
             entry["columns"] = dict(zip(summarised, self.summaries, strict=True))
         return entry
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the path says of people, without the words for them."""
+        said = replace(self, because="", verb=())
+        return said.to_entry() | {"because": "", "name": self.name}
 
     def reachable(self, windows: Floats) -> Floats:
         """Return what the governed columns hold after 0, 1, … steps.
@@ -137,6 +148,12 @@ class HistoryPath:
             entered = np.full((len(now), 1), self.enters)
             now = np.hstack([entered, now[:, :-1]])
         return states
+
+    def known_states(self, schema: Schema, X: Floats) -> Floats:
+        """Return the states that model columns alone tell of, shape (n, s, k)."""
+        place = {name: j for j, name in enumerate(schema.feature_names)}
+        coded = np.empty((0, len(self.columns))) if self.window else coded_states(self, schema)
+        return self.from_features(X[:, [place[name] for name in self.columns]], coded)
 
     def later(self, present: Floats, coded: Floats) -> Floats:
         """Return the declared states (shape (s, k), coded) that n people can reach.

@@ -23,6 +23,7 @@ from countermove.production.registry import Registry, StoredVersion
 from countermove.production.scoring.applicants import admit, content_digest
 from countermove.production.scoring.records import BatchFolder, BatchStart, counted
 from countermove.production.scoring.task import ScoreTask, ScoringRule, certificate_id, same_actions
+from countermove.recourse.advise import AdviceTerms
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import Response
 
@@ -50,6 +51,8 @@ class ScoringSettings:
         Of the search.
     seed
         Decides every draw.
+    said
+        How advice is chosen and said; the defaults unless given.
     """
 
     registry: Registry
@@ -58,6 +61,7 @@ class ScoringSettings:
     terms: PromiseTerms
     method: str
     seed: int
+    said: AdviceTerms | None = None
 
     def rule_of(self, stored: StoredVersion) -> ScoringRule:
         """Return a stored version with its people and terms."""
@@ -68,7 +72,7 @@ class ScoringSettings:
                 "not made to them (no certificate); retrain, or restore serm.actions",
                 stored.version,
             )
-        return ScoringRule.of(stored, response, self.terms, self.method, self.seed)
+        return ScoringRule.of(stored, response, self.terms, self.method, self.seed, self.said)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from countermove.data.schema import ROW_ID, Schema
 from countermove.data.storage import canonical_digest
 from countermove.execution import PartTask, matrix_of
 from countermove.production.registry import StoredVersion
-from countermove.recourse.advise import decide_and_advise
+from countermove.recourse.advise import AdviceTerms, arrow_advice, decide_and_advise
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel
@@ -60,10 +60,17 @@ class ScoringRule:
     response: Response  # its cost prices the actions, its actions are those advice may use
     terms: PromiseTerms  # how recourse is searched for
     seed: int
+    said: AdviceTerms = field(default_factory=AdviceTerms)  # how it is chosen and said
 
     @classmethod
     def of(
-        cls, stored: StoredVersion, response: Response, terms: PromiseTerms, method: str, seed: int
+        cls,
+        stored: StoredVersion,
+        response: Response,
+        terms: PromiseTerms,
+        method: str,
+        seed: int,
+        said: AdviceTerms | None = None,
     ) -> ScoringRule:
         """Return the rule of a stored version."""
         # How far people may be asked to go, and by which margin, is what the version was calibrated
@@ -74,7 +81,8 @@ class ScoringRule:
         holds = same_actions(stored.model, response)
         promised = leading_certificate(stored.facts) if holds else None
         claims = tuple(stored.facts.get("certificates", ()))
-        return cls(stored.version, stored.model, promised, claims, response, own, seed)
+        said = AdviceTerms() if said is None else said
+        return cls(stored.version, stored.model, promised, claims, response, own, seed, said)
 
 
 def same_actions(model: PublishedModel, response: Response) -> bool:
@@ -107,9 +115,9 @@ class ScoreTask(PartTask):
         )
         people = Rows(ids, X, np.full(n, np.nan), pd.DataFrame(), windows)
         advised = decide_and_advise(
-            rule.model, people, self.schema, rule.response, rule.terms, rule.seed
+            rule.model, people, self.schema, rule.response, rule.terms, rule.seed, rule.said
         )
-        table = pa.Table.from_pandas(advised.table, preserve_index=False)
+        table = arrow_advice(advised.table)
         said = {
             VERSION: pa.repeat(rule.version, n),
             CERTIFICATE: pa.repeat(pa.scalar(rule.certificate, pa.string()), n),
@@ -131,6 +139,7 @@ class ScoreTask(PartTask):
             "schema": self.schema.digest(),
             "response": _plain(rule.response.describe()),
             "terms": _plain(asdict(rule.terms)),
+            "said": _plain(rule.said.fingerprint(self.schema)),
             "seed": rule.seed,
             "release": version("countermove"),
         }

@@ -1,0 +1,124 @@
+"""The pieces of sentences in one language, read from a template file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from countermove.data.configuration import read_yaml
+from countermove.data.storage import canonical_digest
+from countermove.errors import ParameterError, nearest
+
+FOLDER = Path(__file__).parent / "languages"
+SHIPPED = tuple(sorted(path.stem for path in FOLDER.glob("*.yml")))
+DEFAULT = "en"
+TABLES = {"time": "step", "units": "", "unit_of_one": ""}
+"""Keys that hold a mapping, and what it must have at least."""
+_PLACE = re.compile(r"\{(\w*)\}")
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """One language: sentence pieces by key, names of steps and units."""
+
+    pieces: Mapping[str, str]
+    time: Mapping[str, tuple[str, str]]
+    units: Mapping[str, str]
+    unit_of_one: Mapping[str, str]
+    digest: str = field(compare=False)  # of the file's content
+
+    def __getitem__(self, key: str) -> str:
+        return self.pieces[key]
+
+    @property
+    def language(self) -> str:
+        """Which of a schema's texts are meant."""
+        return self.pieces["language"]
+
+    def unit(self, unit: str, value: float) -> str:
+        """Return a unit with its blank, as it follows a value."""
+        if not unit or "(" in unit:  # codes with an explanation: the name has to do
+            return ""
+        if value == 1.0 and unit in self.unit_of_one:
+            return f" {self.unit_of_one[unit]}"
+        return f" {self.units.get(unit, unit)}"
+
+    def number(self, text: str) -> str:
+        """Return a number written with a point in this language's signs."""
+        whole, point, rest = text.partition(".")
+        digits = whole.lstrip("-")
+        if digits.isdigit() and len(digits) > 4:
+            whole = f"{int(whole):,}".replace(",", self["thousands"])
+        return whole + (self["decimal"] + rest if point else "")
+
+    def steps_of_time(self, step: str, count: int) -> str:
+        """Return how many steps of a path are still to come."""
+        one, several = self.time.get(step, self.time["step"])
+        return one if count == 1 else several.replace("{count}", str(count))
+
+
+@cache
+def phrases_of(language: str = DEFAULT) -> Phrases:
+    """Return a language that comes with the package, or the one in a file of that path."""
+    if language in SHIPPED:
+        return _read(FOLDER / f"{language}.yml")
+    path = Path(language)
+    if not path.is_file():
+        raise ParameterError(
+            f"there is no language {language!r}, and no such file; {nearest(language, SHIPPED)}, "
+            "or the path of a template like those"
+        )
+    return _read(path)
+
+
+def _read(path: Path) -> Phrases:
+    """Read a template; every key of the English one has to be there, with its places."""
+    model: dict[str, Any] = read_yaml(FOLDER / f"{DEFAULT}.yml")
+    content = read_yaml(path)
+    if not isinstance(content, Mapping):
+        raise ParameterError(f"{path} is no template: expected a mapping with the keys of en.yml")
+    for key in content:
+        if key not in model:
+            raise ParameterError(f"{path}: unknown key {key!r}; {nearest(str(key), model)}")
+    absent = [key for key in model if content.get(key) is None]
+    if absent:
+        raise ParameterError(
+            f"{path}: missing {', '.join(absent)}; copy them from {FOLDER / 'en.yml'} and translate"
+        )
+    pieces = {key: _piece(path, key, content[key], model[key]) for key in model.keys() - TABLES}
+    tables = {key: _table(path, key, content[key]) for key in TABLES}
+    time = {step: _pair(path, step, forms) for step, forms in tables["time"].items()}
+    digest = canonical_digest(dict(content))
+    return Phrases(pieces, time, tables["units"], tables["unit_of_one"], digest)
+
+
+def _piece(path: Path, key: str, text: object, model: str) -> str:
+    if not isinstance(text, str):
+        raise ParameterError(f"{path}: {key} must be text, not {text!r}")
+    wanted, found = sorted(_PLACE.findall(model)), sorted(_PLACE.findall(text))
+    if wanted != found:
+        raise ParameterError(
+            f"{path}: {key} must have the places {wanted}, each once, and has {found}: {text!r}"
+        )
+    return text
+
+
+def _table(path: Path, key: str, entry: object) -> dict[str, Any]:
+    if not isinstance(entry, Mapping):
+        raise ParameterError(f"{path}: {key} must be a mapping, not {entry!r}")
+    needed = TABLES[key]
+    if needed and needed not in entry:
+        raise ParameterError(f"{path}: {key} lacks {needed!r}, which stands for any other")
+    return {str(name): value for name, value in entry.items()}
+
+
+def _pair(path: Path, step: str, forms: object) -> tuple[str, str]:
+    if not isinstance(forms, list) or len(forms) != 2 or "{count}" not in str(forms[1]):
+        raise ParameterError(
+            f"{path}: time.{step} must list the words for one and, with {{count}}, for several"
+        )
+    return str(forms[0]), str(forms[1])

@@ -1,0 +1,44 @@
+"""A sensitive column that would be a reason for refusals fails the check, by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from countermove.data.schema import Schema
+from countermove.recourse.check import sensitive_reasons
+
+FRACTIONS = {"train": 0.5, "validation": 0.15, "calibration": 0.15, "test": 0.2}
+
+
+def table(effect):
+    """Return people whose outcome depends on income, and on their group by ``effect``."""
+    rng = np.random.default_rng(0)
+    income, member = rng.normal(3000, 800, 800), rng.integers(0, 2, 800)
+    odds = (income - 3000) / 400 + effect * (member - 0.5)
+    repaid = rng.uniform(size=800) < 1 / (1 + np.exp(-odds))
+    return pd.DataFrame({"income": income.round(), "member": member, "repaid": repaid.astype(int)})
+
+
+def schema_with(*sensitive):
+    said = {
+        "label": {"column": "repaid", "favourable": 1},
+        "features": {
+            "income": {"kind": "numeric", "change": "up"},
+            "member": {"kind": "binary", "change": "immutable"},
+        },
+    }
+    return Schema.from_mapping("club", said | ({"sensitive": [*sensitive]} if sensitive else {}))
+
+
+def test_a_sensitive_feature_among_the_reasons_is_named():
+    (error,) = sensitive_reasons(table(3.0), schema_with("member"), FRACTIONS, 0)
+    assert error.startswith("column 'member' is declared sensitive and is a main reason for ")
+    assert "take it out of `features:`" in error
+
+
+@pytest.mark.parametrize("sensitive", [(), ("other",)])
+def test_columns_that_are_no_feature_or_not_sensitive_pass(sensitive):
+    raw = table(3.0).assign(**dict.fromkeys(sensitive, "a"))
+    assert sensitive_reasons(raw, schema_with(*sensitive), FRACTIONS, 0) == []
