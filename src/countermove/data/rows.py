@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.data.checks import category_problems, missing_problems, raise_all
-from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, Feature, Schema
+from countermove.data.parsing import texts
+from countermove.data.schema import (
+    CLUSTER_PREFIX,
+    GROUP_PREFIX,
+    LABEL,
+    ROW_ID,
+    Feature,
+    Schema,
+)
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
 
@@ -34,12 +42,16 @@ class Rows:
         Labels in {-1, +1}, shape (n,).
     groups
         The sensitive columns as text.
+    clusters
+        Whose rows they are, by the column that the schema names under ``group_by``, shape
+        (n,); None where it names none, or the table has lost it.
     """
 
     ids: NDArray[np.str_]
     X: Floats
     y: Floats
     groups: pd.DataFrame
+    clusters: NDArray[np.object_] | None = None
 
 
 def design_matrix(table: pd.DataFrame, schema: Schema) -> Rows:
@@ -118,14 +130,27 @@ def fit_standardiser(table: pd.DataFrame, schema: Schema, divide_by_root_d: bool
 def standardised_table(
     table: pd.DataFrame, schema: Schema, standardiser: Standardiser
 ) -> pd.DataFrame:
-    """Return a typed table as one frame: row_id, label, standardised features, groups."""
+    """Return a typed table as one frame: row_id, label, standardised features, groups, cluster."""
     X = standardiser.transform(feature_matrix(table, schema))
     features = pd.DataFrame(X, columns=list(schema.feature_names))
     labels = table[LABEL].to_numpy(np.float64)
     who = pd.DataFrame({"row_id": table[ROW_ID].reset_index(drop=True), "label": labels})
-    return pd.concat(
-        [who, features, _sensitive_groups(table, schema).add_prefix(GROUP_PREFIX)], axis=1
-    )
+    groups = _sensitive_groups(table, schema).add_prefix(GROUP_PREFIX)
+    return pd.concat([who, features, groups, _cluster_column(table, schema)], axis=1)
+
+
+def _cluster_column(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Return the column whose equal values are one cluster, as text, or no column."""
+    if schema.group_by is None:
+        return pd.DataFrame(index=range(len(table)))
+    words = texts(table[schema.group_by]).reset_index(drop=True)
+    return words.to_frame(f"{CLUSTER_PREFIX}{schema.group_by}")
+
+
+def clusters_of(frame: pd.DataFrame, schema: Schema) -> NDArray[np.object_] | None:
+    """Return whose rows those of a standardised table are; None where it does not say."""
+    found = frame.get(f"{CLUSTER_PREFIX}{schema.group_by}")
+    return None if found is None else found.to_numpy(dtype=object)
 
 
 def rows_of(frame: pd.DataFrame, schema: Schema) -> Rows:
@@ -137,4 +162,5 @@ def rows_of(frame: pd.DataFrame, schema: Schema) -> Rows:
         X=np.array(frame[list(schema.feature_names)].to_numpy(dtype=np.float64), order="C"),
         y=frame["label"].to_numpy(dtype=np.float64),
         groups=groups.rename(columns=lambda name: name.removeprefix(GROUP_PREFIX)),
+        clusters=clusters_of(frame, schema),
     )

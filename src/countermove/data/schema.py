@@ -38,6 +38,9 @@ LABEL = "label"
 GROUP_PREFIX = "group:"
 """Marks the sensitive columns where they stand beside standardised features."""
 
+CLUSTER_PREFIX = "cluster:"
+"""Marks the column of ``group_by`` there."""
+
 Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
 SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 """What happens to entities with fewer steps than a series has."""

@@ -160,6 +160,9 @@ class RecourseParameters(Parameters):
     ceiling: Positive | None = library(
         "what nobody is advised to pay more than, in units of the cost; null: no ceiling"
     )
+    cost_share: Probability | None = library(
+        "share of the refused for whom the price of recourse is promised; null: no such promise"
+    )
 
 
 def _climbers() -> tuple[SingleResponseParameters, ...]:

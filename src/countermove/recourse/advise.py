@@ -10,10 +10,12 @@ import pandas as pd
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.storage import settings_digest
+from countermove.errors import CalibrationError
 from countermove.execution import PartTask
 from countermove.people import ActionSet
-from countermove.recourse.audit import audit, audited_groups
-from countermove.recourse.pare import PromiseTerms
+from countermove.recourse.audit import audit, audited_groups, verified_costs
+from countermove.recourse.calibrate import clusters_facts
+from countermove.recourse.pare import PromiseTerms, cost_certificate, cost_promise
 from countermove.recourse.recommend import Advice, recommend
 from countermove.recourse.words import advice_table
 from countermove.response import Response
@@ -65,9 +67,31 @@ def advise(
     columns = {str(name): column.to_numpy(dtype=object) for name, column in people.groups.items()}
     by_group = audited_groups(bare, people.X, advice, threshold, response.cost, columns)
     groups = {name: [asdict(group) for group in found] for name, found in by_group.items()}
-    return AuditedAdvice(
-        advised.table[DECIDED], advised.table, judged.to_json() | {"groups": groups}
-    )
+    more = {
+        "groups": groups,
+        "clusters": clusters_facts(people, schema),
+        "cost_promise": _cost_promise(advised, people, response, terms),
+    }
+    return AuditedAdvice(advised.table[DECIDED], advised.table, judged.to_json() | more)
+
+
+def _cost_promise(
+    advised: PeopleAdvice, people: Rows, response: Response, terms: PromiseTerms
+) -> dict[str, Any] | None:
+    """Return the certificate of what recourse costs the refused, as JSON; None if not asked for."""
+    # People advised here are those nothing was chosen on, the threshold included. Their advice is
+    # verified on the rule before it counts.
+    if terms.cost_share is None:
+        return None
+    given = (advised.bare, people.X, advised.advice, advised.threshold, response.cost)
+    refused, paid = verified_costs(*given)
+    level = (terms.cost_share, terms.failure_probability)
+    try:
+        promised = cost_promise(paid, refused, *level, people.ids, people.clusters)
+    except CalibrationError as refusal:
+        reason = str(refusal)
+        return cost_certificate(None, int(refused.sum()), *level, reason=reason).to_json()
+    return promised.certificate.to_json()
 
 
 @dataclass(frozen=True)
