@@ -15,14 +15,12 @@ from countermove.certificates import Certificate
 from countermove.data.partitions import Partitions
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
-from countermove.errors import DataError, UnknownNameError, nearest
+from countermove.errors import CalibrationError, DataError, UnknownNameError, nearest
 from countermove.randomness import generator
 from countermove.recourse.pare import (
     ROWS_PER_CLUSTER,
     ChoiceRows,
-    GroupCalibration,
     JointChoice,
-    PareCalibration,
     PromiseTerms,
     ReachFunction,
     approval_certificate,
@@ -32,6 +30,7 @@ from countermove.recourse.pare import (
     check_disjoint,
     choose_jointly,
     measure_after_response,
+    pare_certificate,
     reach_of,
     refused_certificate,
     refused_grid,
@@ -72,21 +71,21 @@ def calibrate_model(
     held = _unseen_clusters(given, schema, (trained_clusters, chosen_on.clusters))
     reach = reach_of(model, response.actions, terms.method, terms.largest_action)
     people, choosers = (_choice_rows(rows, terms.groups) for rows in (held, chosen_on))
-    plain = _pare_alone(model, people, terms, reach)
+    bound, alone = _pare_alone(model, people, terms, reach)
     joint = choose_jointly(model, people, choosers, response, terms, reach)
     promises = [
-        *_pare_certificates(plain, joint.threshold),
+        *_pare_certificates(bound, alone, joint.threshold),
         *([joint.certificate] if terms.after_response or joint.led_by == "performance" else []),
         *_refused_certificates(model, people, chosen_on.X, joint, terms, reach),
         *_approval_certificates(model, people, response, joint, terms),
     ]
     facts = {
         "threshold": joint.threshold,
-        "bound": plain.bound,
+        "bound": bound,
         "led_by": joint.led_by,
         "certificate": joint.certificate.to_json(),
         "certificates": [promise.to_json() for promise in promises],
-        "thresholds": _compared(model, chosen_on, response, plain.threshold, joint, terms),
+        "thresholds": _compared(model, chosen_on, response, bound, joint, terms),
         "terms": asdict(terms),
         "rows": {"calibration": len(held.ids), "selection": len(chosen_on.ids)},
         "clusters": clusters_facts(held, schema),
@@ -135,37 +134,40 @@ def _choice_rows(rows: Rows, column: str | None) -> ChoiceRows:
 
 def _pare_alone(
     model: PublishedModel, people: ChoiceRows, terms: PromiseTerms, reach: ReachFunction
-) -> PareCalibration | GroupCalibration:
-    """Return PARE by itself, where people stand: the threshold it would choose alone."""
+) -> tuple[float | None, list[Certificate]]:
+    """Return the largest threshold of PARE by itself, where people stand, and its certificates."""
     levels = (terms.method, terms.miss_rate, terms.failure_probability)
-    given: dict[str, Any] = {
-        "wanted": terms.threshold,
-        "ids": people.ids,
-        "reach": reach,
-        "clusters": people.clusters,
-    }
-    if people.groups is None:
-        return calibrate_pare(model, people.X, *levels, **given)
-    column = str(terms.groups)
-    return calibrate_pare_by_group(model, people.X, people.groups, *levels, column=column, **given)
+    given: dict[str, Any] = {"ids": people.ids, "reach": reach, "clusters": people.clusters}
+    try:
+        if people.groups is None:
+            plain = calibrate_pare(model, people.X, *levels, **given)
+            return plain.bound, [plain.certificate]
+        column = str(terms.groups)
+        grouped = calibrate_pare_by_group(
+            model, people.X, people.groups, *levels, column=column, **given
+        )
+    except CalibrationError as refusal:
+        # Somebody may be too far away for this promise and not for the one that is chosen.
+        claim = pare_certificate(len(people.X), terms.miss_rate, terms.failure_probability)
+        return None, [_withdrawn(claim, str(refusal))]
+    return grouped.bound, list(grouped.certificates.values())
 
 
 def _pare_certificates(
-    plain: PareCalibration | GroupCalibration, threshold: float
+    bound: float | None, claims: list[Certificate], threshold: float
 ) -> list[Certificate]:
     """Return PARE's certificates at the chosen threshold, not applicable above its bound."""
-    claims = (
-        [plain.certificate]
-        if isinstance(plain, PareCalibration)
-        else list(plain.certificates.values())
-    )
-    if threshold <= plain.bound:
+    if bound is None or threshold <= bound:
         return claims
     reason = (
         f"the threshold {threshold:.4g} was chosen by another promise; this one holds up to "
-        f"{plain.bound:.4g}"
+        f"{bound:.4g}"
     )
-    return [replace(claim, value=None, reason=reason, words="") for claim in claims]
+    return [_withdrawn(claim, reason) for claim in claims]
+
+
+def _withdrawn(claim: Certificate, reason: str) -> Certificate:
+    return replace(claim, value=None, reason=reason, words="")
 
 
 def _refused_certificates(
@@ -195,7 +197,7 @@ def _refused_certificates(
             f"the threshold {joint.threshold:.4g} refuses too few people to test; the test starts "
             f"at {tested:.4g}"
         )
-        fixed = replace(fixed, value=None, reason=reason, words="")
+        fixed = _withdrawn(fixed, reason)
     return [fixed, refused_certificate(model, people.X, grid, joint.threshold, alpha, **given)]
 
 
@@ -219,12 +221,14 @@ def _compared(
     model: PublishedModel,
     rows: Rows,
     response: Response,
-    plain: float,
+    bound: float | None,
     joint: JointChoice,
     terms: PromiseTerms,
 ) -> dict[str, dict[str, float]]:
-    """Return both thresholds and the wanted one, each with its performance on selection rows."""
-    found = {"wanted": terms.threshold, "plain": plain, "joint": joint.threshold}
+    """Return each threshold (joint, of PARE alone, wanted) with its performance on other rows."""
+    found = {"wanted": terms.threshold, "joint": joint.threshold}
+    if bound is not None:
+        found["plain"] = min(terms.threshold, bound)
     compared = {}
     for name, threshold in found.items():
         at = measure_after_response(model, rows.X, rows.y, response, [threshold], terms.loss)
