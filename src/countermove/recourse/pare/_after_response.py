@@ -294,7 +294,7 @@ def approval_certificate(
         assumptions=[assumed],
         clusters=drawn,
     )
-    bound = alone.shared_bound(name, len(thresholds), failure_probability)
+    bound = alone.shared_bound(len(thresholds), failure_probability)
     if bound.applicable:
         return bound
     reason = f"{len(X)} calibration people are too few to bound a share at {threshold:.4g}"

@@ -161,11 +161,13 @@ def refused_certificate(
         reach=reach,
         clusters=clusters,
     )
-    claim = alone.shared_bound("refused_without_recourse", len(thresholds), failure_probability)
-    if claim.applicable:
-        return claim
-    reason = f"none of the {alone.n[0]} calibration people refused at {threshold:.4g} has recourse"
-    return replace(claim, reason=reason)
+    bound = alone.shared_bound(len(thresholds), failure_probability)
+    reason = ""
+    if not bound.applicable:
+        people = f"{alone.n[0]} calibration people refused at {threshold:.4g}"
+        none = alone.miss_share[0] == 1.0
+        reason = f"none of the {people} has recourse" if none else f"{people} are too few"
+    return replace(bound, name="refused_without_recourse", reason=reason)
 
 
 @dataclass(frozen=True)

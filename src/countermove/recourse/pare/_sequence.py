@@ -140,19 +140,17 @@ class SequencePromise:
             )
         return self._claimed(0, float(self.miss_bound[0]), self.bound_reference)
 
-    def shared_bound(self, name: str, parts: int, failure_probability: float) -> Certificate:
+    def shared_bound(self, parts: int, failure_probability: float) -> Certificate:
         """Return the bound at the one threshold tested as one of so many that share a level."""
-        bound, sure = float(self.miss_bound[0]), failure_probability
+        bound = float(self.miss_bound[0])
+        sure = f"{confidence(failure_probability)}, at a threshold of {self.thresholds[0]:.4g}"
         words = self.claim.format(share=at_least(1.0 - bound))
         return replace(
             self.bound_certificate(),
-            name=name,
             value=bound if bound < 1.0 else None,
-            level=1.0 - sure,
+            level=1.0 - failure_probability,
             reference=f"{self.bound_reference}, Bonferroni over {parts} thresholds",
-            words=f"{confidence(sure)}, at a threshold of {self.thresholds[0]:.4g}, {words}"
-            if bound < 1.0
-            else "",
+            words=f"{sure}, {words}" if bound < 1.0 else "",
         )
 
     def _claimed(self, place: int, miss_rate: float | None, reference: str) -> Certificate:
