@@ -226,9 +226,8 @@ def _compared(
     terms: PromiseTerms,
 ) -> dict[str, dict[str, float]]:
     """Return each threshold (joint, of PARE alone, wanted) with its performance on other rows."""
-    found = {"wanted": terms.threshold, "joint": joint.threshold}
-    if bound is not None:
-        found["plain"] = min(terms.threshold, bound)
+    plain = {} if bound is None else {"plain": min(terms.threshold, bound)}
+    found = {"wanted": terms.threshold, **plain, "joint": joint.threshold}
     compared = {}
     for name, threshold in found.items():
         at = measure_after_response(model, rows.X, rows.y, response, [threshold], terms.loss)
