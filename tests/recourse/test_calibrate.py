@@ -265,13 +265,13 @@ def test_one_person_out_of_reach_of_any_probability_does_not_void_the_run():
 def test_the_audit_promises_a_price_on_rows_the_threshold_never_saw():
     rule = calibrated()
     advised = advised_by(rule)
-    told = advised.audit["cost_promise"]
+    promised = advised.audit["cost_promise"]
     advice = advised.advice
     refused = advice[advice["decision"] == -1]
-    assert told["n"] == len(refused)
+    assert promised["n"] == len(refused)
     # Nobody is without recourse: a share of at least 90 % pays no more.
     moved = refused["change:a"].to_numpy()
-    assert np.mean(8.0 * moved**2 <= told["value"] * (1 + 1e-9)) >= 0.9
+    assert np.mean(8.0 * moved**2 <= promised["value"] * (1 + 1e-9)) >= 0.9
     none = advise(
         rule.model,
         rows(500, 2),

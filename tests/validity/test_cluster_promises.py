@@ -156,7 +156,7 @@ def test_promise_on_the_cost_of_recourse(score, clustered, draws):
     broken, shares = 0, []
     for seed in range(draws):
         X, clusters = people(300 if clustered else 120, *kind, seed)
-        told = certify_cost(
+        promised = certify_cost(
             score,
             X,
             0.5,
@@ -164,7 +164,7 @@ def test_promise_on_the_cost_of_recourse(score, clustered, draws):
             actions=ActionSet(),
             clusters=clusters if clustered else None,
         )
-        below = share_below(-np.sqrt(told.cost), *kind) / share_below(0.0, *kind)
+        below = share_below(-np.sqrt(promised.cost), *kind) / share_below(0.0, *kind)
         shares.append(below)
         broken += below > 0.1 + 1e-6
     assert kept_its_level(broken, draws)

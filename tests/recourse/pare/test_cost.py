@@ -17,20 +17,20 @@ FREE = ActionSet()
 
 def test_the_price_is_an_order_statistic_of_what_the_refused_pay(score, crowd):
     X, _ = crowd
-    told = certify_cost(score, X, 0.5, QuadraticCost(2.0), actions=FREE)
+    promised = certify_cost(score, X, 0.5, QuadraticCost(2.0), actions=FREE)
     paid = recommend(score, X, threshold=0.5, actions=FREE, cost=QuadraticCost(2.0)).cost
     paid = np.sort(paid[values(score, X) < 0.0])[::-1]
-    assert told.cost == paid[allowed_misses(len(paid), 0.1, 0.05)]
-    said = told.certificate
+    assert promised.cost == paid[allowed_misses(len(paid), 0.1, 0.05)]
+    said = promised.certificate
     assert (said.name, said.value, said.n, said.level) == (
         "recourse_cost",
-        told.cost,
+        promised.cost,
         len(paid),
         0.95,
     )
     assert said.words.startswith("with 95 % confidence, at least 90 % of the refused have recourse")
     # The number in words is not smaller than the bound.
-    assert told.cost <= float(said.words.split()[-1]) < 1.001 * told.cost
+    assert promised.cost <= float(said.words.split()[-1]) < 1.001 * promised.cost
 
 
 def test_people_without_recourse_cost_more_than_anything(score, half, crowd):
@@ -59,18 +59,23 @@ def test_too_few_refused_are_refused_with_the_number_needed(score, crowd):
     least = smallest_calibration_size(0.1, 0.05)
     assert least == 29
     certify_cost(score, X[:29], actions=FREE)
-    with pytest.raises(CalibrationError, match=r"28 .* at least 29 are needed"):
+    with pytest.raises(CalibrationError, match=r"28 refused .* at least 29 are needed"):
         certify_cost(score, X[:28], actions=FREE)
+    for clusters in (None, np.arange(28)):
+        with pytest.raises(CalibrationError, match="0 refused people are too few"):
+            certify_cost(score, X[:28], 1e-9, actions=FREE, clusters=clusters)
 
 
 def test_the_refused_of_a_cluster_count_at_most_five_times(score, crowd):
     X, _ = crowd
     names = np.arange(300) // 2
-    told = certify_cost(score, X, actions=FREE, share=0.8, clusters=names).certificate
-    assert told.n == np.sum(values(score, X) < 0.0)
-    assert "counting at most 5 rows of a cluster" in told.words
-    with pytest.raises(CalibrationError, match="3 clusters with 15 rows of the refused"):
+    promised = certify_cost(score, X, actions=FREE, share=0.8, clusters=names).certificate
+    assert promised.n == np.sum(values(score, X) < 0.0)
+    assert "counting at most 5 rows of a cluster" in promised.words
+    with pytest.raises(CalibrationError, match="15 refused people are too few"):
         certify_cost(score, X, actions=FREE, clusters=np.arange(300) % 3)
+    with pytest.raises(CalibrationError, match="10 clusters with 50 rows of the refused"):
+        certify_cost(score, X, actions=FREE, clusters=np.arange(300) % 10)
 
 
 def test_bad_levels_and_known_rows_are_refused(score, crowd):

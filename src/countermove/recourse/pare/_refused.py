@@ -21,7 +21,10 @@ from countermove.certificates import Assumption, Certificate, betting
 from countermove.errors import CalibrationError
 from countermove.people import ActionSet, Cost
 from countermove.recourse._search import probability_slope
-from countermove.recourse.pare._calibration import reached_by_most
+from countermove.recourse.pare._calibration import (
+    reached_by_most,
+    smallest_calibration_size,
+)
 from countermove.recourse.pare._inputs import (
     COUNTING,
     INDEPENDENT,
@@ -254,6 +257,13 @@ def cost_promise(
     if clusters is not None:
         drawn = ClusterRows.drawn(clusters, len(costs), ids, refused, "the refused")
     rows = np.flatnonzero(refused) if drawn is None else drawn.rows
+    least = smallest_calibration_size(1.0 - share, failure_probability)
+    if len(rows) < least:
+        raise CalibrationError(
+            f"{len(rows)} refused people are too few to promise a price to {at_least(share)} of "
+            f"the refused at failure probability {failure_probability:g}: at least {least} are "
+            "needed; bring more rows or ask for less"
+        )
     # To cost more than c is not to reach -c.
     best = np.where(np.isnan(costs[rows]), -np.inf, -costs[rows])
     most = -reached_by_most(best, 1.0 - share, failure_probability, drawn)
