@@ -42,7 +42,7 @@ def names_in(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.Call):
             given = next((word.value for word in node.keywords if word.arg == "name"), None)
             called = node.func.id if isinstance(node.func, ast.Name) else None
-            if called == "sequence_promise" or called in NAMED_BY:
+            if called == "promise_of_misses" or called in NAMED_BY:
                 found.add(spelled(given or (node.args[0] if node.args else None)))
             if called == "replace":
                 found.add(spelled(given))
@@ -57,7 +57,7 @@ def in_the_source() -> set[str]:
         for path in SOURCE.rglob("*.py")
         if "Certificate" in path.read_text("utf-8")
         or "Theorem(" in path.read_text("utf-8")
-        or "sequence_promise" in path.read_text("utf-8")
+        or "promise_of_misses" in path.read_text("utf-8")
     )
     return set().union(*(names_in(ast.parse(path.read_text("utf-8"))) for path in rooms))
 

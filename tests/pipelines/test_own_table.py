@@ -158,3 +158,34 @@ def check_moves(project, schema) -> None:
         after = model.standardiser.inverse(answer.x_new)[:, level]
         assert (after >= model.standardiser.inverse(X)[:, level] - 1e-9).all()
         assert (after <= 2 + 1e-9).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pipeline", ["serm", "retrain"])
+def test_rows_of_one_house_make_every_promise_one_to_houses(project, pipeline):
+    """`group_by:` is all a user writes; certificates, audit and page say what is counted."""
+    table, raw = applications(4000), project.path / "data/01_raw/mine.csv"
+    table.to_csv(raw, index=False)
+    assert project.kedro("countermove", "schema", str(raw)).returncode == 0
+    path = project.path / "conf/base/schemas/mine.yml"
+    text = path.read_text().replace("change: immutable", "change: both")
+    path.write_text(f"{text}\ngroup_by: house\n")
+    houses = np.random.default_rng(1).integers(0, 2500, 4000)
+    table.assign(house=[f"h{house}" for house in houses]).to_csv(raw, index=False)
+    outcome = project.run(f"--pipeline={pipeline}", "--params=dataset=mine")
+    assert outcome.returncode == 0, outcome.stderr
+    if pipeline == "retrain":
+        (version,) = (project.path / "data/06_models/mine").rglob("version.json")
+        claims = json.loads(version.read_text())["certificates"]
+    else:
+        folder = project.path / "data/08_reporting/mine"
+        audit = json.loads((folder / "recourse_audit.json").read_text())
+        assert audit["clusters"]["column"] == "house"
+        claims = json.loads((folder / "certificates.json").read_text())
+        claims = [claim for claim in claims if claim["name"] != "error_after_response"]
+        assert audit["cost_promise"] in claims
+        page = (folder / "report.html").read_text()
+        assert "counting at most 5 rows of a cluster" in page
+        assert "have recourse costing at most" in page
+    for claim in claims:
+        assert "rows of a cluster, drawn at random" in claim["assumptions"][0]["statement"]

@@ -97,6 +97,7 @@ def test_promise_and_its_price_are_reported(finished):
         "recourse_miss_rate_after_response",
         "refused_miss_rate",
         "refused_without_recourse",
+        "recourse_cost",
         "error_after_response",
     }
 

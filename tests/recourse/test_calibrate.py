@@ -202,3 +202,86 @@ def test_a_margin_takes_advice_further_and_never_beyond_certainty():
 def advised_by(rule, largest_action=None, margin=0.0):
     terms = PromiseTerms(largest_action=largest_action, margin=margin)
     return advise(rule.model, rows(500, 2), rows(400, 5, "t"), SCHEMA, RESPONSE, terms, seed=0)
+
+
+HOUSES = Schema.from_mapping("toy", SCHEMA.to_mapping() | {"group_by": "house"})
+
+
+def housed(n: int, seed: int, name: str, size: int = 2) -> pd.DataFrame:
+    """Return the same people in houses of so many, who live under one roof with their kind."""
+    house = [f"{name}{i // size}" for i in range(n)]
+    return rows(n, seed, name).assign(**{"cluster:house": house})
+
+
+def test_a_declared_cluster_makes_every_promise_one_to_clusters():
+    held, other = housed(900, 0, "p"), housed(400, 1, "s")
+    rule = calibrate_model(model_of(), held, other, [], HOUSES, RESPONSE, NARROW)
+    assert rule.facts["clusters"] == {"column": "house", "clusters": 450, "rows_per_cluster": 5}
+    for claim in rule.facts["certificates"]:
+        assert "at most 5 rows of a cluster" in claim["assumptions"][0]["statement"]
+        assert not claim["applicable"] or "5 rows of a cluster" in claim["words"]
+    assert rule.facts["led_by"] == "promise"
+    assert "counting at most 5 rows of a cluster" in rule.facts["certificate"]["words"]
+    advised = advise(
+        rule.model, housed(500, 2, "p"), rows(400, 5, "t"), HOUSES, RESPONSE, NARROW, seed=0
+    )
+    assert advised.audit["clusters"]["clusters"] == 250
+    assert advised.audit["cost_promise"]["name"] == "recourse_cost"
+
+
+def test_clusters_that_were_learned_from_are_not_calibrated_on():
+    held, other = housed(900, 0, "p"), housed(400, 1, "s")
+    other.loc[:3, "cluster:house"] = "p0"
+    seen = np.array(["p1", "p2", "elsewhere"], dtype=object)
+    rule = calibrate_model(model_of(), held, other, [], HOUSES, RESPONSE, NARROW, seen)
+    assert rule.facts["clusters"]["clusters"] == 447
+    assert rule.facts["rows"]["calibration"] == 894
+
+
+def test_rows_that_lost_their_cluster_are_refused():
+    with pytest.raises(DataError, match="run ingest again"):
+        calibrate_model(model_of(), rows(400, 0), rows(50, 1, "s"), [], HOUSES, RESPONSE, NARROW)
+
+
+def test_too_few_clusters_end_the_run_with_the_reason():
+    few = housed(400, 0, "p", size=40)
+    with pytest.raises(CalibrationError, match=r"10 clusters with 50 rows .* are needed"):
+        calibrate_model(model_of(), few, housed(50, 1, "s"), [], HOUSES, RESPONSE, NARROW)
+
+
+def test_one_person_out_of_reach_of_any_probability_does_not_void_the_run():
+    """PARE alone has no threshold then; what is promised at the chosen one is still said."""
+    held = rows(70, 0)
+    held.loc[0, ["a", "b"]] = [-2000.0, 0.0]
+    terms = PromiseTerms(largest_action=0.75, largest_loss=0.02)
+    rule = calibrate_model(model_of(), held, rows(400, 1, "s"), [], SCHEMA, RESPONSE, terms)
+    assert rule.facts["bound"] is None
+    assert set(rule.facts["thresholds"]) == {"wanted", "joint"}
+    plain, chosen, *_ = rule.facts["certificates"]
+    assert "no threshold above 0" in plain["reason"]
+    assert 0.05 < chosen["value"] < 1.0
+
+
+def test_the_audit_promises_a_price_on_rows_the_threshold_never_saw():
+    rule = calibrated()
+    advised = advised_by(rule)
+    promised = advised.audit["cost_promise"]
+    advice = advised.advice
+    refused = advice[advice["decision"] == -1]
+    assert promised["n"] == len(refused)
+    # Nobody is without recourse: a share of at least 90 % pays no more.
+    moved = refused["change:a"].to_numpy()
+    assert np.mean(8.0 * moved**2 <= promised["value"] * (1 + 1e-9)) >= 0.9
+    none = advise(
+        rule.model,
+        rows(500, 2),
+        rows(400, 5, "t"),
+        SCHEMA,
+        RESPONSE,
+        PromiseTerms(cost_share=None),
+        seed=0,
+    )
+    assert none.audit["cost_promise"] is None
+    tight = advised_by(rule, largest_action=0.1).audit["cost_promise"]
+    assert tight["value"] is None
+    assert "have no recourse at any price" in tight["reason"]

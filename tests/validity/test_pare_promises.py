@@ -11,8 +11,9 @@ import pytest
 import torch
 from scipy.optimize import brentq
 from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
+from countermove.certificates.betting import betting_p_values, upper_means
 from countermove.certificates.intervals import upper_share
 from countermove.data.synthetic import GaussianPopulation
 from countermove.people import ActionSet, QuadraticCost
@@ -27,8 +28,8 @@ from countermove.recourse import (
 )
 from countermove.recourse.pare import missed_after_response, reach_of, refused_certificate
 from countermove.recourse.pare._after_response import refusal_chances
-from countermove.recourse.pare._betting import betting_p_values, upper_means
-from countermove.recourse.pare._sequence import fixed_sequence, passed_in_order, refused_counts
+from countermove.recourse.pare._refused import refused_people
+from countermove.recourse.pare._sequence import fixed_sequence
 from countermove.response import BestResponse, Population, Response, Responses
 from countermove.scores import LinearScore
 from countermove.scores.base import values
@@ -74,6 +75,11 @@ def most_failures(draws: int, level: float) -> float:
     return draws * level + 3 * np.sqrt(draws * level * (1 - level))
 
 
+def passed_exactly(misses, n, miss_rate: float) -> np.ndarray:
+    """Return what passes at 5 % in the order of the grid, from counts (draws, thresholds)."""
+    return fixed_sequence(binom.cdf(misses, n, miss_rate)[..., None], 0.05)[1]
+
+
 def box(limit: float) -> ActionSet:
     return ActionSet(lower=[-limit, 0.0], upper=[limit, 0.0])
 
@@ -114,8 +120,8 @@ def test_promise_to_the_refused(score, draws):
     scores = values(score, X).reshape(draws, n)
     best = reach_of(score, box(gain))(X).reshape(draws, n)
     grid = expit(cuts)
-    misses, refused = refused_counts(scores, best, grid)
-    _, passed = fixed_sequence(misses[..., None], refused[..., None], 0.1, 0.05)
+    misses, refused = (mask.sum(axis=-1).T for mask in refused_people(scores, best, grid))
+    passed = passed_exactly(misses, refused, 0.1)
     truth = share_below(cuts - gain) / share_below(cuts)
     assert np.sum((passed & (truth > 0.1)).any(axis=1)) <= most_failures(draws, 0.05)
     assert passed[:, 0].mean() > 0.5
@@ -133,7 +139,8 @@ def test_bound_on_the_refused_holds_at_every_threshold_at_once(score, draws):
     X, _ = POPULATION.sample(draws * n, seed=7)
     scores = values(score, X).reshape(draws, n)
     best = reach_of(score, box(gain))(X).reshape(draws, n)
-    bounds = upper_share(*refused_counts(scores, best, expit(cuts)), 0.05 / len(cuts))
+    counts = (mask.sum(axis=-1).T for mask in refused_people(scores, best, expit(cuts)))
+    bounds = upper_share(*counts, 0.05 / len(cuts))
     truth = share_below(cuts - gain) / share_below(cuts)
     assert np.sum((truth > bounds).any(axis=1)) <= most_failures(draws, 0.05)
     told = refused_certificate(
@@ -156,7 +163,7 @@ def test_promise_to_every_group_after_response(score, draws):
         )
         misses.append(missed.reshape(len(cuts), draws, n).sum(axis=2).T)
     counts = np.stack(misses, axis=-1)
-    _, passed = fixed_sequence(counts, np.full(counts.shape, n), 0.05, 0.05, parts=2)
+    _, passed = fixed_sequence(binom.cdf(counts, n, 0.05), 0.05, parts=2)
     truth = share_below(cuts - furthest, worse)
     broken = np.sum((passed & (truth > 0.05)).any(axis=1))
     assert broken <= most_failures(draws, 0.05)
@@ -175,7 +182,7 @@ def test_promise_after_best_response(score, draws, gain):
     reach = reach_of(score, box(gain))
     missed = missed_after_response(score, X, response, grid, reach=reach)
     misses = missed.reshape(len(grid), draws, n).sum(axis=2).T
-    _, passed = fixed_sequence(misses[..., None], np.full((*misses.shape, 1), n), 0.05, 0.05)
+    passed = passed_exactly(misses, n, 0.05)
     broken = np.sum((passed & (share_below(cuts - furthest) > 0.05)).any(axis=1))
     assert 0.3 * draws * 0.05 < broken <= most_failures(draws, 0.05)
     assert passed[:, 0].mean() > 0.99
@@ -208,7 +215,7 @@ def test_promise_that_people_who_differ_can_reach_approval(score, draws):
         score, X, DIFFERENT.with_seed(5), expit(cuts), reach=reach_of(score, box(gain))
     )
     misses = missed.reshape(len(cuts), draws, n).sum(axis=2).T
-    _, passed = fixed_sequence(misses[..., None], np.full((*misses.shape, 1), n), 0.05, 0.05)
+    passed = passed_exactly(misses, n, 0.05)
     truth = np.array([share_refused(cut, gain) for cut in cuts])
     broken = np.sum((passed & (truth > 0.05)).any(axis=1))
     assert 0.3 * draws * 0.05 < broken <= most_failures(draws, 0.05)
@@ -225,7 +232,7 @@ def test_promise_that_people_who_differ_will_reach_approval(score, draws):
     np.testing.assert_allclose(refused.mean(axis=1), truth, atol=5.0 * 0.3 / np.sqrt(len(X)))
     values_of = refused.reshape(len(cuts) * draws, n)
     p_values = betting_p_values(values_of, 0.05).reshape(len(cuts), draws).T
-    passed = passed_in_order(p_values, 0.05)
+    _, passed = fixed_sequence(p_values[..., None], 0.05)
     broken = np.sum((passed & (truth > 0.05)).any(axis=1))
     assert broken <= most_failures(draws, 0.05)
     assert passed[:, 0].mean() > 0.9
@@ -273,9 +280,7 @@ def test_promise_after_a_response_that_is_not_monotone(draws):
         score, X, TriesAndFails(), expit(cuts), reach=reach_of(score, box(gain))
     )
     misses = missed.reshape(len(cuts), draws, n).sum(axis=2).T
-    p_values, passed = fixed_sequence(
-        misses[..., None], np.full((*misses.shape, 1), n), miss_rate, 0.05
-    )
+    p_values, passed = fixed_sequence(binom.cdf(misses, n, miss_rate)[..., None], 0.05)
     below = [share_below(cuts - gap, population, weights) for gap in (1.0, 2.0, gain)]
     truth = below[0] - below[1] + below[2]
     assert np.sum((passed & (truth > miss_rate)).any(axis=1)) <= most_failures(draws, 0.05)

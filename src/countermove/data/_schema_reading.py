@@ -32,6 +32,7 @@ from countermove.data._wording_reading import (
 )
 from countermove.data.schema import (
     CHANGES,
+    CLUSTER_PREFIX,
     GROUP_PREFIX,
     KINDS,
     LABEL,
@@ -141,9 +142,11 @@ def _check_roles(schema: Schema) -> None:
     reserved = sorted({ROW_ID, LABEL} & (names | roles["sensitive"]))
     if reserved:
         refuse("features", f"{shown(reserved)}: names kept for the typed table; rename them")
-    prefixed = sorted(n for n in names | roles["sensitive"] if n.startswith(GROUP_PREFIX))
+    prefixes = (GROUP_PREFIX, CLUSTER_PREFIX)
+    prefixed = sorted(n for n in names | roles["sensitive"] if n.startswith(prefixes))
     if prefixed:
-        refuse("features", f"{shown(prefixed)}: no name may start with {GROUP_PREFIX!r}")
+        words = " or ".join(map(repr, prefixes))
+        refuse("features", f"{shown(prefixed)}: no name may start with {words}")
     refuse_repeated(schema.feature_names, "features", "gives the model column")
 
 

@@ -14,8 +14,17 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.data.checks import category_problems, missing_problems, raise_all
+from countermove.data.parsing import texts
 from countermove.data.relations import Tails
-from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, WINDOW_PREFIX, Feature, Schema
+from countermove.data.schema import (
+    CLUSTER_PREFIX,
+    GROUP_PREFIX,
+    LABEL,
+    ROW_ID,
+    WINDOW_PREFIX,
+    Feature,
+    Schema,
+)
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
 
@@ -37,6 +46,9 @@ class Rows:
         The sensitive columns as text.
     windows
         The raw columns that the schema's paths read, under their names, where they are known.
+    clusters
+        Whose rows they are, by the column that the schema names under ``group_by``, shape
+        (n,); None where it names none, or the table has lost it.
     """
 
     ids: NDArray[np.str_]
@@ -44,6 +56,7 @@ class Rows:
     y: Floats
     groups: pd.DataFrame
     windows: pd.DataFrame = field(default_factory=pd.DataFrame)
+    clusters: NDArray[np.object_] | None = None
 
 
 def design_matrix(table: pd.DataFrame, schema: Schema) -> Rows:
@@ -123,7 +136,7 @@ def fit_standardiser(table: pd.DataFrame, schema: Schema, divide_by_root_d: bool
 def standardised_table(
     table: pd.DataFrame, schema: Schema, standardiser: Standardiser
 ) -> pd.DataFrame:
-    """Return a typed table as one frame: row_id, label, standardised features, groups."""
+    """Return a typed table as one frame: row_id, label, standardised features, groups, cluster."""
     X = standardiser.transform(feature_matrix(table, schema))
     features = pd.DataFrame(X, columns=list(schema.feature_names))
     labels = table[LABEL].to_numpy(np.float64)
@@ -131,7 +144,22 @@ def standardised_table(
     groups = _sensitive_groups(table, schema).add_prefix(GROUP_PREFIX)
     # Tables typed by earlier releases carry no windows.
     windows = table.reindex(columns=list(schema.carried_windows)).reset_index(drop=True)
-    return pd.concat([who, features, groups, windows.astype(np.float64)], axis=1)
+    beside = [_cluster_column(table, schema), windows.astype(np.float64)]
+    return pd.concat([who, features, groups, *beside], axis=1)
+
+
+def _cluster_column(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Return the column whose equal values are one cluster, as text, or no column."""
+    if schema.group_by is None:
+        return pd.DataFrame(index=range(len(table)))
+    words = texts(table[schema.group_by]).reset_index(drop=True)
+    return words.to_frame(f"{CLUSTER_PREFIX}{schema.group_by}")
+
+
+def clusters_of(frame: pd.DataFrame, schema: Schema) -> NDArray[np.object_] | None:
+    """Return whose rows those of a standardised table are; None where it does not say."""
+    found = frame.get(f"{CLUSTER_PREFIX}{schema.group_by}")
+    return None if found is None else found.to_numpy(dtype=object)
 
 
 def rows_of(frame: pd.DataFrame, schema: Schema) -> Rows:
@@ -144,6 +172,7 @@ def rows_of(frame: pd.DataFrame, schema: Schema) -> Rows:
         y=frame["label"].to_numpy(dtype=np.float64),
         groups=groups.rename(columns=lambda name: name.removeprefix(GROUP_PREFIX)),
         windows=windows_of(frame, schema),
+        clusters=clusters_of(frame, schema),
     )
 
 

@@ -44,6 +44,9 @@ GROUP_PREFIX = "group:"
 WINDOW_PREFIX = "window:"
 """Marks the raw columns that only paths read where typed and standardised tables carry them."""
 
+CLUSTER_PREFIX = "cluster:"
+"""Marks the column of ``group_by`` there."""
+
 Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
 SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 """What happens to entities with fewer steps than a series has."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -162,12 +162,8 @@ class RecourseParameters(Parameters):
     ceiling: Positive | None = library(
         "what nobody is advised to pay more than, in units of the cost; null: no ceiling"
     )
-    digits: Count | None = library(
-        "significant digits that amounts are rounded to, towards approval; null: not rounded"
-    )
-    max_features: Count | None = library("how many features advice changes at most; null: any")
-    max_steps: Count | None = library(
-        "how many steps along a history (months, say) advice asks for at most; null: any"
+    cost_share: Probability | None = library(
+        "share of the refused for whom the price of recourse is promised; null: no such promise"
     )
     language: str = library("of the advice: en, de or the path of a template file", ADVICE)
     options: Count = library("ways to look for; up to two others are given in words", ADVICE)
@@ -175,16 +171,32 @@ class RecourseParameters(Parameters):
         "how much more, as a share, advice may cost that leaves `causal: no` columns alone", ADVICE
     )
 
+    digits: Count | None = library(
+        "significant digits that amounts are rounded to, towards approval; null: not rounded",
+        ADVICE,
+    )
+    max_features: Count | None = library(
+        "how many features advice changes at most; null: any", ADVICE
+    )
+    max_steps: Count | None = library(
+        "how many steps along a history (months, say) advice asks for at most; null: any", ADVICE
+    )
+
     def build(self, *args: Any, **given: Any) -> Any:
         """Return the terms of the promise."""
-        own = self.model_dump(exclude={"language", "options", "causal_tolerance"})
-        return library_object(self.describes)(**own)
+        return library_object(self.describes)(**self.model_dump(exclude=set(self._said())))
 
     def advice(self) -> AdviceTerms:
         """Return how advice is chosen and said."""
         from countermove.recourse.advise import AdviceTerms
 
-        return AdviceTerms(self.language, self.options, self.causal_tolerance)
+        return AdviceTerms(**{name: getattr(self, name) for name in self._said()})
+
+    def _said(self) -> tuple[str, ...]:
+        """Return the settings that are about advice, not about the promise."""
+        from countermove.recourse.advise import AdviceTerms
+
+        return tuple(field.name for field in fields(AdviceTerms))
 
 
 def _climbers() -> tuple[SingleResponseParameters, ...]:

@@ -76,13 +76,15 @@ def certify(
     schema: Schema,
     people: Response,
     calibration: dict[str, Any],
+    audit: dict[str, Any],
     evaluation: EvaluationParameters,
 ) -> list[dict[str, Any]]:
     """Collect every certificate of the run."""
     from countermove.transfer.bounds.holdout import certify_error
 
     bound = certify_error(calibrated.rule, rows, schema, people, evaluation.failure_probability)
-    return [*calibration["certificates"], bound.to_json()]
+    found = [*calibration["certificates"], audit.get("cost_promise"), bound.to_json()]
+    return [claim for claim in found if claim is not None]
 
 
 def create_pipeline(**_: object) -> Pipeline:
@@ -115,7 +117,7 @@ def create_pipeline(**_: object) -> Pipeline:
                 certify,
                 [
                     "recourse_model", "test_rows", "schema", "people", "recourse_calibration",
-                    "params:evaluation",
+                    "recourse_audit", "params:evaluation",
                 ],
                 "certificates",
                 name="certify",

@@ -27,11 +27,13 @@ def calibrate(
     recourse: RecourseParameters,
 ) -> tuple[PublishedModel, dict[str, Any], pd.DataFrame]:
     """Choose the threshold by promise and performance together."""
+    from countermove.data.rows import clusters_of
     from countermove.recourse.advise import with_approved
     from countermove.recourse.calibrate import calibrate_model
 
     terms, trained_on = recourse.build(), train["row_id"].tolist()
-    rule = calibrate_model(model, calibration, validation, trained_on, schema, people, terms)
+    given = (calibration, validation, trained_on, schema, people, terms, clusters_of(train, schema))
+    rule = calibrate_model(model, *given)
     return with_approved(rule.model, train, schema), rule.facts, rule.frontier
 
 

@@ -9,6 +9,7 @@ from countermove.recourse._search import Settings, probability_slope
 from countermove.recourse.causal import CausalModel
 from countermove.recourse.pare import (
     ChoiceRows,
+    CostPromise,
     GroupCalibration,
     JointChoice,
     PareCalibration,
@@ -18,6 +19,7 @@ from countermove.recourse.pare import (
     calibrate_pare,
     calibrate_pare_by_group,
     calibrate_threshold,
+    certify_cost,
     certify_refused,
     choose_jointly,
     choose_threshold,
@@ -45,6 +47,7 @@ __all__ = [
     "ApprovedPeople",
     "CausalModel",
     "ChoiceRows",
+    "CostPromise",
     "GroupCalibration",
     "JointChoice",
     "PareCalibration",
@@ -62,6 +65,7 @@ __all__ = [
     "calibrate_pare",
     "calibrate_pare_by_group",
     "calibrate_threshold",
+    "certify_cost",
     "certify_refused",
     "choose_jointly",
     "choose_threshold",

@@ -11,14 +11,15 @@ import pandas as pd
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.storage import settings_digest
-from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.errors import CalibrationError, NotEnoughRowsError, ParameterError
 from countermove.execution import PartTask
 from countermove.people import ActionSet
 from countermove.recourse._audit_declared import causal_audit, not_causal, reasons_audit
 from countermove.recourse._phrases import DEFAULT, phrases_of
 from countermove.recourse._reason_words import reason_array
-from countermove.recourse.audit import audit, audited_groups
-from countermove.recourse.pare import PromiseTerms
+from countermove.recourse.audit import audit, audited_groups, verified_costs
+from countermove.recourse.calibrate import clusters_facts
+from countermove.recourse.pare import PromiseTerms, cost_certificate, cost_promise
 from countermove.recourse.reasons import (
     ApprovedPeople,
     Reasons,
@@ -55,11 +56,18 @@ class AdviceTerms:
     causal_tolerance
         How much more, as a share, advice may cost that leaves columns alone which the schema
         declares not to cause the outcome.
+    digits, max_features
+        Significant digits of amounts and largest number of features, see `recommend`.
+    max_steps
+        How many steps along a history are asked for at most; None: any number.
     """
 
     language: str = DEFAULT
     options: int = 1
     causal_tolerance: float = 0.05
+    digits: int | None = None
+    max_features: int | None = None
+    max_steps: int | None = None
 
     def __post_init__(self) -> None:
         if self.options < 1:
@@ -133,9 +141,31 @@ def advise(
     about = reasons_audit(advised.reasons, schema) | causal_audit(advice, schema)
     for error in about.get("errors", ()):
         logger.error(error)
-    return AuditedAdvice(
-        advised.table[DECIDED], advised.table, judged.to_json() | {"groups": groups} | about
-    )
+    more = {
+        "groups": groups,
+        "clusters": clusters_facts(people, schema),
+        "cost_promise": _cost_promise(advised, people, response, terms),
+    }
+    return AuditedAdvice(advised.table[DECIDED], advised.table, judged.to_json() | more | about)
+
+
+def _cost_promise(
+    advised: PeopleAdvice, people: Rows, response: Response, terms: PromiseTerms
+) -> dict[str, Any] | None:
+    """Return the certificate of what recourse costs the refused, as JSON; None if not asked for."""
+    # People advised here are those nothing was chosen on, the threshold included. Their advice is
+    # verified on the rule before it counts.
+    if terms.cost_share is None:
+        return None
+    given = (advised.bare, people.X, advised.advice, advised.threshold, response.cost)
+    refused, paid = verified_costs(*given)
+    level = (terms.cost_share, terms.failure_probability)
+    try:
+        promised = cost_promise(paid, refused, *level, people.ids, people.clusters)
+    except CalibrationError as refusal:
+        reason = str(refusal)
+        return cost_certificate(None, int(refused.sum()), *level, reason=reason).to_json()
+    return promised.certificate.to_json()
 
 
 @dataclass(frozen=True)
@@ -163,7 +193,7 @@ def decide_and_advise(
     said = AdviceTerms() if said is None else said
     bare, threshold = model.without_threshold(), model.threshold
     allowed = response.actions.narrowed(terms.largest_action, model.score.n_features)
-    allowed = allowed.with_windows(people.X, people.windows).within_steps(terms.max_steps)
+    allowed = allowed.with_windows(people.X, people.windows).within_steps(said.max_steps)
     advice = recommend(
         bare,
         people.X,
@@ -172,9 +202,9 @@ def decide_and_advise(
         allowed,
         response.cost,
         margin=min(terms.margin, 0.5 * (1.0 - threshold)),
-        max_features=terms.max_features,
+        max_features=said.max_features,
         ceiling=terms.ceiling,
-        digits=terms.digits,
+        digits=said.digits,
         options=said.options,
         not_causal=not_causal(schema),
         causal_tolerance=said.causal_tolerance,

@@ -42,6 +42,7 @@ __all__ = [
     "audited_groups",
     "in_distribution",
     "robust_actions",
+    "verified_costs",
 ]
 
 
@@ -221,6 +222,16 @@ def audited_groups(
         name: recourse_by_group(groups, judged.refused, judged.verified, paid)
         for name, groups in groupings.items()
     }
+
+
+def verified_costs(
+    model: Any, X: Floats, advice: AdviceLike, threshold: float, cost: Cost | None
+) -> tuple[Mask, Floats]:
+    """Return who is refused, and what each verified action costs (NaN where there is none)."""
+    model, units = standardised_model(model)
+    X = units.rows(X)
+    judged = _JudgedAdvice(_rule(model, threshold), X, _standardised(advice, units))
+    return judged.refused, judged.paid(X, units.cost(cost))
 
 
 def robust_actions(

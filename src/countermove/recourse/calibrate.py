@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.certificates import Certificate
 from countermove.data.partitions import Partitions
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
-from countermove.errors import UnknownNameError, nearest
+from countermove.errors import CalibrationError, DataError, UnknownNameError, nearest
 from countermove.randomness import generator
 from countermove.recourse.pare import (
+    ROWS_PER_CLUSTER,
     ChoiceRows,
-    GroupCalibration,
     JointChoice,
-    PareCalibration,
     PromiseTerms,
     ReachFunction,
     approval_certificate,
@@ -29,6 +30,7 @@ from countermove.recourse.pare import (
     check_disjoint,
     choose_jointly,
     measure_after_response,
+    pare_certificate,
     reach_of,
     refused_certificate,
     refused_grid,
@@ -55,86 +57,123 @@ def calibrate_model(
     schema: Schema,
     response: Response,
     terms: PromiseTerms,
+    trained_clusters: NDArray[Any] | None = None,
 ) -> CalibratedRule:
-    """Choose the threshold of a stored model, which keeps it beside its score."""
+    """Choose the threshold of a stored model, which keeps it beside its score.
+
+    Where the schema names whose rows belong together (``group_by``), all promises are to
+    clusters, and calibration rows of a cluster that was trained or selected on are left out.
+    """
     # Calibration rows are for promises alone, selection rows for choices.
     model = model.without_threshold()
-    held, chosen_on = rows_of(calibration, schema), rows_of(selection, schema)
-    check_disjoint(held.ids, [*trained_on, *chosen_on.ids], len(held.ids))
+    given, chosen_on = rows_of(calibration, schema), rows_of(selection, schema)
+    check_disjoint(given.ids, [*trained_on, *chosen_on.ids], len(given.ids))
+    held = _unseen_clusters(given, schema, (trained_clusters, chosen_on.clusters))
     reach = reach_of(model, response.actions, terms.method, terms.largest_action)
     people, choosers = (_choice_rows(rows, terms.groups) for rows in (held, chosen_on))
-    plain = _pare_alone(model, people, terms, reach)
+    bound, alone = _pare_alone(model, people, terms, reach)
     joint = choose_jointly(model, people, choosers, response, terms, reach)
     promises = [
-        *_pare_certificates(plain, joint.threshold),
+        *_pare_certificates(bound, alone, joint.threshold),
         *([joint.certificate] if terms.after_response or joint.led_by == "performance" else []),
-        *_refused_certificates(model, held.X, chosen_on.X, joint, terms, reach),
-        *_approval_certificates(model, held.X, response, joint, terms),
+        *_refused_certificates(model, people, chosen_on.X, joint, terms, reach),
+        *_approval_certificates(model, people, response, joint, terms),
     ]
     facts = {
         "threshold": joint.threshold,
-        "bound": plain.bound,
+        "bound": bound,
         "led_by": joint.led_by,
         "certificate": joint.certificate.to_json(),
         "certificates": [promise.to_json() for promise in promises],
-        "thresholds": _compared(model, chosen_on, response, plain.threshold, joint, terms),
+        "thresholds": _compared(model, chosen_on, response, bound, joint, terms),
         "terms": asdict(terms),
         "rows": {"calibration": len(held.ids), "selection": len(chosen_on.ids)},
+        "clusters": clusters_facts(held, schema),
     }
     calibrated = replace(model, threshold=joint.threshold)
     return CalibratedRule(calibrated, facts, joint.frontier())
 
 
+def clusters_facts(rows: Rows, schema: Schema) -> dict[str, Any] | None:
+    """Return by which column rows belong together, and how many clusters there are."""
+    if schema.group_by is None or rows.clusters is None:
+        return None
+    return {
+        "column": schema.group_by,
+        "clusters": len(set(rows.clusters)),
+        "rows_per_cluster": ROWS_PER_CLUSTER,
+    }
+
+
+def _unseen_clusters(rows: Rows, schema: Schema, seen: Iterable[NDArray[Any] | None]) -> Rows:
+    """Return the rows of clusters that nothing was learned from."""
+    if schema.group_by is None:
+        return rows
+    if rows.clusters is None:
+        raise DataError(
+            f"rows of one {schema.group_by!r} belong together (`group_by:`), but the calibration "
+            "rows do not say whose they are; run ingest again"
+        )
+    known = {cluster for some in seen if some is not None for cluster in some}
+    kept = np.array([cluster not in known for cluster in rows.clusters], dtype=np.bool_)
+    groups, windows = (part[kept].reset_index(drop=True) for part in (rows.groups, rows.windows))
+    own = (rows.ids[kept], rows.X[kept], rows.y[kept])
+    return Rows(*own, groups, windows, rows.clusters[kept])
+
+
 def _choice_rows(rows: Rows, column: str | None) -> ChoiceRows:
     if column is None:
-        return ChoiceRows(rows.X, rows.y, rows.ids)
+        return ChoiceRows(rows.X, rows.y, rows.ids, clusters=rows.clusters)
     if column not in rows.groups.columns:
         raise UnknownNameError(
             f"the table has no group column {column!r}: {nearest(column, map(str, rows.groups))}; "
             "groups are the columns the schema lists as sensitive"
         )
-    return ChoiceRows(rows.X, rows.y, rows.ids, rows.groups[column].to_numpy(dtype=object))
+    groups = rows.groups[column].to_numpy(dtype=object)
+    return ChoiceRows(rows.X, rows.y, rows.ids, groups, rows.clusters)
 
 
 def _pare_alone(
     model: PublishedModel, people: ChoiceRows, terms: PromiseTerms, reach: ReachFunction
-) -> PareCalibration | GroupCalibration:
-    """Return PARE by itself, where people stand: the threshold it would choose alone."""
+) -> tuple[float | None, list[Certificate]]:
+    """Return the largest threshold of PARE by itself, where people stand, and its certificates."""
     levels = (terms.method, terms.miss_rate, terms.failure_probability)
-    if people.groups is None:
-        return calibrate_pare(model, people.X, *levels, wanted=terms.threshold, reach=reach)
-    return calibrate_pare_by_group(
-        model,
-        people.X,
-        people.groups,
-        *levels,
-        column=str(terms.groups),
-        wanted=terms.threshold,
-        reach=reach,
-    )
+    given: dict[str, Any] = {"ids": people.ids, "reach": reach, "clusters": people.clusters}
+    try:
+        if people.groups is None:
+            plain = calibrate_pare(model, people.X, *levels, **given)
+            return plain.bound, [plain.certificate]
+        column = str(terms.groups)
+        grouped = calibrate_pare_by_group(
+            model, people.X, people.groups, *levels, column=column, **given
+        )
+    except CalibrationError as refusal:
+        # Somebody may be too far away for this promise and not for the one that is chosen.
+        claim = pare_certificate(len(people.X), terms.miss_rate, terms.failure_probability)
+        return None, [_withdrawn(claim, str(refusal))]
+    return grouped.bound, list(grouped.certificates.values())
 
 
 def _pare_certificates(
-    plain: PareCalibration | GroupCalibration, threshold: float
+    bound: float | None, claims: list[Certificate], threshold: float
 ) -> list[Certificate]:
     """Return PARE's certificates at the chosen threshold, not applicable above its bound."""
-    claims = (
-        [plain.certificate]
-        if isinstance(plain, PareCalibration)
-        else list(plain.certificates.values())
-    )
-    if threshold <= plain.bound:
+    if bound is None or threshold <= bound:
         return claims
     reason = (
         f"the threshold {threshold:.4g} was chosen by another promise; this one holds up to "
-        f"{plain.bound:.4g}"
+        f"{bound:.4g}"
     )
-    return [replace(claim, value=None, reason=reason, words="") for claim in claims]
+    return [_withdrawn(claim, reason) for claim in claims]
+
+
+def _withdrawn(claim: Certificate, reason: str) -> Certificate:
+    return replace(claim, value=None, reason=reason, words="")
 
 
 def _refused_certificates(
     model: PublishedModel,
-    held: Floats,
+    people: ChoiceRows,
     chosen_on: Floats,
     joint: JointChoice,
     terms: PromiseTerms,
@@ -143,13 +182,14 @@ def _refused_certificates(
     """Return what is promised to the refused, where they stand, at the chosen threshold."""
     grid, alpha = joint.promise.thresholds, terms.failure_probability
     start = refused_grid(model, chosen_on, grid, terms.miss_rate, reach=reach)
+    given: dict[str, Any] = {"reach": reach, "ids": people.ids, "clusters": people.clusters}
     sequence = certify_refused(
         model,
-        held,
+        people.X,
         start,
         miss_rate=terms.miss_rate,
         failure_probability=alpha,
-        reach=reach,
+        **given,
     )
     tested = joint.threshold if joint.threshold in start else float(start[0])
     fixed = sequence.certificate(tested)
@@ -158,13 +198,13 @@ def _refused_certificates(
             f"the threshold {joint.threshold:.4g} refuses too few people to test; the test starts "
             f"at {tested:.4g}"
         )
-        fixed = replace(fixed, value=None, reason=reason, words="")
-    return [fixed, refused_certificate(model, held, grid, joint.threshold, alpha, reach=reach)]
+        fixed = _withdrawn(fixed, reason)
+    return [fixed, refused_certificate(model, people.X, grid, joint.threshold, alpha, **given)]
 
 
 def _approval_certificates(
     model: PublishedModel,
-    held: Floats,
+    people: ChoiceRows,
     response: Response,
     joint: JointChoice,
     terms: PromiseTerms,
@@ -174,19 +214,21 @@ def _approval_certificates(
     if not (terms.after_response and (differ or response.confidence is not None)):
         return []
     grid, alpha = joint.promise.thresholds, terms.failure_probability
-    return [approval_certificate(model, held, response, grid, joint.threshold, alpha)]
+    given = {"ids": people.ids, "clusters": people.clusters}
+    return [approval_certificate(model, people.X, response, grid, joint.threshold, alpha, **given)]
 
 
 def _compared(
     model: PublishedModel,
     rows: Rows,
     response: Response,
-    plain: float,
+    bound: float | None,
     joint: JointChoice,
     terms: PromiseTerms,
 ) -> dict[str, dict[str, float]]:
-    """Return both thresholds and the wanted one, each with its performance on selection rows."""
-    found = {"wanted": terms.threshold, "plain": plain, "joint": joint.threshold}
+    """Return each threshold (joint, of PARE alone, wanted) with its performance on other rows."""
+    plain = {} if bound is None else {"plain": min(terms.threshold, bound)}
+    found = {"wanted": terms.threshold, **plain, "joint": joint.threshold}
     compared = {}
     for name, threshold in found.items():
         at = measure_after_response(model, rows.X, rows.y, response, [threshold], terms.loss)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from countermove.reporting.page import Findings
 
+COST = "recourse_cost"
 CLAIMS = {
     "recourse_miss_rate": "share of people refused without recourse",
     "recourse_miss_rate_after_response": (
@@ -21,6 +22,7 @@ CLAIMS = {
     "refusal_rate_after_response": "share of people refused once they have responded to the rule",
     "refused_miss_rate": "share of the refused without recourse, as asked",
     "refused_without_recourse": "share of the refused without recourse",
+    COST: "cost of recourse, for most of the refused",
     "error_after_response": "error once people have moved",
 }
 VERDICTS = {None: "not tested here", True: "the data support it", False: "the data refute it"}
@@ -41,6 +43,7 @@ def promise_facts(found: Findings) -> dict[str, Any]:
     return {
         "promise": None if found.calibration is None else _promise(found, found.calibration),
         "claims": [_claim(certificates, i) for i in range(len(found.certificates))],
+        "price": next((c["words"] for c in found.certificates if c["name"] == COST), None),
         "assumptions": _assumptions(found),
     }
 

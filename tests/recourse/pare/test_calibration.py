@@ -57,6 +57,14 @@ def test_people_exactly_on_the_bound_still_pass_in_floating_point(seed):
         assert (rule(torch.from_numpy(rows.copy())).detach().numpy() >= 0.0).all()
 
 
+@pytest.mark.parametrize("slope", [1.0, 3.0])
+def test_bounds_close_to_certainty_are_not_rounded_up_on_the_scores_scale(slope):
+    """Neighbouring probabilities are a third of a log-odd apart there."""
+    for top in np.linspace(8.0, 35.0, 200) / slope:
+        best = np.concatenate([[top], np.full(58, top + 1.0)])
+        assert logit(threshold_bound(best, 0.05, 0.05, slope)) / slope <= top
+
+
 def test_unlimited_reach_keeps_the_threshold_below_one(score, crowd):
     assert 0.99 < calibrate_pare(score, crowd[0]).threshold < 1.0
 

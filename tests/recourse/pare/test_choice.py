@@ -25,6 +25,7 @@ from countermove.recourse import (
 from countermove.recourse.pare import measure_after_response, reach_of
 from countermove.recourse.pare._choice import frontier
 from countermove.response import BestResponse, NoResponse, RobustResponse
+from countermove.scores.base import values
 
 GRID = expit(np.linspace(-4.0, 2.0, 25))
 RESPONSE = BestResponse(QuadraticCost(1.0))
@@ -99,6 +100,28 @@ def test_default_grid_rises_from_everybody_to_the_wanted_threshold(score, crowd)
     assert default_grid(score, X[:1] + 50.0, 0.5).tolist() == [0.5]
     with pytest.raises(NotEnoughRowsError, match="at least one selection row"):
         default_grid(score, X[:0], 0.5)
+
+
+@pytest.mark.parametrize("extreme", [-400.0, -1e4, -1e300])
+def test_an_extreme_person_does_not_void_the_thresholds_below_everybody_else(
+    score, half, crowd, extreme
+):
+    """With as few rows as a promise needs, the first threshold must not miss anybody."""
+    X, y = crowd
+    chosen_on, y_chosen, held = X[:240], y[:240], X[240:]
+    wild = chosen_on.copy()
+    wild[0] = [extreme, 0.0]
+    grid = default_grid(score, wild, 0.5)
+    others = values(score, chosen_on)
+    assert (logit(grid) < others.min() - 1.0).sum() >= 2
+    assert (grid > 0.0).all()
+    found = calibrate_after_response(score, held, NoResponse(), grid, actions=half)
+    assert found.passed[0]
+    # Everybody else's thresholds are where they were, up to a rank.
+    plain = default_grid(score, chosen_on, 0.5)
+    assert np.max(np.abs(logit(grid[5:]) - logit(plain[-len(grid) + 5 :]))) < 0.5
+    best = choose_threshold(score, wild, y_chosen, NoResponse(), found)
+    assert best.threshold in found.allowed
 
 
 def test_frontier_needs_the_same_thresholds(score, half, crowd):

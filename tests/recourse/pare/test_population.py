@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
+from countermove.certificates.betting import betting_p_values, upper_means
 from countermove.errors import ParameterError, UnknownNameError
 from countermove.people import QuadraticCost
 from countermove.recourse import calibrate_after_response
@@ -14,7 +15,6 @@ from countermove.recourse.pare._after_response import (
     missed_after_response,
     refusal_chances,
 )
-from countermove.recourse.pare._betting import betting_p_values, upper_means
 from countermove.recourse.pare._inputs import reach_of
 from countermove.response import BestResponse, NoResponse, Population, RobustResponse
 from countermove.response.response_set import ConfidenceSet

@@ -26,20 +26,20 @@ GRID = expit(np.linspace(-4.0, 1.0, 21))
 
 def test_nothing_passes_after_the_first_failure():
     misses = np.array([[0], [0], [30], [0]])
-    p_values, passed = fixed_sequence(misses, np.full((4, 1), 100), 0.05, 0.05)
+    p_values, passed = fixed_sequence(binom.cdf(misses, 100, 0.05), 0.05)
     assert passed.tolist() == [True, True, False, False]
     assert p_values[3] == p_values[0] == binom.cdf(0, 100, 0.05)
 
 
 def test_several_counts_must_all_pass_and_parts_share_the_level():
-    misses, n = np.array([[0, 0], [0, 9]]), np.full((2, 2), 65)
-    assert fixed_sequence(misses, n, 0.05, 0.05)[1].tolist() == [True, False]
-    assert fixed_sequence(misses, n, 0.05, 0.05, parts=2)[1].tolist() == [False, False]
+    found = binom.cdf([[0, 0], [0, 9]], 65, 0.05)
+    assert fixed_sequence(found, 0.05)[1].tolist() == [True, False]
+    assert fixed_sequence(found, 0.05, parts=2)[1].tolist() == [False, False]
 
 
-def test_nobody_counted_promises_nothing():
-    p_values, passed = fixed_sequence(np.zeros((1, 1), int), np.zeros((1, 1), int), 0.05, 0.05)
-    assert (p_values[0], passed[0]) == (1.0, False)
+def test_nobody_counted_promises_nothing(score, half, crowd):
+    nobody = certify_refused(score, crowd[0], [1e-9], actions=half)
+    assert (nobody.n[0], nobody.p_values[0], nobody.passed[0]) == (0, 1.0, False)
     assert upper_share(np.array([0, 5]), np.array([0, 5]), 0.05).tolist() == [1.0, 1.0]
     assert upper_share(np.array([3]), np.array([50]), 0.05)[0] == beta.ppf(0.95, 4, 47)
 

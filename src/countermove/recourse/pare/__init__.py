@@ -13,26 +13,41 @@ from countermove.recourse.pare._calibration import (
     calibrate_pare,
     calibrate_pare_by_group,
     calibrate_threshold,
+    pare_certificate,
     smallest_calibration_size,
     smallest_group_size,
     threshold_bound,
 )
 from countermove.recourse.pare._choice import (
+    JointChoice,
+    choose_jointly,
     choose_threshold,
     default_grid,
     measure_after_response,
 )
-from countermove.recourse.pare._inputs import ReachFunction, check_disjoint, reach_of
-from countermove.recourse.pare._joint import ChoiceRows, JointChoice, PromiseTerms, choose_jointly
-from countermove.recourse.pare._sequence import (
-    SequencePromise,
+from countermove.recourse.pare._inputs import (
+    ROWS_PER_CLUSTER,
+    ChoiceRows,
+    PromiseTerms,
+    ReachFunction,
+    check_disjoint,
+    reach_of,
+)
+from countermove.recourse.pare._refused import (
+    CostPromise,
+    certify_cost,
     certify_refused,
+    cost_certificate,
+    cost_promise,
     refused_certificate,
     refused_grid,
 )
+from countermove.recourse.pare._sequence import SequencePromise
 
 __all__ = [
+    "ROWS_PER_CLUSTER",
     "ChoiceRows",
+    "CostPromise",
     "GroupCalibration",
     "JointChoice",
     "PareCalibration",
@@ -44,13 +59,17 @@ __all__ = [
     "calibrate_pare",
     "calibrate_pare_by_group",
     "calibrate_threshold",
+    "certify_cost",
     "certify_refused",
     "check_disjoint",
     "choose_jointly",
     "choose_threshold",
+    "cost_certificate",
+    "cost_promise",
     "default_grid",
     "measure_after_response",
     "missed_after_response",
+    "pare_certificate",
     "reach_of",
     "refused_certificate",
     "refused_grid",

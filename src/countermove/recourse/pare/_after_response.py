@@ -20,20 +20,9 @@ from countermove.certificates import Assumption, Certificate
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet
 from countermove.recourse._search import probability_slope
-from countermove.recourse.pare._betting import (
-    BOUND_REFERENCE,
-    REFERENCE,
-    betting_p_values,
-    upper_means,
-)
-from countermove.recourse.pare._calibration import (
-    INDEPENDENT,
-    at_least,
-    check_enough,
-    check_group_sizes,
-    confidence,
-)
+from countermove.recourse.pare._calibration import check_enough, check_group_sizes
 from countermove.recourse.pare._inputs import (
+    ClusterRows,
     ReachFunction,
     check_disjoint,
     check_level,
@@ -42,13 +31,7 @@ from countermove.recourse.pare._inputs import (
     numeric_rows,
     reach_of,
 )
-from countermove.recourse.pare._sequence import (
-    BEFOREHAND,
-    CountArray,
-    SequencePromise,
-    passed_in_order,
-    sequence_promise,
-)
+from countermove.recourse.pare._sequence import SequencePromise, promise_of_misses
 from countermove.response import NoResponse, Response
 from countermove.response.response_set import RobustResponse, members_of, redrawn
 from countermove.scores import Score
@@ -147,6 +130,7 @@ def calibrate_after_response(
     ids: Sequence[Any] | NDArray[Any] | None = None,
     trained_on: Iterable[Any] | None = None,
     reach: ReachFunction | None = None,
+    clusters: ArrayLike | None = None,
     promise: Promise = "can",
     population_failure: float = 0.0,
 ) -> SequencePromise:
@@ -178,7 +162,7 @@ def calibrate_after_response(
     groups
         The group of every calibration person, for a promise to each (Bonferroni).
     model, X_calibration, method, miss_rate, failure_probability, actions,
-    largest_action, ids, trained_on, reach
+    largest_action, ids, trained_on, reach, clusters
         See `countermove.recourse.calibrate_pare`.
     """
     check_level(miss_rate, "miss_rate")
@@ -189,80 +173,92 @@ def calibrate_after_response(
         )
     people, spent, assumed = _promised(response, failure_probability, population_failure)
     thresholds = checked_grid(grid)
-    inside, units = standardised_model(model)
-    X = units.rows(numeric_rows(X_calibration, score_of(inside)))
-    people = units.response(people)
+    X = numeric_rows(X_calibration, score_of(standardised_model(model)[0]))
     check_disjoint(ids, trained_on, len(X))
     names, codes = group_codes(np.zeros(len(X)) if groups is None else groups, len(X))
-    tested = failure_probability - spent
-    if groups is None:
-        check_enough(len(X), miss_rate, tested)
+    drawn = None if clusters is None else ClusterRows.drawn(clusters, len(X), ids)
+    if drawn is not None:
+        X, codes = X[drawn.rows], codes[drawn.rows]
+    _check_sizes(
+        names if groups is not None else [], codes, drawn, miss_rate, failure_probability - spent
+    )
+    missed: Mask | Floats
+    if promise == "will":
+        missed = refusal_chances(model, X, people, thresholds, together=spent > 0.0)
     else:
-        check_group_sizes(names, np.bincount(codes), miss_rate, tested)
+        search = reach_of(model, actions, method, largest_action) if reach is None else reach
+        missed = _missed(model, X, people, thresholds, search, "calibration rows", spent > 0.0)
     still = promise == "can" and isinstance(response, NoResponse)
     name, claim = CLAIMS["still" if still else promise]
-    said: dict[str, Any] = {
-        "miss_rate": miss_rate,
-        "failure_probability": failure_probability,
-        "name": name,
-        "claim": claim if groups is None else f"in each of {len(names)} groups, {claim}",
-        "assumptions": [assumed],
-        "parts": len(names),
-        "spent": spent,
-    }
-    if promise == "will":
-        chances = refusal_chances(inside, X, people, thresholds, together=spent > 0.0)
-        return _promise_of_chances(thresholds, chances, codes, **said)
-    search = reach_of(model, actions, method, largest_action) if reach is None else reach
-    drawn = redrawn(people, 0, "calibration rows")
-    reached = units.function(search)
-    counts, n = _counts(inside, X, drawn, thresholds, codes, reached, together=spent > 0.0)
-    return sequence_promise(thresholds, counts, n, **said)
+    return promise_of_misses(
+        thresholds,
+        missed,
+        miss_rate=miss_rate,
+        failure_probability=failure_probability,
+        name=name,
+        claim=claim if groups is None else f"in each of {len(names)} groups, {claim}",
+        assumptions=[assumed],
+        codes=codes,
+        parts=len(names),
+        spent=spent,
+        clusters=drawn,
+    )
+
+
+def _check_sizes(
+    names: Sequence[str],
+    codes: NDArray[np.intp],
+    drawn: ClusterRows | None,
+    miss_rate: float,
+    failure_probability: float,
+) -> None:
+    """Refuse too few rows or clusters, in all or (where groups are named) in any group."""
+    if drawn is not None:
+        for code, name in enumerate(names or ("",)):
+            level = failure_probability / max(len(names), 1)
+            drawn.check_enough(miss_rate, level, codes == code, f"group {name!r}" if name else "")
+    elif names:
+        check_group_sizes(names, np.bincount(codes), miss_rate, failure_probability)
+    else:
+        check_enough(len(codes), miss_rate, failure_probability)
 
 
 def refusal_chances(
     model: Any, X: Floats, response: Response, thresholds: Floats, together: bool = False
 ) -> Floats:
     """Return everybody's chance of refusal after their response, (members, thresholds, n)."""
+    model, units = standardised_model(model)
     score, slope = score_of(model), probability_slope(model)
+    rows, people = units.rows(X), members_of(units.response(response))
     rules = [score.at_threshold(float(p), slope) for p in thresholds]
     found = np.stack(
-        [[1.0 - member.chance_after(rule, X) for rule in rules] for member in members_of(response)]
+        [[1.0 - member.chance_after(rule, rows) for rule in rules] for member in people]
     )
     # A mean over people need not be largest at a corner; everybody's own chance is.
     return found.max(axis=0, keepdims=True) if together else found
 
 
-def _promise_of_chances(
+def _missed(
+    model: Any,
+    X: Floats,
+    response: Response,
     thresholds: Floats,
-    chances: Floats,
-    codes: NDArray[np.intp],
-    *,
-    parts: int,
-    spent: float,
-    **said: Any,
-) -> SequencePromise:
-    """Test mean chances of refusal, (members, thresholds, n), in the order of the thresholds."""
-    if np.isin(chances, (0.0, 1.0)).all():
-        counts = np.concatenate([by_group(one > 0.5, codes, parts) for one in chances], axis=-1)
-        sizes = np.tile(np.bincount(codes, minlength=parts), len(chances))
-        n = np.broadcast_to(sizes, counts.shape).astype(np.int64)
-        return sequence_promise(thresholds, counts, n, parts=parts, spent=spent, **said)
-    groups = [one[:, codes == code] for one in chances for code in range(parts)]
-    tested = said["failure_probability"] - spent
-    found = np.stack([betting_p_values(group, said["miss_rate"]) for group in groups])
-    p_values = np.minimum(1.0, parts * found.max(axis=0))
-    return SequencePromise(
-        thresholds=thresholds,
-        miss_share=np.max([group.mean(axis=1) for group in groups], axis=0),
-        miss_bound=np.max([upper_means(group, tested / parts) for group in groups], axis=0),
-        p_values=p_values,
-        passed=passed_in_order(p_values, tested),
-        n=np.full(len(thresholds), min(group.shape[1] for group in groups), dtype=np.int64),
-        reference=REFERENCE,
-        bound_reference=BOUND_REFERENCE,
-        **(said | {"assumptions": (INDEPENDENT, BEFOREHAND, *said["assumptions"])}),
+    reach: ReachFunction,
+    stage: str,
+    together: bool,
+) -> Mask:
+    """Return who is missed after each response, (members, thresholds, n); types drawn by stage."""
+    # ``together``: whoever is missed under any member; types are drawn alike for all.
+    model, units = standardised_model(model)
+    score, slope = score_of(model), probability_slope(model)
+    rows, reached = units.rows(X), units.function(reach)
+    found = np.stack(
+        [
+            missed_after_response(score, rows, member, thresholds, reach=reached, slope=slope)
+            for member in members_of(redrawn(units.response(response), 0, stage))
+        ]
     )
+    return np.logical_or.reduce(found, keepdims=True) if together else found
 
 
 def approval_certificate(
@@ -272,6 +268,9 @@ def approval_certificate(
     grid: ArrayLike,
     threshold: float,
     failure_probability: float,
+    *,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Certificate:
     """Bound the share refused after response at whichever threshold of a grid is chosen.
 
@@ -281,33 +280,25 @@ def approval_certificate(
     check_level(failure_probability, "failure_probability")
     people, spent, assumed = _promised(response, failure_probability)
     thresholds = checked_grid(grid)
-    model, units = standardised_model(model)
-    X, people = units.rows(numeric_rows(X_calibration, score_of(model))), units.response(people)
-    chances = refusal_chances(model, X, people, np.array([threshold]), together=spent > 0.0)
-    alone = _promise_of_chances(
+    X = numeric_rows(X_calibration, score_of(standardised_model(model)[0]))
+    drawn = None if clusters is None else ClusterRows.drawn(clusters, len(X), ids)
+    X = X if drawn is None else X[drawn.rows]
+    name, claim = CLAIMS["will"]
+    alone = promise_of_misses(
         np.array([threshold]),
-        chances,
-        np.zeros(len(X), dtype=np.intp),
-        parts=1,
-        spent=0.0,
+        refusal_chances(model, X, people, np.array([threshold]), together=spent > 0.0),
         miss_rate=0.5,
         failure_probability=(failure_probability - spent) / len(thresholds),
-        name=CLAIMS["will"][0],
-        claim=CLAIMS["will"][1],
+        name=name,
+        claim=claim,
         assumptions=[assumed],
+        clusters=drawn,
     )
-    bound = float(alone.miss_bound[0])
-    words = CLAIMS["will"][1].format(share=at_least(1.0 - bound))
-    claim = replace(
-        alone.bound_certificate(),
-        level=1.0 - failure_probability,
-        reference=f"{alone.bound_reference}, Bonferroni over {len(thresholds)} thresholds",
-        words=f"{confidence(failure_probability)}, at a threshold of {threshold:.4g}, {words}",
-    )
-    if bound < 1.0:
-        return claim
+    bound = alone.shared_bound(len(thresholds), failure_probability)
+    if bound.applicable:
+        return bound
     reason = f"{len(X)} calibration people are too few to bound a share at {threshold:.4g}"
-    return replace(claim, value=None, reason=reason, words="")
+    return replace(bound, reason=reason)
 
 
 def _promised(
@@ -351,46 +342,9 @@ def miss_shares(
     groups: ArrayLike | None = None,
 ) -> Floats:
     """Return the share missed at every threshold, of the worst group and response; no promise."""
-    _, codes = group_codes(np.zeros(len(X)) if groups is None else groups, len(X))
+    names, codes = group_codes(np.zeros(len(X)) if groups is None else groups, len(X))
     people, spent, _ = _promised(response, 1.0)
-    model, units = standardised_model(model)
-    drawn, reached = redrawn(units.response(people), 0, "selection rows"), units.function(reach)
-    rows, together = units.rows(X), spent > 0.0
-    counts, n = _counts(model, rows, drawn, thresholds, codes, reached, together=together)
-    shares: Floats = (counts / n).max(axis=-1)
-    return shares
-
-
-def _counts(
-    model: Any,
-    X: Floats,
-    response: Response,
-    thresholds: Floats,
-    codes: NDArray[np.intp],
-    reach: ReachFunction,
-    together: bool = False,
-) -> tuple[CountArray, CountArray]:
-    """Return people missed and people counted, (thresholds, members of the response x groups)."""
-    # ``together``: one count of those missed under any member; types are drawn alike for all.
-    score, slope, n_groups = (
-        score_of(model),
-        probability_slope(model),
-        int(codes.max(initial=0)) + 1,
-    )
-    missed = [
-        missed_after_response(score, X, member, thresholds, reach=reach, slope=slope)
-        for member in members_of(response)
-    ]
-    if together:
-        missed = [np.logical_or.reduce(missed)]
-    counts = np.concatenate([by_group(mask, codes, n_groups) for mask in missed], axis=-1)
-    sizes = np.tile(np.bincount(codes, minlength=n_groups), len(missed))
-    return counts, np.broadcast_to(sizes, counts.shape).astype(np.int64)
-
-
-def by_group(missed: Mask, codes: NDArray[np.intp], n_groups: int) -> CountArray:
-    """Return how many of each group are missed: from (…, n) to (…, groups)."""
-    return np.stack(
-        [np.count_nonzero(missed[..., codes == code], axis=-1) for code in range(n_groups)],
-        axis=-1,
-    ).astype(np.int64)
+    missed = _missed(model, X, people, thresholds, reach, "selection rows", spent > 0.0)
+    shares = [missed[..., codes == code].mean(axis=-1) for code in range(len(names))]
+    worst: Floats = np.max(shares, axis=(0, 1))
+    return worst

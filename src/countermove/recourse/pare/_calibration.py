@@ -16,18 +16,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 from scipy.stats import binom
 
 from countermove._types import Floats
-from countermove.certificates import Assumption, Certificate
+from countermove.certificates import Assumption, Certificate, betting
+from countermove.certificates.betting import ratio_p_values
 from countermove.errors import CalibrationError, DataError, ParameterError, shown
 from countermove.people import ActionSet
 from countermove.recourse._search import probability_slope
 from countermove.recourse.pare._inputs import (
+    COUNTING,
+    INDEPENDENT,
+    ROWS_PER_CLUSTER,
+    ClusterRows,
     ReachFunction,
+    at_least,
     check_disjoint,
     check_level,
+    confidence,
     group_codes,
     numeric_rows,
     reach_of,
@@ -38,7 +45,8 @@ ROUNDING = 1e-10
 """A bound is lowered by this share of ``1 + |score|``: whoever stands exactly on it still
 passes when the score is summed in another order (many people may stand there at once)."""
 CLOSEST_TO_ONE = float(np.nextafter(1.0, 0.0))
-INDEPENDENT = Assumption("calibration rows are independent draws of the people to be judged")
+TESTED_AT_ONCE = 256
+"""Thresholds tested together: most promises end within the first so many."""
 FIXED = Assumption("the score and the actions were fixed before these rows were seen")
 
 
@@ -148,6 +156,7 @@ def calibrate_pare(
     ids: Sequence[Any] | NDArray[Any] | None = None,
     trained_on: Iterable[Any] | None = None,
     reach: ReachFunction | None = None,
+    clusters: ArrayLike | None = None,
 ) -> PareCalibration:
     r"""Return the largest threshold at which nearly everybody is approved or has recourse.
 
@@ -181,44 +190,85 @@ def calibrate_pare(
         overlap is refused.
     reach
         The function from people to their best score, in place of ``method``.
+    clusters
+        Whose rows belong together (a household, a firm), one id per row: rows of one cluster
+        need not be independent, clusters must be. At most 5 rows of each are drawn at random,
+        and the share promised counts these. Every threshold is tested by betting, rising, up
+        to the first failure. None: rows are independent.
     """
     if wanted is not None:
         check_level(wanted, "wanted")
     score = score_of(model)
     X = numeric_rows(X_calibration, score)
     check_disjoint(ids, trained_on, len(X))
+    drawn = None if clusters is None else ClusterRows.drawn(clusters, len(X), ids)
+    X = X if drawn is None else X[drawn.rows]
     search = reach_of(model, actions, method, largest_action) if reach is None else reach
-    bound = threshold_bound(search(X), miss_rate, failure_probability, probability_slope(model))
+    slope = probability_slope(model)
+    bound = threshold_bound(search(X), miss_rate, failure_probability, slope, drawn)
     return PareCalibration(
         threshold=bound if wanted is None else min(wanted, bound),
         bound=bound,
-        certificate=pare_certificate(len(X), miss_rate, failure_probability),
+        certificate=pare_certificate(len(X), miss_rate, failure_probability, drawn),
     )
 
 
 def threshold_bound(
-    best: Floats, miss_rate: float, failure_probability: float, slope: float = 1.0
+    best: Floats,
+    miss_rate: float,
+    failure_probability: float,
+    slope: float = 1.0,
+    clusters: ClusterRows | None = None,
 ) -> float:
     """Return the largest threshold that the best scores of calibration people allow."""
     bad = np.flatnonzero(np.isnan(best))
     if bad.size:
         raise DataError(f"the best score of rows {shown(bad)} is not a number", rows=bad)
-    k = allowed_misses(len(best), miss_rate, failure_probability)
-    lowest = float(np.partition(best, k)[k])
-    if np.isfinite(lowest):
-        lowest -= ROUNDING * (1.0 + abs(lowest))
+    reached = reached_by_most(best, miss_rate, failure_probability, clusters)
+    slack = ROUNDING * (1.0 + abs(reached)) if np.isfinite(reached) else 0.0
+    lowest = reached - slack
     bound = min(float(expit(slope * lowest)), CLOSEST_TO_ONE)
     if bound <= 0.0:
         raise CalibrationError(
             f"no threshold above 0 leaves at most {miss_rate:.0%} of people without recourse: "
-            f"{k + 1} of {len(best)} calibration people reach no score above {lowest:g}; "
-            "allow more actions or a higher miss_rate"
+            f"{np.count_nonzero(best <= reached)} of {len(best)} calibration people reach no score "
+            f"above {lowest:g}; allow more actions or a higher miss_rate, or add calibration rows"
         )
+    # Probabilities close to 1 are far apart on the score's scale: never round up on that.
+    while float(logit(bound)) / slope > reached - 0.5 * slack:
+        bound = float(np.nextafter(bound, 0.0))
     return bound
 
 
-def pare_certificate(n: int, miss_rate: float, failure_probability: float) -> Certificate:
+def reached_by_most(
+    values: Floats,
+    miss_rate: float,
+    failure_probability: float,
+    clusters: ClusterRows | None = None,
+) -> float:
+    """Return the largest value that all people but a share ``miss_rate`` surely reach."""
+    if clusters is None:
+        k = allowed_misses(len(values), miss_rate, failure_probability)
+        return float(np.partition(values, k)[k])
+    clusters.check_enough(miss_rate, failure_probability)
+    levels, sizes = np.unique(values), clusters.totals(np.ones(len(values)))
+    # Between neighbouring values the same people are missed: all thresholds are tested, rising.
+    # At the lowest nobody is, which is why it passes where there are enough clusters.
+    for start in range(0, len(levels), TESTED_AT_ONCE):
+        missed = clusters.totals(values < levels[start : start + TESTED_AT_ONCE, None])
+        counts = np.broadcast_to(sizes, missed.shape)
+        p_values = ratio_p_values(missed, counts, ROWS_PER_CLUSTER, miss_rate)
+        failed = np.flatnonzero(p_values > failure_probability)
+        if failed.size:
+            return float(levels[start + failed[0] - 1])
+    return float(levels[-1])
+
+
+def pare_certificate(
+    n: int, miss_rate: float, failure_probability: float, clusters: ClusterRows | None = None
+) -> Certificate:
     """Return what PARE promises: it counts the approved as well."""
+    plain = clusters is None
     return Certificate(
         name="recourse_miss_rate",
         value=miss_rate,
@@ -226,24 +276,15 @@ def pare_certificate(n: int, miss_rate: float, failure_probability: float) -> Ce
         kind="certificate",
         level=1.0 - failure_probability,
         n=n,
-        assumptions=(INDEPENDENT, FIXED),
-        reference="PARE: binomial tail of the calibration order statistics",
+        assumptions=(INDEPENDENT if clusters is None else clusters.assumption, FIXED),
+        reference="PARE: binomial tail of the calibration order statistics"
+        if plain
+        else f"PARE: {betting.REFERENCE}, clusters as units",
         words=(
             f"{confidence(failure_probability)}, at least {at_least(1.0 - miss_rate)} of people "
-            "like these are approved or have recourse"
+            f"like these are approved or have recourse{'' if plain else COUNTING}"
         ),
     )
-
-
-def confidence(failure_probability: float) -> str:
-    """Return the level in words: "with 95 % confidence"."""
-    return f"with {at_least(1.0 - failure_probability)} confidence"
-
-
-def at_least(share: float) -> str:
-    """Return a share as a percentage, rounded down so that the claim is not stronger."""
-    # 1 - 0.05 rounds to just below 0.95: lift by less than any share people ask for.
-    return f"{np.floor(1e4 * share + 1e-6) / 1e2:.10g} %"
 
 
 @dataclass(frozen=True)
@@ -307,6 +348,7 @@ def calibrate_pare_by_group(
     ids: Sequence[Any] | NDArray[Any] | None = None,
     trained_on: Iterable[Any] | None = None,
     reach: ReachFunction | None = None,
+    clusters: ArrayLike | None = None,
 ) -> GroupCalibration:
     r"""Return the largest threshold that keeps the promise in every group.
 
@@ -324,7 +366,7 @@ def calibrate_pare_by_group(
     column
         What the groups are called, for the certificates.
     model, X_calibration, method, miss_rate, failure_probability, actions, wanted,
-    largest_action, ids, trained_on, reach
+    largest_action, ids, trained_on, reach, clusters
         See `countermove.recourse.calibrate_pare`.
     """
     if wanted is not None:
@@ -332,40 +374,37 @@ def calibrate_pare_by_group(
     X = numeric_rows(X_calibration, score_of(model))
     check_disjoint(ids, trained_on, len(X))
     names, codes = group_codes(groups, len(X))
-    sizes = np.bincount(codes, minlength=len(names))
-    check_group_sizes(names, sizes, miss_rate, failure_probability)
+    if clusters is None:
+        sizes = np.bincount(codes, minlength=len(names))
+        check_group_sizes(names, sizes, miss_rate, failure_probability)
     best = (reach_of(model, actions, method, largest_action) if reach is None else reach)(X)
-    share = failure_probability / len(names)
-    bounds = {
-        name: threshold_bound(best[codes == code], miss_rate, share, probability_slope(model))
-        for code, name in enumerate(names)
-    }
+    share, slope = failure_probability / len(names), probability_slope(model)
+    bounds, certificates = {}, {}
+    for code, name in enumerate(names):
+        rows = np.flatnonzero(codes == code)
+        drawn = None
+        if clusters is not None:
+            drawn = ClusterRows.drawn(clusters, len(X), ids, codes == code, f"{column} = {name}")
+            rows = drawn.rows
+        bounds[name] = threshold_bound(best[rows], miss_rate, share, slope, drawn)
+        plain = pare_certificate(len(rows), miss_rate, failure_probability, drawn)
+        certificates[name] = _of_group(plain, column, name, len(names))
     bound = min(bounds.values())
-    certificates = {
-        name: _certificate(column, name, len(names), int(size), miss_rate, failure_probability)
-        for name, size in zip(names, sizes, strict=True)
-    }
     return GroupCalibration(
         bound if wanted is None else min(wanted, bound), bound, bounds, certificates
     )
 
 
-def _certificate(
-    column: str,
-    name: str,
-    n_groups: int,
-    n: int,
-    miss_rate: float,
-    failure_probability: float,
-) -> Certificate:
-    plain = pare_certificate(n, miss_rate, failure_probability)
-    least = at_least(1.0 - miss_rate)
+def _of_group(plain: Certificate, column: str, name: str, n_groups: int) -> Certificate:
+    """Return the certificate of one group of several that share the level."""
+    sure, claim = plain.words.split(", ", 1)
+    whom = f"people like these with {column} = {name}"
     return replace(
         plain,
         name=f"recourse_miss_rate[{column}={name}]",
         reference=f"{plain.reference}; Bonferroni over {n_groups} groups",
         words=(
-            f"{plain.words.split(', ')[0]}, and in all {n_groups} groups at once, at least {least} "
-            f"of people like these with {column} = {name} are approved or have recourse"
+            f"{sure}, and in all {n_groups} groups at once, "
+            f"{claim.replace('people like these', whom)}"
         ),
     )

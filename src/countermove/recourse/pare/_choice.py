@@ -1,20 +1,22 @@
 """The best threshold among those a promise allows, and what the promise costs.
 
 The promise is judged on calibration rows, the choice on other rows, where people
-respond to the rule again at every threshold.
+respond to the rule again at every threshold. Chosen by a promise alone, a threshold can undo
+strategic training (keeping it may mean approving everybody): `choose_jointly` weighs both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
 from countermove._types import Floats, Mask
+from countermove.certificates import Certificate
 from countermove.errors import (
     DataError,
     NotEnoughRowsError,
@@ -23,14 +25,18 @@ from countermove.errors import (
     nearest,
 )
 from countermove.recourse._search import probability_slope
+from countermove.recourse.pare._after_response import calibrate_after_response, miss_shares
 from countermove.recourse.pare._inputs import (
+    ChoiceRows,
+    PromiseTerms,
+    ReachFunction,
     check_disjoint,
     check_level,
     checked_grid,
     numeric_rows,
 )
 from countermove.recourse.pare._sequence import SequencePromise
-from countermove.response import Response
+from countermove.response import NoResponse, Response
 from countermove.response.response_set import members_of
 from countermove.scores.base import probability, score_of, values
 from countermove.training.units import standardised_model
@@ -41,6 +47,10 @@ if TYPE_CHECKING:
 MEASURES = ("accuracy", "f1", "utility")
 GRID_SIZE = 61
 """Thresholds of a default grid: a step refuses 1 in 60 of those below the wanted one."""
+
+LOWEST_ODDS = -300.0
+"""Log-odds below which people count as one: twice as far down a probability still differs from
+0, so that however extreme somebody is, thresholds below everybody else remain."""
 
 EQUAL = 1e-12
 """Values closer than this are equal."""
@@ -97,7 +107,7 @@ def default_grid(model: Any, X_selection: Any, wanted: float, size: int = GRID_S
     if not len(X):
         raise NotEnoughRowsError("a grid of thresholds needs at least one selection row, got none")
     odds = slope * values(score, X)
-    below = odds[odds < logit(wanted)]
+    below = np.maximum(odds[odds < logit(wanted)], LOWEST_ODDS)
     if not below.size:
         return np.array([wanted])
     lowest = float(below.min())
@@ -244,3 +254,125 @@ def frontier(promise: SequencePromise, measured: ThresholdMeasures) -> pd.DataFr
             "approved": measured.approved[other],
         }
     )
+
+
+Led = Literal["promise", "performance"]
+
+
+@dataclass(frozen=True)
+class JointChoice:
+    """A threshold chosen by promise and performance.
+
+    Parameters
+    ----------
+    threshold
+        The rule: favourable iff the probability is at least this.
+    led_by
+        ``"promise"``: the miss rate asked for is promised, at the best performance it
+        allows. ``"performance"``: that would have cost more than ``largest_loss``, so the
+        threshold is the lowest within it, and the certificate says what is promised there.
+    certificate
+        The promise at the threshold.
+    promise, measured
+        Over the whole grid, on the calibration and on the selection rows.
+    """
+
+    threshold: float
+    led_by: Led
+    certificate: Certificate
+    promise: SequencePromise
+    measured: ThresholdMeasures
+
+    def frontier(self) -> pd.DataFrame:
+        """Return promise against performance, one row per threshold."""
+        return frontier(self.promise, self.measured)
+
+
+def choose_jointly(
+    model: Any,
+    calibration: ChoiceRows,
+    selection: ChoiceRows,
+    response: Response,
+    terms: PromiseTerms,
+    reach: ReachFunction,
+) -> JointChoice:
+    """Choose a threshold by a promise of recourse and by what the rule achieves.
+
+    Whether the promise is affordable is judged on the selection rows; the promise
+    itself on the calibration rows, at the full level either way.
+
+    Parameters
+    ----------
+    model
+        What holds the score.
+    calibration, selection
+        Disjoint people, by id; the calibration rows used for nothing else.
+    response
+        How people respond, at every threshold again.
+    terms
+        What is promised, and what it may cost.
+    reach
+        From people to the best score they can reach.
+    """
+    check_disjoint(calibration.ids, selection.ids, len(calibration.X))
+    default = default_grid(model, selection.X, terms.threshold)
+    grid = default if terms.grid is None else checked_grid(terms.grid)
+    measured = measure_after_response(model, selection.X, selection.y, response, grid, terms.loss)
+    judged = response if terms.after_response else NoResponse()
+    promise = _promise(model, calibration, judged, grid, terms, reach)
+    lowest = _lowest_affordable(model, selection, judged, measured, terms, reach)
+    if lowest is not None:
+        alone = _promise(model, calibration, judged, np.array([lowest]), terms, reach)
+        return JointChoice(lowest, "performance", alone.bound_certificate(), promise, measured)
+    if not promise.passed.any():
+        raise promise.nothing_passed()
+    # The largest standard error of a share: smaller differences are noise.
+    tolerance = 0.5 / np.sqrt(len(selection.X))
+    chosen = best_among(measured, promise.passed, terms.measure, terms.threshold, tolerance)
+    certificate = promise.certificate(chosen.threshold)
+    return JointChoice(chosen.threshold, "promise", certificate, promise, measured)
+
+
+def _promise(
+    model: Any,
+    people: ChoiceRows,
+    judged: Response,
+    grid: Floats,
+    terms: PromiseTerms,
+    reach: ReachFunction,
+) -> SequencePromise:
+    return calibrate_after_response(
+        model,
+        people.X,
+        judged,
+        grid,
+        miss_rate=terms.miss_rate,
+        failure_probability=terms.failure_probability,
+        groups=people.groups,
+        ids=people.ids,
+        reach=reach,
+        clusters=people.clusters,
+    )
+
+
+def _lowest_affordable(
+    model: Any,
+    selection: ChoiceRows,
+    judged: Response,
+    measured: ThresholdMeasures,
+    terms: PromiseTerms,
+    reach: ReachFunction,
+) -> float | None:
+    """Return the lowest threshold within the loss, or None if the promise itself is within it."""
+    # Judged on the selection rows, so that the calibration rows are tested only once.
+    if terms.largest_loss is None:
+        return None
+    values = measured.of(terms.measure)
+    floor = float(values.max()) - terms.largest_loss
+    shares = miss_shares(
+        model, selection.X, judged, measured.thresholds, groups=selection.groups, reach=reach
+    )
+    likely = shares <= terms.miss_rate
+    if likely.any() and float(values[likely].max()) >= floor:
+        return None
+    return float(measured.thresholds[values >= floor].min())

@@ -1,4 +1,4 @@
-r"""What a promise of recourse is made from: levels, rows, ids, grids, groups, and the reach.
+r"""What a promise of recourse is made from: terms, rows, ids, grids, groups, clusters, the reach.
 
 The order statistics of PARE are valid only because the best score a person can reach,
 :math:`m(x)`, does not depend on the threshold. Promises ask for it here and nowhere else.
@@ -7,14 +7,19 @@ The order statistics of PARE are valid only because the best score a person can 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from countermove._types import Floats
-from countermove.errors import DataError, ParameterError, shown
+from countermove._types import Floats, Mask
+from countermove.certificates import Assumption
+from countermove.certificates.betting import fewest_clusters, ratio_p_values
+from countermove.errors import CalibrationError, DataError, ParameterError, shown
 from countermove.people import ActionSet
+from countermove.randomness import seed_of
 from countermove.recourse._search import checked_people, method_of
 from countermove.recourse.recommend import best_reachable
 from countermove.scores import Score
@@ -26,6 +31,90 @@ def check_level(value: float, name: str) -> None:
     """Refuse a probability that is not strictly between 0 and 1."""
     if not 0.0 < value < 1.0:
         raise ParameterError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+
+
+@dataclass(frozen=True)
+class PromiseTerms:
+    """What is promised to whom, and what it may cost.
+
+    Parameters
+    ----------
+    threshold
+        The probability asked for without any promise; the choice stays near it where the
+        measure shows no difference.
+    miss_rate, failure_probability
+        Of the promise.
+    method, largest_action
+        How recourse is searched for, and how far a feature may move (standardised units;
+        None: as far as the actions allow).
+    groups
+        Sensitive column for a promise to each of its groups; None: to everybody.
+    after_response
+        Whether the promise is to people who have responded to the rule, or where they stood.
+    measure, loss
+        What to maximise, see `choose_threshold` and `measure_after_response`.
+    largest_loss
+        How much of the measure, against the best of the grid, the promise may cost;
+        None: whatever it costs.
+    grid
+        Thresholds in the order of the test; None: `default_grid` of the selection rows.
+    margin
+        How far beyond the threshold advice goes where it can, see `recommend`; at most
+        half way to certainty.
+    ceiling
+        What nobody is advised to exceed, see `recommend`. The promise is about any
+        allowed action, whatever it costs.
+    cost_share
+        Share of the refused for whom a price of recourse is promised, see `certify_cost`;
+        None: no such promise.
+    """
+
+    threshold: float = 0.5
+    miss_rate: float = 0.05
+    failure_probability: float = 0.05
+    method: str = "auto"
+    largest_action: float | None = None
+    groups: str | None = None
+    after_response: bool = True
+    measure: str = "accuracy"
+    loss: float = 1.0
+    largest_loss: float | None = None
+    grid: tuple[float, ...] | None = None
+    margin: float = 0.0
+    ceiling: float | None = None
+    cost_share: float | None = 0.9
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "miss_rate", "failure_probability"):
+            check_level(getattr(self, name), name)
+        for name in ("largest_loss", "cost_share"):
+            if getattr(self, name) is not None:
+                check_level(getattr(self, name), name)
+
+
+@dataclass(frozen=True)
+class ChoiceRows:
+    """Rows a choice is made from: features (n, d), labels ±1 (n,); ids, groups, clusters."""
+
+    X: Floats
+    y: Floats
+    ids: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None
+    clusters: NDArray[Any] | None = None
+
+
+INDEPENDENT = Assumption("calibration rows are independent draws of the people to be judged")
+
+
+def confidence(failure_probability: float) -> str:
+    """Return the level in words: "with 95 % confidence"."""
+    return f"with {at_least(1.0 - failure_probability)} confidence"
+
+
+def at_least(share: float) -> str:
+    """Return a share as a percentage, rounded down so that the claim is not stronger."""
+    # 1 - 0.05 rounds to just below 0.95: lift by less than any share people ask for.
+    return f"{np.floor(1e4 * share + 1e-6) / 1e2:.10g} %"
 
 
 def check_disjoint(
@@ -84,31 +173,119 @@ def checked_grid(grid: ArrayLike) -> Floats:
 
 def group_codes(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp]]:
     """Return the names of the groups and the position of each person's."""
-    values = np.asarray(groups, dtype=object)
+    return _codes(groups, n, "group", "promise by group")
+
+
+def _codes(named: ArrayLike, n: int, what: str, promise: str) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the distinct names that people have and the position of each person's."""
+    values = np.asarray(named, dtype=object)
     if values.shape != (n,):
-        raise DataError(f"{n} people need one group each, got shape {values.shape}")
-    # None and NaN are the values that are not equal to themselves or are nothing at all.
-    missing = np.flatnonzero([value is None or value != value for value in values])
+        raise DataError(f"{n} people need one {what} each, got shape {values.shape}")
+    missing = np.flatnonzero(pd.isna(values))
     if missing.size:
         raise DataError(
-            f"rows {shown(missing)} have no group; name one, or leave these people out of the "
-            "promise by group",
+            f"rows {shown(missing)} have no {what}; name one, or leave these people out of the "
+            f"{promise}",
             rows=missing,
         )
     names, codes = np.unique([str(value) for value in values], return_inverse=True)
     return names.tolist(), codes
 
 
+ROWS_PER_CLUSTER = 5
+"""Rows counted of a cluster. Bets must survive a cluster of so many misses: more rows would make
+them timid, fewer leave rows unused."""
+COUNTING = f", counting at most {ROWS_PER_CLUSTER} rows of a cluster"
+
+
+@dataclass(frozen=True)
+class ClusterRows:
+    """Rows drawn from clusters: at most so many of each, in the order of the clusters.
+
+    Parameters
+    ----------
+    rows, starts
+        Positions of the rows drawn, and where each cluster begins among them.
+    given, whom
+        Rows they were drawn from, and what these are called where they are not all.
+    """
+
+    rows: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    given: int
+    whom: str = ""
+
+    @classmethod
+    def drawn(
+        cls,
+        clusters: ArrayLike,
+        n: int,
+        ids: Sequence[Any] | NDArray[Any] | None = None,
+        among: Mask | None = None,
+        whom: str = "",
+    ) -> ClusterRows:
+        """Draw rows at random: by their ids, or where there are none by their positions."""
+        _, codes = _codes(clusters, n, "cluster", "promise to clusters")
+        words = np.arange(n) if ids is None else ids
+        key = f"{seed_of(0, 'rows of a cluster'):016x}"
+        hashes = pd.util.hash_array(
+            np.array([str(word) for word in words], dtype=object), hash_key=key, categorize=False
+        )
+        order = np.lexsort((hashes, codes))
+        order = order if among is None else order[among[order]]
+        first = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        place = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
+        kept = place < ROWS_PER_CLUSTER
+        return cls(order[kept], np.flatnonzero(place[kept] == 0), len(order), whom)
+
+    @property
+    def assumption(self) -> Assumption:
+        """What a promise to clusters rests on, its target included."""
+        return Assumption(
+            "clusters of calibration rows are independent draws, rows of one cluster need not be; "
+            f"shares count at most {ROWS_PER_CLUSTER} rows of a cluster, drawn at random "
+            f"({len(self.rows)} of {self.given} rows, {len(self.starts)} clusters)"
+        )
+
+    def totals(self, values: NDArray[Any]) -> Floats:
+        """Return the sums of values over the rows drawn of each cluster: (…, rows) to (…, G)."""
+        return np.add.reduceat(values.astype(np.float64), self.starts, axis=-1)
+
+    def check_enough(
+        self,
+        miss_rate: float,
+        failure_probability: float,
+        counted: NDArray[Any] | None = None,
+        whom: str = "",
+    ) -> None:
+        """Refuse clusters too few for any promise, even were nobody (of those counted) missed."""
+        rows = np.ones(len(self.rows)) if counted is None else counted
+        sizes = self.totals(rows)[None]
+        best = ratio_p_values(np.zeros(sizes.shape), sizes, ROWS_PER_CLUSTER, miss_rate)[0]
+        if best <= failure_probability:
+            return
+        of = f" of {whom or self.whom}" if whom or self.whom else ""
+        raise CalibrationError(
+            f"{np.count_nonzero(sizes)} clusters with {sizes.sum():.0f} rows{of} to count cannot "
+            f"promise a miss rate of {miss_rate:.4g} at failure probability "
+            f"{failure_probability:.4g}: rows of one cluster are not independent, and at least "
+            f"{fewest_clusters(miss_rate, failure_probability)} clusters of {ROWS_PER_CLUSTER} "
+            "rows are needed, or more clusters of fewer rows; enlarge the calibration split, ask "
+            "for less, or name no clusters if rows are independent"
+        )
+
+
 ReachFunction = Callable[[Floats], Floats]
 """From people, shape (n, d), to the best score each can reach, shape (n,)."""
 
 
-def _actions_of(model: Any, actions: ActionSet | None) -> ActionSet:
-    """Return the actions given, or those the model was trained with, or all."""
-    if actions is not None:
-        return actions
-    held = getattr(model, "actions_", None)
-    return held if isinstance(held, ActionSet) else ActionSet()
+def allowed_actions(
+    model: Any, actions: ActionSet | None, largest_action: float | None
+) -> ActionSet:
+    """Return the actions given, those of the model, or all, none larger than so."""
+    held = getattr(model, "actions_", None) if actions is None else actions
+    allowed = held if isinstance(held, ActionSet) else ActionSet()
+    return allowed.narrowed(largest_action, score_of(model).n_features)
 
 
 def reach_of(
@@ -135,7 +312,7 @@ def reach_of(
     method_of(method)
     model, units = standardised_model(model)
     score = score_of(model)
-    allowed = _actions_of(model, units.actions(actions)).narrowed(largest_action, score.n_features)
+    allowed = allowed_actions(model, units.actions(actions), largest_action)
 
     # Nobody is worse off than where they stand, even outside the bounds of their actions.
     def best(X: Floats) -> Floats:

@@ -2,37 +2,37 @@ r"""Promises that need not be monotone in the threshold: fixed-sequence tests.
 
 Thresholds of a grid fixed beforehand are tested in its order, each at the full
 level, up to the first failure: the chance of ever promising falsely stays within
-the level, and any threshold passed before the stop may be chosen. One such promise is made
-to the refused alone: PARE counts the approved, so approving nearly everybody keeps it.
+the level, and any threshold passed before the stop may be chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 from countermove._types import Floats, Mask
-from countermove.certificates import Assumption, Certificate
+from countermove.certificates import Assumption, Certificate, betting
+from countermove.certificates.betting import (
+    betting_p_values,
+    ratio_p_values,
+    upper_means,
+    upper_ratios,
+)
 from countermove.certificates.intervals import upper_share
 from countermove.errors import CalibrationError, shown
-from countermove.people import ActionSet
-from countermove.recourse._search import probability_slope
-from countermove.recourse.pare._calibration import INDEPENDENT, at_least, confidence
 from countermove.recourse.pare._inputs import (
-    ReachFunction,
-    check_disjoint,
-    check_level,
-    checked_grid,
-    numeric_rows,
-    reach_of,
+    COUNTING,
+    INDEPENDENT,
+    ROWS_PER_CLUSTER,
+    ClusterRows,
+    at_least,
+    confidence,
 )
-from countermove.scores.base import score_of, values
 
 CountArray = NDArray[np.int64]
 
@@ -44,19 +44,14 @@ BOUND_REFERENCE = "Clopper and Pearson (1934)"
 
 
 def fixed_sequence(
-    misses: CountArray, n: CountArray, miss_rate: float, failure_probability: float, parts: int = 1
+    p_values: Floats, failure_probability: float, parts: int = 1
 ) -> tuple[Floats, Mask]:
     """Return the p-value of every threshold and whether it passes before the first failure."""
     # The maximum over the last axis promises several counts at once: each group (then `parts`
     # is their number, for Bonferroni) and each member of a robust response.
-    p_values: Floats = np.minimum(1.0, parts * binom.cdf(misses, n, miss_rate).max(axis=-1))
-    return p_values, passed_in_order(p_values, failure_probability)
-
-
-def passed_in_order(p_values: Floats, failure_probability: float) -> Mask:
-    """Return whether each threshold passes before the first failure."""
-    passed: Mask = np.logical_and.accumulate(p_values <= failure_probability, axis=-1)
-    return passed
+    together: Floats = np.minimum(1.0, parts * p_values.max(axis=-1))
+    passed: Mask = np.logical_and.accumulate(together <= failure_probability, axis=-1)
+    return together, passed
 
 
 @dataclass(frozen=True)
@@ -145,6 +140,19 @@ class SequencePromise:
             )
         return self._claimed(0, float(self.miss_bound[0]), self.bound_reference)
 
+    def shared_bound(self, parts: int, failure_probability: float) -> Certificate:
+        """Return the bound at the one threshold tested as one of so many that share a level."""
+        bound = float(self.miss_bound[0])
+        sure = f"{confidence(failure_probability)}, at a threshold of {self.thresholds[0]:.4g}"
+        words = self.claim.format(share=at_least(1.0 - bound))
+        return replace(
+            self.bound_certificate(),
+            value=bound if bound < 1.0 else None,
+            level=1.0 - failure_probability,
+            reference=f"{self.bound_reference}, Bonferroni over {parts} thresholds",
+            words=f"{sure}, {words}" if bound < 1.0 else "",
+        )
+
     def _claimed(self, place: int, miss_rate: float | None, reference: str) -> Certificate:
         sure = confidence(self.failure_probability)
         where = f"at a threshold of {self.thresholds[place]:.4g}"
@@ -170,164 +178,131 @@ class SequencePromise:
         )
 
 
-def sequence_promise(
+@dataclass(frozen=True)
+class _Evidence:
+    """What rows say of each threshold, (thresholds, counts): one count per group and response."""
+
+    p_values: Floats
+    share: Floats
+    bound: Floats
+    n: CountArray
+    assumption: Assumption
+    reference: str
+    bound_reference: str
+
+
+def promise_of_misses(
     thresholds: Floats,
-    misses: CountArray,
-    n: CountArray,
+    missed: Mask | Floats,
     *,
     miss_rate: float,
     failure_probability: float,
     name: str,
     claim: str,
     assumptions: Sequence[Assumption] = (),
+    codes: NDArray[np.intp] | None = None,
     parts: int = 1,
     spent: float = 0.0,
+    counted: Mask | None = None,
+    clusters: ClusterRows | None = None,
 ) -> SequencePromise:
-    """Test the thresholds in order; ``misses`` and ``n`` have shape (thresholds, counts).
+    """Test the thresholds in order, on who is missed or the chance of it.
 
-    ``spent`` is the part of the failure probability that something else may fail with.
+    ``missed`` has shape (responses, thresholds, n); of ``parts`` groups everybody's is in
+    ``codes``, and ``counted`` (thresholds, n) says who counts. ``spent`` is the part of the failure
+    probability that something else may fail with. Misses of independent people are tested by
+    binomial tails, chances and clusters (whose rows drawn are given) by betting.
     """
     tested = failure_probability - spent
-    p_values, passed = fixed_sequence(misses, n, miss_rate, tested, parts)
-    share = np.divide(misses, n, out=np.ones(misses.shape), where=n > 0)
+    who = np.ones(missed.shape[1:], np.bool_) if counted is None else counted
+    groups = [who if codes is None else who & (codes == code) for code in range(parts)]
+    pairs = [(one, group) for one in missed for group in groups]
+    if clusters is not None:
+        found = _clustered_evidence(pairs, clusters, miss_rate, tested / parts)
+        claim += COUNTING
+    elif np.isin(missed, (0.0, 1.0)).all():
+        found = _counted_evidence(pairs, miss_rate, tested / parts)
+    else:
+        found = _chance_evidence(pairs, miss_rate, tested / parts)
+    p_values, passed = fixed_sequence(found.p_values, tested, parts)
     return SequencePromise(
         thresholds=thresholds,
-        miss_share=share.max(axis=-1),
-        miss_bound=upper_share(misses, n, tested / parts).max(axis=-1),
+        miss_share=found.share.max(axis=-1),
+        miss_bound=found.bound.max(axis=-1),
         p_values=p_values,
         passed=passed,
-        n=n.min(axis=-1),
+        n=found.n.min(axis=-1),
         miss_rate=miss_rate,
         failure_probability=failure_probability,
         name=name,
         claim=claim,
-        assumptions=(INDEPENDENT, BEFOREHAND, *assumptions),
+        assumptions=(found.assumption, BEFOREHAND, *assumptions),
+        reference=found.reference,
+        bound_reference=found.bound_reference,
     )
 
 
-CLAIM = "of those refused, at least {share} have recourse"
+def _totals(pairs: Sequence[tuple[Any, Mask]]) -> tuple[Floats, CountArray]:
+    """Return how much is missed and how many count, (thresholds, pairs)."""
+    sums = np.stack([(one * group).sum(axis=-1) for one, group in pairs], axis=-1)
+    sizes = np.stack([np.count_nonzero(group, axis=-1) for _, group in pairs], axis=-1)
+    return sums.astype(np.float64), sizes.astype(np.int64)
 
 
-def refused_counts(
-    scores: Floats, best: Floats, thresholds: Floats, slope: float = 1.0
-) -> tuple[CountArray, CountArray]:
-    """Return how many people are refused without recourse, and how many are refused."""
-    cuts = logit(thresholds) / slope
-    refused = [scores < cut for cut in cuts]
-    missed = [below & (best < cut) for below, cut in zip(refused, cuts, strict=True)]
-    return _counted(missed), _counted(refused)
+def _shares(sums: Floats, n: CountArray) -> Floats:
+    """Return shares missed; of nobody counted everybody."""
+    return np.divide(sums, n, out=np.ones(sums.shape), where=n > 0)
 
 
-def _counted(masks: list[Mask]) -> CountArray:
-    return np.stack([np.count_nonzero(mask, axis=-1) for mask in masks], axis=-1).astype(np.int64)
-
-
-def certify_refused(
-    model: Any,
-    X_calibration: Any,
-    grid: ArrayLike,
-    method: str = "auto",
-    miss_rate: float = 0.05,
-    failure_probability: float = 0.05,
-    actions: ActionSet | None = None,
-    *,
-    largest_action: float | None = None,
-    ids: Sequence[Any] | NDArray[Any] | None = None,
-    trained_on: Iterable[Any] | None = None,
-    reach: ReachFunction | None = None,
-) -> SequencePromise:
-    r"""Find the thresholds at which enough of the refused have recourse.
-
-    .. math:: P\bigl[\,\exists\,\theta \text{ passed}:\ P(m(x) < \theta \mid s(x) < \theta)
-              > \text{miss rate}\,\bigr] \le \text{failure probability}
-
-    Parameters
-    ----------
-    grid
-        Thresholds in the order of the test, rising or falling, fixed without a look
-        at the calibration rows. A low start refuses too few people for a test, a high
-        one leaves too many without recourse: `refused_grid` finds a start on other rows.
-    model, X_calibration, method, miss_rate, failure_probability, actions,
-    largest_action, ids, trained_on, reach
-        See `countermove.recourse.calibrate_pare`.
-    """
-    check_level(miss_rate, "miss_rate")
-    check_level(failure_probability, "failure_probability")
-    thresholds, score = checked_grid(grid), score_of(model)
-    X = numeric_rows(X_calibration, score)
-    check_disjoint(ids, trained_on, len(X))
-    search = reach_of(model, actions, method, largest_action) if reach is None else reach
-    misses, n = refused_counts(values(score, X), search(X), thresholds, probability_slope(model))
-    return sequence_promise(
-        thresholds,
-        misses[:, None],
-        n[:, None],
-        miss_rate=miss_rate,
-        failure_probability=failure_probability,
-        name="refused_miss_rate",
-        claim=CLAIM,
+def _counted_evidence(
+    pairs: Sequence[tuple[Any, Mask]], miss_rate: float, failure_probability: float
+) -> _Evidence:
+    sums, n = _totals(pairs)
+    return _Evidence(
+        binom.cdf(sums, n, miss_rate),
+        _shares(sums, n),
+        upper_share(sums.astype(np.int64), n, failure_probability),
+        n,
+        INDEPENDENT,
+        REFERENCE,
+        BOUND_REFERENCE,
     )
 
 
-def refused_grid(
-    model: Any, X_selection: Any, grid: ArrayLike, miss_rate: float, *, reach: ReachFunction
-) -> Floats:
-    """Return the rising part of a grid from where the test has most power on other rows.
-
-    Parameters
-    ----------
-    model
-        What holds the score.
-    X_selection
-        People who are not calibrated on.
-    grid
-        Thresholds to start from.
-    miss_rate
-        Of the promise.
-    reach
-        From people to the best score they can reach, see `reach_of`.
-    """
-    thresholds = np.sort(checked_grid(grid))
-    probe = certify_refused(model, X_selection, thresholds, miss_rate=miss_rate, reach=reach)
-    return thresholds[int(np.argmin(probe.p_values)) :]
+def _chance_evidence(
+    pairs: Sequence[tuple[Any, Mask]], miss_rate: float, failure_probability: float
+) -> _Evidence:
+    # Nobody's chance depends on who counts here: the people are the same at every threshold.
+    chances = [one[:, group[0]] for one, group in pairs]
+    _, n = _totals(pairs)
+    return _Evidence(
+        np.stack([betting_p_values(one, miss_rate) for one in chances], axis=-1),
+        np.stack([one.mean(axis=1) for one in chances], axis=-1),
+        np.stack([upper_means(one, failure_probability) for one in chances], axis=-1),
+        n,
+        INDEPENDENT,
+        betting.REFERENCE,
+        betting.BOUND_REFERENCE,
+    )
 
 
-def refused_certificate(
-    model: Any,
-    X_calibration: Any,
-    grid: ArrayLike,
-    threshold: float,
+def _clustered_evidence(
+    pairs: Sequence[tuple[Any, Mask]],
+    clusters: ClusterRows,
+    miss_rate: float,
     failure_probability: float,
-    *,
-    reach: ReachFunction,
-) -> Certificate:
-    """Bound the share of the refused without recourse at any threshold of a grid.
-
-    Clopper-Pearson at every threshold, Bonferroni over the grid: the bound holds at
-    whichever of them is chosen, with whatever share the rows show.
-    """
-    check_level(failure_probability, "failure_probability")
-    thresholds, score = checked_grid(grid), score_of(model)
-    X = numeric_rows(X_calibration, score)
-    misses, n = refused_counts(
-        values(score, X), reach(X), np.array([threshold]), probability_slope(model)
+) -> _Evidence:
+    sums, n = _totals(pairs)
+    by_cluster = [
+        (clusters.totals(one * group), clusters.totals(group), ROWS_PER_CLUSTER)
+        for one, group in pairs
+    ]
+    return _Evidence(
+        np.stack([ratio_p_values(*each, miss_rate) for each in by_cluster], axis=-1),
+        _shares(sums, n),
+        np.stack([upper_ratios(*each, failure_probability) for each in by_cluster], axis=-1),
+        n,
+        clusters.assumption,
+        f"{betting.REFERENCE}, clusters as units",
+        "bets on falling shares, clusters as units (Waudby-Smith and Ramdas 2024)",
     )
-    bound = float(upper_share(misses, n, failure_probability / len(thresholds))[0])
-    claim = Certificate(
-        name="refused_without_recourse",
-        value=bound,
-        direction="upper",
-        kind="certificate",
-        level=1.0 - failure_probability,
-        n=int(n[0]),
-        assumptions=(INDEPENDENT, BEFOREHAND),
-        reference=f"Clopper and Pearson (1934), Bonferroni over {len(thresholds)} thresholds",
-        words=(
-            f"{confidence(failure_probability)}, at a threshold of {threshold:.4g}, of those "
-            f"refused at least {at_least(1.0 - bound)} have recourse"
-        ),
-    )
-    if bound < 1.0:
-        return claim
-    reason = f"none of the {n[0]} calibration people refused at {threshold:.4g} has recourse"
-    return replace(claim, value=None, reason=reason, words="")
