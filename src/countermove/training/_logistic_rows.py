@@ -200,19 +200,24 @@ def own_rows(  # type: ignore[no-untyped-def]
 def _add_bowls(X, moved, multiplier, by, weight, price, bowl):  # type: ignore[no-untyped-def]
     """Add λ (A⁻¹ - u uᵀ / uᵀAu) over what no bound stops, times first derivatives."""
     n, d = X.shape
-    free, pull = np.zeros((n, d)), np.zeros((n, d))
+    free, pull = np.empty((n, d)), np.empty((n, d))
+    least, along, steep, straight = np.empty(d), np.empty(d), np.empty(d), np.zeros(d)
+    for j in range(d):
+        along[j], steep[j] = weight[j] / price[j], weight[j] * weight[j] / price[j]
+        least[j] = abs(along[j]) * (1.0 - 1e-9)
     for b in range(n):
         square = 0.0
         for j in range(d):
             action = abs(moved[b, j] - X[b, j])
-            step = multiplier[b] * abs(weight[j]) / price[j]
-            if action > 0.0 and step > 0.0 and action >= step * (1.0 - 1e-9):
-                free[b, j] = weight[j] / price[j]
-                square += free[b, j] * weight[j]
-                bowl[j, j] += by[b] / price[j]
-        if square > 0.0:
-            for j in range(d):
-                pull[b, j] = by[b] / square * free[b, j]
+            moves = (action > 0.0) & (least[j] > 0.0) & (action >= multiplier[b] * least[j])
+            free[b, j] = along[j] if moves else 0.0
+            square += steep[j] if moves else 0.0
+            straight[j] += by[b] if moves else 0.0
+        share = by[b] / square if square > 0.0 else 0.0
+        for j in range(d):
+            pull[b, j] = share * free[b, j]
+    for j in range(d):
+        bowl[j, j] += straight[j] / price[j]
     bowl -= np.dot(free.T, pull)
 
 
