@@ -5,7 +5,7 @@ import pytest
 
 from countermove import StrategicClassifier
 from countermove.people import ActionSet, QuadraticCost
-from countermove.response import BestResponse, Population
+from countermove.response import BestResponse, Population, ScalarResponse
 
 RNG = np.random.default_rng(11)
 Y = np.where(RNG.random(240) < 0.5, 1.0, -1.0)
@@ -19,6 +19,7 @@ POPULATIONS = {
     "kinds": Population([BestResponse(CHEAP), BestResponse(EXPENSIVE)], [0.6, 0.4], never=0.3),
     "half immutable": Population([BestResponse(c, SOME) for c in (CHEAP, EXPENSIVE)], [0.6, 0.4]),
     "log-normal": Population(BestResponse(QuadraticCost(2.0)), never=0.2, log_sd=0.5),
+    "smooth": ScalarResponse(temperature=0.5),
 }
 
 

@@ -27,7 +27,8 @@ from countermove.training.bounded_people import BoundedPeople
 from countermove.training.newton import minimise
 from countermove.training.second_order import logistic_derivatives
 
-WIDTHS = (0.5, 0.2, 0.1, 0.05)
+WIDTHS = (0.2, 0.05)
+"""More stages, from 0.5 and over 0.1, end at rules as accurate on new rows in twice the time."""
 CLOSE, STEPS = 1e-4, 8
 """Of every stage: a stage only has to lead to the next one."""
 
@@ -57,10 +58,10 @@ def annealed(score: LinearScore, people: JudgedMembers, X: Floats, y: Floats) ->
             scores = X @ at[:-1] + at[-1]
             return logistic_derivatives(X, y, scores, kinds, width=width) + _off_scale(at, spread)
 
-        start = point / size
-        if math.isnan(function(start).value):
+        found = minimise(function, point / size, CLOSE, STEPS)
+        if math.isnan(found.at.value):
             return None
-        point = minimise(function, start, CLOSE, STEPS).point
+        point = found.point
     return linear_score(point)
 
 

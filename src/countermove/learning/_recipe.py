@@ -156,11 +156,13 @@ class TrainingRecipe:
         choice = choose(self, rules, given, X, y, len(sample.y), floor)
         return FittedRule(choice.scores[choice.kept], history, choice, cost)
 
-    def trained_rules(self, X: Floats, y: Floats, blind: Score, given: Score | None) -> Rules:
+    def trained_rules(
+        self, X: Floats, y: Floats, blind: Score, given: Score | None, turned: bool = True
+    ) -> Rules:
         """Return the trained rules of these rows, each with its best threshold.
 
         ``blind`` is logistic regression on them, the start of linear rules; another kind of score
-        starts from its own blind one, which is returned too.
+        starts from its own blind one, which is returned too. The annealed one only if ``turned``.
         """
         recipe, rows = self._split_by_hash(given, X, y)
         # A linear score handed over has seen all rows.
@@ -174,7 +176,8 @@ class TrainingRecipe:
             recipe._trainer.fit(score, objective, rows)
         settled = self.settled(score, X, y)[0]
         floor = self._of_its_kind(given, own, X, y)
-        return floor | {"trained": settled} | self._turned(settled, X, y)
+        also = self._turned(settled, X, y) if turned else {}
+        return floor | {"trained": settled} | also
 
     def _split_by_hash(
         self, given: Score | None, X: Floats, y: Floats

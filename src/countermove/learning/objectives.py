@@ -21,13 +21,19 @@ from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
 from countermove.learning.regularisers import Regulariser, penalty_derivatives
 from countermove.people import Cost
+from countermove.response import ScalarResponse
 from countermove.response.base import Response
 from countermove.response.population import Population
 from countermove.response.response_set import discretised
+from countermove.response.training_signal import constant_weights
 from countermove.scores import Score
 from countermove.training import Derivatives, Loss
 from countermove.training.curvature import refusal, risk_derivatives, smooth_maximum
 
+SOFTER = tuple(2.0 ** -np.arange(0.0, 1.1, 0.25))
+"""Temperatures, times the root of the least price, of the gentler steps that lead to a steep one.
+At the first no score is lifted by more than 1.3 times the difference to the next, and six starts
+end at one optimum (bench_fit); below about the last one the response jumps."""
 HARDEST = 1e-3
 """Softness at which the worst of several responses is followed: its loss is off by no more than
 this times the logarithm of their number."""
@@ -117,6 +123,15 @@ class StrategicRisk:
             return "the published response has no gradient of its own"
         return None
 
+    def softened(self) -> tuple[Self, ...]:
+        """Return the risks of people who climb gentler steps, the gentlest first."""
+        path = []
+        for heat in SOFTER:
+            gentle = tuple(_heated(response, heat) for response in self.responses)
+            if any(new is not old for new, old in zip(gentle, self.responses, strict=True)):
+                path.append(replace(self, responses=gentle, judged_by=()))
+        return tuple(path)
+
     def second_order(self, score: Score, X: Tensor, y: Tensor) -> tuple[Derivatives, ...]:
         """Return each member's risk, or the weighted mean of all, with its derivatives."""
         if self.weights is not None:
@@ -188,6 +203,15 @@ class StrategicRisk:
         if self.softness > 0.0:
             return self.softness * torch.logsumexp(losses / self.softness, dim=0)
         return losses.max()
+
+
+def _heated(response: Response, heat: float) -> Response:
+    """Return the response at a temperature at which its step is as gentle, where that is known."""
+    if not (isinstance(response, ScalarResponse) and response.normalised and response.unit is None):
+        return response
+    prices = constant_weights(response.cost, 1)
+    least = 0.0 if prices is None else heat / math.sqrt(float(prices.min()))
+    return response if response.temperature >= least else response.at_temperature(least)
 
 
 def right_chances(response: Response, score: Score, X: Floats, favourable: Mask) -> Floats:

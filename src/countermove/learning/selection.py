@@ -65,7 +65,8 @@ class Choice:
     best_simple
         The simple rule with the highest cross-validated objective among those that may be kept.
     rules
-        The record of every rule.
+        The record of every rule; not of an annealed one that leads by too little even on the rows
+        it was fitted to.
     errors_needed
         Standard errors by which a trained rule had to win.
     alike
@@ -160,16 +161,35 @@ def choose(
     # A score that is not linear may be better without any response.
     linear = all(isinstance(rule, LinearScore) for rule in trained.values())
     rivals = () if alike and linear else tuple(trained)
+    needed = errors_needed(len(rivals))
+    rivals = tuple(name for name in rivals if _may_win(recipe, name, scores, X, y, needed))
     values = _cross_validated(recipe, (*simple, *rivals), given, X, y)
     barred = () if recipe.allow_no_recourse else NO_RECOURSE
     best = _best_simple(values, [name for name in simple if name not in barred], alike)
     rules = {name: _record(values[name], values[best], name not in barred) for name in values}
-    needed = errors_needed(len(rivals))
     proven = [
         name for name in rivals if rules[name].gain > needed * rules[name].standard_error > 0.0
     ]
     kept = max(proven, key=lambda name: rules[name].gain) if proven else best
     return Choice(kept, best, rules, needed, alike, scores)
+
+
+def _may_win(
+    recipe: TrainingRecipe, name: str, scores: Rules, X: Floats, y: Floats, needed: float
+) -> bool:
+    """Say whether cross-validating a rule may pay: of the annealed one, by the rows it has seen.
+
+    It was turned to get those right: what it does not gain there it does not gain on others.
+    """
+    if name != "annealed":
+        return True
+    people = recipe.judged_by.of_rows(range(len(y)))
+    ours, theirs = (
+        _Held(recipe.objective_per_person(scores[one], people, X, y)[None], FOLDS)
+        for one in (name, "logistic")
+    )
+    lead = _record(ours, theirs, deployable=True)
+    return lead.gain > needed * lead.standard_error
 
 
 def _best_simple(values: Mapping[str, _Held], names: Sequence[str], alike: bool) -> str:
@@ -240,7 +260,8 @@ def _fitted(
 ) -> Rules:
     rules = simple_rules(recipe, X, y)
     if any(name not in rules for name in names):
-        rules |= recipe.trained_rules(X, y, rules["logistic"], given)
+        turned = "annealed" in names
+        rules |= recipe.trained_rules(X, y, rules["logistic"], given, turned)
     # What could not be turned on some rows stays the trained rule there.
     return {name: rules[name if name in rules else "trained"] for name in names}
 

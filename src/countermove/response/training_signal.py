@@ -128,7 +128,7 @@ def training_signal(response: ScalarResponse, score: Score, X: Tensor) -> Signal
         return None
     if response.prices(X) is not None:
         return None
-    weights = _constant_weights(response.cost, score.n_features)
+    weights = constant_weights(response.cost, score.n_features)
     plan = response.plan(score.n_features)
     if weights is None or plan.actions.A is not None:
         return None
@@ -139,7 +139,7 @@ def training_signal(response: ScalarResponse, score: Score, X: Tensor) -> Signal
     return AffineSignal(response, weights)
 
 
-def _constant_weights(cost: Cost, n_features: int) -> Floats | None:
+def constant_weights(cost: Cost, n_features: int) -> Floats | None:
     """Return the weights of a plain quadratic cost that wants no gradient, else None."""
     if isinstance(cost, QuadraticCost) and not cost.scale.requires_grad:
         return np.full(n_features, cost.scale.item())
@@ -267,7 +267,7 @@ def reach_of(response: Response, weight: Floats, X: Floats) -> Reach | Literal["
     price = _prices(response, d)
     budget = _budgets(response, X)
     bounds = plan.bounds(len(X))
-    if _only_directions(bounds):
+    if only_directions(bounds):
         return _shared(plan, price, np.sqrt(budget), weight)
     moved, reach, multiplier = np.empty_like(X), np.empty(len(X)), np.empty(len(X))
     slope = weight * plan.ones
@@ -285,7 +285,7 @@ def gains_of(response: Response, score: Score, X: Tensor) -> Floats | None:
     return reach.reach if isinstance(reach, OwnReach) else None
 
 
-def _only_directions(bounds: Bounds) -> bool:
+def only_directions(bounds: Bounds) -> bool:
     """Return whether features are free, one-way or held, and nothing else bounds them."""
     by_value = np.isfinite(bounds.min_value).any() or np.isfinite(bounds.max_value).any()
     one_box = len(bounds.lower) == len(bounds.upper) == 1

@@ -16,8 +16,13 @@ from countermove._types import Floats
 from countermove.randomness import torch_generator
 from countermove.scores import LinearScore, Score
 from countermove.training.history import Optimum
-from countermove.training.newton import Derivatives, NewtonRun
-from countermove.training.rows import Objective, SecondOrderObjective, TrainingRows
+from countermove.training.newton import Derivatives, NewtonRun, minimise
+from countermove.training.rows import (
+    Objective,
+    SecondOrderObjective,
+    SoftenedObjective,
+    TrainingRows,
+)
 from countermove.training.second_order import with_ridge
 
 MOST_STEPS = 100
@@ -174,7 +179,9 @@ class NewtonSteps:
         # What `Score.linear_columns` promises: weight and bias are all there is.
         self.score = cast(LinearScore, score)
         self.objective, self.sample, self.most = objective, sample, most
-        self.run = NewtonRun(self._derivatives, self._point())
+        self.given = self._point()
+        self.run = NewtonRun(self._derivatives, self.given)
+        self.path = objective.softened() if isinstance(objective, SoftenedObjective) else ()
         self.optima: tuple[Optimum, ...] = ()
 
     @property
@@ -184,12 +191,14 @@ class NewtonSteps:
 
     def epoch(self, objective: Objective, number: int) -> float:
         """Take one step; once no other follows, descend from another start where that may pay."""
-        if self.run.ended:
+        if number == 0 and self.path:
+            self.run = NewtonRun(self._derivatives, self._softer_optimum())
+        elif self.run.ended:
             self._descend_again()
         else:
             self.run.step()
         if self.run.ended and not (self.optima or self._may_end_elsewhere):
-            self.optima = (_optimum("given", self.run, self.run.point),)
+            self.optima = (_optimum(self._first_start, self.run, self.run.point),)
         self._put(self.run.point)
         return self.run.here.value
 
@@ -198,6 +207,7 @@ class NewtonSteps:
         if epochs >= self.most and not self.run.ended:
             return f"stopped after {self.most} steps, gradient {self.run.here.norm:.1e}"
         pending = not self.optima and self._may_end_elsewhere and 0 < epochs < self.most
+        pending |= epochs == 0 and bool(self.path)
         return "" if pending else self.run.ended
 
     def state(self) -> dict[str, Any]:
@@ -219,21 +229,43 @@ class NewtonSteps:
         # Rows in parts are read anew for every step: there one descent has to do.
         return self.run.here.may_have_several_optima and not self.sample.in_parts
 
+    @property
+    def _first_start(self) -> str:
+        return "softer" if self.path else "given"
+
+    def _softer_optimum(self) -> Floats:
+        """Return where the softer objectives lead, one after the other, whatever the start."""
+        point = self.given
+        for objective in self.path:
+
+            def function(at: Floats, objective: SecondOrderObjective = objective) -> Derivatives:
+                return self._derivatives(at, objective)
+
+            point = minimise(function, point, max_steps=self.most).point
+        return point
+
     def _descend_again(self) -> None:
-        """Descend from the class means too; the lower loss is kept, at a tie the first."""
-        other = NewtonRun(self._derivatives, self._class_means())
-        steps = 0
+        """Descend from another start too; the first end is kept unless the other is lower.
+
+        What softer objectives led to is kept unless the other's log-likelihood, over all
+        rows, is higher by one: optima that alike must not depend on where training started.
+        """
+        name, start = "class_means", self._class_means
+        if self.path:
+            name, start = "given", lambda: self.given
+        other = NewtonRun(self._derivatives, start())
+        steps, margin = 0, 1.0 / self.sample.n if self.path else 0.0
         # After its first steps only a descent that is already lower is followed to its end.
         while not other.ended and steps < self.most:
             if steps >= TRIAL_STEPS and other.here.value >= self.run.here.value:
                 break
             other.step()
             steps += 1
-        ends = sorted(
-            (("given", self.run), ("class_means", other)), key=lambda end: end[1].here.value
-        )
+        ends = [(self._first_start, self.run), (name, other)]
+        if other.here.value < self.run.here.value - margin:
+            ends.reverse()
         self.run = ends[0][1]
-        found = [_optimum(name, run, self.run.point) for name, run in ends]
+        found = [_optimum(label, run, self.run.point) for label, run in ends]
         # The same optimum from both starts is one.
         same = abs(found[0].loss - found[1].loss) < ALIKE and found[1].cosine > 1.0 - ALIKE
         self.optima = tuple(found[:1] if same else found)
@@ -259,9 +291,11 @@ class NewtonSteps:
             self.score.weight.copy_(torch.from_numpy(point[:-1]))
             self.score.bias.fill_(float(point[-1]))
 
-    def _derivatives(self, point: Floats) -> Derivatives:
+    def _derivatives(
+        self, point: Floats, objective: SecondOrderObjective | None = None
+    ) -> Derivatives:
         self._put(point)
-        whole = of_training(self.objective, self.sample)
+        whole = of_training(self.objective if objective is None else objective, self.sample)
         found = self.sample.second_order(whole, self.score)
         return with_ridge(found, point[:-1], self.sample.n)
 

@@ -200,17 +200,72 @@ def own_rows(  # type: ignore[no-untyped-def]
 def _add_bowls(X, moved, multiplier, by, weight, price, bowl):  # type: ignore[no-untyped-def]
     """Add λ (A⁻¹ - u uᵀ / uᵀAu) over what no bound stops, times first derivatives."""
     n, d = X.shape
-    free, pull = np.zeros((n, d)), np.zeros((n, d))
+    free, pull = np.empty((n, d)), np.empty((n, d))
+    least, along, steep, straight = np.empty(d), np.empty(d), np.empty(d), np.zeros(d)
+    for j in range(d):
+        along[j], steep[j] = weight[j] / price[j], weight[j] * weight[j] / price[j]
+        least[j] = abs(along[j]) * (1.0 - 1e-9)
     for b in range(n):
         square = 0.0
         for j in range(d):
             action = abs(moved[b, j] - X[b, j])
-            step = multiplier[b] * abs(weight[j]) / price[j]
-            if action > 0.0 and step > 0.0 and action >= step * (1.0 - 1e-9):
-                free[b, j] = weight[j] / price[j]
-                square += free[b, j] * weight[j]
-                bowl[j, j] += by[b] / price[j]
-        if square > 0.0:
-            for j in range(d):
-                pull[b, j] = by[b] / square * free[b, j]
+            moves = (action > 0.0) & (least[j] > 0.0) & (action >= multiplier[b] * least[j])
+            free[b, j] = along[j] if moves else 0.0
+            square += steep[j] if moves else 0.0
+            straight[j] += by[b] if moves else 0.0
+        share = by[b] / square if square > 0.0 else 0.0
+        for j in range(d):
+            pull[b, j] = share * free[b, j]
+    for j in range(d):
+        bowl[j, j] += straight[j] / price[j]
     bowl -= np.dot(free.T, pull)
+
+
+@jit
+def curve_rows(X, y, heed, width, after, totals, sums):  # type: ignore[no-untyped-def]
+    """Return the sum of losses of people who end where ``after``, an `AfterCurve`, says.
+
+    With L a person's loss in the s, T and c of the curve, to ``totals`` (d + 4, d) are added the
+    products of L_ss x | L_ss | L_s | L_sT | L_sc with the rows, to ``sums`` those of L_ss, L_s,
+    L_sT, L_sc, L_T, L_c, L_TT, L_Tc and L_cc.
+    """
+    n, d = X.shape
+    total, work = 0.0, np.empty((d + 4, BLOCK))
+    care, odds, slope, bend = np.empty((4, BLOCK))
+    for low in range(0, n, BLOCK):
+        size = min(BLOCK, n - low)
+        here = slice(low, low + size)
+        for b in range(size):
+            care[b] = heed[1] if y[low + b] > 0.0 else heed[0]
+        total += _far_odds(y[here] * after.after[here], care[:size], odds)
+        total += _logistic(odds[:size], care, slope, bend)
+        _chain(y[here], low, width, slope, bend, after, work[d:], sums)
+        for k in range(2, 4):
+            sums[k] += work[d + k, :size].sum()
+        _add_products(work, X[here], totals, sums[:2])
+    return total
+
+
+@jit
+def _chain(y, low, width, slope, bend, after, columns, sums):  # type: ignore[no-untyped-def]
+    """Write the derivatives in s that multiply rows; add the others to their sums."""
+    by_width, by_constant, width_twice, both, constant_twice = 0.0, 0.0, 0.0, 0.0, 0.0
+    for b in range(len(y)):
+        i, first, second = low + b, y[b] * slope[b], bend[b]
+        start, pace, wide = after.start[i], after.by_score[i], after.by_width[i]
+        bent, twice = after.by_constant[i], first * after.by_score_twice[i]
+        mixed = first * after.by_score_and_constant[i]
+        columns[0, b] = second * pace * pace + twice
+        columns[1, b] = first * pace
+        columns[2, b] = second * pace * wide - start * twice
+        columns[3, b] = second * pace * bent + mixed
+        by_width += first * wide
+        by_constant += first * bent
+        width_twice += second * wide * wide + start * start * twice
+        both += second * wide * bent + first * bent / width - start * mixed
+        constant_twice += second * bent * bent + first * after.by_constant_twice[i]
+    sums[4] += by_width
+    sums[5] += by_constant
+    sums[6] += width_twice
+    sums[7] += both
+    sums[8] += constant_twice

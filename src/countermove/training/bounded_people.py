@@ -1,7 +1,7 @@
 """The reach of people who meet bounds of their own, under one rule after another.
 
-What bounds them does not change from rule to rule: it is read once, and laid out so that the
-multipliers of many people are found at the same time.
+What bounds them does not change from rule to rule: it is read once, and the multipliers of one rule
+are where the search for those of the next begins.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from countermove._types import Floats
 from countermove.response.base import GAIN, Response
 from countermove.response.training_signal import OwnReach
 
-BLOCK = 512
-
 
 @dataclass(frozen=True)
 class BoundedPeople:
     """Best responders at a plain quadratic cost, all of them where they may stay."""
 
     X: Floats
-    rise: Floats  # how far every feature can go up, (d, n)
+    rise: Floats  # how far every feature can go up, (n, d)
     fall: Floats  # and down
     price: Floats  # the a of the cost Σ a_j δ_j², (d,)
     budget: Floats  # what they can spend, (n,)
@@ -42,7 +40,7 @@ class BoundedPeople:
         fall = np.minimum(-bounds.lower, X - bounds.min_value)
         prices = response.prices(torch.from_numpy(X))
         budget = GAIN if prices is None else GAIN / prices.detach().numpy()
-        up, down = (np.ascontiguousarray(np.maximum(room, 0.0).T) for room in (rise, fall))
+        up, down = (np.maximum(room, 0.0) for room in (rise, fall))
         spare = np.broadcast_to(budget, len(X)).copy()
         return cls(X, up, down, found.price, spare, np.zeros(len(X)), np.empty_like(X))
 
@@ -54,72 +52,60 @@ class BoundedPeople:
         return OwnReach(reach, self.moved, self.multiplier, weight, self.price)
 
 
-jit = numba.njit(cache=True, error_model="numpy", nogil=True)
+jit = numba.njit(cache=True, error_model="numpy", nogil=True, fastmath={"reassoc", "nsz"})
 
 
 @jit
-def _start(rooms, w, price, budget, found, least):  # type: ignore[no-untyped-def]
-    """Write the multipliers if nothing stopped, no true one is less; 0: the budget is for all."""
-    size = len(found)
-    everything, steepness = np.zeros(size), np.zeros(size)
-    for j in range(len(w)):
-        steep, row = w[j] * w[j] / price[j], rooms[j]
-        for b in range(size):
-            room = row[b]
-            everything[b] += price[j] * room * room
-            steepness[b] += steep if room > 0.0 else 0.0
-    for b in range(size):
-        least[b] = math.sqrt(budget[b] / steepness[b]) if steepness[b] > 0.0 else 0.0
-        found[b] = 0.0 if everything[b] <= budget[b] else max(found[b], least[b])
+def _stopped(room, expense, reach, steep, found):  # type: ignore[no-untyped-def]
+    """Return what the features spend that a multiplier stops, and how steep the others are."""
+    spent, free = 0.0, 0.0
+    for j in range(len(room)):
+        stopped = found * reach[j] >= room[j]
+        spent += expense[j] if stopped else 0.0
+        free += 0.0 if stopped else steep[j]
+    return spent, free
 
 
 @jit
-def _improve(rooms, w, price, budget, found, least):  # type: ignore[no-untyped-def]
-    """Put every multiplier where the features it does not stop use up the rest of the budget."""
+def _multiplier(room, expense, reach, steep, budget, found):  # type: ignore[no-untyped-def]
+    """Return the λ at which the moves min(λ|w|/a, room) use up the budget; 0: all rooms fit in."""
+    everything, steepness = 0.0, 0.0
+    for j in range(len(room)):
+        everything += expense[j]
+        steepness += steep[j] if room[j] > 0.0 else 0.0
+    if everything <= budget:
+        return 0.0
+    # If nothing stopped: no true one is less.
+    least = math.sqrt(budget / steepness)
+    found = max(found, least)
     # Newton's method on what is spent, which is concave in the squared multiplier: after one step
-    # it comes from below, and each step lets one more feature of somebody stop or is the last.
-    size = len(found)
-    spent, free, grew = np.zeros(size), np.zeros(size), 0
-    for j in range(len(w)):
-        steep, slope, row = w[j] * w[j] / price[j], abs(w[j]) / price[j], rooms[j]
-        for b in range(size):
-            room = row[b]
-            stopped = found[b] * slope >= room
-            spent[b] += price[j] * room * room if stopped else 0.0
-            free[b] += 0.0 if stopped else steep
-    for b in range(size):
-        rest = budget[b] - spent[b] if free[b] > 0.0 else 0.0
-        better = max(math.sqrt(rest / free[b]) if rest > 0.0 else 0.0, least[b])
-        better = better if found[b] > 0.0 else 0.0
-        grew += abs(better - found[b]) > 1e-14 * found[b]
-        found[b] = better
-    return grew > 0
+    # it comes from below, and each step lets one more feature stop or is the last.
+    for _ in range(len(room) + 2):
+        spent, free = _stopped(room, expense, reach, steep, found)
+        rest = budget - spent if free > 0.0 else 0.0
+        better = max(math.sqrt(rest / free) if rest > 0.0 else 0.0, least)
+        same = abs(better - found) <= 1e-14 * found
+        found = better
+        if same:
+            break
+    return found
 
 
 @jit
 def _reached(X, rise, fall, w, price, budget, moved, reach, multiplier):  # type: ignore[no-untyped-def]
     """Write everybody's place, gain and multiplier: moves are min(λ|w|/a, room)."""
     n, d = X.shape
-    rooms, gain, least = np.zeros((d, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
-    for low in range(0, n, BLOCK):
-        size = min(BLOCK, n - low)
-        here = slice(low, low + size)
+    room, expense, slope, steep = np.empty((4, d))
+    for j in range(d):
+        slope[j], steep[j] = abs(w[j]) / price[j], w[j] * w[j] / price[j]
+    for i in range(n):
         for j in range(d):
-            if w[j] != 0.0:
-                rooms[j, :size] = rise[j, here] if w[j] > 0.0 else fall[j, here]
-            else:
-                rooms[j, :size] = 0.0
-        found = multiplier[here]
-        _start(rooms, w, price, budget[here], found, least)
-        for _ in range(d + 2):
-            if not _improve(rooms, w, price, budget[here], found, least):
-                break
-        gain[:size] = 0.0
+            ahead = rise[i, j] if w[j] > 0.0 else fall[i, j]
+            room[j] = ahead if w[j] != 0.0 else 0.0
+            expense[j] = price[j] * room[j] * room[j]
+        found, gain = _multiplier(room, expense, slope, steep, budget[i], multiplier[i]), 0.0
         for j in range(d):
-            slope, sign, row = abs(w[j]) / price[j], 1.0 if w[j] > 0.0 else -1.0, rooms[j]
-            for b in range(size):
-                room = row[b]
-                action = min(room, found[b] * slope) if found[b] > 0.0 else room
-                gain[b] += abs(w[j]) * action
-                moved[low + b, j] = X[low + b, j] + sign * action
-        reach[here] = gain[:size]
+            action = min(room[j], found * slope[j]) if found > 0.0 else room[j]
+            gain += abs(w[j]) * action
+            moved[i, j] = X[i, j] + (action if w[j] > 0.0 else -action)
+        reach[i], multiplier[i] = gain, found

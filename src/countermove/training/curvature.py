@@ -16,6 +16,7 @@ from torch import Tensor
 from countermove._types import Floats, Index
 from countermove.people import MahalanobisCost, QuadraticCost, WeightedQuadraticCost
 from countermove.response import BestResponse, ScalarResponse
+from countermove.response._shared_curve import SharedCurve
 from countermove.response.base import Response
 from countermove.response.reduction import slope_of
 from countermove.response.training_signal import (
@@ -28,7 +29,11 @@ from countermove.response.training_signal import (
 from countermove.scores import LinearScore, Score
 from countermove.training.losses import Loss
 from countermove.training.newton import Derivatives
-from countermove.training.second_order import logistic_derivatives, tangent_derivatives
+from countermove.training.second_order import (
+    curve_derivatives,
+    logistic_derivatives,
+    tangent_derivatives,
+)
 
 Kinds = Sequence[tuple[float, Response]]
 
@@ -60,6 +65,11 @@ def risk_derivatives(loss: Loss, score: Score, X: Tensor, y: Tensor, kinds: Kind
     known: list[tuple[float, Reach]] = []
     others: list[Derivatives] = []
     for share, response in kinds:
+        curve = SharedCurve.of(response, slope, rows)
+        if curve is not None:
+            full = curve_derivatives(rows, labels, scores, curve, loss.class_weight)
+            others.append(_of_columns(full, score) * share)
+            continue
         reach = reach_of(response, slope, rows) if has_second_order(response) else "unknown"
         if isinstance(reach, str):
             others.append(_by_gradient(loss, score, X, y, response) * share)
@@ -132,4 +142,5 @@ def _of_columns(full: Derivatives, score: Score) -> Derivatives:
     if len(columns) == score.n_features:
         return full
     kept = np.append(columns, score.n_features)
-    return Derivatives(full.value, full.gradient[kept], full.hessian[np.ix_(kept, kept)])
+    parts = full.value, full.gradient[kept], full.hessian[np.ix_(kept, kept)]
+    return Derivatives(*parts, full.exact, full.kinked)

@@ -90,8 +90,9 @@ class History:
     ended
         Why training ended.
     optima
-        Where Newton's method ended from each of its starts, distinct ends only, by loss; the first
-        was kept. One where the curvature is known, several where the loss may have several.
+        Where Newton's method ended from each of its starts, distinct ends only; the first was
+        kept: the lowest, or the one that a softer step (``"softer"``) leads to unless another's
+        log-likelihood is higher by one. Several only where the loss may have several.
     """
 
     records: tuple[EpochRecord, ...]

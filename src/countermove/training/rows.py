@@ -67,6 +67,14 @@ class SecondOrderObjective(Objective, Protocol):
         """Return the loss with its derivatives, of the means over all rows."""
 
 
+@runtime_checkable
+class SoftenedObjective(SecondOrderObjective, Protocol):
+    """An objective that may have several optima, and softer ones that lead to one of them."""
+
+    def softened(self) -> tuple[SecondOrderObjective, ...]:
+        """Return softer objectives, the first with one optimum; empty where none is needed."""
+
+
 @dataclass(frozen=True)
 class TrainingRows:
     """Training and validation rows: ``X`` float64 (n, d), ``y`` float64 in {-1, +1}."""

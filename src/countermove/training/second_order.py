@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from countermove._types import Floats, Index
+from countermove.response._shared_curve import SharedCurve
 from countermove.response.training_signal import OwnReach, Reach, SharedReach
-from countermove.training._logistic_rows import own_rows, shared_rows
+from countermove.training._logistic_rows import curve_rows, own_rows, shared_rows
 from countermove.training.newton import Derivatives
 
 PRIOR_SD = 2.5
@@ -66,6 +67,33 @@ def tangent_derivatives(
     n = len(y)
     hessian = tangents.T @ (tangents * second[:, None]) / n
     return Derivatives(float(losses.sum()) / n, tangents.T @ first / n, hessian, exact=False)
+
+
+def curve_derivatives(
+    X: Floats,
+    y: Floats,
+    scores: Floats,
+    curve: SharedCurve,
+    class_weight: tuple[float, float] | None = None,
+) -> Derivatives:
+    """Return them for people who follow one curve; it may be steep, and optima several."""
+    n, d = X.shape
+    totals, sums = np.zeros((d + 4, d)), np.zeros(9)
+    heed = np.array(class_weight or (1.0, 1.0))
+    after = curve.after(scores)
+    value = curve_rows(np.ascontiguousarray(X), y, heed, curve.width.value, after, totals, sums)
+    along, turned = (np.append(part.gradient, 0.0) for part in (curve.width, curve.constant))
+    gradient = np.append(totals[d + 1], sums[1]) + sums[4] * along + sums[5] * turned
+    hessian = np.zeros((d + 1, d + 1))
+    hessian[:d, :d] = totals[:d] + sums[4] * curve.width.hessian + sums[5] * curve.constant.hessian
+    hessian[:d, d] = hessian[d, :d] = totals[d]
+    hessian[d, d] = sums[0]
+    # Of both mixed derivatives, the sums times the row and, in the intercept's place, alone.
+    half = np.outer(np.append(totals[d + 2], sums[2]), along)
+    half += np.outer(np.append(totals[d + 3], sums[3]) + sums[7] * along, turned)
+    hessian += half + half.T
+    hessian += sums[6] * np.outer(along, along) + sums[8] * np.outer(turned, turned)
+    return Derivatives(value / n, gradient / n, hessian / n, kinked=True)
 
 
 @dataclass
