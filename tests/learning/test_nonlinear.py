@@ -1,14 +1,21 @@
 """Nonlinear scores are trained through people's response like any other."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from countermove import StrategicClassifier
+from countermove.data.cleaning import clean
+from countermove.data.rows import fit_standardiser, rows_of, standardised_table
+from countermove.data.schema import load_schema
+from countermove.data.sources import read_embedded
 from countermove.errors import ParameterError
 from countermove.learning.comparison import Split, compare
 from countermove.learning.evaluation import usual_responses_to
 from countermove.learning.selection import all_reach_alike
+from countermove.people import ActionSet
 from countermove.response import (
     AscentResponse,
     BestResponse,
@@ -16,6 +23,8 @@ from countermove.response import (
     RepresentationResponse,
 )
 from countermove.scores import LinearScore, MLPScore, RecurrentScore, RepresentationScore
+
+SCHEMAS = Path(__file__).parents[2] / "conf" / "base" / "schemas"
 
 
 def draws(seed: int = 0) -> torch.Generator:
@@ -85,6 +94,32 @@ def test_a_blind_start_and_a_choice_work_without_a_slope():
     assert rule.choice_.kept in rule.choice_.rules
     assert not rule.choice_.alike
     assert rule.score_after_response(X, y) >= max(y.mean(), 1.0 - y.mean()) - 0.02
+
+
+@pytest.mark.slow
+def test_seeds_of_a_network_agree_to_a_point_on_german():
+    """Where the network does not beat the simple rules, all seeds publish the same simple one."""
+    schema = load_schema("german", SCHEMAS)
+    typed = clean(read_embedded("german"), schema)
+    rows = rows_of(
+        standardised_table(typed, schema, fit_standardiser(typed, schema, False)), schema
+    )
+    d = rows.X.shape[1]
+    people = AscentResponse(
+        actions=ActionSet(immutable=range(3, d)), random_starts=0, reference=rows.X[:64]
+    )
+    settings = {"max_epochs": 2, "batch_size": 96, "standardise": False}
+    learn, test = slice(0, 120), slice(120, 420)
+    found = []
+    for seed in range(3):
+        score = MLPScore(d, (8,), dropout=0.0, generator=draws(seed))
+        rule = StrategicClassifier(score, response=people, random_state=seed, **settings)
+        choice = rule.fit(rows.X[learn], rows.y[learn]).choice_
+        kept, best = choice.rules[choice.kept], choice.rules[choice.best_simple]
+        assert kept.value >= best.value
+        assert rule.history_.ended
+        found.append(rule.score_after_response(rows.X[test], rows.y[test]))
+    assert max(found) - min(found) <= 0.01
 
 
 def test_a_score_to_start_from_is_left_as_it_was():

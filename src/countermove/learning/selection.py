@@ -199,8 +199,8 @@ def _best_simple(values: Mapping[str, _Held], names: Sequence[str], alike: bool)
     best = max(rivals, key=lambda name: values[name].mean)
     lead = _record(values[best], values["logistic"], deployable=True)
     # There no direction is owed to the response, and another one must prove itself as a trained
-    # one must.
-    needed = PROOF if alike else 1.0
+    # one must; so must a blind network, which depends on its start.
+    needed = PROOF if alike or best == "blind" else 1.0
     return best if lead.gain > needed * lead.standard_error else "logistic"
 
 
