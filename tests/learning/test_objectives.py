@@ -11,7 +11,7 @@ import torch
 from countermove.errors import ParameterError
 from countermove.learning import L2, StrategicRisk
 from countermove.learning.regularisers import Regulariser
-from countermove.people import QuadraticCost
+from countermove.people import QuadraticCost, WeightedQuadraticCost
 from countermove.randomness import torch_generator
 from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.scores import LinearScore
@@ -155,3 +155,13 @@ def test_training_lets_the_procedure_grow(batch):
     trainer = Trainer(max_epochs=3, patience=3)
     trainer.fit(score, StrategicRisk((growing,)), TrainingRows(X, y, X, y))
     assert seen == [0, 1, 2]
+
+
+def test_people_with_prices_per_feature_climb_gentler_steps_first():
+    """The step is made gentle for the cheapest feature; the last step is the one asked for."""
+    cost = WeightedQuadraticCost([4.0, 1.0, 0.25])
+    risk = StrategicRisk((ScalarResponse(cost, temperature=0.2),))
+    heats = [gentle.responses[0].temperature for gentle in risk.softened()]
+    assert heats == sorted(heats, reverse=True)
+    assert heats[0] == pytest.approx(2.0)
+    assert all(heat > 0.2 for heat in heats)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
 from countermove.learning.regularisers import Regulariser, penalty_derivatives
-from countermove.people import Cost
+from countermove.people import Cost, WeightedQuadraticCost
 from countermove.response import ScalarResponse
 from countermove.response.base import Response
 from countermove.response.population import Population
@@ -209,7 +209,9 @@ def _heated(response: Response, heat: float) -> Response:
     """Return the response at a temperature at which its step is as gentle, where that is known."""
     if not (isinstance(response, ScalarResponse) and response.normalised and response.unit is None):
         return response
-    prices = constant_weights(response.cost, 1)
+    cost = response.cost
+    size = len(cost.weights) if isinstance(cost, WeightedQuadraticCost) else 1
+    prices = constant_weights(cost, size)
     least = 0.0 if prices is None else heat / math.sqrt(float(prices.min()))
     return response if response.temperature >= least else response.at_temperature(least)
 
