@@ -57,7 +57,9 @@ def rule_metrics(
     # Of a robust response the worst member is reported (the mean where shares are known);
     # the uncalibrated rule shows what the promise of recourse cost.
     scores = {"blind": blind.rule, "strategic": strategic.rule}
-    usual = usual_responses_to(strategic.rule, response)
+    # Where one of them is a network, people climb both: a simple rule may have been kept.
+    bent = next((score for score in scores.values() if score.slope() is None), strategic.rule)
+    usual = usual_responses_to(bent, response)
     found = sensitivity(scores, people.X, people.y, usual).accuracies()
     stated = {
         name: stated_accuracy(score, people.X, people.y, response)
