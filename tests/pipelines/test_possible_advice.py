@@ -23,7 +23,7 @@ def advised(project, dataset):
     before = typed.set_index("row_id").loc[advice.index]
     after = before.copy()
     for column in before.columns:
-        if f"change:{column}" in advice:
+        if f"change:{column}" in advice and pd.api.types.is_numeric_dtype(before[column]):
             after[column] = before[column] + advice[f"change:{column}"]
     return before, after
 
