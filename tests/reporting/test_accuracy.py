@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from countermove.reporting.accuracy import accuracy_figure, headline_facts
+from countermove.reporting.page import report_page
 from countermove.reporting.words import accuracy_rows
 
 from .conftest import METRICS
@@ -42,3 +43,15 @@ def test_what_was_not_evaluated_is_said_with_its_reason(bare):
     assert headline_facts(type(bare)(metrics, bare.certificates))["left_out"] == [
         "conic: needs a convex cost"
     ]
+
+
+def test_the_page_says_what_is_left_of_the_moves_in_whole_steps(bare):
+    reach = {"accuracy": 0.84, "reach": 0.61, "reach_relaxed": 0.7}
+    accuracy = METRICS["accuracy"] | {"whole_steps": {"blind": reach, "strategic": reach}}
+    found = type(bare)(METRICS | {"accuracy": accuracy}, bare.certificates)
+    page = report_page(found)
+    assert "Where only people who can exist move, in whole steps" in page
+    for key, share in (("accuracy", "84.0 %"), ("reach", "61.0 %"), ("reach_relaxed", "70.0 %")):
+        assert f"accuracy.whole_steps.strategic.{key}" in page
+        assert share in page.replace("\u202f", " ").replace("\u00a0", " ")
+    assert "in whole steps" not in report_page(bare)

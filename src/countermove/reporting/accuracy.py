@@ -74,6 +74,7 @@ def headline_facts(found: Findings) -> dict[str, Any]:
         "changes": {rule: _change(metrics, rule) for rule in RULES},
         "rules": RULES,
         "response": metrics.linked(called(metrics.value("response", "kind")), "response", "kind"),
+        "whole_steps": (metrics.value("accuracy").get("whole_steps") or {}).get("strategic"),
         "people": _who_moves(metrics),
         "choice": _does_it_pay(metrics),
         "baselines": _baselines(metrics),
