@@ -160,6 +160,10 @@ class RecourseParameters(Parameters):
     ceiling: Positive | None = library(
         "what nobody is advised to pay more than, in units of the cost; null: no ceiling"
     )
+    confidence: Probability | None = library(
+        "probability with which advice outlasts a refit of a linear rule to as many other rows, "
+        "where it can; null: no such margin"
+    )
 
 
 def _climbers() -> tuple[SingleResponseParameters, ...]:

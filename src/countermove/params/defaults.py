@@ -29,6 +29,11 @@ DIFFERENT: Mapping[str, Different] = {
         "approval is worth 2 to people, so nobody is advised to pay more; in Python, and in the "
         "papers, advice has no ceiling unless one is given",
     ),
+    "RecourseParameters.confidence": Different(
+        0.9,
+        "half of the advice that ends on the threshold fails after one refit; in Python, and in "
+        "the papers, advice has no such margin unless one is given",
+    ),
     "MLPScoreParameters.hidden": Different(
         (16,),
         "people climb the network in every step of training, so a run starts from a small one; "

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from countermove._types import Floats
@@ -35,6 +36,7 @@ from countermove.recourse.pare import (
 )
 from countermove.response import Population, Response
 from countermove.response.response_set import members_of
+from countermove.scores.base import values
 from countermove.scores.storage import PublishedModel
 
 
@@ -82,7 +84,26 @@ def calibrate_model(
         "rows": {"calibration": len(held.ids), "selection": len(chosen_on.ids)},
     }
     calibrated = replace(model, threshold=joint.threshold)
+    if joint.threshold != terms.threshold:
+        calibrated = _with_variance_of_cut(calibrated, held.X)
     return CalibratedRule(calibrated, facts, joint.frontier())
+
+
+def _with_variance_of_cut(model: PublishedModel, held: Floats) -> PublishedModel:
+    """Return a model whose covariance knows that its threshold was chosen on these rows."""
+    # As if the next calibration refused the same share q of as many other people: the variance of
+    # a quantile, q (1 - q) / (n f²), its density f by a Gaussian kernel.
+    if model.covariance is None:
+        return model
+    beyond, n = values(model.rule, held), len(held)
+    width = 1.06 * float(beyond.std()) * n**-0.2
+    if width == 0.0:
+        return model
+    density = float(np.exp(-0.5 * (beyond / width) ** 2).mean()) / (width * np.sqrt(2.0 * np.pi))
+    share = float(np.clip((beyond < 0.0).mean(), 1.0 / n, 1.0 - 1.0 / n))
+    variance = share * (1.0 - share) / (n * max(density, 1.0 / (n * width)) ** 2)
+    known = model.covariance
+    return replace(model, covariance=replace(known, cut_variance=known.cut_variance + variance))
 
 
 def _choice_rows(rows: Rows, column: str | None) -> ChoiceRows:

@@ -8,7 +8,6 @@ every allowed action lies below the threshold.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from countermove.recourse._search import (
     probability_slope,
     search_problem,
 )
+from countermove.recourse.lasting import margin_of
 from countermove.scores.base import score_of, values
 from countermove.training.units import RowUnits, standardised_model
 
@@ -72,7 +72,16 @@ class Advice:
         Further, different actions (``options`` of `recommend`), in the order found.
     proven_cheapest
         Whether no allowed action that reaches what was asked for costs less (to a relative
-        1e-6), shape (n,); False where it is not proven, and where there is no action.
+        1e-6), shape (n,); False where it is not proven, and where there is no action. With a
+        ``confidence``, what was asked for is the person's own raised threshold.
+    survival
+        The probability that the action still leads to approval once the rule is fitted again
+        to as many other rows, shape (n,); NaN where there is no action or no covariance.
+    lasting
+        Whether ``survival`` reaches the ``confidence`` asked for, shape (n,).
+    uncertain_weight
+        Whether the action changes a feature whose weight cannot be distinguished from zero
+        (1.96 standard errors), shape (n,).
     """
 
     action: Floats
@@ -84,10 +93,15 @@ class Advice:
     effect: Floats | None = None
     alternatives: tuple[Advice, ...] = ()
     proven_cheapest: Mask = field(default_factory=lambda: np.zeros(0, bool))
+    survival: Floats = field(default_factory=lambda: np.zeros(0))
+    lasting: Mask = field(default_factory=lambda: np.zeros(0, bool))
+    uncertain_weight: Mask = field(default_factory=lambda: np.zeros(0, bool))
 
     def __post_init__(self) -> None:
-        if self.proven_cheapest.shape != self.status.shape:  # not said: nothing is proven
-            object.__setattr__(self, "proven_cheapest", np.zeros(self.status.shape, bool))
+        for name in ("proven_cheapest", "lasting", "uncertain_weight", "survival"):
+            if getattr(self, name).shape != self.status.shape:  # not said: nothing is known
+                unknown = np.full(self.status.shape, np.nan if name == "survival" else False)
+                object.__setattr__(self, name, unknown)
 
     def with_alternatives(self, others: tuple[Advice, ...]) -> Advice:
         """Return this advice with further actions beside it."""
@@ -137,6 +151,7 @@ def recommend(
     options: int = 1,
     margin: float = 0.0,
     ceiling: float | None = None,
+    confidence: float | None = None,
     causal: CausalModel | None = None,
     settings: Settings | None = None,
     seed: int = 0,
@@ -184,6 +199,12 @@ def recommend(
     ceiling
         What nobody is advised to exceed, in units of the cost: whoever would have to
         pay more is ``BEYOND_REACH``, with the action shown. None: no ceiling.
+    confidence
+        The probability, in (0, 1), with which advice should still lead to approval after a refit
+        to as many other rows of the same population: the threshold is raised by
+        :math:`z\sqrt{h^\top(\Sigma + \Sigma')h}` at the new place, :math:`h = (x_{new}, 1)`,
+        where that is possible within the ceiling (``lasting``); others get the plain advice.
+        It needs a linear rule that knows its covariance. None: no such margin.
     causal
         The structural causal model of ``method="causal"``.
     settings, seed
@@ -196,8 +217,8 @@ def recommend(
         `best_reachable` takes over the threshold is found, within the ceiling or beyond
         it (unless ``max_features`` or ``sparsest`` forbids).
     """
-    search = method_of(method)
     settings = Settings() if settings is None else settings
+    plain = method_of(method)
     model, units = standardised_model(model)
     score = score_of(model)
     rows = units.rows(checked_people(X, score))
@@ -207,6 +228,8 @@ def recommend(
     beyond = _above(cut, margin).aim - cut.aim
     preference = _preference(objective, max_features, options, beyond)
     most_paid = _most_paid(ceiling)
+    refits = margin_of(model, score, confidence, cut.aim, most_paid)
+    search = refits.method(plain)
     now = values(score, rows)
     causes = _causes(method, causal, rows.shape[1], units)
     target = cut.aim + cut.slack
@@ -214,7 +237,11 @@ def recommend(
     problem = replace(problem, target=target)
     refused = np.flatnonzero(~cut.approved(now))
     found = search_preferred(problem.rows(refused), search, settings, preference)
-    judge = partial(_verified, problem, allowed, now, cut, refused, preference, most_paid)
+
+    def judge(proposed: Proposals) -> Advice:
+        about = (problem, allowed, now, cut, refused, preference, most_paid)
+        return refits.outlook(_verified(*about, proposed), problem)
+
     first = judge(found)
     if options == 1:
         return _as_given(first, units)

@@ -37,6 +37,7 @@ WHOLE = 1e-6
 """A value this near a whole number is one."""
 STAY = "stay as you are"
 EXPENSIVE = "Approval would cost more than it is worth. The cheapest change found: "
+UNCERTAIN = " The rule is not sure of this: it rests on a weight that may as well be zero."
 PLAIN = {
     NOT_NEEDED: "Approved: nothing to do.",
     PROVEN_NONE: "No allowed change leads to approval.",
@@ -62,7 +63,8 @@ def sentence_array(
         text = _joined(text, _following(schema, before, action, whole, standardiser.scale))
     first = pc.utf8_upper(pc.utf8_slice_codeunits(text, 0, 1))
     start = pa.array(["", EXPENSIVE]).take(pa.array(beyond[found].astype(np.int8)))
-    spelled = _joined(start, first, pc.utf8_slice_codeunits(text, 1), ".")
+    doubt = pa.array(["", UNCERTAIN]).take(pa.array(advice.uncertain_weight[found].astype(np.int8)))
+    spelled = _joined(start, first, pc.utf8_slice_codeunits(text, 1), ".", doubt)
     known = [PLAIN.get(status, "") for status in STATUSES]
     place = np.select([advice.status == status for status in STATUSES], range(len(STATUSES)))
     place[found] = len(known) + np.arange(len(spelled))
@@ -208,9 +210,9 @@ def advice_table(
     """Return one row per person, ready for parquet or CSV.
 
     Columns: ``row_id``, ``decision`` (+1 or -1, as they stand), ``probability``,
-    ``status``, ``probability_after``, ``cost``, one ``change:<column>`` in original
-    units for every column the schema lets people change (missing where no action
-    is known), and ``words``.
+    ``status``, ``probability_after``, ``cost``, ``survival``, ``lasting`` and
+    ``uncertain_weight`` (see `Advice`), one ``change:<column>`` in original units for every
+    column the schema lets people change (missing where no action is known), and ``words``.
 
     Parameters
     ----------
@@ -236,6 +238,9 @@ def advice_table(
             "status": advice.status.astype(object),
             "probability_after": advice.probability_after,
             "cost": advice.cost,
+            "survival": advice.survival,
+            "lasting": advice.lasting,
+            "uncertain_weight": advice.uncertain_weight,
             **changes,
             "words": pd.Series(
                 sentence_array(advice, X, schema, standardiser).to_pandas(), dtype="str"

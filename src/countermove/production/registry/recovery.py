@@ -30,7 +30,7 @@ def _stray_files(registry: Registry) -> list[str]:
         f"{folder}/{name}".lstrip("/")
         for folder in folders
         for name in store.names(folder)
-        if (name.startswith(".") and ".json." in name) or name.startswith(".score.safetensors.")
+        if name.startswith(".") and (".json." in name or ".safetensors." in name)
     ]
     for name in stray:
         store.remove(name)

@@ -23,6 +23,7 @@ from countermove.production.registry import Registry, StoredVersion
 from countermove.production.scoring.applicants import admit, content_digest
 from countermove.production.scoring.records import BatchFolder, BatchStart, counted
 from countermove.production.scoring.task import ScoreTask, ScoringRule, certificate_id, same_actions
+from countermove.recourse.lasting import NONE_KEPT
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import Response
 
@@ -68,7 +69,14 @@ class ScoringSettings:
                 "not made to them (no certificate); retrain, or restore serm.actions",
                 stored.version,
             )
-        return ScoringRule.of(stored, response, self.terms, self.method, self.seed)
+        rule = ScoringRule.of(stored, response, self.terms, self.method, self.seed)
+        if rule.terms.confidence is not None and stored.model.covariance is None:
+            logger.warning(
+                "version %s does not know its covariance, so advice has no margin against a "
+                "refit (recourse.confidence). %s",
+                stored.version, NONE_KEPT,
+            )  # fmt: skip
+        return rule
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ class ScoringRule:
         # How far people may be asked to go, and by which margin, is what the version was calibrated
         # with. Its promise was made for the actions it was trained with: with others there is none.
         known: dict[str, Any] = stored.facts.get("terms", {})
-        asked = {key: known[key] for key in ("largest_action", "margin") if key in known}
+        kept = ("largest_action", "margin", "confidence")
+        asked = {key: known[key] for key in kept if key in known}
         own = replace(terms, method=method, **asked)
         holds = same_actions(stored.model, response)
         promised = leading_certificate(stored.facts) if holds else None

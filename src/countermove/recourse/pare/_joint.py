@@ -68,6 +68,9 @@ class PromiseTerms:
     ceiling
         What nobody is advised to exceed, see `recommend`. The promise is about any
         allowed action, whatever it costs.
+    confidence
+        The probability with which advice should outlast a refit, see `recommend`; None:
+        advice ends on the threshold.
     """
 
     threshold: float = 0.5
@@ -83,12 +86,15 @@ class PromiseTerms:
     grid: tuple[float, ...] | None = None
     margin: float = 0.0
     ceiling: float | None = None
+    confidence: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("threshold", "miss_rate", "failure_probability"):
             check_level(getattr(self, name), name)
         if self.largest_loss is not None:
             check_level(self.largest_loss, "largest_loss")
+        if self.confidence is not None:
+            check_level(self.confidence, "confidence")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,161 @@
+"""Advice that lasts: a margin at the new place against the next fit of the rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from countermove import StrategicClassifier
+from countermove.errors import ParameterError
+from countermove.people import ActionSet
+from countermove.recourse import RecourseClassifier, recommend
+from countermove.recourse.pare import PromiseTerms
+from countermove.recourse.words import UNCERTAIN, sentences
+
+CONFIDENCE = 0.9
+ACTIONS = ActionSet(lower=[-6.0] * 4, upper=[6.0] * 4, immutable=(2,))
+
+
+def applicants(n=600, seed=0):
+    """Return people whose fourth column says nothing about the label."""
+    draws = np.random.default_rng(seed)
+    X = draws.normal(size=(n, 4))
+    chance = 1.0 / (1.0 + np.exp(-(X @ np.array([1.0, 0.8, -0.5, 0.0]))))
+    return X, np.where(draws.random(n) < chance, 1, 0)
+
+
+@pytest.fixture(scope="module")
+def rule():
+    """Return a logistic rule and people it refuses."""
+    X, y = applicants()
+    fitted = StrategicClassifier(response="none", standardise=False, calibrate=False).fit(X, y)
+    others = applicants(300, seed=1)[0]
+    return fitted, others[fitted.decision_function(others) < 0.0]
+
+
+def test_advice_lies_beyond_the_threshold_by_its_margin(rule):
+    """Recomputed by hand: score - overstatement >= z sqrt(2 h'Σh) at the new place."""
+    fitted, X = rule
+    advice = recommend(fitted, X, actions=ACTIONS, confidence=CONFIDENCE)
+    assert advice.lasting.all()
+    place, known = advice.x_new(X), fitted.covariance_
+    h = np.column_stack([place, np.ones(len(X))])
+    spread = np.sqrt(2.0 * np.einsum("ij,jk,ik->i", h, known.matrix, h))
+    beyond = fitted.decision_function(place) - known.optimism(fitted.coef_[0], advice.action)
+    assert (beyond >= norm.ppf(CONFIDENCE) * spread - 1e-9).all()
+    np.testing.assert_allclose(advice.survival, norm.cdf(beyond / spread), rtol=1e-6)
+    assert np.median(advice.survival) < 0.91  # and not much further
+
+
+def test_it_costs_more_and_the_plain_advice_says_how_little_it_lasts(rule):
+    """Without a margin the cheapest action survives about half of the refits, or fewer."""
+    fitted, X = rule
+    plain = recommend(fitted, X, actions=ACTIONS)
+    advice = recommend(fitted, X, actions=ACTIONS, confidence=CONFIDENCE)
+    assert (advice.cost > plain.cost).all()
+    assert (plain.survival <= 0.5 + 1e-6).all() and not plain.lasting.any()
+    assert advice.proven_cheapest.all()
+
+
+def test_whoever_cannot_have_the_margin_gets_the_plain_advice(rule):
+    """A ceiling holds for the margin too, and narrow bounds leave no room for it."""
+    fitted, X = rule
+    ceiling = float(np.median(recommend(fitted, X, actions=ACTIONS).cost))
+    plain = recommend(fitted, X, actions=ACTIONS, ceiling=ceiling)
+    advice = recommend(fitted, X, actions=ACTIONS, ceiling=ceiling, confidence=CONFIDENCE)
+    assert 0 < advice.lasting.sum() < (plain.status == "FOUND").sum()
+    assert (advice.cost[advice.lasting] <= ceiling * (1 + 1e-6)).all()
+    same = ~advice.lasting
+    np.testing.assert_array_equal(advice.action[same], plain.action[same])
+    np.testing.assert_array_equal(advice.status, plain.status)
+
+
+@pytest.mark.parametrize("method", ["auto", "integer_program", "linear_program", "gradient"])
+def test_every_method_finds_it(rule, method):
+    """The margin raises the threshold of any search."""
+    fitted, X = rule
+    advice = recommend(fitted, X[:20], method, actions=ACTIONS, confidence=CONFIDENCE)
+    assert advice.lasting.mean() > 0.9
+
+
+def test_options_and_few_features_have_the_margin_too(rule):
+    """Alternatives and sparse advice are searches like any other."""
+    fitted, X = rule
+    terms = {"actions": ACTIONS, "confidence": CONFIDENCE, "options": 2, "max_features": 2}
+    advice = recommend(fitted, X[:20], **terms)
+    assert advice.lasting.all() and (advice.n_changed <= 2).all()
+    found = advice.alternatives[0].status == "FOUND"
+    assert found.any() and advice.alternatives[0].lasting[found].mean() > 0.5
+
+
+def test_units_of_the_rows_do_not_matter():
+    """A classifier that standardises gives the same advice in other units."""
+    X, y = applicants()
+    scale = np.array([1.0, 10.0, 0.1, 5.0])
+    fits = [StrategicClassifier(response="none").fit(rows, y) for rows in (X, X * scale)]
+    refused = np.flatnonzero(fits[0].decision_function(X) < 0.0)[:30]
+    first, second = (
+        recommend(fit, rows[refused], actions=ActionSet(), confidence=CONFIDENCE)
+        for fit, rows in zip(fits, (X, X * scale), strict=True)
+    )
+    np.testing.assert_allclose(first.action * scale, second.action, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(first.survival, second.survival, rtol=1e-6)
+
+
+def test_advice_on_a_weight_that_may_be_zero_says_so(rule):
+    """The fourth column is noise; who may only change it gets advice that rests on nothing."""
+    fitted, X = rule
+    only = {j: ActionSet(immutable=[k for k in range(4) if k != j]) for j in (0, 3)}
+    for j, uncertain in ((0, False), (3, True)):
+        advice = recommend(fitted, X[:20], actions=only[j])
+        found = advice.status == "FOUND"
+        assert found.any()
+        assert (advice.uncertain_weight[found] == uncertain).all()
+
+
+def test_the_words_say_it(rule, schema_of_columns):
+    """One short sentence after the advice, for those people only."""
+    fitted, X = rule
+    schema, units = schema_of_columns
+    advice = recommend(fitted, X[:4], actions=ACTIONS)
+    known = np.array([True, False, True, False])
+    said = sentences(replace(advice, uncertain_weight=known), X[:4], schema, units)
+    assert [sentence.endswith(UNCERTAIN) for sentence in said] == known.tolist()
+
+
+@pytest.fixture
+def schema_of_columns():
+    """Return a schema of four numbers and units in which they stand as they are."""
+    from countermove.data.schema import Schema
+    from countermove.data.standardise import Standardiser
+
+    names = ("a", "b", "c", "d")
+    features = {name: {"kind": "numeric", "change": "both"} for name in names}
+    label = {"column": "y", "favourable": 1}
+    schema = Schema.from_mapping("four", {"label": label, "features": features})
+    return schema, Standardiser(np.zeros(4), np.ones(4), names)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -0.1, 1.5, float("nan")])
+def test_a_confidence_outside_its_range_is_refused(rule, confidence):
+    """It is a probability; the terms of a run refuse it too."""
+    fitted, X = rule
+    with pytest.raises(ParameterError, match="confidence"):
+        recommend(fitted, X, actions=ACTIONS, confidence=confidence)
+    with pytest.raises(ParameterError, match="confidence"):
+        PromiseTerms(confidence=confidence)
+
+
+def test_a_model_without_covariance_is_refused_by_name(rule):
+    """A bare score and a network have none; without a confidence they advise as ever."""
+    fitted, X = rule
+    with pytest.raises(ParameterError, match="LinearScore has none.*pass confidence=None"):
+        recommend(fitted.score_, X, actions=ACTIONS, confidence=CONFIDENCE)
+    network = RecourseClassifier(actions=ACTIONS, hidden=(4,), max_epochs=1).fit(*applicants(80))
+    with pytest.raises(ParameterError, match="not for networks"):
+        recommend(network, X, confidence=CONFIDENCE)
+    plain = recommend(fitted.score_, X, actions=ACTIONS)
+    assert np.isnan(plain.survival).all() and not plain.lasting.any()
