@@ -44,9 +44,6 @@ SELDOM = 3
 """Costly responses are computed this many times less often: brackets of an eighth of the people,
 and the best one resolved to some per cent."""
 
-DRAWS = 40
-"""Bootstrap draws behind the variance of a shift: its standard error is then known to 11 %."""
-
 
 @dataclass(frozen=True)
 class Cut:
@@ -82,22 +79,25 @@ def best_shift(
     return best_cut(_members(score, responses, X, y), y, weights, smoothing, penalty)
 
 
-def shift_variance(
-    score: Score,
+def shift_spread(
+    rules: Sequence[Score],
     responses: Sequence[Response],
     X: Floats,
     y: Floats,
     weights: Sequence[float] | None = None,
     smoothing: float = 0.0,
-) -> float:
-    """Return the variance of the best shift over bootstrap draws of the rows, direction fixed."""
-    members, draws = _members(score, responses, X, y), generator(0, "cut")
-    found = []
-    for _ in range(DRAWS):
+) -> tuple[float, float]:
+    """Return mean and variance of the best shift over rules, each on its bootstrap draw of rows."""
+    draws, found = generator(0, "cut"), []
+    exact = all(kind.exact_reach for response in responses for _, kind in discretised(response))
+    # Where every threshold takes a search, the direction stays that of the first rule.
+    members = _members(rules[0], responses, X, y)
+    for rule in rules:
         who = draws.integers(0, len(y), len(y))
+        members = _members(rule, responses, X, y) if exact else members
         again = [[(share, thresholds[who]) for share, thresholds in kinds] for kinds in members]
         found.append(best_cut(again, y[who], weights, smoothing).shift)
-    return float(np.var(found, ddof=1))
+    return float(np.mean(found)), float(np.var(found, ddof=1))
 
 
 def _members(

@@ -42,7 +42,8 @@ def score(
 
     batch, people = score.named(), partial(champion_people, schema=schema, serm=serm)
     applicants = batches(batch, rows_per_part=execution.rows_per_part)
-    settings = ScoringSettings(registry, schema, people, recourse.build(), score.method, seed)
+    terms, days = recourse.build(), score.open_advice_days
+    settings = ScoringSettings(registry, schema, people, terms, score.method, seed, days)
     scored = score_batch(batch, applicants, settings, folder, execution.build())
     logger.info(scored.words())
     return scored.to_json()

@@ -87,6 +87,7 @@ class Margin:
         """Return score, expected loss by another fit, and its standard deviation after actions."""
         place = problem.place(action)
         loss = covariance.optimism(_weights(problem.score), place - problem.X)
+        loss += covariance.cut_bias
         spread = np.sqrt(2.0 * covariance.score_variance(place))
         return values(problem.score, place), loss, np.maximum(spread, TINY)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.errors import DataError
+from countermove.randomness import generator
 from countermove.scores.base import Score, values
 from countermove.scores.linear import LinearScore
 
@@ -43,11 +44,15 @@ class RuleCovariance:
         threshold chosen on calibration rows.
     rows
         How many rows the rule was fitted to; the covariance is that of another fit to as many.
+    cut_bias
+        By how much refits of this rule settle a stricter cut on average: what people reach is
+        convex in the weights, so noise in them raises it.
     """
 
     matrix: Floats
     cut_variance: float
     rows: int
+    cut_bias: float = 0.0
 
     def __post_init__(self) -> None:
         d = self.matrix.shape[0]
@@ -72,6 +77,13 @@ class RuleCovariance:
         spread: Floats = ((action @ self.matrix[:-1, :-1]) * action).sum(axis=1)
         return np.maximum(spread, 0.0)
 
+    def draws(self, point: Floats, n: int) -> Floats:
+        """Return weights and intercept of ``n`` other fits, normal around ``point``, (n, d + 1)."""
+        values, vectors = np.linalg.eigh(self.matrix)
+        noise = generator(0, "refits").normal(size=(n, len(point)))
+        drawn: Floats = point + (noise * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        return drawn
+
     def optimism(self, weight: Floats, action: Floats) -> Floats:
         r"""Return by how much the fit that chose each action overstates its gain, shape (n,).
 
@@ -80,7 +92,8 @@ class RuleCovariance:
 
         .. math:: E[(w - w_0)\cdot\delta] \approx
                   \operatorname{tr}(\Sigma\,\partial\delta/\partial w)
-                  = \sum_j \Sigma_{jj}\frac{\delta_j}{w_j} - 2\,\frac{\delta^\top\Sigma\delta}{w\cdot\delta}
+                  = \sum_j \Sigma_{jj}\frac{\delta_j}{w_j}
+                  - 2\,\frac{\delta^\top\Sigma\delta}{w\cdot\delta}
 
         Parameters
         ----------
@@ -98,12 +111,12 @@ class RuleCovariance:
 
     def to_json(self) -> dict[str, Any]:
         """Return what stands beside the matrix in a model's description."""
-        return {"cut_variance": self.cut_variance, "rows": self.rows}
+        return {"cut_variance": self.cut_variance, "cut_bias": self.cut_bias, "rows": self.rows}
 
     @classmethod
     def from_json(cls, matrix: Floats, said: Mapping[str, Any]) -> RuleCovariance:
         """Return the covariance of a stored matrix."""
-        return cls(matrix, float(said["cut_variance"]), int(said["rows"]))
+        return cls(matrix, float(said["cut_variance"]), int(said["rows"]), float(said["cut_bias"]))
 
 
 def covariance_of(

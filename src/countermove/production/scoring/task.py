@@ -17,6 +17,7 @@ from countermove.data.rows import Rows
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.storage import canonical_digest
 from countermove.execution import PartTask, matrix_of
+from countermove.production.open_advice import Honoured
 from countermove.production.registry import StoredVersion
 from countermove.recourse.advise import decide_and_advise
 from countermove.recourse.pare import PromiseTerms
@@ -92,8 +93,9 @@ def _plain(said: Any) -> str:
 class ScoreTask(PartTask):
     """Decide about admitted applicants and advise the refused."""
 
-    def __init__(self, rule: ScoringRule, schema: Schema) -> None:
+    def __init__(self, rule: ScoringRule, schema: Schema, honoured: Honoured | None = None) -> None:
         self.rule, self.schema = rule, schema
+        self.honoured = Honoured() if honoured is None else honoured
         self.columns = (ROW_ID, *schema.feature_names)
 
     def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
@@ -101,13 +103,15 @@ class ScoreTask(PartTask):
         import pyarrow as pa
 
         rule, n = self.rule, len(rows)
-        X = rule.model.standardiser.transform(matrix_of(rows, self.schema.feature_names))
+        given = matrix_of(rows, self.schema.feature_names)
+        X = rule.model.standardiser.transform(given)
         ids = rows[ROW_ID].to_numpy(zero_copy_only=False)
         people = Rows(ids, X, np.full(n, np.nan), pd.DataFrame())
         advised = decide_and_advise(
             rule.model, people, self.schema, rule.response, rule.terms, rule.seed
         )
-        table = pa.Table.from_pandas(advised.table, preserve_index=False)
+        decided = self.honoured.applied(advised.table, given, self.schema.feature_names)
+        table = pa.Table.from_pandas(decided, preserve_index=False)
         said = {
             VERSION: pa.repeat(rule.version, n),
             CERTIFICATE: pa.repeat(pa.scalar(rule.certificate, pa.string()), n),
@@ -132,6 +136,8 @@ class ScoreTask(PartTask):
             "seed": rule.seed,
             "release": version("countermove"),
         }
+        if self.honoured.people:
+            said["honoured"] = _plain(self.honoured.describe())
         return canonical_digest(said)
 
 
