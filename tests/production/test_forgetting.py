@@ -54,12 +54,14 @@ def test_a_person_goes_everywhere_and_nobody_else(office):
     )
     before = office.score("may", **DAYS)
     said = kept(office).forget(person)
-    assert len(said) == 4 and said[0] == "open advice of batch may: deleted"
+    assert len(said) == 4
+    assert said[0] == "open advice of batch may: deleted"
     assert all("1 row deleted" in line for line in said[1:])
     after = office.score("may", **DAYS)  # the file changed on purpose: still the same batch
     assert after.already
     rest = after.people().read()
-    assert person not in set(rest["row_id"]) and len(rest) == len(PEOPLE) - 1
+    assert person not in set(rest["row_id"])
+    assert len(rest) == len(PEOPLE) - 1
     assert after.manifest["rows"] == len(PEOPLE) - 1
     assert after.manifest["decisions"]["refused"] == before.manifest["decisions"]["refused"] - 1
     assert after.manifest["forgotten"] == 1

@@ -56,7 +56,8 @@ def test_it_costs_more_and_the_plain_advice_says_how_little_it_lasts(rule):
     plain = recommend(fitted, X, actions=ACTIONS)
     advice = recommend(fitted, X, actions=ACTIONS, confidence=CONFIDENCE)
     assert (advice.cost > plain.cost).all()
-    assert (plain.survival <= 0.5 + 1e-6).all() and not plain.lasting.any()
+    assert (plain.survival <= 0.5 + 1e-6).all()
+    assert not plain.lasting.any()
     assert advice.proven_cheapest.all()
 
 
@@ -86,9 +87,11 @@ def test_options_and_few_features_have_the_margin_too(rule):
     fitted, X = rule
     terms = {"actions": ACTIONS, "confidence": CONFIDENCE, "options": 2, "max_features": 2}
     advice = recommend(fitted, X[:20], **terms)
-    assert advice.lasting.all() and (advice.n_changed <= 2).all()
+    assert advice.lasting.all()
+    assert (advice.n_changed <= 2).all()
     found = advice.alternatives[0].status == "FOUND"
-    assert found.any() and advice.alternatives[0].lasting[found].mean() > 0.5
+    assert found.any()
+    assert advice.alternatives[0].lasting[found].mean() > 0.5
 
 
 def test_units_of_the_rows_do_not_matter():
@@ -152,10 +155,11 @@ def test_a_confidence_outside_its_range_is_refused(rule, confidence):
 def test_a_model_without_covariance_is_refused_by_name(rule):
     """A bare score and a network have none; without a confidence they advise as ever."""
     fitted, X = rule
-    with pytest.raises(ParameterError, match="LinearScore has none.*pass confidence=None"):
+    with pytest.raises(ParameterError, match=r"LinearScore has none.*pass confidence=None"):
         recommend(fitted.score_, X, actions=ACTIONS, confidence=CONFIDENCE)
     network = RecourseClassifier(actions=ACTIONS, hidden=(4,), max_epochs=1).fit(*applicants(80))
     with pytest.raises(ParameterError, match="not for networks"):
         recommend(network, X, confidence=CONFIDENCE)
     plain = recommend(fitted.score_, X, actions=ACTIONS)
-    assert np.isnan(plain.survival).all() and not plain.lasting.any()
+    assert np.isnan(plain.survival).all()
+    assert not plain.lasting.any()

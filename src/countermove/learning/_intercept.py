@@ -80,6 +80,7 @@ def best_shift(
 
 
 def shift_spread(
+    score: Score,
     rules: Sequence[Score],
     responses: Sequence[Response],
     X: Floats,
@@ -87,11 +88,11 @@ def shift_spread(
     weights: Sequence[float] | None = None,
     smoothing: float = 0.0,
 ) -> tuple[float, float]:
-    """Return mean and variance of the best shift over rules, each on its bootstrap draw of rows."""
+    """Return mean and variance of the best shift over refits, each on its draw of the rows."""
     draws, found = generator(0, "cut"), []
     exact = all(kind.exact_reach for response in responses for _, kind in discretised(response))
-    # Where every threshold takes a search, the direction stays that of the first rule.
-    members = _members(rules[0], responses, X, y)
+    # Where every threshold takes a search, the direction stays that of the fitted score.
+    members = [] if exact else _members(score, responses, X, y)
     for rule in rules:
         who = draws.integers(0, len(y), len(y))
         members = _members(rule, responses, X, y) if exact else members

@@ -315,7 +315,7 @@ class TrainingRecipe:
         given = (X, y, people.weights, _smoothing(people, len(y)))
         point = np.append(score.weight.detach().numpy(), score.bias.detach().numpy())
         rules = [linear_score(drawn) for drawn in found.draws(point, DRAWS)]
-        mean, variance = shift_spread(rules, people.members, *given)
+        mean, variance = shift_spread(score, rules, people.members, *given)
         return replace(found, cut_variance=variance, cut_bias=max(-mean, 0.0))
 
     def settled(self, score: Score, X: Floats, y: Floats) -> tuple[Score, float]:

@@ -64,9 +64,11 @@ def test_followed_advice_is_approved_by_a_stricter_champion(office):
     assert (kept["decision"] == 1).all()
     assert set(kept["honoured"]) == {first}
     assert kept["words"].str.contains(f"advice of version {first}.*was followed").all()
-    assert (kept["status"] == "NOT_NEEDED").all() and (kept["cost"] == 0.0).all()
+    assert (kept["status"] == "NOT_NEEDED").all()
+    assert (kept["cost"] == 0.0).all()
     plain = office.score("plain").people().read()
-    assert (plain["decision"] == -1).any() and plain["honoured"].isna().all()
+    assert (plain["decision"] == -1).any()
+    assert plain["honoured"].isna().all()
 
 
 def test_half_of_the_way_is_not_enough(office):
@@ -121,7 +123,8 @@ def test_a_challenger_is_counted_by_what_it_would_break(office):
         return raw_partitions(name, office.batches, rows_per_part)
 
     same = broken_advice(registry, applicants, SCHEMA, model())
-    assert same["open"] == same["judged"] > 5 and same["broken"] == 0
+    assert same["open"] == same["judged"] > 5
+    assert same["broken"] == 0
     harder = broken_advice(registry, applicants, SCHEMA, model(STRICTER))
     assert harder["broken"] == harder["open"]
     (office.batches / "may.csv").unlink()
