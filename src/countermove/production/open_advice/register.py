@@ -14,8 +14,8 @@ from countermove.data.storage import seal, unseal
 from countermove.errors import ModelFileError
 from countermove.production.open_advice.keys import advice_key, person_hash
 from countermove.production.registry import Registry
+from countermove.production.registry.registry import OPEN_ADVICE
 
-FOLDER = "open_advice"
 FORMAT_VERSION = 1
 Advised = Mapping[str, tuple[float, float]]
 """By model column: the direction (+1 or -1) and the value to reach, in original units."""
@@ -81,7 +81,7 @@ class AdviceRegister:
 
     def names(self) -> list[str]:
         """Return the batches with a file."""
-        listed = (name for name in self._store.names(FOLDER) if not name.startswith("."))
+        listed = (name for name in self._store.names(OPEN_ADVICE) if not name.startswith("."))
         return [name.removesuffix(".json") for name in listed]
 
     def write(
@@ -97,7 +97,7 @@ class AdviceRegister:
 
     def read(self, batch: str) -> BatchAdvice:
         """Read the file of one batch."""
-        name = f"{FOLDER}/{batch}.json"
+        name = f"{OPEN_ADVICE}/{batch}.json"
         return BatchAdvice.from_bytes(self._store.read(name), self._store.where(name))
 
     def open(self) -> list[BatchAdvice]:
@@ -106,7 +106,7 @@ class AdviceRegister:
         for name in self.names():
             kept = self.read(name)
             if kept.has_expired(now):
-                self._store.remove(f"{FOLDER}/{name}.json")
+                self._store.remove(f"{OPEN_ADVICE}/{name}.json")
             else:
                 found.append(kept)
         return sorted(found, key=lambda kept: (kept.given_at, kept.batch))
@@ -140,7 +140,7 @@ class AdviceRegister:
         return gone
 
     def _save(self, kept: BatchAdvice) -> None:
-        name = f"{FOLDER}/{kept.batch}.json"
+        name = f"{OPEN_ADVICE}/{kept.batch}.json"
         if kept.people:
             self._store.write(name, kept.to_bytes())
         elif self._store.exists(name):

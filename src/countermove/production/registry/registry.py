@@ -21,6 +21,7 @@ from countermove.scores.storage import PublishedModel, pack_model, unpack_model
 CHAMPION = "champion.json"
 VERSIONS = "versions"
 DECISIONS = "decisions"
+OPEN_ADVICE = "open_advice"
 FACTS = "version.json"
 
 
