@@ -1,8 +1,8 @@
 """Advice given with a confidence still leads to approval after a refit, that often or more.
 
 The rule is fitted to disjoint rows of the embedded credit table; what one fit advises people of
-neither, every other fit judges. A level holds on average over people and pairs of fits, for logistic
-regression at a fixed threshold; of the rule a run publishes, whose intercept is settled by hard
+neither, every other fit judges. A level holds on average over people and pairs of fits, for
+logistic regression at a fixed threshold; of the rule a run publishes, whose intercept is settled by hard
 decisions, it falls short, and the test says by how much at most. Draws 0 to 3 were seen when the
 corrections of the margin were made; disjoint rows are drawn from 10 on.
 """
@@ -101,7 +101,7 @@ EACH = [
 
 @pytest.mark.parametrize("case", EACH)
 def test_advice_outlasts_refits_as_often_as_it_says(credit, case):
-    """At 95 % at least 92 % of people x refits of a logistic rule survive; plainly half or fewer."""
+    """At 95 % at least 92 % of people x refits of a logistic rule survive; else half or fewer."""
     lasting, plain = survival(credit, *CASES[case])
     assert lasting >= LEAST[CASES[case][0]], (lasting, plain)
     assert plain < 0.65, (lasting, plain)
