@@ -101,7 +101,7 @@ EACH = [
 
 @pytest.mark.parametrize("case", EACH)
 def test_advice_outlasts_refits_as_often_as_it_says(credit, case):
-    """At 95 % at least 92 % of people x refits of a logistic rule survive; else half or fewer."""
+    """At 95 % at least 92 % of people x refits of a logistic rule survive, else half."""
     lasting, plain = survival(credit, *CASES[case])
     assert lasting >= LEAST[CASES[case][0]], (lasting, plain)
     assert plain < 0.65, (lasting, plain)
