@@ -2,9 +2,9 @@
 
 The rule is fitted to disjoint rows of the embedded credit table; what one fit advises people of
 neither, every other fit judges. A level holds on average over people and pairs of fits, for
-logistic regression at a fixed threshold; of the rule a run publishes, whose intercept is settled by hard
-decisions, it falls short, and the test says by how much at most. Draws 0 to 3 were seen when the
-corrections of the margin were made; disjoint rows are drawn from 10 on.
+logistic regression at a fixed threshold; of the rule a run publishes, whose intercept is settled
+by hard decisions, it falls short, and the test says by how much at most. Draws 0 to 3 were seen
+when the corrections of the margin were made; disjoint rows are drawn from 10 on.
 """
 
 from __future__ import annotations
