@@ -102,6 +102,7 @@ def evaluate_challenger(
     people: AssumedResponses,
     failure_probability: float,
     gates: Sequence[Gate],
+    open_advice: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Evaluate challenger and champion on the hold-out, check the gates; JSON-ready."""
     champion, held = registry.champion(), rows_of(holdout, schema)
@@ -120,6 +121,7 @@ def evaluate_challenger(
         without_recourse=without_recourse(challenger, held.X, people.trained, terms),
         bounds=error_bounds(after, people.stated, failure_probability),
         looks=challengers_evaluated(registry.decisions()),
+        open_advice=open_advice,
     )
     found = [gate.to_json() for gate in check_gates(gates, case)]
     return {"judgement": _summary(case), "forecast": forecast(case), "gates": found}
@@ -140,4 +142,5 @@ def _summary(case: Case) -> dict[str, Any]:
         },
         "without_recourse": {"missed": missed, "people": asked},
         "looks": case.looks,
+        "open_advice": None if case.open_advice is None else dict(case.open_advice),
     }
