@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from countermove.data.cleaning import clean
 from countermove.data.schema import Schema
-from countermove.recourse.check import sensitive_reasons
+from countermove.recourse.check import lost_to_ranges, sensitive_reasons
 
 FRACTIONS = {"train": 0.5, "validation": 0.15, "calibration": 0.15, "test": 0.2}
 
@@ -33,12 +34,22 @@ def schema_with(*sensitive):
 
 
 def test_a_sensitive_feature_among_the_reasons_is_named():
-    (error,) = sensitive_reasons(table(3.0), schema_with("member"), FRACTIONS, 0)
+    schema = schema_with("member")
+    (error,) = sensitive_reasons(clean(table(3.0), schema), schema, FRACTIONS, 0)
     assert error.startswith("column 'member' is declared sensitive and is a main reason for ")
     assert "take it out of `features:`" in error
 
 
 @pytest.mark.parametrize("sensitive", [(), ("other",)])
 def test_columns_that_are_no_feature_or_not_sensitive_pass(sensitive):
-    raw = table(3.0).assign(**dict.fromkeys(sensitive, "a"))
-    assert sensitive_reasons(raw, schema_with(*sensitive), FRACTIONS, 0) == []
+    raw, schema = table(3.0).assign(**dict.fromkeys(sensitive, "a")), schema_with(*sensitive)
+    assert sensitive_reasons(clean(raw, schema), schema, FRACTIONS, 0) == []
+
+
+def test_recourse_lost_to_usual_ranges_is_counted():
+    """Who could be approved only with more than anybody earns loses recourse."""
+    schema = schema_with()
+    said = lost_to_ranges(clean(table(6.0), schema), schema)
+    assert said.startswith("recourse within usual ranges: ")
+    within, beyond = (float(share.split("%")[0]) for share in said.split(": ")[1].split(", "))
+    assert within <= beyond == 100.0

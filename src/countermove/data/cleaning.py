@@ -123,8 +123,10 @@ def _windows(
         return found
     for column, carried in zip(schema.window_columns, schema.carried_windows, strict=True):
         cells = np.full(n_rows, np.nan)
-        if column in raw and len(raw) == n_rows:
-            cells, _, strange = numbers(raw[column])
+        # A table that was typed before holds them under their carried names.
+        source = column if column in raw else carried
+        if source in raw and len(raw) == n_rows:
+            cells, _, strange = numbers(raw[source])
             problems += rows_problem(f"column {column!r} of a path: not a number", strange)
         found[carried] = pd.Series(cells)
     return found

@@ -154,7 +154,7 @@ class TrainingRecipe:
         # Early stopping is over, so the validation rows count too.
         X, y = (part.numpy() for part in sample.known())
         settled = self.settled(trained, X, y)[0]
-        if not (self._guards and enough_to_compare(y)):
+        if not (self.guards and enough_to_compare(y)):
             return FittedRule(settled, history, None, cost)
         rules = {"trained": settled} | self._turned(settled, X, y)
         floor = self._of_its_kind(given, blind, X, y)
@@ -226,7 +226,7 @@ class TrainingRecipe:
         return looks_at_people(self.regulariser)
 
     @property
-    def _guards(self) -> bool:
+    def guards(self) -> bool:
         """Whether simple rules are compared with."""
         # Not where nobody moves, where costs are learned, or where people move in a representation,
         # which a linear rule of the features does not have.
@@ -249,7 +249,7 @@ class TrainingRecipe:
 
     def blind(self, score: Score | None, sample: TrainingRows) -> Score | None:
         """Return the score trained as if nobody moved, if training starts or is judged by it."""
-        compared = self._guards and not _is_linear(score)
+        compared = self.guards and not _is_linear(score)
         if self._start_for(score) != "blind" and not compared:
             return None
         X, y = sample.X.numpy(), sample.y.numpy()

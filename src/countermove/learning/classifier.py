@@ -203,7 +203,8 @@ class StrategicClassifier(ScoreClassifier):
         seed, everybody = self._seed(), np.arange(len(rows))
         recipe = self._recipe(seed)
         whole = TrainingRows(*2 * (torch.from_numpy(rows), torch.from_numpy(signs)))
-        kept, held = self._held_out(signs, seed)
+        # Rules are compared on the same rows whatever the seed.
+        kept, held = self._held_out(signs, 0 if recipe.guards else seed)
         newton = recipe.uses_newton(self._start(rows.shape[1]), rows.shape[1])
         if newton:
             self._warn_of_epochs()
