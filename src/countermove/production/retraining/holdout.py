@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from countermove.data.rows import rows_of
-from countermove.data.schema import CLUSTER_PREFIX, Schema
+from countermove.data.schema import CLUSTER_PREFIX, WINDOW_PREFIX, Schema
 from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, seal, unseal
@@ -34,12 +34,14 @@ def pin_holdout(
     registry: Registry, holdout: pd.DataFrame, standardiser: Standardiser
 ) -> dict[str, Any]:
     """Freeze the rows and the units of the hold-out at the first run; later, refuse others."""
-    # Whose rows belong together is no part of what models are evaluated on.
-    judged = holdout[[name for name in holdout if not str(name).startswith(CLUSTER_PREFIX)]]
+    # Whose rows belong together, people's months and usual ranges are no part of what models are
+    # evaluated on, and registries of earlier releases did not know them.
+    beside = (CLUSTER_PREFIX, WINDOW_PREFIX)
+    judged = holdout[[name for name in holdout if not str(name).startswith(beside)]]
     facts: dict[str, Any] = {
         "rows": len(holdout),
         "table_sha256": table_hash(judged),
-        "units_sha256": canonical_digest(standardiser.to_json()),
+        "units_sha256": canonical_digest(replace(standardiser, ranges=None).to_json()),
     }
     # As long as no challenger was evaluated on it, a run that failed has frozen nothing.
     if not registry.store.exists(PINNED) or not registry.versions():
