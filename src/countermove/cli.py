@@ -30,6 +30,7 @@ from countermove.errors import (
 from countermove.params.renamed import renamed_run
 from countermove.pipelines.retrain.commands import (
     for_a_dataset,
+    forget_person,
     roll_back,
     show_difference,
     show_history,
@@ -139,6 +140,15 @@ def rollback(context: Any, version: str | None) -> None:
 def diff(context: Any, old: str, new: str | None) -> None:
     """Say in plain words what differs between version OLD and NEW (the champion)."""
     show_difference(context, old, new)
+
+
+@countermove.command()
+@click.argument("person")
+@plain_errors
+@for_a_dataset
+def forget(context: Any, person: str) -> None:
+    """Delete the person with the id PERSON from open advice, quarantine and batches."""
+    forget_person(context, person)
 
 
 @countermove.command()

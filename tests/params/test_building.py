@@ -28,7 +28,7 @@ def test_settings_in_a_mapping_are_built():
 
 def test_recourse_has_terms_of_the_promise_and_of_the_words():
     said = RecourseParameters(language="de", options=3, causal_tolerance=0.1, miss_rate=0.1)
-    assert said.advice() == AdviceTerms("de", 3, 0.1, digits=2)
+    assert said.advice() == AdviceTerms("de", 3, 0.1, digits=2, confidence=0.9)
     assert said.build().miss_rate == 0.1
     with pytest.raises(ParameterError, match=r"no language 'fr'.*known: de, en"):
         RecourseParameters(language="fr").advice()

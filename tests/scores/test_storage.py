@@ -19,6 +19,7 @@ from countermove.scores import (
     storage,
 )
 from countermove.scores.base import score_of
+from countermove.scores.covariance import RuleCovariance
 from countermove.scores.storage import DESCRIPTION, WEIGHTS, PublishedModel, load_model, save_model
 
 
@@ -71,7 +72,8 @@ def test_a_model_of_the_first_format_decides_as_it_did(tmp_path):
     """Format 1 folded the threshold into the intercept; what it decided stays to the last bit."""
     made = model()
     folded = made.score.at_threshold(0.7)
-    description = storage._described(replace(made, score=folded), storage._weights(folded))
+    stored = replace(made, score=folded)
+    description = storage._described(stored, storage._files(stored))
     del description["threshold"]
     description |= {"format_version": 1, "about": {"threshold": 0.7, "seed": 0}}
     digest = storage.canonical_digest(description)
@@ -152,3 +154,29 @@ def test_a_version_is_never_overwritten(stored):
     with pytest.raises(ModelFileError, match="exists already"):
         save_model(model(), stored)
     assert (stored / DESCRIPTION).read_bytes() == before
+
+
+def covariant() -> PublishedModel:
+    """Return the model of the other tests with a covariance beside it."""
+    width = model().score.n_features + 1
+    return replace(model(), covariance=RuleCovariance(0.1 * np.eye(width), 0.02, 300))
+
+
+def test_the_covariance_is_kept_beside_the_weights(tmp_path):
+    """It comes back to the last bit; a model without one has no file of it."""
+    save_model(covariant(), tmp_path / "with")
+    save_model(model(), tmp_path / "without")
+    loaded = load_model(tmp_path / "with").covariance
+    np.testing.assert_array_equal(loaded.matrix, covariant().covariance.matrix)
+    assert (loaded.cut_variance, loaded.rows) == (0.02, 300)
+    assert load_model(tmp_path / "without").covariance is None
+    assert not (tmp_path / "without" / storage.COVARIANCE).exists()
+
+
+def test_an_altered_covariance_is_refused(tmp_path):
+    """As altered weights are."""
+    save_model(covariant(), tmp_path / "m")
+    path = tmp_path / "m" / storage.COVARIANCE
+    path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
+    with pytest.raises(ModelFileError, match=r"covariance\.safetensors is truncated or"):
+        load_model(tmp_path / "m")

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.errors import ParameterError
+from countermove.randomness import generator
 from countermove.response import ScalarResponse
 from countermove.response.base import Response
 from countermove.response.response_set import discretised
@@ -75,11 +76,39 @@ def best_shift(
     # The worst member counts, or the weighted mean. Smoothing averages the accuracy over that share
     # of all cuts on either side, which is steadier on new people; a penalty, in shares of people
     # misjudged, is subtracted per member.
-    members = [
+    return best_cut(_members(score, responses, X, y), y, weights, smoothing, penalty)
+
+
+def shift_spread(
+    score: Score,
+    rules: Sequence[Score],
+    responses: Sequence[Response],
+    X: Floats,
+    y: Floats,
+    weights: Sequence[float] | None = None,
+    smoothing: float = 0.0,
+) -> tuple[float, float]:
+    """Return mean and variance of the best shift over refits, each on its draw of the rows."""
+    draws, found = generator(0, "cut"), []
+    exact = all(kind.exact_reach for response in responses for _, kind in discretised(response))
+    # Where every threshold takes a search, the direction stays that of the fitted score.
+    members = [] if exact else _members(score, responses, X, y)
+    for rule in rules:
+        who = draws.integers(0, len(y), len(y))
+        members = _members(rule, responses, X, y) if exact else members
+        again = [[(share, thresholds[who]) for share, thresholds in kinds] for kinds in members]
+        found.append(best_cut(again, y[who], weights, smoothing).shift)
+    return float(np.mean(found)), float(np.var(found, ddof=1))
+
+
+def _members(
+    score: Score, responses: Sequence[Response], X: Floats, y: Floats
+) -> list[list[tuple[float, Floats]]]:
+    """Return, per model of people, its kinds with the shift from which on each is accepted."""
+    return [
         [(share, _thresholds(score, kind, X, y)) for share, kind in discretised(response)]
         for response in responses
     ]
-    return best_cut(members, y, weights, smoothing, penalty)
 
 
 def best_cut(

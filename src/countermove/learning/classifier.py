@@ -29,6 +29,7 @@ from countermove.response import RepresentationResponse
 from countermove.response.base import Responses
 from countermove.scores import Score
 from countermove.scores.base import fit_slope
+from countermove.scores.covariance import RuleCovariance
 from countermove.training import History, Loss, Trainer, TrainingRows
 from countermove.training.estimator import ScoreClassifier, Table
 from countermove.training.streamed import PartRows, StreamedRows
@@ -118,6 +119,8 @@ class StrategicClassifier(ScoreClassifier):
         there was nothing to choose.
     cost_ : Cost, UnknownCost or None
         What a move costs: as given, or as learned where it was flexible.
+    covariance_ : RuleCovariance or None
+        Of a linear ``standardised_score_``: how far a fit to as many other rows would move it.
     classes_ : array
         Both labels, sorted.
     favourable_ : label
@@ -276,6 +279,7 @@ class StrategicClassifier(ScoreClassifier):
         self.cost_: AnyCost | None = self.cost if fit.cost is None else fit.cost
         valid = sample.X_validation.numpy(), sample.y_validation.numpy()
         self.probability_slope_: float = self._slope(*valid, held)
+        self.covariance_: RuleCovariance | None = recipe.covariance(fit.score, sample)
         return self
 
     def _as_given(self, choice: Choice | None) -> Choice | None:

@@ -85,6 +85,7 @@ def published_model(
             "choice": None if classifier.choice_ is None else classifier.choice_.to_json(),
             "validation_accuracy": best.validation_accuracy,
         },
+        covariance=classifier.covariance_,
     )
 
 

@@ -170,7 +170,6 @@ class RecourseParameters(Parameters):
     causal_tolerance: NotNegative = library(
         "how much more, as a share, advice may cost that leaves `causal: no` columns alone", ADVICE
     )
-
     digits: Count | None = library(
         "significant digits that amounts are rounded to, towards approval; null: not rounded",
         ADVICE,
@@ -180,6 +179,12 @@ class RecourseParameters(Parameters):
     )
     max_steps: Count | None = library(
         "how many steps along a history (months, say) advice asks for at most; null: any", ADVICE
+    )
+
+    confidence: Probability | None = library(
+        "probability with which advice outlasts a refit of a linear rule to as many other rows, "
+        "where it can; null: no such margin",
+        ADVICE,
     )
 
     def build(self, *args: Any, **given: Any) -> Any:

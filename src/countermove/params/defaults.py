@@ -34,6 +34,11 @@ DIFFERENT: Mapping[str, Different] = {
         "people follow round amounts; the library returns what its search found, so that costs can "
         "be compared to the last digit",
     ),
+    "RecourseParameters.confidence": Different(
+        0.9,
+        "half of the advice that ends on the threshold fails after one refit; in Python, and in "
+        "the papers, advice has no such margin unless one is given",
+    ),
     "MLPScoreParameters.hidden": Different(
         (16,),
         "people climb the network in every step of training, so a run starts from a small one; "

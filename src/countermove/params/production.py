@@ -80,6 +80,13 @@ class FlipRateParameters(Parameters):
     largest: Share = library("share of the hold-out")
 
 
+class OpenAdviceParameters(Parameters):
+    """Not too much of the advice that is open would be broken."""
+
+    describes: ClassVar = "countermove.production.gates:OpenAdvice"
+    largest_share: Share = library("share of the open advice that could be judged")
+
+
 class CustomGateParameters(Parameters):
     """A gate of your own."""
 
@@ -108,6 +115,9 @@ class GatesParameters(Parameters):
     )
     flip_rate: FlipRateParameters | None = part(
         FlipRateParameters, "Not too many people get another decision than the champion's."
+    )
+    open_advice: OpenAdviceParameters | None = part(
+        OpenAdviceParameters, "Not too much advice that people may be following would be broken."
     )
     custom: tuple[CustomGateParameters, ...] = setting(
         (), "gates of your own, as in [{function: my_package.gates:check, arguments: {}}]"
@@ -175,6 +185,11 @@ class ScoreParameters(Parameters):
     method: SearchName = library(
         "how recourse is searched for: auto (proven cheapest where the score is affine), "
         "linear_program, gradient, integer_program or exhaustive"
+    )
+    open_advice_days: Count | None = setting(
+        180,
+        "days for which advice is honoured: whoever follows it is approved, also by a later "
+        "champion; null: no register of open advice is kept",
     )
 
     @field_validator("batch", mode="before")

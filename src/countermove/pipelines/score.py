@@ -42,7 +42,7 @@ def score(
 
     batch, people = score.named(), partial(champion_people, schema=schema, serm=serm)
     applicants = batches(batch, rows_per_part=execution.rows_per_part)
-    terms = (recourse.build(), score.method, seed, recourse.advice())
+    terms = (recourse.build(), score.method, seed, recourse.advice(), score.open_advice_days)
     settings = ScoringSettings(registry, schema, people, *terms)
     scored = score_batch(batch, applicants, settings, folder, execution.build())
     logger.info(scored.words())

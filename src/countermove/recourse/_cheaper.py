@@ -80,7 +80,7 @@ def _touch(problem: SearchProblem, action: Floats) -> Floats:
         return action
     for _ in range(1 if problem.slope is not None else PLANES):
         scores, gradient = problem.slopes(action)
-        margin = BEYOND * (1.0 + abs(problem.target))
+        margin = BEYOND * (1.0 + np.abs(problem.target))
         need = problem.target + margin - scores + (gradient * action).sum(axis=1)
         plane = cheapest_on_plane(
             gradient, need, weights, problem.feasible.low, problem.feasible.high

@@ -26,7 +26,7 @@ AT_ONCE = 100_000
 def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return the cheapest action that reaches the target; without continuous features, a proof."""
     # A proof must hold at the threshold itself, not at the margin beyond it that is aimed at.
-    problem = replace(problem, target=problem.target - MARGIN * (1.0 + abs(problem.target)))
+    problem = replace(problem, target=problem.target - MARGIN * (1.0 + np.abs(problem.target)))
     best = np.full_like(problem.X, np.nan)
     price = np.full(len(best), np.inf)
     rows = np.arange(len(best))

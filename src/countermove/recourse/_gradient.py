@@ -122,7 +122,7 @@ class AdamRuns:
         self.price = np.full(len(action), FIRST_PRICE)
         self.width = problem.feasible.high - problem.feasible.low
         self.last_action, self.last_worth = action.copy(), np.full(len(action), np.inf)
-        self.climbing = bool(np.isinf(problem.target))
+        self.climbing = bool(np.isinf(problem.target).all())
 
     def step(self, rate: float, count: int) -> Floats:
         """Judge where the runs are, and move them; return what they are worth (less is better)."""

@@ -102,7 +102,7 @@ def _by_local_models(problem: SearchProblem, kind: str) -> Floats:
     for round_ in range(ROUNDS):
         part = problem.rows(left)
         scores, slope = _local_model(part, centre[left], kind, round_)
-        need = problem.target - scores + (slope * centre[left]).sum(axis=1)
+        need = part.target - scores + (slope * centre[left]).sum(axis=1)
         solved = cheapest(part, slope, need)
         # Where the model sees no recourse, look from its highest point instead.
         blind = absent(solved.action)

@@ -7,6 +7,7 @@ need no method of their own, and an exact method stays exact.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
@@ -14,9 +15,9 @@ from math import comb
 import numpy as np
 
 from countermove._types import Floats
+from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.people.feasible import FeatureBlock, absent
 from countermove.recourse._search import (
-    MARGIN,
     Proposals,
     SearchMethod,
     SearchProblem,
@@ -24,6 +25,7 @@ from countermove.recourse._search import (
     unproven,
 )
 
+OBJECTIVES = ("cheapest", "sparsest")
 MOST_SUBSETS = 150
 """Sets of features tried per size; beyond, only those of the steepest features."""
 
@@ -37,11 +39,43 @@ class Preference:
     beyond: float = 0.0  # how far above the target, in score, actions go where they can
     not_causal: tuple[int, ...] = ()  # columns that are left alone where that costs little more
     tolerance: float = 0.0  # how much more, as a share
+    most_paid: float = float("inf")  # what nobody is advised to exceed
 
     @property
     def restricted(self) -> bool:
         """Whether not every allowed action will do."""
         return self.sparsest or self.max_features is not None
+
+
+def preference_of(
+    objective: str, max_features: int | None, options: int, beyond: float, ceiling: float | None
+) -> Preference:
+    """Return what is preferred, checked."""
+    if objective not in OBJECTIVES:
+        raise UnknownNameError(f"no objective {objective!r}; {nearest(str(objective), OBJECTIVES)}")
+    for name, value in (("max_features", max_features), ("options", options)):
+        if value is not None and (int(value) != value or value < 1):
+            raise ParameterError(f"{name} is a whole number of at least 1, got {value!r}")
+    most = float("inf")
+    if ceiling is not None:
+        if not ceiling > 0.0:
+            raise ParameterError(f"a ceiling on cost is a positive number or None, got {ceiling!r}")
+        most = ceiling * (1.0 + 1e-9)  # room for rounding
+    return Preference(objective == "sparsest", max_features, beyond, most_paid=most)
+
+
+def causes_preferred(
+    preference: Preference, not_causal: Sequence[int], tolerance: float, n_features: int
+) -> Preference:
+    """Return a preference that leaves columns alone which do not cause the outcome."""
+    unknown = [j for j in not_causal if not 0 <= j < n_features]
+    if unknown:
+        raise ParameterError(
+            f"not_causal names the columns {unknown}, expected 0 to {n_features - 1}"
+        )
+    if not (np.isfinite(tolerance) and tolerance >= 0.0):
+        raise ParameterError(f"causal_tolerance is a share of at least 0, got {tolerance!r}")
+    return replace(preference, not_causal=tuple(not_causal), tolerance=tolerance)
 
 
 def search_preferred(
@@ -66,35 +100,31 @@ def search_preferred(
 
 def prefer_causal(
     problem: SearchProblem,
-    method: SearchMethod,
-    settings: Settings,
+    search: Callable[[SearchProblem], Proposals],
     preference: Preference,
     found: Proposals,
-) -> tuple[Proposals, Floats]:
-    """Leave alone what does not cause the outcome where that costs little; return its price too."""
-    extra = np.zeros(len(found.action))
+    kept: SearchProblem,
+) -> Proposals:
+    """Leave alone what does not cause the outcome where that costs little and keeps the rest."""
+    # `kept` says what has been reached and stays reached: the target and the margins beyond it.
     games = np.nan_to_num(found.action)[:, list(preference.not_causal)] != 0.0
     who = np.flatnonzero(games.any(axis=1))
     if not who.size:
-        return found, extra
+        return found
     part, first = problem.rows(who), found.action[who]
     blocks = part.feasible.blocks
     held = [bool(set(block.columns) & set(preference.not_causal)) for block in blocks]
     fewer = part.inside(part.feasible.frozen(np.tile(held, (len(who), 1)), blocks))
-    action = search_preferred(fewer, method, settings, preference).action
+    action = search(fewer).action
     given = ~absent(action)
     action = np.where(given[:, None], action, first)
     price, cheapest = part.price(action), part.price(first)
-    # What has been reached stays reached: the target, and the margin beyond it.
-    reached = np.minimum(part.values(first), part.target + preference.beyond)
-    rounding = 0.5 * MARGIN * (1.0 + abs(part.target))  # half of what a search aims beyond
-    wins = given & (part.values(action) >= reached - rounding)
-    wins &= price <= (1.0 + preference.tolerance) * cheapest
+    most = np.minimum((1.0 + preference.tolerance) * cheapest, preference.most_paid)
+    wins = given & kept.rows(who).reaches(action) & (price <= np.maximum(most, cheapest))
     chosen, proven = found.action.copy(), found.proven_cheapest.copy()
     chosen[who[wins]] = action[wins]
-    extra[who[wins]] = (price - cheapest)[wins]
     proven[who[wins]] &= price[wins] <= cheapest[wins] * (1.0 + 1e-6)
-    return found._replace(action=chosen, proven_cheapest=proven), extra
+    return found._replace(action=chosen, proven_cheapest=proven)
 
 
 def _few(
@@ -167,9 +197,7 @@ def _candidates(problem: SearchProblem, blocks: tuple[FeatureBlock, ...], size: 
 
 def other_options(
     problem: SearchProblem,
-    method: SearchMethod,
-    settings: Settings,
-    preference: Preference,
+    search: Callable[[SearchProblem], Proposals],
     first: Proposals,
     options: int,
 ) -> list[Proposals]:
@@ -180,8 +208,7 @@ def other_options(
     for _ in range(options - 1):
         alone = _cost_alone(problem, blocks, np.nan_to_num(found.action))
         held[np.arange(len(held)), alone.argmax(axis=1)] |= alone.max(axis=1) > 0.0
-        part = problem.inside(problem.feasible.frozen(held, blocks))
-        found = search_preferred(part, method, settings, preference)
+        found = search(problem.inside(problem.feasible.frozen(held, blocks)))
         # Who has no first action has no other one: fewer actions prove nothing new.
         lost = absent(first.action)
         found = unproven(np.where(lost[:, None], np.nan, found.action))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -123,16 +123,18 @@ class SearchProblem:
     feasible: FeasibleActions
     home: Floats  # the allowed action nearest to doing nothing, (n, d)
     cost: Cost
-    target: float  # infinite when the best score itself is wanted
+    target: float | Floats  # of all or of each; infinite when the best score itself is wanted
     slope: Floats | None = None  # gradient in the action where the score is affine in it
     consequences: Consequences | None = None  # None: an action leads to itself alone
     seed: int = 0  # of the starts and samples
 
-    def rows(self, who: Index | Mask) -> SearchProblem:
+    def rows(self, who: Index | Mask) -> Self:
         """Return the problem of some of the people."""
-        return replace(self, X=self.X[who], feasible=self.feasible.rows(who), home=self.home[who])
+        target = self.target[who] if isinstance(self.target, np.ndarray) else self.target
+        part = replace(self, X=self.X[who], feasible=self.feasible.rows(who), home=self.home[who])
+        return replace(part, target=target)
 
-    def repeated(self, times: int) -> SearchProblem:
+    def repeated(self, times: int) -> Self:
         """Return the problem with every person ``times`` over, each in a row."""
         return self.rows(np.repeat(np.arange(len(self.X)), times))
 
@@ -306,9 +308,10 @@ def fall_back(
     rest = np.flatnonzero(absent(action))
     if not rest.size:
         return action
-    reached, scores = reach(problem.rows(rest), settings)
+    part = problem.rows(rest)
+    reached, scores = reach(part, settings)
     # The aim lies a margin beyond the threshold; within that margin the caller decides.
-    near = scores >= problem.target - 2.0 * MARGIN * (1.0 + abs(problem.target))
+    near = scores >= part.target - 2.0 * MARGIN * (1.0 + np.abs(part.target))
     filled = action.copy()
     filled[rest[near]] = reached[near]
     return filled

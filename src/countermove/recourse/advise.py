@@ -15,11 +15,13 @@ from countermove.errors import CalibrationError, NotEnoughRowsError, ParameterEr
 from countermove.execution import PartTask
 from countermove.people import ActionSet
 from countermove.recourse._audit_declared import causal_audit, not_causal, reasons_audit
-from countermove.recourse._phrases import DEFAULT, phrases_of
+from countermove.recourse._audit_lasting import lasting_audit
+from countermove.recourse._phrases import DEFAULT, Phrases, phrases_of
 from countermove.recourse._reason_words import reason_array
 from countermove.recourse.audit import audit, audited_groups, verified_costs
 from countermove.recourse.calibrate import clusters_facts
 from countermove.recourse.pare import PromiseTerms, cost_certificate, cost_promise
+from countermove.recourse.pare._inputs import check_level
 from countermove.recourse.reasons import (
     ApprovedPeople,
     Reasons,
@@ -60,6 +62,9 @@ class AdviceTerms:
         Significant digits of amounts and largest number of features, see `recommend`.
     max_steps
         How many steps along a history are asked for at most; None: any number.
+    confidence
+        The probability with which advice should outlast a refit, see `recommend`; None:
+        advice ends on the threshold. Models that do not know their covariance advise without.
     """
 
     language: str = DEFAULT
@@ -68,16 +73,24 @@ class AdviceTerms:
     digits: int | None = None
     max_features: int | None = None
     max_steps: int | None = None
+    confidence: float | None = None
 
     def __post_init__(self) -> None:
         if self.options < 1:
             raise ParameterError(f"options is a whole number of at least 1, got {self.options!r}")
+        if self.confidence is not None:
+            check_level(self.confidence, "confidence")
         phrases_of(self.language)
+
+    @property
+    def phrases(self) -> Phrases:
+        """The pieces of sentences in the language."""
+        return phrases_of(self.language)
 
     def fingerprint(self, schema: Schema) -> dict[str, Any]:
         """Return what words depend on: these terms, the template, and the schema's own words."""
         words = {key: schema.to_mapping().get(key) for key in ("features", "path")}
-        return asdict(self) | {"template": phrases_of(self.language).digest, "schema": words}
+        return asdict(self) | {"template": self.phrases.digest, "schema": words}
 
 
 def with_approved(model: PublishedModel, train: pd.DataFrame, schema: Schema) -> PublishedModel:
@@ -120,6 +133,7 @@ def advise(
     """Decide about standardised people, find recourse for the refused and audit it."""
     # `real` are the rows the rule was learned from: people after recourse are compared with them.
     people = rows_of(table, schema)
+    said = AdviceTerms() if said is None else said
     advised = decide_and_advise(model, people, schema, response, terms, seed, said)
     bare, allowed, threshold = advised.bare, advised.allowed, advised.threshold
     advice = advised.advice
@@ -145,6 +159,7 @@ def advise(
         "groups": groups,
         "clusters": clusters_facts(people, schema),
         "cost_promise": _cost_promise(advised, people, response, terms),
+        "lasting": lasting_audit(advice, said.confidence, bare.covariance is not None),
     }
     return AuditedAdvice(advised.table[DECIDED], advised.table, judged.to_json() | more | about)
 
@@ -204,6 +219,7 @@ def decide_and_advise(
         margin=min(terms.margin, 0.5 * (1.0 - threshold)),
         max_features=said.max_features,
         ceiling=terms.ceiling,
+        confidence=confidence_of(bare, said),
         digits=said.digits,
         options=said.options,
         not_causal=not_causal(schema),
@@ -228,7 +244,7 @@ def decide_and_advise(
     if reasons is not None:
         words = reason_array(
             reasons, advice, people.X, schema, model.standardiser, allowed, approved.mean,
-            phrases_of(said.language),
+            said.phrases,
         )  # fmt: skip
         table = _with_reasons(table, reasons, words)
     return PeopleAdvice(table, advice, bare, allowed, threshold, reasons)
@@ -251,6 +267,11 @@ def arrow_advice(table: pd.DataFrame) -> pa.Table:
     # Lists of nobody's reasons would have another type than those of the other parts.
     codes = found[CODES].cast(pa.list_(pa.string()))
     return found.set_column(found.column_names.index(CODES), CODES, codes)
+
+
+def confidence_of(model: PublishedModel, said: AdviceTerms) -> float | None:
+    """Return the confidence advice is given with: the terms', where the model can have one."""
+    return None if model.covariance is None else said.confidence
 
 
 class AdviceTask(PartTask):

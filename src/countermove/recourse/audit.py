@@ -291,11 +291,8 @@ class _JudgedAdvice:
         # A search that knows its one-hot groups counts each of them once.
         count = getattr(advice, "n_changed", None)
         self.n_changed = (self.action != 0.0).sum(axis=1) if count is None else np.asarray(count)
-        # What the search had found, and what preferring causes added to it.
-        least = getattr(advice, "least_cost", None)
-        self.least_cost: Floats | None = least
-        if least is not None:
-            self.least_cost = least + getattr(advice, "causal_extra", 0.0)
+        # What the search had found, margins and preferred causes included.
+        self.unrounded_cost: Floats | None = getattr(advice, "unrounded_cost", None)
         self.refused: Mask = ~approves(rule, X)
         claimed = np.isin(self.status, ("FOUND", "BEYOND_REACH"))
         works = claimed & np.all(np.isfinite(self.after), axis=1)
@@ -337,7 +334,7 @@ def _summary(
         outside=outside,
         mean_cost=float(paid[verified].mean()) if any_paid else None,
         median_cost=float(np.median(paid[verified])) if any_paid else None,
-        rounding_cost=_extra_cost(judged.least_cost, paid, verified),
+        rounding_cost=_extra_cost(judged.unrounded_cost, paid, verified),
         features_touched=float(judged.n_changed[verified].mean()) if any_paid else None,
         touched=dict(zip(names, changed.mean(axis=0).tolist(), strict=True)) if any_paid else {},
     )

@@ -37,6 +37,7 @@ from countermove.recourse.pare import (
 )
 from countermove.response import Population, Response
 from countermove.response.response_set import members_of
+from countermove.scores.base import values
 from countermove.scores.storage import PublishedModel
 
 
@@ -91,6 +92,8 @@ def calibrate_model(
         "clusters": clusters_facts(held, schema),
     }
     calibrated = replace(model, threshold=joint.threshold)
+    if joint.threshold != terms.threshold:
+        calibrated = _with_variance_of_cut(calibrated, held.X)
     return CalibratedRule(calibrated, facts, joint.frontier())
 
 
@@ -119,6 +122,23 @@ def _unseen_clusters(rows: Rows, schema: Schema, seen: Iterable[NDArray[Any] | N
     groups, windows = (part[kept].reset_index(drop=True) for part in (rows.groups, rows.windows))
     own = (rows.ids[kept], rows.X[kept], rows.y[kept])
     return Rows(*own, groups, windows, rows.clusters[kept])
+
+
+def _with_variance_of_cut(model: PublishedModel, held: Floats) -> PublishedModel:
+    """Return a model whose covariance knows that its threshold was chosen on these rows."""
+    # As if the next calibration refused the same share q of as many other people: the variance of
+    # a quantile, q (1 - q) / (n f²), its density f by a Gaussian kernel.
+    if model.covariance is None:
+        return model
+    beyond, n = values(model.rule, held), len(held)
+    width = 1.06 * float(beyond.std()) * n**-0.2
+    if width == 0.0:
+        return model
+    density = float(np.exp(-0.5 * (beyond / width) ** 2).mean()) / (width * np.sqrt(2.0 * np.pi))
+    share = float(np.clip((beyond < 0.0).mean(), 1.0 / n, 1.0 - 1.0 / n))
+    variance = share * (1.0 - share) / (n * max(density, 1.0 / (n * width)) ** 2)
+    known = model.covariance
+    return replace(model, covariance=replace(known, cut_variance=known.cut_variance + variance))
 
 
 def _choice_rows(rows: Rows, column: str | None) -> ChoiceRows:

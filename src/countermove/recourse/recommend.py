@@ -9,23 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from countermove._types import Floats, Mask
-from countermove.errors import DataError, ParameterError, UnknownNameError, nearest
+from countermove.errors import DataError, ParameterError
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.people.feasible import absent
-from countermove.recourse._preferences import (
-    Preference,
-    other_options,
-    prefer_causal,
-    search_preferred,
-)
-from countermove.recourse._rounding import rounded
+from countermove.recourse._advice_search import AdviceSearch
+from countermove.recourse._preferences import Preference, causes_preferred, preference_of
 from countermove.recourse._search import (
     ApprovalThreshold,
     Proposals,
@@ -37,6 +31,7 @@ from countermove.recourse._search import (
     probability_slope,
     search_problem,
 )
+from countermove.recourse.lasting import margin_of
 from countermove.scores.base import score_of, values
 from countermove.training.units import RowUnits, standardised_model
 
@@ -78,14 +73,26 @@ class Advice:
     alternatives
         Further, different actions (``options`` of `recommend`), in the order found.
     proven_cheapest
-        Whether no allowed action that reaches what was asked for costs less than ``least_cost``
-        (to a relative 1e-6), shape (n,); False where it is not proven, and where there is no
-        action.
-    causal_extra
-        What leaving columns alone that do not cause the outcome (``not_causal`` of
-        `recommend`) added to the cost, shape (n,).
+    proven_cheapest
+        Whether no allowed action that reaches what was asked for costs less (to a relative
+        1e-6) before rounding, shape (n,); False where it is not proven, and where there is no
+        action. Of ``lasting`` advice, what was asked for is the person's own raised threshold.
     least_cost
-        The cost before that, and before amounts were rounded, shape (n,).
+        The cost of the cheapest action without a margin against a refit, before columns were
+        left alone and amounts rounded, shape (n,).
+    lasting_extra, causal_extra
+        What the margin against a refit (``confidence`` of `recommend`), then leaving columns
+        alone that do not cause the outcome (``not_causal``), added to it, shape (n,).
+    survival
+        The probability that the action still leads to approval once the rule is fitted again
+        to as many other rows, shape (n,); NaN where there is no action or no covariance.
+    survival_without
+        The same of the cheapest action, without a margin.
+    lasting
+        Whether ``survival`` reaches the ``confidence`` asked for, shape (n,).
+    uncertain_weight
+        Whether the action would not be approved without the gain of features whose effect
+        cannot be distinguished from zero (1.96 standard errors), shape (n,).
     """
 
     action: Floats
@@ -97,16 +104,29 @@ class Advice:
     effect: Floats | None = None
     alternatives: tuple[Advice, ...] = ()
     proven_cheapest: Mask = field(default_factory=lambda: np.zeros(0, bool))
-    causal_extra: Floats = field(default_factory=lambda: np.zeros(0))
     least_cost: Floats = field(default_factory=lambda: np.zeros(0))
+    lasting_extra: Floats = field(default_factory=lambda: np.zeros(0))
+    causal_extra: Floats = field(default_factory=lambda: np.zeros(0))
+    survival: Floats = field(default_factory=lambda: np.zeros(0))
+    survival_without: Floats = field(default_factory=lambda: np.zeros(0))
+    lasting: Mask = field(default_factory=lambda: np.zeros(0, bool))
+    uncertain_weight: Mask = field(default_factory=lambda: np.zeros(0, bool))
 
     def __post_init__(self) -> None:
-        if self.least_cost.shape != self.cost.shape:  # not said: nothing was rounded
-            object.__setattr__(self, "least_cost", self.cost)
-        if self.proven_cheapest.shape != self.status.shape:  # not said: nothing is proven
-            object.__setattr__(self, "proven_cheapest", np.zeros(self.status.shape, bool))
-        if self.causal_extra.shape != self.status.shape:
-            object.__setattr__(self, "causal_extra", np.zeros(self.status.shape))
+        unsaid: dict[str, Any] = {
+            "least_cost": self.cost,
+            **dict.fromkeys(("lasting_extra", "causal_extra"), 0.0),
+            **dict.fromkeys(("survival", "survival_without"), np.nan),
+            **dict.fromkeys(("proven_cheapest", "lasting", "uncertain_weight"), False),
+        }
+        for name, value in unsaid.items():
+            if getattr(self, name).shape != self.status.shape:
+                object.__setattr__(self, name, np.broadcast_to(value, self.status.shape).copy())
+
+    @property
+    def unrounded_cost(self) -> Floats:
+        """What the action would cost if its amounts were not rounded, shape (n,)."""
+        return self.least_cost + self.lasting_extra + self.causal_extra
 
     def with_alternatives(self, others: tuple[Advice, ...]) -> Advice:
         """Return this advice with further actions beside it."""
@@ -140,9 +160,6 @@ class Reached:
     score: Floats
 
 
-OBJECTIVES = ("cheapest", "sparsest")
-
-
 def recommend(
     model: Any,
     X: Any,
@@ -157,6 +174,7 @@ def recommend(
     margin: float = 0.0,
     ceiling: float | None = None,
     digits: int | None = None,
+    confidence: float | None = None,
     causal: CausalModel | None = None,
     not_causal: Sequence[int] = (),
     causal_tolerance: float = 0.05,
@@ -209,6 +227,12 @@ def recommend(
     digits
         Round amounts to so many significant digits, in original units, where that is still
         approved and allowed; None: as the search found them. ``least_cost`` stays what it was.
+    confidence
+        The probability, in (0, 1), with which advice should still lead to approval after a refit
+        to as many other rows of the same population: the threshold is raised by
+        :math:`z\sqrt{h^\top(\Sigma + \Sigma')h}` at the new place, :math:`h = (x_{new}, 1)`,
+        where that is possible within the ceiling (``lasting``); others get the plain advice.
+        It needs a linear rule that knows its covariance. None: no such margin.
     causal
         The structural causal model of ``method="causal"``.
     not_causal, causal_tolerance
@@ -225,8 +249,8 @@ def recommend(
         `best_reachable` takes over the threshold is found, within the ceiling or beyond
         it (unless ``max_features`` or ``sparsest`` forbids).
     """
-    search = method_of(method)
     settings = Settings() if settings is None else settings
+    plain = method_of(method)
     model, units = standardised_model(model)
     score = score_of(model)
     rows = units.rows(checked_people(X, score))
@@ -234,11 +258,11 @@ def recommend(
     cost = QuadraticCost() if cost is None else units.cost(cost)
     cut = ApprovalThreshold(threshold, probability_slope(model))
     beyond = _above(cut, margin).aim - cut.aim
-    preference = _preference(objective, max_features, options, beyond)
-    preference = _causes_preferred(preference, not_causal, causal_tolerance, rows.shape[1])
-    most_paid = _most_paid(ceiling)
+    preference = preference_of(objective, max_features, options, beyond, ceiling)
+    preference = causes_preferred(preference, not_causal, causal_tolerance, rows.shape[1])
     if digits is not None and (int(digits) != digits or digits < 1):
         raise ParameterError(f"digits is a whole number of at least 1 or None, got {digits!r}")
+    refits = margin_of(model, score, confidence, cut.aim, preference.most_paid)
     now = values(score, rows)
     causes = _causes(method, causal, rows.shape[1], units)
     target = cut.aim + cut.slack
@@ -246,24 +270,22 @@ def recommend(
     problem = replace(problem, target=target)
     refused = np.flatnonzero(~cut.approved(now))
     part = problem.rows(refused)
-    cheapest = search_preferred(part, search, settings, preference)
-    extra = np.zeros(len(rows))
-    found, extra[refused] = prefer_causal(part, search, settings, preference, cheapest)
-    judge = partial(_verified, problem, allowed, now, cut, refused, preference, most_paid)
+    search = AdviceSearch(plain, settings, preference, refits)
+    cheapest = search.cheapest(part)
+    lasting = search.lasting(part, cheapest)
+    found = search.causal(part, lasting)
 
     def as_given(way: Proposals) -> Advice:
-        if digits is not None:
-            way = way._replace(action=rounded(part, allowed, way.action, digits, most_paid))
-        return _as_given(judge(way), units)
+        way = search.rounded(part, allowed, way, digits)
+        judged = _verified(problem, allowed, now, cut, refused, preference, way)
+        return _as_given(refits.outlook(judged, problem), units)
 
-    first = as_given(found)
-    least = first.cost.copy()
-    known = ~np.isnan(least[refused])
-    least[refused[known]] = part.price(np.nan_to_num(cheapest.action))[known]
-    first = replace(first, causal_extra=extra, least_cost=least)
+    prices = [part.price(np.nan_to_num(way.action)) for way in (cheapest, lasting, found)]
+    without = refits.survival(part, cheapest.action)
+    first = _with_prices(as_given(found), refused, prices, without)
     if options == 1:
         return first
-    others = other_options(part, search, settings, preference, found, options)
+    others = search.others(part, found, options)
     return first.with_alternatives(tuple(map(as_given, others)))
 
 
@@ -308,6 +330,26 @@ def _as_given(advice: Advice, units: RowUnits) -> Advice:
     return replace(advice, action=units.action_as_given(advice.action), effect=effect)
 
 
+def _with_prices(
+    advice: Advice, refused: NDArray[np.intp], prices: Sequence[Floats], without: Floats
+) -> Advice:
+    """Return advice that knows the price of each step: cheapest, lasting, causal."""
+    least, lasting, causal, survival = np.zeros((4, len(advice.cost)))
+    least[refused], lasting[refused] = prices[0], prices[1] - prices[0]
+    causal[refused] = prices[2] - prices[1]
+    survival[:] = np.nan
+    survival[refused] = without
+    lost = np.isnan(advice.cost)
+    least[lost], lasting[lost], causal[lost], survival[lost] = np.nan, 0.0, 0.0, np.nan
+    return replace(
+        advice,
+        least_cost=least,
+        lasting_extra=lasting,
+        causal_extra=causal,
+        survival_without=survival,
+    )
+
+
 def _verified(
     problem: SearchProblem,
     actions: ActionSet,
@@ -315,7 +357,6 @@ def _verified(
     cut: ApprovalThreshold,
     refused: NDArray[np.intp],
     preference: Preference,
-    most_paid: float,
     found: Proposals,
 ) -> Advice:
     """Return the advice: the truth about each proposal."""
@@ -341,7 +382,7 @@ def _verified(
     needs, proven = np.zeros((2, len(X)), bool)
     needs[refused], proven[refused] = True, found.proven_cheapest
     price = problem.price(proposed)
-    shown = np.where(price <= most_paid, FOUND, BEYOND_REACH)
+    shown = np.where(price <= preference.most_paid, FOUND, BEYOND_REACH)
     status = np.where(works, shown, np.where(none, PROVEN_NONE, NOT_FOUND))
     status = np.where(needs, status, NOT_NEEDED)
     lost = needs & ~works
@@ -388,36 +429,3 @@ def _above(cut: ApprovalThreshold, margin: float) -> ApprovalThreshold:
             f"a margin lies between 0 and 1 - threshold = {1.0 - cut.threshold:.6g}, got {margin!r}"
         )
     return cut if margin == 0.0 else replace(cut, threshold=cut.threshold + margin)
-
-
-def _most_paid(ceiling: float | None) -> float:
-    """Return the ceiling with room for rounding, infinite without one."""
-    if ceiling is None:
-        return float("inf")
-    if not ceiling > 0.0:
-        raise ParameterError(f"a ceiling on cost is a positive number or None, got {ceiling!r}")
-    return ceiling * (1.0 + 1e-9)
-
-
-def _causes_preferred(
-    preference: Preference, not_causal: Sequence[int], tolerance: float, n_features: int
-) -> Preference:
-    unknown = [j for j in not_causal if not 0 <= j < n_features]
-    if unknown:
-        raise ParameterError(
-            f"not_causal names the columns {unknown}, expected 0 to {n_features - 1}"
-        )
-    if not (np.isfinite(tolerance) and tolerance >= 0.0):
-        raise ParameterError(f"causal_tolerance is a share of at least 0, got {tolerance!r}")
-    return replace(preference, not_causal=tuple(not_causal), tolerance=tolerance)
-
-
-def _preference(
-    objective: str, max_features: int | None, options: int, beyond: float
-) -> Preference:
-    if objective not in OBJECTIVES:
-        raise UnknownNameError(f"no objective {objective!r}; {nearest(str(objective), OBJECTIVES)}")
-    for name, value in (("max_features", max_features), ("options", options)):
-        if value is not None and (int(value) != value or value < 1):
-            raise ParameterError(f"{name} is a whole number of at least 1, got {value!r}")
-    return Preference(objective == "sparsest", max_features, beyond)

@@ -67,7 +67,9 @@ def sentence_array(
         effect = standardiser.action_to_original(advice.effect[found])
         text = joined(text, _following(moves, effect, standardiser.scale, phrases))
     start = pa.array(["", phrases["too_expensive"]]).take(pa.array(beyond[found].astype(np.int8)))
-    said = joined(start, capitalised(text), ".")
+    rests = pa.array(advice.uncertain_weight[found].astype(np.int8))
+    doubt = pa.array(["", phrases["uncertain"]]).take(rests)
+    said = joined(start, capitalised(text), ".", doubt)
     known = [phrases[PLAIN[status]] if status in PLAIN else "" for status in STATUSES]
     place = np.select([advice.status == status for status in STATUSES], range(len(STATUSES)))
     place[found] = len(known) + np.arange(len(said))
@@ -193,10 +195,11 @@ def advice_table(
     """Return one row per person, ready for parquet or CSV.
 
     Columns: ``row_id``, ``decision`` (+1 or -1, as they stand), ``probability``,
-    ``status``, ``probability_after``, ``cost``, one ``change:<column>`` in original
-    units for every column the schema lets people change (missing where no action
-    is known), ``alternative_1`` and ``alternative_2`` where the advice has some (other ways in
-    words, missing where there is none within the ceiling), and ``words``.
+    ``status``, ``probability_after``, ``cost``, ``survival``, ``lasting`` and
+    ``uncertain_weight`` (see `Advice`), one ``change:<column>`` in original units for every
+    column the schema lets people change (missing where no action is known), ``alternative_1``
+    and ``alternative_2`` where the advice has some (other ways in words, missing where there is
+    none within the ceiling), and ``words``.
 
     Parameters
     ----------
@@ -231,6 +234,9 @@ def advice_table(
             "status": advice.status.astype(object),
             "probability_after": advice.probability_after,
             "cost": advice.cost,
+            "survival": advice.survival,
+            "lasting": advice.lasting,
+            "uncertain_weight": advice.uncertain_weight,
             **changes,
             **others,
             "words": pd.Series(words.to_pandas(), dtype="str"),

@@ -63,6 +63,7 @@ def people_facts(found: Findings) -> dict[str, Any]:
         "height": 120 + 26 * len(groups),
         "by_group": {measure: _group_rows(metrics, groups, measure) for measure in BY_GROUP},
         "audit": audit,
+        "lasting": found.audit is not None and (found.audit.get("lasting") or {}).get("lasting"),
         "audit_rows": [] if audit is None else _audit_rows(audit),
         "errors": [] if found.audit is None else found.audit.get("errors", []),
         "causal": None if found.audit is None else found.audit.get("causal"),

@@ -18,14 +18,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, write_through
-from countermove.errors import ModelFileError, nearest
+from countermove.errors import DataError, ModelFileError, nearest
 from countermove.scores.base import Score
+from countermove.scores.covariance import RuleCovariance
 from countermove.scores.linear import LinearScore
 from countermove.scores.mlp import MLPScore
 from countermove.scores.nearest_centroid import NearestCentroidScore
@@ -37,6 +39,8 @@ FORMAT_VERSION = 2
 """1 had no ``threshold``: it was folded into the intercept, and `about` named it."""
 READS = (1, 2)
 WEIGHTS = "score.safetensors"
+COVARIANCE = "covariance.safetensors"
+"""Only there where the rule knows its covariance: models stored before had none."""
 DESCRIPTION = "model.json"
 _KINDS: dict[str, type[Score]] = {
     kind.kind: kind
@@ -60,6 +64,7 @@ class PublishedModel:
     schema_digest: str  # SHA-256 of the schema the model was made for
     about: dict[str, Any] = field(default_factory=dict)  # parameters, response, seed
     threshold: float = 0.5  # the probability that is asked for
+    covariance: RuleCovariance | None = None  # how far another fit would move the score
 
     @property
     def probability_slope(self) -> float:
@@ -80,7 +85,7 @@ class PublishedModel:
 
 def model_digest(model: PublishedModel) -> str:
     """Return the SHA-256 of a model's description, weights included: what `save_model` returns."""
-    return canonical_digest(_described(model, _weights(model.score)))
+    return canonical_digest(_described(model, _files(model)))
 
 
 def score_digest(score: Score) -> str:
@@ -91,11 +96,11 @@ def score_digest(score: Score) -> str:
 
 def pack_model(model: PublishedModel) -> tuple[dict[str, bytes], str]:
     """Return a model as files by name, its description last, and the description's SHA-256."""
-    weights = _weights(model.score)
-    description = _described(model, weights)
+    files = _files(model)
+    description = _described(model, files)
     digest = canonical_digest(description)
     text = json.dumps(description | {"sha256": digest}, indent=2, allow_nan=False)
-    return {WEIGHTS: weights, DESCRIPTION: text.encode()}, digest
+    return {**files, DESCRIPTION: text.encode()}, digest
 
 
 def save_model(model: PublishedModel, folder: Path) -> str:
@@ -130,12 +135,7 @@ def unpack_model(
             f"{description['schema_digest'][:12]}…, the present one is {schema_digest[:12]}…); "
             "retrain it, or restore the schema it was trained with"
         )
-    weights = read(WEIGHTS)
-    if hashlib.sha256(weights).hexdigest() != description["weights_sha256"]:
-        raise ModelFileError(
-            f"{where}/{WEIGHTS} is truncated or was altered: its SHA-256 is not the one its "
-            "description records; restore the file or use another version"
-        )
+    weights = _verified(read, where, WEIGHTS, description["weights_sha256"])
     kind = description["score"]["kind"]
     if kind not in _KINDS:
         raise ModelFileError(
@@ -150,7 +150,40 @@ def unpack_model(
     about, schema = description["about"], description["schema_digest"]
     if description["format_version"] == 1:
         return _unfolded(PublishedModel(score, standardiser, schema, about)), digest
-    return PublishedModel(score, standardiser, schema, about, description["threshold"]), digest
+    covariance = _read_covariance(read, where, description, score)
+    made = (score, standardiser, schema, about, description["threshold"], covariance)
+    return PublishedModel(*made), digest
+
+
+def _verified(read: Callable[[str], bytes], where: str, name: str, recorded: str) -> bytes:
+    """Return a file's content, refused unless it has the SHA-256 that its description records."""
+    content = read(name)
+    if hashlib.sha256(content).hexdigest() != recorded:
+        raise ModelFileError(
+            f"{where}/{name} is truncated or was altered: its SHA-256 is not the one its "
+            "description records; restore the file or use another version"
+        )
+    return content
+
+
+def _read_covariance(
+    read: Callable[[str], bytes], where: str, description: dict[str, Any], score: Score
+) -> RuleCovariance | None:
+    """Return the covariance beside the weights; None of a model that has none."""
+    said = description.get("covariance")
+    if said is None:
+        return None
+    content = _verified(read, where, COVARIANCE, said["sha256"])
+    try:
+        found = RuleCovariance.from_json(load_tensors(content)["matrix"].numpy(), said)
+    except (SafetensorError, KeyError, DataError) as error:
+        raise ModelFileError(f"{where}/{COVARIANCE} holds no covariance: {error}") from error
+    if found.n_features != score.n_features:
+        raise ModelFileError(
+            f"{where}/{COVARIANCE} is of {found.n_features} weights, the score has "
+            f"{score.n_features}; use another version"
+        )
+    return found
 
 
 def _unfolded(stored: PublishedModel) -> PublishedModel:
@@ -171,8 +204,16 @@ def _weights(score: Score) -> bytes:
     return weights
 
 
-def _described(model: PublishedModel, weights: bytes) -> dict[str, Any]:
-    return {
+def _files(model: PublishedModel) -> dict[str, bytes]:
+    """Return the files of numbers by name."""
+    files = {WEIGHTS: _weights(model.score)}
+    if model.covariance is not None:
+        files[COVARIANCE] = save_tensors({"matrix": torch.from_numpy(model.covariance.matrix)})
+    return files
+
+
+def _described(model: PublishedModel, files: dict[str, bytes]) -> dict[str, Any]:
+    said: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "package_version": version("countermove"),
         "schema_digest": model.schema_digest,
@@ -180,8 +221,12 @@ def _described(model: PublishedModel, weights: bytes) -> dict[str, Any]:
         "threshold": model.threshold,
         "standardiser": model.standardiser.to_json(),
         "about": model.about,
-        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+        "weights_sha256": hashlib.sha256(files[WEIGHTS]).hexdigest(),
     }
+    if model.covariance is not None:
+        digest = hashlib.sha256(files[COVARIANCE]).hexdigest()
+        said["covariance"] = model.covariance.to_json() | {"sha256": digest}
+    return said
 
 
 def _read_description(content: bytes, path: str) -> tuple[dict[str, Any], str]:

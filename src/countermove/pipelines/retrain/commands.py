@@ -1,10 +1,11 @@
-"""``kedro countermove history | rollback | diff``: look after the champion by hand."""
+"""``kedro countermove history | rollback | diff | forget``: look after the champion by hand."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -82,4 +83,25 @@ def show_difference(context: Any, old: str, new: str | None) -> None:
     if later is None:
         raise ModelFileError("there is no champion yet; name two versions")
     for sentence in difference(registry.load(old), later):
+        click.echo(sentence)
+
+
+def forget_person(context: Any, person: str) -> None:
+    """Delete the PERSON of an id from register, quarantine and batches; print what and where."""
+    from countermove.production.forgetting import Kept
+
+    dataset = str(context.config_loader["parameters"]["dataset"])
+    data = Path(context.project_path, "data")
+    made = data / "02_intermediate" / dataset
+    with _alone(context) as (registry, _):
+        kept = Kept(
+            registry,
+            context.catalog.load("schema"),
+            scored=context.catalog.load("scored_folder"),
+            labelled=data / "01_raw" / "batches" / dataset,
+            applicants=data / "01_raw" / "applicants" / dataset,
+            tables=(made / "quarantine.csv", made / "batch_rows.parquet"),
+        )
+        said = kept.forget(person)
+    for sentence in said or [f"nothing of {person!r} is kept for {dataset}; nothing was deleted"]:
         click.echo(sentence)

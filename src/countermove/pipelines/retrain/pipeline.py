@@ -127,6 +127,15 @@ def train_challenger(
     return train_from(rows, schema, standardiser, people, training, start, seed, aim)
 
 
+def count_open_advice(
+    registry: Registry, applicants: Any, schema: Schema, challenger: PublishedModel
+) -> dict[str, int]:
+    """Count the advice that is open, and how much of it the challenger would break."""
+    from countermove.production.open_advice.challenge import broken_advice
+
+    return broken_advice(registry, applicants, schema, challenger)
+
+
 def judge(
     registry: Registry,
     challenger: PublishedModel,
@@ -137,13 +146,14 @@ def judge(
     serm: SermParameters,
     evaluation: EvaluationParameters,
     retrain: RetrainParameters,
+    open_advice: dict[str, int],
 ) -> dict[str, Any]:
     """Evaluate champion and challenger on the hold-out, and check the gates."""
     from countermove.production.retraining.holdout import AssumedResponses, evaluate_challenger
 
     plausible, stated = evaluation.responses(serm, schema, challenger.standardiser)
     assumed = AssumedResponses(plausible, stated, people)
-    terms = (evaluation.failure_probability, retrain.gates.build())
+    terms = (evaluation.failure_probability, retrain.gates.build(), open_advice)
     return evaluate_challenger(registry, challenger, calibration, holdout, schema, assumed, *terms)
 
 
@@ -230,10 +240,16 @@ def create_pipeline(**_: object) -> Pipeline:
             name="calibrate_challenger",
         ),
         Node(
+            count_open_advice,
+            ["registry", "applicants", "schema", calibrated],
+            "open_advice",
+            name="count_open_advice",
+        ),
+        Node(
             judge,
             [
                 "registry", calibrated, "challenger_calibration", "test_rows", "schema", "people",
-                "params:serm", "params:evaluation", "params:retrain",
+                "params:serm", "params:evaluation", "params:retrain", "open_advice",
             ],
             "judgement",
             name="judge",

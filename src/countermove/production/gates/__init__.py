@@ -6,6 +6,7 @@ from countermove.production.gates.builtin import (
     GroupDisparity,
     Improvement,
     MinimumAccuracy,
+    OpenAdvice,
     RecourseCertificate,
     TransferBound,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "GroupDisparity",
     "Improvement",
     "MinimumAccuracy",
+    "OpenAdvice",
     "RecourseCertificate",
     "TransferBound",
     "check_gates",

@@ -61,6 +61,9 @@ class Case:
         ``level`` each, see `countermove.production.retraining.forecast.error_bounds`.
     looks
         How many challengers were evaluated on this hold-out before.
+    open_advice
+        How much advice is ``open``, could be ``judged``, and would be ``broken`` by the
+        challenger; None where none is kept.
     """
 
     challenger: HoldoutDecisions
@@ -72,6 +75,7 @@ class Case:
     without_recourse: tuple[int, int]
     bounds: Sequence[Mapping[str, Any]]
     looks: int = 0
+    open_advice: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -188,6 +188,39 @@ class FlipRate(Gate):
 
 
 @dataclass(frozen=True)
+class OpenAdvice(Gate):
+    """Not too much of the advice that is open would be broken.
+
+    Who follows it is approved until it expires, whatever the champion; the gate limits for how
+    many that would be an exception.
+
+    Parameters
+    ----------
+    largest_share
+        Of the open advice that could be judged: refused by the challenger although followed.
+    """
+
+    largest_share: float = 0.1
+    name = "open_advice"
+
+    def check(self, case: Case) -> GateResult:
+        """Compare the share of broken advice with the limit."""
+        if case.open_advice is None or not case.open_advice["open"]:
+            return self.not_applicable("no advice is open")
+        broken, judged, known = (case.open_advice[key] for key in ("broken", "judged", "open"))
+        if not judged:
+            words = f"none of the {known} people with open advice is in the applicants' files"
+            return self.not_applicable(words)
+        share = broken / judged
+        rest = "" if judged == known else f" ({known - judged} more are no longer in the files)"
+        words = (
+            f"of {judged} people with open advice the challenger would refuse {broken} who follow "
+            f"it{rest}; {self.largest_share:.1%} may be"
+        )
+        return GateResult(self.name, share <= self.largest_share, share, self.largest_share, words)
+
+
+@dataclass(frozen=True)
 class GroupDisparity(Gate):
     """Groups do not drift further apart.
 

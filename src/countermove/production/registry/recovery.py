@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from countermove.errors import ModelFileError
 from countermove.production.registry.records import Decision
-from countermove.production.registry.registry import DECISIONS, FACTS, VERSIONS, Registry
+from countermove.production.registry.registry import (
+    DECISIONS,
+    FACTS,
+    OPEN_ADVICE,
+    VERSIONS,
+    Registry,
+)
 
 
 def recover(registry: Registry) -> list[str]:
@@ -25,12 +31,17 @@ def recover(registry: Registry) -> list[str]:
 
 def _stray_files(registry: Registry) -> list[str]:
     store = registry.store
-    folders = ["", DECISIONS, *(f"{VERSIONS}/{name}" for name in store.names(VERSIONS))]
+    folders = [
+        "",
+        DECISIONS,
+        OPEN_ADVICE,
+        *(f"{VERSIONS}/{name}" for name in store.names(VERSIONS)),
+    ]
     stray = [
         f"{folder}/{name}".lstrip("/")
         for folder in folders
         for name in store.names(folder)
-        if (name.startswith(".") and ".json." in name) or name.startswith(".score.safetensors.")
+        if name.startswith(".") and (".json." in name or ".safetensors." in name)
     ]
     for name in stray:
         store.remove(name)

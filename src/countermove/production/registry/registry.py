@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from countermove.data.storage import canonical_digest, seal, unseal
@@ -21,6 +21,7 @@ from countermove.scores.storage import PublishedModel, pack_model, unpack_model
 CHAMPION = "champion.json"
 VERSIONS = "versions"
 DECISIONS = "decisions"
+OPEN_ADVICE = "open_advice"
 FACTS = "version.json"
 
 
@@ -84,9 +85,9 @@ class Registry:
         self.store = Store(url, options)
         self._schema_digest, self._clock = schema_digest, clock
 
-    def time(self) -> str:
-        """Return the present time as records carry it."""
-        return self._clock().isoformat(timespec="seconds")
+    def time(self, days: int = 0) -> str:
+        """Return the present time, or that in some days, as records carry it."""
+        return (self._clock() + timedelta(days=days)).isoformat(timespec="seconds")
 
     def next_version(self) -> str:
         """Return a name that no version and no decision bears: one more than the largest."""

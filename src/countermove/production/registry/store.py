@@ -45,6 +45,11 @@ class Store:
         protocol = self._files.protocol
         self.local = "file" in ((protocol,) if isinstance(protocol, str) else protocol)
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of this machine that holds the files; None at any other URL."""
+        return Path(self._root) if self.local else None
+
     def where(self, name: str = "") -> str:
         """Return what messages call a file."""
         return f"{self.url}/{name}" if name else self.url

@@ -16,6 +16,7 @@ from countermove.data.schema import LABEL, ROW_ID, Schema
 from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
 from countermove.errors import BlockedError, DataError, shown
+from countermove.production.forgetting import rehashed
 from countermove.production.registry import Registry
 from countermove.production.retraining.promotion import used_batches
 
@@ -64,7 +65,10 @@ def read_batches(
         raise BlockedError(
             f"batches that earlier decisions were based on are gone: {shown(missing)}; restore them"
         )
-    found = gather(batches, {name: facts[SHA256] for name, facts in known.items()}, base, schema)
+    hashes = {name: facts[SHA256] for name, facts in known.items()}
+    changed = rehashed(registry)  # Somebody was deleted from these on request.
+    hashes |= {b.name: b.sha256 for b in batches if b.sha256 in changed.get(b.name, ())}
+    found = gather(batches, hashes, base, schema)
     if pointer is not None and not found.new:
         raise BlockedError(
             f"no new batch: all {len(batches)} were looked at before; the champion "

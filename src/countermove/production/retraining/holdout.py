@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from countermove.data.rows import rows_of
-from countermove.data.schema import CLUSTER_PREFIX, Schema
+from countermove.data.schema import CLUSTER_PREFIX, WINDOW_PREFIX, Schema
 from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, seal, unseal
@@ -34,12 +34,14 @@ def pin_holdout(
     registry: Registry, holdout: pd.DataFrame, standardiser: Standardiser
 ) -> dict[str, Any]:
     """Freeze the rows and the units of the hold-out at the first run; later, refuse others."""
-    # Whose rows belong together is no part of what models are evaluated on.
-    judged = holdout[[name for name in holdout if not str(name).startswith(CLUSTER_PREFIX)]]
+    # Whose rows belong together, people's months and usual ranges are no part of what models are
+    # evaluated on, and registries of earlier releases did not know them.
+    beside = (CLUSTER_PREFIX, WINDOW_PREFIX)
+    judged = holdout[[name for name in holdout if not str(name).startswith(beside)]]
     facts: dict[str, Any] = {
         "rows": len(holdout),
         "table_sha256": table_hash(judged),
-        "units_sha256": canonical_digest(standardiser.to_json()),
+        "units_sha256": canonical_digest(replace(standardiser, ranges=None).to_json()),
     }
     # As long as no challenger was evaluated on it, a run that failed has frozen nothing.
     if not registry.store.exists(PINNED) or not registry.versions():
@@ -102,6 +104,7 @@ def evaluate_challenger(
     people: AssumedResponses,
     failure_probability: float,
     gates: Sequence[Gate],
+    open_advice: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Evaluate challenger and champion on the hold-out, check the gates; JSON-ready."""
     champion, held = registry.champion(), rows_of(holdout, schema)
@@ -120,6 +123,7 @@ def evaluate_challenger(
         without_recourse=without_recourse(challenger, held.X, people.trained, terms),
         bounds=error_bounds(after, people.stated, failure_probability),
         looks=challengers_evaluated(registry.decisions()),
+        open_advice=open_advice,
     )
     found = [gate.to_json() for gate in check_gates(gates, case)]
     return {"judgement": _summary(case), "forecast": forecast(case), "gates": found}
@@ -140,4 +144,5 @@ def _summary(case: Case) -> dict[str, Any]:
         },
         "without_recourse": {"missed": missed, "people": asked},
         "looks": case.looks,
+        "open_advice": None if case.open_advice is None else dict(case.open_advice),
     }

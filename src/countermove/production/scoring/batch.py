@@ -19,11 +19,14 @@ from countermove.data.schema import Schema
 from countermove.errors import DataError, ModelFileError
 from countermove.execution import Execution, Mapper, map_parts
 from countermove.production.lock import held
+from countermove.production.open_advice import AdviceRegister, Honoured
+from countermove.production.open_advice.honour import advised_people
 from countermove.production.registry import Registry, StoredVersion
 from countermove.production.scoring.applicants import admit, content_digest
-from countermove.production.scoring.records import BatchFolder, BatchStart, counted
+from countermove.production.scoring.records import FORGOTTEN, BatchFolder, BatchStart, counted
 from countermove.production.scoring.task import ScoreTask, ScoringRule, certificate_id, same_actions
 from countermove.recourse.advise import AdviceTerms
+from countermove.recourse.lasting import NONE_KEPT
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import Response
 
@@ -53,6 +56,9 @@ class ScoringSettings:
         Decides every draw.
     said
         How advice is chosen and said; the defaults unless given.
+    open_advice_days
+        How long advice is honoured: whoever follows it is approved, also by a later champion.
+        None: no register is kept.
     """
 
     registry: Registry
@@ -62,6 +68,20 @@ class ScoringSettings:
     method: str
     seed: int
     said: AdviceTerms | None = None
+    open_advice_days: int | None = None
+
+    @property
+    def register(self) -> AdviceRegister | None:
+        """Where open advice is kept; None if it is not, or people have no ids to know them by."""
+        keeps = self.open_advice_days is not None and self.schema.id is not None
+        return AdviceRegister(self.registry) if keeps else None
+
+    def task(self, rule: ScoringRule, admitted: Partitions) -> ScoreTask:
+        """Return the work on admitted rows, with the advice that is open for their people."""
+        register = self.register
+        if register is None:
+            return ScoreTask(rule, self.schema)
+        return ScoreTask(rule, self.schema, Honoured.of(register, self.registry, admitted))
 
     def rule_of(self, stored: StoredVersion) -> ScoringRule:
         """Return a stored version with its people and terms."""
@@ -72,7 +92,14 @@ class ScoringSettings:
                 "not made to them (no certificate); retrain, or restore serm.actions",
                 stored.version,
             )
-        return ScoringRule.of(stored, response, self.terms, self.method, self.seed, self.said)
+        rule = ScoringRule.of(stored, response, self.terms, self.method, self.seed, self.said)
+        if rule.said.confidence is not None and stored.model.covariance is None:
+            logger.warning(
+                "version %s does not know its covariance, so advice has no margin against a "
+                "refit (recourse.confidence). %s",
+                stored.version, NONE_KEPT,
+            )  # fmt: skip
+        return rule
 
 
 @dataclass(frozen=True)
@@ -152,13 +179,17 @@ def score_batch(
         content = content_digest(applicants)
         known = place.manifest()
         if known is not None:
-            _check_same(batch, known["content_sha256"], content, "scored", known["finished_at"])
+            if not known.get(FORGOTTEN):  # Else its files were changed on purpose.
+                _check_same(batch, known["content_sha256"], content, "scored", known["finished_at"])
             shutil.rmtree(place.work, ignore_errors=True)
             return Scored(place.published, known, already=True)
         clock = time.perf_counter()
         with execution.open() as mapper:
-            started, rule, admitted = _begun(place, applicants, content, settings, mapper)
-            kept = _score_parts(place, ScoreTask(rule, settings.schema), admitted, mapper)
+            started, task, admitted = _begun(place, applicants, content, settings, mapper)
+            kept = _score_parts(place, task, admitted, mapper)
+        rule = task.rule
+        # Before the batch is published: advice that people may have read is always in the register.
+        _keep_open(place, rule, settings, admitted)
         manifest = _manifest(started, rule, settings, applicants) | counted(place.work / "scored")
         manifest |= {"finished_at": settings.registry.time(), "kept_parts": kept}
         manifest |= {"seconds": round(time.perf_counter() - clock, 3)}
@@ -180,8 +211,8 @@ def _begun(
     content: str,
     settings: ScoringSettings,
     mapper: Mapper,
-) -> tuple[BatchStart, ScoringRule, Partitions]:
-    """Return the rule of the batch and its admitted rows: as begun before, or begun now."""
+) -> tuple[BatchStart, ScoreTask, Partitions]:
+    """Return the work on the batch and its admitted rows: as begun before, or begun now."""
     started = BatchStart.read(place.work)
     if started is None:
         return _begin(place, applicants, content, settings, mapper)
@@ -191,18 +222,32 @@ def _begun(
         "batch %r was begun on %s by version %s and is resumed",
         place.batch, started.started_at, started.version,
     )  # fmt: skip
-    fingerprint = ScoreTask(rule, settings.schema).fingerprint()
-    if fingerprint != started.settings:
+    files = tuple(sorted((place.work / "admitted").glob("*.parquet")))
+    if files:
+        admitted = Partitions(files, applicants.rows_per_part)
+    else:
+        admitted = admit(applicants, settings.schema, place.work, mapper, place.batch)
+    task = settings.task(rule, admitted)
+    if task.fingerprint() != started.settings:
         logger.warning(
             "settings changed since batch %r was begun: it is decided again", place.batch
         )
         shutil.rmtree(place.work / "scored", ignore_errors=True)
-        started = replace(started, settings=fingerprint)
+        started = replace(started, settings=task.fingerprint())
         started.write(place.work)
-    files = tuple(sorted((place.work / "admitted").glob("*.parquet")))
-    if files:
-        return started, rule, Partitions(files, applicants.rows_per_part)
-    return started, rule, admit(applicants, settings.schema, place.work, mapper, place.batch)
+    return started, task, admitted
+
+
+def _keep_open(
+    place: BatchFolder, rule: ScoringRule, settings: ScoringSettings, admitted: Partitions
+) -> None:
+    """Write the advice of a scored batch into the register."""
+    register, days = settings.register, settings.open_advice_days
+    if register is None or days is None:
+        return
+    parts = tuple(sorted((place.work / "scored").glob("part-*.parquet")))
+    advised = advised_people(Partitions(parts), admitted, settings.schema)
+    register.write(place.batch, rule.version, advised, days)
 
 
 def _begin(
@@ -211,7 +256,7 @@ def _begin(
     content: str,
     settings: ScoringSettings,
     mapper: Mapper,
-) -> tuple[BatchStart, ScoringRule, Partitions]:
+) -> tuple[BatchStart, ScoreTask, Partitions]:
     champion = settings.registry.champion()
     if champion is None:
         raise ModelFileError(
@@ -225,13 +270,15 @@ def _begin(
     except DataError:
         shutil.rmtree(place.work, ignore_errors=True)
         raise
-    fingerprint = ScoreTask(rule, settings.schema).fingerprint()
+    task = settings.task(rule, admitted)
     if content_digest(applicants) != content:
         raise DataError(f"the files of batch {place.batch!r} changed while they were read")
     now = settings.registry.time()
-    started = BatchStart(place.batch, content, champion.version, champion.sha256, fingerprint, now)
+    started = BatchStart(
+        place.batch, content, champion.version, champion.sha256, task.fingerprint(), now
+    )
     started.write(place.work)
-    return started, rule, admitted
+    return started, task, admitted
 
 
 def _version(registry: Registry, started: BatchStart, place: BatchFolder) -> StoredVersion:

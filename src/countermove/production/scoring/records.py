@@ -13,11 +13,21 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from countermove.data.storage import beside, flush, replace_file, seal, sha256_of, unseal
+from countermove.data.storage import (
+    beside,
+    flush,
+    replace_file,
+    restore,
+    seal,
+    sha256_of,
+    unseal,
+)
 from countermove.errors import ModelFileError
 
 MANIFEST = "manifest.json"
 STARTED = "started.json"
+FORGOTTEN = "forgotten"
+"""Key of a manifest: how many people were deleted from the batch since it was scored."""
 APPROVED, REFUSED = "approved", "refused"
 
 
@@ -75,6 +85,7 @@ class BatchFolder:
 
     def manifest(self) -> dict[str, Any] | None:
         """Return the manifest of the finished batch; None if it is not finished."""
+        restore(self.published)
         path = self.published / MANIFEST
         if not self.published.exists():
             return None

@@ -17,6 +17,7 @@ from countermove.data.rows import Rows, windows_of
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.storage import canonical_digest
 from countermove.execution import PartTask, matrix_of
+from countermove.production.open_advice import Honoured
 from countermove.production.registry import StoredVersion
 from countermove.recourse.advise import AdviceTerms, arrow_advice, decide_and_advise
 from countermove.recourse.pare import PromiseTerms
@@ -99,8 +100,9 @@ def _plain(said: Any) -> str:
 class ScoreTask(PartTask):
     """Decide about admitted applicants and advise the refused."""
 
-    def __init__(self, rule: ScoringRule, schema: Schema) -> None:
+    def __init__(self, rule: ScoringRule, schema: Schema, honoured: Honoured | None = None) -> None:
         self.rule, self.schema = rule, schema
+        self.honoured = Honoured() if honoured is None else honoured
         self.columns = (ROW_ID, *schema.feature_names, *schema.carried_windows)
 
     def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
@@ -108,7 +110,8 @@ class ScoreTask(PartTask):
         import pyarrow as pa
 
         rule, n = self.rule, len(rows)
-        X = rule.model.standardiser.transform(matrix_of(rows, self.schema.feature_names))
+        given = matrix_of(rows, self.schema.feature_names)
+        X = rule.model.standardiser.transform(given)
         ids = rows[ROW_ID].to_numpy(zero_copy_only=False)
         windows = windows_of(
             rows.select(list(self.schema.carried_windows)).to_pandas(), self.schema
@@ -117,7 +120,10 @@ class ScoreTask(PartTask):
         advised = decide_and_advise(
             rule.model, people, self.schema, rule.response, rule.terms, rule.seed, rule.said
         )
-        table = arrow_advice(advised.table)
+        decided = self.honoured.applied(
+            advised.table, given, self.schema.feature_names, rule.said.phrases["followed"]
+        )
+        table = arrow_advice(decided)
         said = {
             VERSION: pa.repeat(rule.version, n),
             CERTIFICATE: pa.repeat(pa.scalar(rule.certificate, pa.string()), n),
@@ -143,6 +149,8 @@ class ScoreTask(PartTask):
             "seed": rule.seed,
             "release": version("countermove"),
         }
+        if self.honoured.people:
+            said["honoured"] = _plain(self.honoured.describe())
         return canonical_digest(said)
 
 
