@@ -99,9 +99,19 @@ def compared(decision):
     return [compared(value) for value in decision] if isinstance(decision, list) else decision
 
 
+def of_the_champion(decision):
+    """Leave out what is about the challenger: it is trained to the optimum now, another rule."""
+    if isinstance(decision, dict):
+        return {k: of_the_champion(v) for k, v in decision.items() if k not in ABOUT_CHALLENGERS}
+    return [of_the_champion(v) for v in decision] if isinstance(decision, list) else decision
+
+
+ABOUT_CHALLENGERS = {"challenger", "forecast", "gates"}
+
+
 @pytest.mark.slow
 def test_the_next_retraining_decides_what_the_old_release_decided(project):
-    """Same batches, same registry: the same challenger, gates, forecasts and drift report."""
+    """Same batches, same registry: the same outcome, gates, champion's figures and drift report."""
     shutil.copytree(RETRAINED / "models", project.path / "data" / "06_models" / "tiny")
     for batch in ("2026-08", "2026-09"):
         shutil.copy(RETRAINED / "batches" / f"{batch}.csv", project.batches)
@@ -113,4 +123,7 @@ def test_the_next_retraining_decides_what_the_old_release_decided(project):
     # What has been added since: a gate about advice that is open, and there is none.
     assert found["facts"]["judgement"].pop("open_advice") == {"open": 0, "judged": 0, "broken": 0}
     assert found["facts"]["gates"].pop()["passed"] is None
-    assert compared(found) == compared(expected)
+    gates = [[(gate["name"], gate["passed"]) for gate in one["facts"]["gates"]]
+             for one in (found, expected)]  # fmt: skip
+    assert gates[0] == gates[1]
+    assert of_the_champion(compared(found)) == of_the_champion(compared(expected))
