@@ -264,5 +264,11 @@ def test_amounts_are_round_and_cost_little_more():
     assert np.mean(two_digits) > 0.95
     plain = recommend(score, rows.X[who], threshold=0.5, actions=actions)
     np.testing.assert_allclose(plain.cost[found], advice.least_cost[found], rtol=1e-6)
+    # Whoever is beyond a ceiling is shown round amounts too; nobody is rounded beyond it.
+    capped = recommend(score, rows.X[who], threshold=0.5, actions=actions, digits=2, ceiling=0.5)
+    np.testing.assert_array_equal(capped.status == "BEYOND_REACH", plain.cost > 0.5)
+    beyond = (capped.status == "BEYOND_REACH") & (np.abs(capped.action[:, 1]) > 1e-9)
+    shown = np.round(units.inverse(rows.X[who] + capped.action)[beyond, 1], 6)
+    assert np.mean([float(f"{value:.1e}") == value for value in shown]) > 0.95
     with pytest.raises(ParameterError, match="digits is a whole number of at least 1"):
         recommend(score, rows.X[who], actions=actions, digits=0)

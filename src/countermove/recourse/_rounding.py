@@ -54,7 +54,8 @@ def _best_of(
     low, high = problem.feasible.low[:, columns], problem.feasible.high[:, columns]
     best, place = action.copy(), np.arange(len(columns))
     paid = problem.price(action)
-    cap = np.maximum(most_paid, paid)
+    # Whoever is beyond the ceiling already has nothing to lose by round amounts.
+    cap = np.where(paid > most_paid, np.inf, most_paid)
     worth = paid + NOT_ROUND * (~same[:, :, 1]).sum(axis=1)
     for choice in product(range(len(NEAR) + 1), repeat=len(columns)):
         values, chosen = options[:, place, choice], np.array(choice, np.intp)
