@@ -385,6 +385,9 @@ def _histories(possible: Possible, X: Floats, low: Floats, high: Floats) -> list
         )
         allowed: Mask = np.asarray(inside.all(axis=2))
         allowed[:, 0] = True
+        for state in range(1, change.shape[1]):  # a state that was there before is no new one
+            again = (change[:, state, None] == change[:, :state]).all(axis=2)
+            allowed[again.any(axis=1), state] = False
         present = np.zeros(len(X), np.intp)
         found.append(ListedStates(columns, change, allowed, present, np.ones(len(columns))))
     return found
