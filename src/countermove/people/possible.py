@@ -146,7 +146,7 @@ class Possible:
 
     def rescaled(self, scale: Floats, mean: Floats) -> Possible:
         """Return the same of rows ``(x - mean) / scale``."""
-        relations = self.relations.standardised(_Units(mean, scale))  # type: ignore[arg-type]
+        relations = self.relations.rescaled(mean, scale)
         states = None
         if self.states is not None:
             states = tuple(
@@ -263,14 +263,6 @@ class Possible:
         histories = tuple(_history(one) for one in said["histories"])
         low, high = (np.array(said[end], np.float64) for end in ("low", "high"))
         return cls(relations, histories, low, high, max_steps=said.get("max_steps"))
-
-
-@dataclass(frozen=True, eq=False)
-class _Units:
-    """Mean and scale, as `NumericRelations.standardised` reads them."""
-
-    mean: Floats
-    scale: Floats
 
 
 def _history(said: Mapping[str, Any]) -> HistoryColumns:

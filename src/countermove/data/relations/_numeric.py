@@ -61,11 +61,10 @@ class LinearRows:
         above = values >= self.lower - TOLERANCE * (sizes + low)
         return np.asarray(above & (values <= self.upper + TOLERANCE * (sizes + high)))
 
-    def standardised(self, standardiser: Standardiser) -> LinearRows:
-        """Return the same rows over standardised columns: A s, bounds less A m."""
-        shift = self.A @ standardiser.mean
-        A = self.A * standardiser.scale
-        return LinearRows(A, self.lower - shift, self.upper - shift, self.texts)
+    def rescaled(self, mean: Floats, scale: Floats) -> LinearRows:
+        """Return the same rows over columns ``(x - mean) / scale``: A s, bounds less A m."""
+        shift = self.A @ mean
+        return LinearRows(self.A * scale, self.lower - shift, self.upper - shift, self.texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,13 +148,16 @@ class NumericRelations:
         return np.asarray(held)
 
     def standardised(self, standardiser: Standardiser) -> NumericRelations:
-        """Return the same relations over columns ``(x - mean) / scale`` of a standardiser."""
-        mean, scale = standardiser.mean, standardiser.scale
+        """Return the same relations over standardised columns."""
+        return self.rescaled(standardiser.mean, standardiser.scale)
+
+    def rescaled(self, mean: Floats, scale: Floats) -> NumericRelations:
+        """Return the same relations over columns ``(x - mean) / scale``."""
         at = self.premise_columns
         return NumericRelations(
             self.columns,
-            self.rows.standardised(standardiser),
-            self.conditional.standardised(standardiser),
+            self.rows.rescaled(mean, scale),
+            self.conditional.rescaled(mean, scale),
             at,
             (self.premise_values - mean[at]) / scale[at],
             self.derived,
