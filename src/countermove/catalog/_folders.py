@@ -44,7 +44,7 @@ class ApplicantBatchesDataset(ReadOnlyFolderDataset):
     """Every batch by its id: ``<folder>/<id>.csv``, ``.parquet``, or a folder ``<id>`` of such."""
 
     def load(self) -> Callable[..., Partitions]:
-        """Return a function from an id and the number of rows held at once to the parts."""
+        """Return a function from an id, the rows held at once and a layout to the parts."""
         return partial(raw_partitions, folder=self._folder.absolute())
 
 
@@ -67,8 +67,8 @@ class RawPartsDataset(ReadOnlyFolderDataset):
         super().__init__(folder, metadata)
         self._dataset = dataset
 
-    def load(self) -> Callable[[int], Partitions]:
-        """Return a function from the number of rows held at once to the parts."""
+    def load(self) -> Callable[..., Partitions]:
+        """Return a function from the number of rows held at once (and a layout) to the parts."""
         return partial(raw_partitions, self._dataset, self._folder)
 
     def _describe(self) -> dict[str, Any]:

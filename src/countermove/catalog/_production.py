@@ -10,8 +10,9 @@ from kedro_datasets._typing import JSONPreview, TablePreview
 
 from countermove.catalog._folders import ReadOnlyFolderDataset
 from countermove.catalog._previews import ROWS, table_preview
-from countermove.catalog._tables import schema_at
-from countermove.data.sources import SUFFIXES, read_file
+from countermove.catalog._tables import layout_at, schema_at
+from countermove.data.files import table_stem, table_suffix
+from countermove.data.sources import read_file
 from countermove.errors import BlockedError, DataError
 from countermove.scores.storage import DESCRIPTION, PublishedModel, load_model, save_model
 
@@ -167,22 +168,41 @@ class HistoryDataset(AbstractDataset[None, Any]):
 
 
 class LabelledBatchesDataset(ReadOnlyFolderDataset):
-    """Labelled batches: every CSV and parquet file of a folder, in order of their names.
+    """Labelled batches: every table in a folder, in order of their names.
 
     A folder that does not exist holds no batch.
+
+    Parameters
+    ----------
+    folder
+        ``{"path": …}`` of the folder.
+    schema
+        ``{"path": …}`` of the schema that says how the files are laid out; None: plainly.
+    metadata
+        Layer and other hints for kedro-viz.
     """
+
+    def __init__(
+        self,
+        folder: dict[str, str],
+        schema: dict[str, str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(folder, metadata)
+        self._schema = schema
 
     def load(self) -> list[LabelledBatch]:
         """Read every batch as it came."""
         from countermove.production.retraining.batches import LabelledBatch
 
-        files = sorted(path for path in self._folder.glob("*") if path.suffix in SUFFIXES)
-        names = [path.stem for path in files]
+        files = sorted(path for path in self._folder.glob("*") if table_suffix(path) is not None)
+        names = [table_stem(path) for path in files]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise BlockedError(f"two files for batch {twice[0]!r} in {self._folder}; keep one")
+        layout = layout_at(self._schema)
         try:
-            return [LabelledBatch(path.stem, read_file(path)) for path in files]
+            return [LabelledBatch(table_stem(path), read_file(path, layout)) for path in files]
         except DataError as error:
             raise BlockedError(f"a batch cannot be read: {error}", rows=error.rows) from error
 

@@ -15,6 +15,7 @@ from countermove.catalog._folders import ReadOnlyFolderDataset
 from countermove.catalog._previews import ROWS, table_preview
 from countermove.data.checks import check_table
 from countermove.data.cleaning import clean
+from countermove.data.files import PLAIN, FileFormat
 from countermove.data.schema import Schema, load_schema
 from countermove.data.series import with_steps
 from countermove.data.sources import expected_files, read_file, read_raw, user_file
@@ -25,6 +26,11 @@ from countermove.errors import DataError
 def schema_at(path: Path) -> Schema:
     """Read the schema that a catalog entry points at."""
     return load_schema(path.stem, path.parent)
+
+
+def layout_at(schema: dict[str, str] | None) -> FileFormat:
+    """Return how files are laid out, by the schema a catalog entry points at."""
+    return PLAIN if schema is None else schema_at(Path(schema["path"])).file
 
 
 class SchemaDataset(AbstractDataset[None, Schema]):
@@ -99,15 +105,22 @@ class DeploymentTableDataset(ReadOnlyFolderDataset):
         ``{"path": …}`` of the folder of the user's files.
     name
         Of the file, without its ending.
+    schema
+        ``{"path": …}`` of the schema that says how the file is laid out; None: plainly.
     metadata
         Layer and other hints for kedro-viz.
     """
 
     def __init__(
-        self, folder: dict[str, str], name: str, metadata: dict[str, Any] | None = None
+        self,
+        folder: dict[str, str],
+        name: str,
+        schema: dict[str, str] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(folder, metadata)
         self._name = name
+        self._schema = schema
 
     def load(self) -> pd.DataFrame:
         """Read the table as it came."""
@@ -115,7 +128,7 @@ class DeploymentTableDataset(ReadOnlyFolderDataset):
         if found is None:
             expected = expected_files(self._name, self._folder)
             raise DataError(f"missing file: people as they stood are expected in {expected}")
-        return read_file(found)
+        return read_file(found, layout_at(self._schema))
 
     def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the first rows."""

@@ -10,7 +10,16 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from countermove.data._reading_entries import (
+    check_feature,
+    check_readings,
+    read_column,
+    read_columns,
+    read_feature,
+    read_layout,
+)
 from countermove.data._schema_entries import (
     EntryError,
     mapping_entry,
@@ -30,6 +39,7 @@ from countermove.data._wording_reading import (
     read_cause,
     read_wording,
 )
+from countermove.data.reading import Reading, folded
 from countermove.data.schema import (
     CHANGES,
     CLUSTER_PREFIX,
@@ -63,12 +73,14 @@ SCHEMA_KEYS = (
     "relations",
     "derived",
     "path",
+    "file",
+    "read",
 )
 FEATURE_KEYS = (
     "kind", "change", "unit", "min", "max", "step", "range", "categories", "group",
-    *WORDING_KEYS, "causal",
+    *WORDING_KEYS, "causal", "read",
 )  # fmt: skip
-LABEL_KEYS = ("column", "favourable", "at_least", "at_most")
+LABEL_KEYS = ("column", "favourable", "at_least", "at_most", "unfavourable", "read")
 SERIES_KEYS = ("entity", "time", "steps", "shorter", "earlier")
 
 _RANGE = re.compile(r"\{(\d{1,4})\.\.(\d{1,4})\}")
@@ -109,8 +121,11 @@ def _schema(name: str, mapping: object) -> Schema:
         series=series,
         group_by=optional_text(content.get("group_by"), "group_by") or None,
         time=optional_text(content.get("time"), "time") or None,
+        file=read_layout(content.get("file")),
+        readings=read_columns(content.get("read")),
     )
     _check_roles(schema)
+    check_readings(schema)
     _check_split_columns(schema)
     _check_series(schema)
     _check_groups(schema)
@@ -179,19 +194,34 @@ def _label(entry: object) -> Label:
     if content.get("column") is None:
         refuse("label.column", "is missing")
     column = text_entry(content["column"], "label.column")
-    rules = [key for key in LABEL_KEYS[1:] if content.get(key) is not None]
+    rules = [key for key in LABEL_KEYS[1:4] if content.get(key) is not None]
     if not rules:
         remedy = "name the favourable value, or for numbers at_least: or at_most:"
         refuse("label.favourable", f"is missing; {remedy}")
     if len(rules) > 1:
         refuse("label", f"has {' and '.join(rules)}; keep one")
-    if rules == ["favourable"]:
-        return Label(column, value_entry(content["favourable"], "label.favourable"))
+    given = content.get("read")
+    words = rules == ["favourable"]
+    reading = None if given is None else read_column(given, "label.read", words)
+    if words:
+        return _one_of_two(column, content, reading)
+    if content.get("unfavourable") is not None:
+        refuse("label.unfavourable", f"is given beside {rules[0]}; a number needs none")
     return Label(
         column,
         at_least=number_entry(content.get("at_least"), "label.at_least"),
         at_most=number_entry(content.get("at_most"), "label.at_most"),
+        reading=reading,
     )
+
+
+def _one_of_two(column: str, content: Mapping[str, Any], reading: Reading | None) -> Label:
+    good = value_entry(content["favourable"], "label.favourable")
+    bad = content.get("unfavourable")
+    other = None if bad is None else value_entry(bad, "label.unfavourable")
+    if other is not None and folded(value_text(other)) == folded(value_text(good)):
+        refuse("label.unfavourable", f"is {other!r}, the favourable value")
+    return Label(column, good, unfavourable=other, reading=reading)
 
 
 def _series(entry: object) -> Series | None:
@@ -249,6 +279,7 @@ def _feature(name: str, entry: object) -> Feature:
     change = one_of(content.get("change", "immutable"), CHANGES, f"{where}.change")
     if kind == "onehot" and change in ("up", "down"):
         refuse(f"{where}.change", f"is {change!r}, but one-hot categories have no order")
+    categories = _categories(content.get("categories"), kind, where)
     feature = Feature(
         name=name,
         kind=kind,
@@ -258,11 +289,13 @@ def _feature(name: str, entry: object) -> Feature:
         max=number_entry(content.get("max"), f"{where}.max"),
         step=number_entry(content.get("step"), f"{where}.step"),
         range=read_range(content.get("range"), kind, f"{where}.range"),
-        categories=_categories(content.get("categories"), kind, where),
+        categories=categories,
         group=optional_text(content.get("group"), f"{where}.group") or None,
         wording=read_wording(content, kind, change, where),
         causal=read_cause(content.get("causal"), f"{where}.causal"),
+        reading=read_feature(content.get("read"), kind, categories, f"{where}.read"),
     )
+    check_feature(feature, where)
     _check_bounds(feature, where)
     return feature
 

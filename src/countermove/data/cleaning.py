@@ -25,6 +25,14 @@ from countermove.data.checks import (
     rows_problem,
 )
 from countermove.data.parsing import is_number, numbers, texts, truth_values
+from countermove.data.reading import (
+    Cells,
+    DateReading,
+    NumberReading,
+    Reading,
+    WordReading,
+    until_dates,
+)
 from countermove.data.recipes import RECIPES, apply_recipe
 from countermove.data.rows import coded_features
 from countermove.data.schema import LABEL, ROW_ID, Feature, Label, Schema, value_text
@@ -93,15 +101,16 @@ def _typed_steps(
         typed[ROW_ID] = texts(entity)
         asked = asked if steps is None else steps.last
     for feature in schema.observed:
-        if feature.name in named:
-            typed[feature.name] = _typed_feature(named[feature.name], feature, problems)
+        if feature.column in named:
+            typed[feature.name] = _typed_feature(named, feature, schema, problems)
     words = (*schema.sensitive, *([schema.group_by] if schema.group_by is not None else []))
     for column in words:
         if column in named and column not in typed:
-            typed[column] = texts(named[column])
+            typed[column] = _words(named[column], schema.reading_of(column))
             problems += missing_problems(column, typed[column].isna().to_numpy(np.bool_))
     if schema.time is not None and schema.time in named and schema.time not in typed:
-        typed[schema.time] = _typed_time(named[schema.time], schema.time, problems)
+        reading = schema.reading_of(schema.time)
+        typed[schema.time] = _typed_time(named[schema.time], schema.time, reading, problems)
     if schema.label.column in named:
         values, whole = named[schema.label.column], part_from is None
         typed[LABEL] = _typed_label(values, schema.label, asked, problems, whole)
@@ -144,8 +153,20 @@ def _row_ids(
     return ids
 
 
-def _typed_time(values: pd.Series, column: str, problems: list[TableProblem]) -> pd.Series:
+def _words(values: pd.Series, reading: Reading | None) -> pd.Series:
+    return reading.read(values) if isinstance(reading, WordReading) else texts(values)
+
+
+def _typed_time(
+    values: pd.Series, column: str, reading: Reading | None, problems: list[TableProblem]
+) -> pd.Series:
     """Return numbers or dates; both in one column would depend on which part holds which."""
+    if isinstance(reading, DateReading):
+        dates, missing, strange = reading.dates(values)
+        problems += missing_problems(column, missing)
+        problems += rows_problem(f"column {column!r}: not a date as its schema says", strange)
+        utc: pd.Series = dates.dt.tz_localize("UTC")
+        return utc
     read, found = read_times(values, column)
     problems += found
     if read.dtype != np.float64 and not pd.api.types.is_datetime64_any_dtype(values.dtype):
@@ -154,33 +175,54 @@ def _typed_time(values: pd.Series, column: str, problems: list[TableProblem]) ->
     return read
 
 
-def _typed_feature(values: pd.Series, feature: Feature, problems: list[TableProblem]) -> pd.Series:
+def _typed_feature(
+    named: pd.DataFrame, feature: Feature, schema: Schema, problems: list[TableProblem]
+) -> pd.Series:
     """Read one column; cells that cannot be read become missing, and a problem."""
+    values = named[feature.column]
     if feature.categories:
         return _typed_categories(values, feature, problems)
-    if feature.kind == "binary":
-        values = truth_values(values)
-    read, missing, unparseable = numbers(values)
+    read, missing, unparseable = feature_numbers(named, feature, schema)
     problems += missing_problems(feature.name, missing)
     if unparseable.any():
         examples = dict.fromkeys(repr(str(cell)) for cell in values[unparseable].head(100))
-        text = f"column {feature.name!r}: not a number, such as {shown(examples, cap=3)}"
+        what = "date" if isinstance(feature.reading, DateReading) else "number"
+        text = f"column {feature.name!r}: not a {what}, such as {shown(examples, cap=3)}"
         problems += rows_problem(text, unparseable)
     problems += number_problems(read, feature)
     # One zero: -0.0 and 0.0 are the same value, and must look it when rows are compared.
     return pd.Series(read + 0.0)
 
 
+def feature_numbers(table: pd.DataFrame, feature: Feature, schema: Schema) -> Cells:
+    """Return a feature without categories as numbers, which cells are missing or unreadable."""
+    values, reading = table[feature.column], feature.reading
+    if isinstance(reading, DateReading):
+        own = schema.reading_of(reading.until_column or "")
+        moment = own if isinstance(own, DateReading) else None
+        return reading.read(values, until_dates(table, reading, moment))
+    if feature.kind == "binary":
+        values = truth_values(values)
+    return reading.read(values) if isinstance(reading, NumberReading) else numbers(values)
+
+
 def _typed_categories(
     values: pd.Series, feature: Feature, problems: list[TableProblem]
 ) -> pd.Series:
-    words = texts(values, numeric=all(is_number(text) for text in feature.categories))
+    words = feature_words(values, feature)
     present = words.notna().to_numpy(np.bool_)
     problems += missing_problems(feature.name, ~present)
     problems += category_problems(words, feature, present)
     if feature.kind != "binary":
         return words
     return words.map({text: float(code) for code, text in enumerate(feature.categories)})
+
+
+def feature_words(values: pd.Series, feature: Feature) -> pd.Series:
+    """Return a column of categories in their spelling, missing where it holds no value."""
+    if isinstance(feature.reading, WordReading):
+        return feature.reading.read(values, feature.categories)
+    return texts(values, numeric=all(is_number(text) for text in feature.categories))
 
 
 def _dtype_of(feature: Feature) -> str:
@@ -197,9 +239,11 @@ def _typed_label(
     # ``asked`` are the rows whose outcome counts: in a series, the last step of each entity.
     # A part of a table (not ``whole``) may hold one outcome only.
     if label.favourable is not None:
-        favourable = value_text(label.favourable)
-        return _one_of_two(values, label.column, favourable, asked, problems, whole)
-    read, missing, unparseable = numbers(values)
+        return _one_of_two(values, label, asked, problems, whole)
+    if isinstance(label.reading, NumberReading):
+        read, missing, unparseable = label.reading.read(values)
+    else:
+        read, missing, unparseable = numbers(values)
     problems += missing_problems(label.column, missing & asked)
     problems += rows_problem(f"the label {label.column!r}: not a number", unparseable & asked)
     good, rule = _within(read, label)
@@ -222,18 +266,21 @@ def _within(read: Floats, label: Label) -> tuple[Mask, str]:
 
 
 def _one_of_two(
-    values: pd.Series,
-    column: str,
-    favourable: str,
-    asked: Mask,
-    problems: list[TableProblem],
-    whole: bool,
+    values: pd.Series, label: Label, asked: Mask, problems: list[TableProblem], whole: bool
 ) -> pd.Series:
-    words = texts(values, numeric=is_number(favourable))
+    column, favourable = label.column, label_values(label)[0]
+    words = label_words(values, label)
     missing = words.isna().to_numpy(np.bool_)
     problems += missing_problems(column, missing & asked)
     found = sorted(words[asked].dropna().unique().tolist())
     listed = shown(repr(word) for word in found)
+    if label.unfavourable is not None:
+        known = label_values(label)
+        unknown = asked & ~missing & ~words.isin(known).to_numpy(np.bool_)
+        strange = shown(dict.fromkeys(repr(word) for word in words[unknown]))
+        text = f"the label {column!r}: {strange} is neither {known[0]!r} nor {known[1]!r}"
+        problems += rows_problem(text, unknown)
+        found = [word for word in found if word in known]
     if found and (len(found) > 2 or (whole and len(found) == 1)):
         many = "one value" if len(found) == 1 else f"{len(found)} values"
         problems.append(TableProblem(f"the label {column!r} has {many}, {listed}; expected two"))
@@ -241,6 +288,20 @@ def _one_of_two(
         text = f"the label {column!r} never holds its favourable value {favourable!r}; "
         problems.append(TableProblem(text + nearest(favourable, found)))
     return pd.Series(np.where(words == favourable, 1, -1))
+
+
+def label_values(label: Label) -> list[str]:
+    """Return the values that the schema names, the favourable one first."""
+    given = (label.favourable, label.unfavourable)
+    return [value_text(value) for value in given if value is not None]
+
+
+def label_words(values: pd.Series, label: Label) -> pd.Series:
+    """Return an outcome of two values in the schema's spelling, missing where it holds none."""
+    known = label_values(label)
+    if isinstance(label.reading, WordReading):
+        return label.reading.read(values, known)
+    return texts(values, numeric=is_number(known[0]))
 
 
 def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool) -> pd.DataFrame:
@@ -252,7 +313,7 @@ def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool)
         )
     named = _columns(raw, schema, name, with_ids)
     problems: list[TableProblem] = []
-    typed = {f.name: _typed_feature(named[f.name], f, problems) for f in schema.features}
+    typed = {f.name: _typed_feature(named, f, schema, problems) for f in schema.features}
     ids = texts(named[schema.id]) if with_ids and schema.id is not None else None
     problems += [] if ids is None else id_problems(ids)
     raise_all(problems, name)
@@ -273,7 +334,7 @@ def _columns(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool) -> pd
     if raw.empty:
         raise DataError(f"table {name!r} has no rows; expected at least one")
     named = raw.reset_index(drop=True).set_axis([str(column) for column in raw.columns], axis=1)
-    wanted = [*([schema.id] if with_ids else []), *(feature.name for feature in schema.features)]
+    wanted = [*([schema.id] if with_ids else []), *schema.feature_columns]
     recipe = None if schema.cleaning is None else RECIPES[schema.cleaning]
     absent = [str(column) for column in wanted if column not in named.columns]
     if absent and recipe is not None and set(recipe.columns) <= set(named.columns):

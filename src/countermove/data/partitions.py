@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from countermove.data.sources import SUFFIXES, csv_header, read_file, under_header
+from countermove.data.files import (
+    PLAIN,
+    SUFFIXES,
+    FileFormat,
+    RawTable,
+    read_pieces,
+    table_suffix,
+)
+from countermove.data.sources import read_file
 from countermove.data.storage import beside, put_in_place, restore
 from countermove.errors import DataError, ParameterError
 
@@ -37,10 +45,13 @@ class Partitions:
         Parquet or CSV files; together they are the table.
     rows_per_part
         No more rows than this are held at once; a larger file is read in pieces.
+    layout
+        Of the files that are text or workbooks, as the schema's ``file:`` says.
     """
 
     files: tuple[Path, ...]
     rows_per_part: int = 100_000
+    layout: FileFormat = PLAIN
 
     def __post_init__(self) -> None:
         if self.rows_per_part < 1:
@@ -54,10 +65,14 @@ class Partitions:
             yield part
 
     def named(self) -> Iterator[tuple[Path, pd.DataFrame]]:
-        """Yield every part with the file it comes from."""
+        """Yield every part with the file it comes from; lines that are no rows are refused."""
+        for file, part in self.raw():
+            yield file, part.whole(str(file))
+
+    def raw(self) -> Iterator[tuple[Path, RawTable]]:
+        """Yield every part with the file it comes from and the lines that are no rows."""
         for file in self.files:
-            pieces = _parquet_pieces if file.suffix == ".parquet" else _csv_pieces
-            for part in pieces(file, self.rows_per_part):
+            for part in read_pieces(file, self.layout, self.rows_per_part):
                 yield file, part
 
     def facts(self) -> dict[str, Any]:
@@ -74,7 +89,7 @@ class Partitions:
         """Return about ``n`` rows (or all), in order, as many of every part as its share."""
         if n < 1:
             raise ParameterError(f"at least one row must be drawn, got {n}")
-        total = max(sum(map(_rows_in, self.files)), 1)
+        total = max(sum(_rows_in(file, self.layout) for file in self.files), 1)
         kept = []
         for part in self:
             wanted = min(len(part), math.ceil(n * len(part) / total))
@@ -82,7 +97,9 @@ class Partitions:
         return pd.concat(kept, ignore_index=True)
 
 
-def raw_partitions(name: str, folder: Path, rows_per_part: int) -> Partitions:
+def raw_partitions(
+    name: str, folder: Path, rows_per_part: int, layout: FileFormat = PLAIN
+) -> Partitions:
     """Return the parts of a user's raw table.
 
     Parameters
@@ -92,7 +109,7 @@ def raw_partitions(name: str, folder: Path, rows_per_part: int) -> Partitions:
     folder
         Where users put ``<name>/`` (a directory of files) or one ``<name>.parquet``
         or ``<name>.csv``.
-    rows_per_part
+    rows_per_part, layout
         See `Partitions`.
 
     Raises
@@ -104,16 +121,16 @@ def raw_partitions(name: str, folder: Path, rows_per_part: int) -> Partitions:
     alone = [directory.with_name(name + suffix) for suffix in SUFFIXES]
     found = [path for path in (directory, *alone) if path.exists()]
     if not found:
-        listed = " or ".join(str(path) for path in alone)
+        listed = " or ".join(str(path) for path in alone[:2])
         raise DataError(f"missing table: {name!r} is expected as files in {directory}, or {listed}")
     if len(found) > 1:
         raise DataError(f"two tables for {name!r}: {found[0]} and {found[1]}; keep one")
     if found[0] != directory:
-        return Partitions((found[0],), rows_per_part)
-    files = sorted(path for path in directory.iterdir() if path.suffix in SUFFIXES)
+        return Partitions((found[0],), rows_per_part, layout)
+    files = sorted(path for path in directory.iterdir() if table_suffix(path) is not None)
     if not files:
-        raise DataError(f"{directory} holds no {' or '.join(SUFFIXES)} file")
-    return Partitions(tuple(files), rows_per_part)
+        raise DataError(f"{directory} holds no {' or '.join(SUFFIXES[:2])} file")
+    return Partitions(tuple(files), rows_per_part, layout)
 
 
 def read_parts(folder: Path) -> dict[str, Partitions]:
@@ -157,21 +174,9 @@ def repeating_words(table: pa.Table) -> list[str]:
     return [name for name in words if name != "row_id"]
 
 
-def _parquet_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(rows):
-                yield batch.to_pandas(ignore_metadata=True)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a parquet file that can be read: {error}") from error
-
-
-def _rows_in(path: Path) -> int:
+def _rows_in(path: Path, layout: FileFormat) -> int:
     """Return the number of rows of a file; of a parquet file without reading them."""
-    return sum(group_sizes(path)) if path.suffix == ".parquet" else len(read_file(path))
+    return sum(group_sizes(path)) if path.suffix == ".parquet" else len(read_file(path, layout))
 
 
 def group_sizes(path: Path) -> list[int]:
@@ -186,21 +191,3 @@ def group_sizes(path: Path) -> list[int]:
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} is not a parquet file that can be read: {error}") from error
     return [about.row_group(group).num_rows for group in range(about.num_row_groups)]
-
-
-def _csv_pieces(path: Path, rows: int) -> Iterator[pd.DataFrame]:
-    """Yield the rows of a CSV file some at a time; errors as in `read_file`."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            header = csv_header(stream, str(path))
-        with pd.read_csv(
-            path, chunksize=rows, dtype=str, keep_default_na=False, encoding="utf-8-sig"
-        ) as pieces:
-            for piece in pieces:
-                yield under_header(piece, header, str(path)).reset_index(drop=True)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8; save it as CSV UTF-8") from error
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise DataError(f"{path} is not a table: {error}") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error}") from error

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from countermove.data.files import PLAIN, FileFormat
+from countermove.data.reading import DateReading, Reading
 from countermove.data.wording import Wording
 from countermove.errors import SchemaError
 
@@ -52,8 +54,13 @@ SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 """What happens to entities with fewer steps than a series has."""
 
 _POSSIBLE = ("relations", "derived", "path")
-_NOT_READ = ("range", "name", "verb", "horizon", "causal")
+_NOT_READ = ("range", "name", "verb", "horizon", "causal", "read")
 """Entries of a feature that change nothing in what a rule reads."""
+_NOT_LABEL = ("unfavourable", "read")
+_NOT_MEANT = (
+    "description", "source", "ignore", "group_by", "time", "file", "read", *_POSSIBLE,
+)  # fmt: skip
+"""Entries of a schema that change nothing in what a rule reads."""
 
 
 def value_text(value: Value) -> str:
@@ -122,6 +129,8 @@ class Feature:
     causal
         Whether changing it changes the outcome itself, as the schema's author declares;
         ``None``: nothing is declared.
+    reading
+        How its cells are read; ``None``: as plain numbers and words.
     """
 
     name: str
@@ -137,11 +146,17 @@ class Feature:
     lag: int = 0
     wording: Wording | None = None
     causal: Cause | None = None
+    reading: Reading | None = None
 
     @property
     def categorical(self) -> bool:
         """Whether the typed table holds this column as text."""
         return self.kind in ("ordered", "onehot")
+
+    @property
+    def column(self) -> str:
+        """The column of the file it is read from."""
+        return (self.reading.source if self.reading is not None else None) or self.name
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the entry of this feature as a schema file would hold it."""
@@ -157,6 +172,7 @@ class Feature:
         optional["causal"] = self.causal
         entry |= {key: value for key, value in optional.items() if value not in ("", None)}
         entry |= {} if self.wording is None else self.wording.to_entry()
+        entry |= {} if self.reading is None else {"read": self.reading.to_entry()}
         return entry | ({"categories": list(self.categories)} if self.categories else {})
 
     def lagged(self, steps: int) -> Feature:
@@ -172,17 +188,22 @@ class Label:
     """The outcome column and the value people hope for.
 
     Exactly one of the three is given: the favourable one of two values, or, for a
-    column of numbers, the least (the greatest) value that is still favourable.
+    column of numbers, the least (the greatest) value that is still favourable. With the
+    ``unfavourable`` value any third one is a wrong row; without it the table must hold two values.
     """
 
     column: str
     favourable: Value | None = None
     at_least: float | None = None
     at_most: float | None = None
+    unfavourable: Value | None = None
+    reading: Reading | None = None
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the entry as a schema file would hold it."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
+        entry = asdict(replace(self, reading=None))
+        entry |= {} if self.reading is None else {"read": self.reading.to_entry()}
+        return {key: value for key, value in entry.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -279,6 +300,10 @@ class Schema:
         Features that are functions of others and move with them.
     paths
         The ordered states that histories can go through.
+    file
+        How the files of the table are laid out.
+    readings
+        How the cells of columns are read that are neither features nor the label.
     """
 
     name: str
@@ -296,6 +321,8 @@ class Schema:
     relations: tuple[Relation, ...] = ()
     derived: tuple[DerivedColumn, ...] = ()
     paths: tuple[HistoryPath, ...] = ()
+    file: FileFormat = PLAIN
+    readings: tuple[tuple[str, Reading], ...] = ()
 
     @classmethod
     def from_mapping(cls, name: str, mapping: Mapping[str, Any], origin: str = "") -> Schema:
@@ -338,27 +365,40 @@ class Schema:
             "relations": [relation.to_entry() for relation in self.relations],
             "derived": {derived.column: derived.to_entry() for derived in self.derived},
             "path": {path.name: path.to_entry() for path in self.paths},
+            "file": self.file.to_mapping(),
+            "read": {column: reading.to_entry() for column, reading in self.readings},
         }
         return mapping | {key: value for key, value in optional.items() if value}
 
     def digest(self) -> str:
         """Return the SHA-256 of everything that gives the columns their meaning.
 
-        The order of the features counts (it is the order of a model's weights); the
-        description, the source, the wording, what is causal and how rows are split do not, nor
-        what `relations_digest` covers: a rule reads its columns the same with and without it.
+        The order of the features counts (it is the order of a model's weights), and what a cell
+        means: which numbers stand for no value, what becomes of a date, which levels are pooled.
+        The description, the source, the wording, what is causal, how rows are split and how a
+        file writes its cells do not, nor what `relations_digest` covers: a rule reads its columns
+        the same with and without it.
         """
         mapping = self.to_mapping()
+        mapping["label"] = {
+            key: value for key, value in mapping["label"].items() if key not in _NOT_LABEL
+        }
         if self.label.favourable is not None:
             mapping["label"]["favourable"] = value_text(self.label.favourable)
-        features = mapping["features"]
         mapping["features"] = [
-            [name, {key: entry[key] for key in entry if key not in _NOT_READ}]
-            for name, entry in features.items()
+            [feature.name, self._meaning(feature, mapping["features"][feature.name])]
+            for feature in self.observed
         ]
-        for key in ("description", "source", "ignore", "group_by", "time", *_POSSIBLE):
+        for key in _NOT_MEANT:
             mapping.pop(key, None)
         return _sha256(mapping)
+
+    @staticmethod
+    def _meaning(feature: Feature, entry: dict[str, Any]) -> dict[str, Any]:
+        """Return what of a feature's entry a rule depends on."""
+        kept = {key: entry[key] for key in entry if key not in _NOT_READ}
+        meaning = {} if feature.reading is None else feature.reading.meaning()
+        return kept | ({"read": meaning} if meaning else {})
 
     def relations_digest(self) -> str:
         """Return the SHA-256 of who can exist: relations, derived columns, paths and ranges.
@@ -383,9 +423,22 @@ class Schema:
         """The columns this schema names: id (or entity, time), features, …; each once."""
         named = [self.id] if self.id is not None else []
         named += [self.series.entity, self.series.time] if self.series is not None else []
-        named += [feature.name for feature in self.observed]
-        named += [*self.sensitive, *self.split_columns, self.label.column]
+        named += [*self.feature_columns, *self.sensitive, *self.split_columns, self.label.column]
         return tuple(dict.fromkeys(named))
+
+    @property
+    def feature_columns(self) -> tuple[str, ...]:
+        """The columns of the file that the features are read from, each once."""
+        named = []
+        for feature in self.observed:
+            named.append(feature.column)
+            if isinstance(feature.reading, DateReading) and feature.reading.until_column:
+                named.append(feature.reading.until_column)
+        return tuple(dict.fromkeys(named))
+
+    def reading_of(self, column: str) -> Reading | None:
+        """Return how a column is read that is neither a feature nor the label."""
+        return dict(self.readings).get(column)
 
     @property
     def split_columns(self) -> tuple[str, ...]:

@@ -7,25 +7,21 @@ scikit-learn carries (iris, digits) by a SHA-256 of their cells.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from countermove.data.checks import column_problems, raise_all
+from countermove.data.files import PLAIN, SUFFIXES, FileFormat, RawTable, read_table, text_pieces
 from countermove.data.recipes._embedded import DIGITS_COLUMNS, IRIS_COLUMNS
 from countermove.data.schema import Schema
 from countermove.errors import DataError, UnknownNameError, nearest
-
-SUFFIXES = (".csv", ".parquet")
-"""Formats a user may bring."""
 
 _CREDIT = "credit.csv.xz", "4feb153b514b1b3b590a9a6b96e2fc2f9abb728a9fb9dadc420f6b48c9641789"
 _GERMAN = "german.csv.gz", "ef39753fb48b705517a208dbd3104896b8da8b19df54a24dd488e072a2f5f3cd"
@@ -33,16 +29,19 @@ _GERMAN = "german.csv.gz", "ef39753fb48b705517a208dbd3104896b8da8b19df54a24dd488
 EMBEDDED = {"credit": _CREDIT, "german": _GERMAN, "german-recourse": _GERMAN}
 """File and SHA-256 of each table inside the package; docs/data says how they were made."""
 
-PANDAS_INDEX = re.compile(r"__index_level_\d+__")
-
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def read_raw(name: str, raw_folder: Path, schema: Schema) -> pd.DataFrame:
-    """Read the raw table of a dataset.
+    """Read the raw table of a dataset, all of whose lines are rows; see `read_raw_table`."""
+    return read_raw_table(name, raw_folder, schema).whole(name)
 
-    A file ``<raw_folder>/<name>.csv`` or ``.parquet`` wins over the table the
-    package carries or fabricates.
+
+def read_raw_table(name: str, raw_folder: Path, schema: Schema) -> RawTable:
+    """Read the raw table of a dataset, and the lines of its file that are no rows.
+
+    A file ``<raw_folder>/<name>.csv`` or ``.parquet`` (`SUFFIXES` has the others) wins over the
+    table the package carries or fabricates.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ def read_raw(name: str, raw_folder: Path, schema: Schema) -> pd.DataFrame:
     raw_folder
         Folder of the user's files, usually ``data/01_raw``.
     schema
-        Says where the table comes from when there is no file.
+        Says how a file is laid out, and where the table comes from when there is no file.
 
     Raises
     ------
@@ -60,13 +59,13 @@ def read_raw(name: str, raw_folder: Path, schema: Schema) -> pd.DataFrame:
     """
     found = user_file(name, raw_folder)
     if found is not None:
-        return read_file(found)
+        return read_table(found, schema.file)
     if schema.source == "embedded":
-        return read_embedded(name)
+        return RawTable(read_embedded(name))
     if schema.source == "fabricated":
         from countermove.data.synthetic import fabricate
 
-        return fabricate(name)
+        return RawTable(fabricate(name))
     expected = expected_files(name, raw_folder)
     if schema.source == "fetched":
         raise DataError(
@@ -92,28 +91,18 @@ def user_file(name: str, folder: Path) -> Path | None:
 
 def expected_files(name: str, folder: Path) -> str:
     """Say where the user's file of that name is expected."""
-    return " or ".join(str(Path(folder) / f"{name}{suffix}") for suffix in SUFFIXES)
+    return " or ".join(str(Path(folder) / f"{name}{suffix}") for suffix in SUFFIXES[:2])
 
 
-def read_file(path: Path) -> pd.DataFrame:
-    """Read a CSV (every cell as text) or parquet file.
+def read_file(path: Path, layout: FileFormat = PLAIN) -> pd.DataFrame:
+    """Read a file whose every line is a row; see `read_table`.
 
     Raises
     ------
     DataError
-        If the file is missing, empty, broken, or has duplicate columns.
+        If the file is missing, empty or broken, or has lines that are no rows.
     """
-    if path.suffix not in SUFFIXES:
-        raise DataError(f"{path}: unknown format {path.suffix!r}; expected {' or '.join(SUFFIXES)}")
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise DataError(f"missing file: {path}") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    if path.suffix == ".csv":
-        return _csv(content, str(path))
-    return _parquet(content, str(path))
+    return read_table(path, layout).whole(str(path))
 
 
 def read_embedded(name: str) -> pd.DataFrame:
@@ -146,7 +135,8 @@ def read_embedded(name: str) -> pd.DataFrame:
             "install the package again"
         )
     unpack = lzma.decompress if file_name.endswith(".xz") else gzip.decompress
-    return _csv(unpack(content), file_name)
+    pieces = text_pieces(io.BytesIO(unpack(content)), PLAIN, file_name)
+    return pd.concat([piece.whole(file_name) for piece in pieces], ignore_index=True)
 
 
 def table_hash(table: pd.DataFrame) -> str:
@@ -161,66 +151,6 @@ def table_hash(table: pd.DataFrame) -> str:
             cells = values.astype(object).where(values.notna(), None).tolist()
             digest.update(json.dumps(cells, default=str).encode())
     return digest.hexdigest()
-
-
-def _csv(content: bytes, origin: str) -> pd.DataFrame:
-    """Read comma-separated UTF-8 text, with or without a byte-order mark."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{origin} is not UTF-8 at byte {error.start}; save it as CSV UTF-8"
-        ) from error
-    header = csv_header(io.StringIO(text), origin)
-    try:
-        frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise DataError(f"{origin} is not a table: {error}") from error
-    return under_header(frame, header, origin)
-
-
-def under_header(frame: pd.DataFrame, header: Sequence[str], origin: str) -> pd.DataFrame:
-    """Give rows that pandas read the names of the header; refuse rows that are longer."""
-    # Rows longer than the header would turn into an index, and shift every column.
-    if not isinstance(frame.index, pd.RangeIndex) or frame.shape[1] != len(header):
-        raise DataError(f"{origin}: the rows have more cells than the header has columns")
-    frame.columns = pd.Index(header)
-    return frame
-
-
-def csv_header(lines: Iterable[str], origin: str) -> list[str]:
-    """Return the column names as written; pandas would rename the duplicates."""
-    try:
-        header = next((row for row in csv.reader(lines) if row), [])
-    except csv.Error as error:
-        raise DataError(f"{origin} has no header that can be read: {error}") from error
-    if not header:
-        raise DataError(f"{origin} is empty; expected a header and rows")
-    for separator in (";", "\t"):
-        if len(header) == 1 and separator in header[0]:
-            raise DataError(f"{origin} is separated by {separator!r}; expected commas")
-    if not all(name.strip() for name in header):
-        raise DataError(
-            f"{origin}: a column has no name in the header; name it, or save the table without "
-            "its row numbers"
-        )
-    raise_all(column_problems(header, (), header), origin)
-    return header
-
-
-def _parquet(content: bytes, origin: str) -> pd.DataFrame:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        # An unnamed pandas index is no data.
-        names = [name for name in file.schema_arrow.names if not PANDAS_INDEX.fullmatch(name)]
-        raise_all(column_problems(names, (), names), origin)
-        frame: pd.DataFrame = file.read(columns=names).to_pandas(ignore_metadata=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{origin} is not a parquet file that can be read: {error}") from error
-    return frame
 
 
 def known_datasets(folder: Path) -> list[str]:

@@ -19,15 +19,15 @@ from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.params import IngestParameters
 
-RawParts = Callable[[int], Partitions]
+RawParts = Callable[..., Partitions]
 Parts = Iterator[tuple[str, pd.DataFrame]]
 
 
 def place_rows(raw: RawParts, schema: Schema, ingest: IngestParameters, seed: int) -> pd.DataFrame:
     """Decide the split of every row; the rows themselves are not kept."""
     place = streaming.place_rows(
-        raw(ingest.rows_per_part), schema, ingest.split.build(), ingest.split_seed(seed),
-        ingest.balance, ingest.max_rows,
+        raw(ingest.rows_per_part, layout=schema.file), schema, ingest.split.build(),
+        ingest.split_seed(seed), ingest.balance, ingest.max_rows,
     )  # fmt: skip
     return pd.DataFrame({"split": place})
 
@@ -35,8 +35,8 @@ def place_rows(raw: RawParts, schema: Schema, ingest: IngestParameters, seed: in
 def split(raw: RawParts, schema: Schema, places: pd.DataFrame, ingest: IngestParameters) -> Parts:
     """Put the typed rows of each part into their splits."""
     place = places["split"].to_numpy(np.int8)
-    names = ingest.split.build()
-    return chain(streaming.split_parts(raw(ingest.rows_per_part), schema, place, names))
+    parts = raw(ingest.rows_per_part, layout=schema.file)
+    return chain(streaming.split_parts(parts, schema, place, ingest.split.build()))
 
 
 def fit_standardiser(

@@ -41,7 +41,7 @@ def score(
     from countermove.production.scoring import ScoringSettings, score_batch
 
     batch, people = score.named(), partial(champion_people, schema=schema, serm=serm)
-    applicants = batches(batch, rows_per_part=execution.rows_per_part)
+    applicants = batches(batch, rows_per_part=execution.rows_per_part, layout=schema.file)
     terms = (recourse.build(), score.method, seed, recourse.advice(), score.open_advice_days)
     settings = ScoringSettings(registry, schema, people, *terms)
     scored = score_batch(batch, applicants, settings, folder, execution.build())

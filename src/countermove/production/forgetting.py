@@ -13,9 +13,17 @@ from pathlib import Path
 
 import pandas as pd
 
+from countermove.data.files import (
+    PLAIN,
+    FileFormat,
+    read_table,
+    table_content,
+    table_stem,
+    table_suffix,
+)
 from countermove.data.partitions import write_part
 from countermove.data.schema import ROW_ID, Schema
-from countermove.data.sources import SUFFIXES, read_file, table_hash
+from countermove.data.sources import table_hash
 from countermove.data.storage import (
     beside,
     flush,
@@ -69,7 +77,9 @@ class Kept:
         said += [f"{work}: removed, its batch begins again" for work in self._begun_with(row_id)]
         for path in _files(self.labelled):
             said += _said(path, self._from_labelled(path, row_id))
-        for path in (*_files(self.applicants), *self.tables):
+        for path in _files(self.applicants):
+            said += _said(path, self._from_table(path, row_id, self.schema.file))
+        for path in self.tables:
             said += _said(path, self._from_table(path, row_id))
         return said
 
@@ -91,25 +101,27 @@ class Kept:
 
     def _from_labelled(self, path: Path, row_id: str) -> int:
         """Delete a person from a labelled batch; its new hash is accepted by retrainings."""
-        rest, gone = self._without(path, row_id)
+        rest, gone = self._without(path, row_id, self.schema.file)
         if gone:
             hashes = rehashed(self.registry)
-            hashes[path.stem] = [*hashes.get(path.stem, []), table_hash(rest)]
+            name = table_stem(path)
+            hashes[name] = [*hashes.get(name, []), table_hash(rest)]
             self.registry.store.write(REHASHED, seal({"batches": hashes}))
-            _write(rest, path)
+            replace_file(path, table_content(rest, path, self.schema.file))
         return gone
 
-    def _from_table(self, path: Path, row_id: str) -> int:
+    def _from_table(self, path: Path, row_id: str, layout: FileFormat = PLAIN) -> int:
         if not path.is_file():
             return 0
-        rest, gone = self._without(path, row_id)
+        rest, gone = self._without(path, row_id, layout)
         if gone:
-            _write(rest, path)
+            replace_file(path, table_content(rest, path, layout))
         return gone
 
-    def _without(self, path: Path, row_id: str) -> tuple[pd.DataFrame, int]:
+    def _without(self, path: Path, row_id: str, layout: FileFormat) -> tuple[pd.DataFrame, int]:
         """Return the rows of a file that are not the person's, and how many are."""
-        table = read_file(path)
+        # Lines that are no rows go as well: nobody can tell whose they are.
+        table = read_table(path, layout).frame
         columns = [name for name in (self.schema.id, ROW_ID) if name in table.columns]
         theirs = pd.Series(False, index=table.index)
         for name in columns:
@@ -155,12 +167,7 @@ def _from_scored(place: BatchFolder, row_id: str) -> int:
 
 def _files(folder: Path) -> list[Path]:
     """Return the tables under a folder: files, and files of folders."""
-    return sorted(path for path in folder.glob("**/*") if path.suffix in SUFFIXES)
-
-
-def _write(table: pd.DataFrame, path: Path) -> None:
-    content = table.to_parquet(None) if path.suffix == ".parquet" else table.to_csv(index=False)
-    replace_file(path, content if isinstance(content, bytes) else str(content).encode())
+    return sorted(path for path in folder.glob("**/*") if table_suffix(path) is not None)
 
 
 def _said(where: Path, gone: int) -> list[str]:

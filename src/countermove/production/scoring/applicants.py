@@ -19,11 +19,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove.data.cleaning import clean
+from countermove.data.files import PANDAS_INDEX
 from countermove.data.partitions import Partitions, group_sizes, write_part
 from countermove.data.recipes import outcome_columns
 from countermove.data.rows import coded_features
 from countermove.data.schema import ROW_ID, Schema
-from countermove.data.sources import PANDAS_INDEX
 from countermove.data.splits import repeated
 from countermove.data.storage import sha256_of
 from countermove.errors import DataError, PartError, shown
