@@ -169,14 +169,15 @@ def schema(
     output: str | None,
     force: bool,
 ) -> None:
-    """Draft the schema of a CSV or parquet FILE; every guess is marked TODO."""
-    from countermove.data.drafting import draft_schema, next_steps, save_draft
-    from countermove.data.sources import dataset_name, read_file
+    """Draft the schema of a CSV, parquet or Excel FILE; every guess is marked TODO."""
+    from countermove.data.drafting import draft_file, next_steps, save_draft
+    from countermove.data.files import table_stem
+    from countermove.data.sources import dataset_name
     from countermove.hooks import schema_folder
 
     project = Path(metadata.project_path)
-    dataset = dataset_name(file.stem if name is None else name, strict=name is not None)
-    draft = draft_schema(read_file(file), dataset, label, favourable, origin=file.name)
+    dataset = dataset_name(table_stem(file) if name is None else name, strict=name is not None)
+    draft = draft_file(file, dataset, label, favourable)
     if output == "-":
         click.echo(draft.text, nl=False)
         return

@@ -96,7 +96,8 @@ def _typed_steps(
         typed[ROW_ID] = _row_ids(named, schema, part_from, problems)
     elif {schema.series.entity, schema.series.time} <= set(named.columns):
         entity, time = named[schema.series.entity], named[schema.series.time]
-        steps, found = order_steps(entity, time, schema.series)
+        reading = schema.reading_of(schema.series.time)
+        steps, found = order_steps(entity, time, schema.series, reading)
         problems += found
         typed[ROW_ID] = texts(entity)
         asked = asked if steps is None else steps.last
@@ -161,15 +162,10 @@ def _typed_time(
     values: pd.Series, column: str, reading: Reading | None, problems: list[TableProblem]
 ) -> pd.Series:
     """Return numbers or dates; both in one column would depend on which part holds which."""
-    if isinstance(reading, DateReading):
-        dates, missing, strange = reading.dates(values)
-        problems += missing_problems(column, missing)
-        problems += rows_problem(f"column {column!r}: not a date as its schema says", strange)
-        utc: pd.Series = dates.dt.tz_localize("UTC")
-        return utc
-    read, found = read_times(values, column)
+    read, found = read_times(values, column, reading)
     problems += found
-    if read.dtype != np.float64 and not pd.api.types.is_datetime64_any_dtype(values.dtype):
+    dates = pd.api.types.is_datetime64_any_dtype(values.dtype) or reading is not None
+    if read.dtype != np.float64 and not dates:
         mixed = ~np.isnan(numbers(values)[0])
         problems += rows_problem(f"column {column!r}: a number among dates", mixed)
     return read

@@ -44,6 +44,29 @@ ISO = "iso"
 
 DAYS = {"days": 1.0, "months": 365.25 / 12, "years": 365.25}
 
+_NAMES = {
+    "Jan": "january januar janvier enero gennaio januari janeiro jän jän. janv janv. ene genn gen",
+    "Feb": "february februar février fevrier febrero febbraio februari fevereiro févr févr. fév",
+    "Mar": "march märz maerz mars marzo maart março mär mär. mrz marz mrt",
+    "Apr": "april avril abril aprile avr avr. abr",
+    "May": "mai mayo maggio mei maio mag",
+    "Jun": "june juni juin junio giugno junho giu",
+    "Jul": "july juli juillet julio luglio julho juil juil. lug",
+    "Aug": "august août aout agosto augustus ago aoû",
+    "Sep": "september septembre septiembre settembre setembro sept sept. set",
+    "Oct": "october oktober octobre octubre ottobre outubro okt okt. out ott",
+    "Nov": "november novembre noviembre novembro nov.",
+    "Dec": "dezember décembre decembre diciembre dicembre december dezembro dez dez. déc déc. dic",
+}
+_MONTHS = {name: month for month, names in _NAMES.items() for name in names.split()}
+"""Months in English, German, French, Spanish, Italian, Dutch and Portuguese, as ``%b`` reads."""
+_MONTH_NAME = re.compile(
+    r"(?<![^\W\d_])("
+    + "|".join(map(re.escape, sorted(_MONTHS, key=len, reverse=True)))
+    + r")(?![^\W\d_])",
+    re.IGNORECASE,
+)
+
 _INVISIBLE = re.compile("[\u200b\u200c\u200d\u2060\ufeff\u00ad]")
 
 
@@ -230,7 +253,9 @@ class _NumberParts:
         import pyarrow.compute as pc
 
         mark, group = re.escape(decimal), re.escape(thousands)
-        whole = rf"(\d{{1,3}}({group}\d{{2,3}})*{group}\d{{3}}|\d+)" if thousands else r"\d+"
+        # 0.123 is no thousand; 12,34,567 is grouped as in India.
+        grouped = rf"[1-9]\d{{0,2}}({group}\d{{2,3}})*{group}\d{{3}}"
+        whole = rf"({grouped}|\d+)" if thousands else r"\d+"
         form = rf"^({whole}({mark}\d*)?|{mark}\d+)(e[+-]?\d+)?$"
         cells = self.cells
         fits = pc.match_substring_regex(cells, form)
@@ -334,11 +359,17 @@ class DateReading(CellReading):
 
 def _dates(words: pd.Series, formats: Iterable[str]) -> pd.Series:
     found = pd.Series(pd.NaT, index=words.index, dtype="datetime64[us]")
+    words = words.map(in_english, na_action="ignore")
     for form in formats:
-        strptime = "ISO8601" if form == ISO else form
+        strptime = "ISO8601" if form == ISO else form.replace("%B", "%b")
         read = pd.to_datetime(words, format=strptime, errors="coerce", utc=True)
         found = found.fillna(read.dt.tz_localize(None).dt.as_unit("us"))
     return found
+
+
+def in_english(text: str) -> str:
+    """Return a date with the name of its month in English, where another language is known."""
+    return _MONTH_NAME.sub(lambda found: _MONTHS[folded(found[0])], text)
 
 
 def _fixed_date(text: str) -> pd.Timestamp | None:

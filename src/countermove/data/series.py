@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from countermove._types import Floats, Mask
 from countermove.data.checks import TableProblem, missing_problems, rows_problem
 from countermove.data.parsing import numbers, texts
+from countermove.data.reading import DateReading, Reading
 from countermove.data.schema import ROW_ID, Schema, Series
 from countermove.errors import DataError, ParameterError, shown
 
@@ -47,11 +48,11 @@ class Steps:
 
 
 def order_steps(
-    entity: pd.Series, time: pd.Series, series: Series
+    entity: pd.Series, time: pd.Series, series: Series, reading: Reading | None = None
 ) -> tuple[Steps | None, list[TableProblem]]:
     """Return the steps of a table, or what keeps them from being distinguished."""
     whose = texts(entity)
-    moments, problems = _moments(time, series.time)
+    moments, problems = _moments(time, series.time, reading)
     problems = missing_problems(series.entity, whose.isna().to_numpy(np.bool_)) + problems
     if problems:
         return None, problems
@@ -98,17 +99,29 @@ def last_steps(
     return wide[list(schema.table_columns)], []
 
 
-def _moments(time: pd.Series, column: str) -> tuple[Floats, list[TableProblem]]:
-    """Read times as numbers, or else as the ranks of ISO dates."""
-    read, problems = read_times(time, column)
+def _moments(
+    time: pd.Series, column: str, reading: Reading | None
+) -> tuple[Floats, list[TableProblem]]:
+    """Read times as numbers, or else as the ranks of dates."""
+    read, problems = read_times(time, column, reading)
     if read.dtype == np.float64:
         return read.to_numpy(), problems
     # Whole microseconds exceed what a float holds exactly: count in ranks instead.
     return np.asarray(read.rank(method="dense"), dtype=np.float64), problems
 
 
-def read_times(time: pd.Series, column: str) -> tuple[pd.Series, list[TableProblem]]:
-    """Read a column of times as numbers, or else as ISO dates; return what cannot be read too."""
+def read_times(
+    time: pd.Series, column: str, reading: Reading | None = None
+) -> tuple[pd.Series, list[TableProblem]]:
+    """Read a column of times as the schema says, else as numbers or ISO dates.
+
+    What cannot be read is returned as well.
+    """
+    if isinstance(reading, DateReading):
+        moments, missing, strange = reading.dates(time)
+        text = f"column {column!r}: not a date as `read:` says ({', '.join(reading.formats)})"
+        problems = missing_problems(column, missing) + rows_problem(text, strange)
+        return moments.dt.tz_localize("UTC"), problems
     if not pd.api.types.is_datetime64_any_dtype(time.dtype):
         read, missing, unparseable = numbers(time)
         if not unparseable.any():

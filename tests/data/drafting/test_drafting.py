@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from countermove.data.cleaning import clean
@@ -66,7 +66,12 @@ def drafted(table: pd.DataFrame, **known: Any) -> dict[str, Any]:
 def test_every_sort_of_column_finds_its_place(table: pd.DataFrame) -> None:
     content = drafted(table)
     assert content["id"] == "id"
-    assert content["label"] == {"column": "outcome", "favourable": "accepted"}
+    assert content["label"] == {
+        "column": "outcome",
+        "favourable": "accepted",
+        "unfavourable": "refused",
+        "read": {"fold": True},
+    }
     assert content["sensitive"] == ["Sex"]
     assert content["ignore"] == ["note", "same", "sparse", "letter_sent"]
     features = content["features"]
@@ -103,7 +108,8 @@ def test_every_guess_is_marked_with_its_reason(table: pd.DataFrame) -> None:
 
 def test_what_the_user_knows_beats_the_guess(table: pd.DataFrame) -> None:
     content = drafted(table.drop(columns="outcome"), label="answer", favourable="no")
-    assert content["label"] == {"column": "answer", "favourable": "no"}
+    assert content["label"]["column"] == "answer"
+    assert content["label"]["favourable"] == "no"
     content = drafted(table.drop(columns=["outcome", "letter_sent"]), label="income")
     assert content["label"]["at_least"] == pytest.approx(
         table["income"].astype(float).median(), 0.1
@@ -157,7 +163,10 @@ def test_the_favourable_value_follows_the_words(
     name: str, values: list[str], favourable: object
 ) -> None:
     table = pd.DataFrame({"a": [str(row % 7) for row in range(40)], name: values * 20})
-    assert drafted(table)["label"] == {"column": name, "favourable": favourable}
+    label = drafted(table)["label"]
+    assert label["column"] == name
+    assert label["favourable"] == favourable
+    assert {str(favourable), str(label["unfavourable"])} == {v.removesuffix(".0") for v in values}
 
 
 def test_several_rows_per_company_become_a_series(
@@ -171,7 +180,7 @@ def test_several_rows_per_company_become_a_series(
 
 def test_the_project_tables_are_drafted_soundly() -> None:
     german = drafted(read_embedded("german"))
-    assert german["label"] == {"column": "credit_risk", "favourable": 1}
+    assert german["label"] == {"column": "credit_risk", "favourable": 1, "unfavourable": 2}
     assert german["sensitive"] == ["age_years", "foreign_worker"]
     tiny = drafted(fabricate("tiny"))
     assert tiny["features"]["education"]["categories"] == ["school", "college", "university"]
@@ -199,7 +208,7 @@ cells = st.sampled_from(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.data())
 def test_any_table_without_gaps_is_drafted_soundly_or_refused(data: st.DataObject) -> None:
     """Whatever the names and words: the draft loads and its table passes."""

@@ -7,6 +7,12 @@ anyone, a wrong ``both`` promises people a recourse that does not exist.
 
 from __future__ import annotations
 
-from countermove.data.drafting._draft import Draft, draft_schema, next_steps, save_draft
+from countermove.data.drafting._draft import (
+    Draft,
+    draft_file,
+    draft_schema,
+    next_steps,
+    save_draft,
+)
 
-__all__ = ["Draft", "draft_schema", "next_steps", "save_draft"]
+__all__ = ["Draft", "draft_file", "draft_schema", "next_steps", "save_draft"]

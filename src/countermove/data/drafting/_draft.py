@@ -12,29 +12,19 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from countermove.data.drafting._guesses import (
-    Guess,
-    LabelGuess,
-    expanded_groups,
-    guess_column,
-    guess_id,
-    guess_label,
-    guess_series,
-)
+from countermove.data.cleaning import feature_numbers, feature_words
+from countermove.data.drafting._labels import LabelGuess, guess_label
+from countermove.data.drafting._layout import FoundLayout, find_layout
 from countermove.data.drafting._mining import MinedRelation, mine_relations
-from countermove.data.drafting._words import SENSITIVE, name_words
-from countermove.data.parsing import numbers, texts
-from countermove.data.report import gives_away
-from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, Schema, Series
+from countermove.data.drafting._roles import Roles
+from countermove.data.files import RawTable, read_table, table_suffix
+from countermove.data.schema import Schema
 from countermove.data.storage import replace_file
 from countermove.errors import DataError, ParameterError
 
 RAW = Path("data") / "01_raw"
 
 WHO = "can people change it: up, down, both?"
-
-LONGEST_NAME = 200
-"""YAML limits the length of keys; a name that long is no name."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +36,25 @@ class Draft:
     guesses: int
 
 
+def draft_file(
+    path: Path, name: str, label: str | None = None, favourable: str | None = None
+) -> Draft:
+    """Return the draft of a schema for a file: how it is laid out, and what its columns are.
+
+    See `draft_schema`; lines that are no rows are counted in the text.
+    """
+    found = find_layout(path)
+    raw = read_table(path, found.layout)
+    return draft_schema(raw, name, label, favourable, path.name, found)
+
+
 def draft_schema(
-    table: pd.DataFrame,
+    table: pd.DataFrame | RawTable,
     name: str,
     label: str | None = None,
     favourable: str | None = None,
     origin: str = "",
+    found: FoundLayout | None = None,
 ) -> Draft:
     """Return the draft of a schema for a table as read.
 
@@ -65,6 +68,8 @@ def draft_schema(
         The outcome column and its favourable value, where known.
     origin
         File named in the text.
+    found
+        How that file is laid out.
 
     Returns
     -------
@@ -78,18 +83,31 @@ def draft_schema(
         If the table has no rows, no column can be the outcome, or none is left as
         a feature.
     """
-    if len(table) < 2:
-        raise DataError(f"{origin or name} has {len(table)} row(s); expected at least two")
-    named = table.set_axis([str(column) for column in table.columns], axis=1)
+    raw = table if isinstance(table, RawTable) else RawTable(table)
+    if len(raw.frame) < 2:
+        raise DataError(f"{origin or name} has {len(raw.frame)} row(s); expected at least two")
+    named = raw.frame.set_axis([str(column) for column in raw.frame.columns], axis=1)
     outcome = guess_label(named, label, favourable)
-    parts = _Parts.of(named, outcome)
-    if not parts.features:
-        why = "; ".join(f"{column}: {reason}" for column, reason in parts.left_out.items())
+    roles = Roles.of(named, outcome)
+    if not roles.features:
+        why = "; ".join(f"{column}: {reason}" for column, reason in roles.left_out.items())
         raise DataError(f"{origin or name}: no column is left as a feature. {why}")
-    text = parts.text(f"{name}: drafted from {origin or 'a table'}", outcome, named)
+    head = _head(raw, f"{name}: drafted from {origin or 'a table'}", found or FoundLayout())
+    text = "\n".join([*head, *_body(roles, outcome)]) + "\n"
     schema = Schema.from_mapping(name, yaml.safe_load(text), f"the draft of {name!r}")
-    text += _proposals(mine_relations(named, schema.observed))
+    text += _proposals(mine_relations(_as_read(named, schema), schema.observed))
     return Draft(text, schema, text.count("# TODO"))
+
+
+def _as_read(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Return the features of a table as their recipes read them."""
+    columns = {
+        feature.name: feature_words(table[feature.column], feature)
+        if feature.categories
+        else pd.Series(feature_numbers(table, feature, schema)[0])
+        for feature in schema.observed
+    }
+    return pd.DataFrame({name: values.reset_index(drop=True) for name, values in columns.items()})
 
 
 def save_draft(draft: Draft, path: Path, force: bool) -> None:
@@ -107,7 +125,7 @@ def save_draft(draft: Draft, path: Path, force: bool) -> None:
 def next_steps(draft: Draft, path: Path, file: Path, project: Path) -> str:
     """Return what was written and which commands follow."""
     name = draft.schema.name
-    target = RAW / f"{name}{file.suffix}"
+    target = RAW / f"{name}{table_suffix(file) or file.suffix}"
     written = path.relative_to(project) if path.is_relative_to(project) else path
     lines = [f"drafted {written}: {draft.guesses} guesses for you to confirm, each marked TODO"]
     lines.append("next:")
@@ -117,103 +135,62 @@ def next_steps(draft: Draft, path: Path, file: Path, project: Path) -> str:
     return "\n".join(lines)
 
 
-@dataclass
-class _Parts:
-    """The columns of a table by what they probably are for."""
+def _head(raw: RawTable, description: str, found: FoundLayout) -> list[str]:
+    """Return the first lines: what was drafted from, and how the file is laid out."""
+    rows, columns = raw.frame.shape
+    lines = [
+        f"# A draft from {rows} rows and {columns} columns. Confirm each TODO and delete it.",
+        "# Nobody can change anything yet: write up, down or both where people can act. A",
+        "# wrong immutable asks nothing of anyone; a wrong both promises what nobody can do.",
+        "# Say what the numbers count as well, as in unit: EUR.",
+    ]
+    if raw.broken:
+        first = raw.broken[0]
+        lines.append(
+            _comment(
+                f"# {len(raw.broken)} line(s) are no rows and go into quarantine, the first one "
+                f"line {first.line} ({first.found}; expected {first.expected})."
+            )
+        )
+    lines += [_line({"description": description}), "source: file"]
+    layout = found.layout.to_mapping()
+    if layout or found.questions:
+        lines.append(_line({"file": layout}, found.questions))
+    return lines
 
-    series: Series | None
-    id: str | None
-    sensitive: dict[str, str]
-    features: dict[str, Guess]
-    left_out: dict[str, str]
 
-    @classmethod
-    def of(cls, table: pd.DataFrame, outcome: LabelGuess) -> _Parts:
-        rest = [column for column in table.columns if column != outcome.label.column]
-        series = guess_series(table, rest)
-        rest = [c for c in rest if series is None or c not in (series.entity, series.time)]
-        who = None if series is not None else guess_id(table, rest)
-        parts = cls(series, who, {}, {}, {})
-        rest = [column for column in rest if column != who]
-        groups = expanded_groups(table, rest)
-        group_of = {column: group for group, members in groups.items() for column in members}
-        for column in rest:
-            parts._place(column, table[column], group_of.get(column), outcome)
-        parts._drop_clashes()
-        return parts
+def _body(roles: Roles, outcome: LabelGuess) -> list[str]:
+    """Return the lines of the columns."""
+    lines = []
+    if roles.series is not None:
+        entry = {"entity": roles.series.entity, "time": roles.series.time}
+        text = "one row per entity is kept, the last in time; steps: 3 would add earlier ones"
+        lines.append(_line({"series": entry}, (text,)))
+    if roles.id is not None:
+        lines.append(_line({"id": roles.id}, ("every row has a value of its own",)))
+    if roles.moment is not None:
+        text = "uncomment it to train on earlier rows and test on later ones"
+        lines.append(f"# {_line({'time': roles.moment})}  # {text}")
+    lines.append(_line({"label": outcome.label.to_mapping()}, (outcome.reason,)))
+    lines.append("features:")
+    for column, guess in roles.features.items():
+        lines.append("  " + _line({column: _entry(guess.entry)}, (WHO, *guess.reasons)))
+    for key, reasons in (("sensitive", roles.sensitive), ("ignore", roles.left_out)):
+        lines += [f"{key}:"] if reasons else []
+        for column, why in reasons.items():
+            lines.append(f"  - {_scalar(column)}{_todo([why])}")
+            for name, choice in roles.choices.get(column, ()):
+                lines.append(f"  #   {_line({name: _entry(choice)})}")
+    if roles.reads:
+        lines.append("read:")
+        lines += ["  " + _line({column: read}, why) for column, (read, why) in roles.reads.items()]
+    return lines
 
-    def _place(
-        self, column: str, values: pd.Series, group: str | None, outcome: LabelGuess
-    ) -> None:
-        """Put one column where it belongs."""
-        guess = guess_column(values)
-        if column in (ROW_ID, LABEL) or column.startswith(GROUP_PREFIX):
-            self.left_out[column] = "the name is kept for the product's own tables: rename it"
-        elif len(column) > LONGEST_NAME:
-            self.left_out[column] = "the name is too long for a schema: rename it"
-        elif name_words(column) & SENSITIVE and guess.entry:
-            self.sensitive[column] = _audit_reason(values)
-        elif not guess.entry:
-            self.left_out[column] = "; ".join(guess.reasons)
-        elif gives_away(_comparable(values, guess), outcome.favourable):
-            self.left_out[column] = "separates the outcome without an error: known only afterwards?"
-        elif group is not None:
-            entry = {"kind": "binary", "group": group}
-            why = f"exactly one column of the group {group!r} is 1 in every row"
-            self.features[column] = Guess(entry, (why,))
-        else:
-            self.features[column] = guess
 
-    def _drop_clashes(self) -> None:
-        """Leave out what would contradict itself: halves of groups, names taken by categories."""
-        groups = [guess.entry.get("group") for guess in self.features.values()]
-        taken = {
-            f"{column}={category}"
-            for column, guess in self.features.items()
-            if guess.entry["kind"] == "onehot"
-            for category in guess.entry["categories"]
-        }
-        for column, guess in list(self.features.items()):
-            if column in taken:
-                del self.features[column]
-                self.left_out[column] = "the name is that of another column's category: rename it"
-            group = guess.entry.get("group")
-            if group is not None and (groups.count(group) < 2 or group in self.features):
-                del guess.entry["group"]
-
-    def text(self, description: str, outcome: LabelGuess, table: pd.DataFrame) -> str:
-        """Return the schema file."""
-        rows, columns = table.shape
-        lines = [
-            f"# A draft from {rows} rows and {columns} columns. Confirm each TODO and delete it.",
-            "# Nobody can change anything yet: write up, down or both where people can act. A",
-            "# wrong immutable asks nothing of anyone; a wrong both promises what nobody can do.",
-            "# Say what the numbers count as well, as in unit: EUR.",
-            _line({"description": description}),
-            "source: file",
-        ]
-        if self.series is not None:
-            entry = {"entity": self.series.entity, "time": self.series.time}
-            text = "one row per entity is kept, the last in time; steps: 3 would add earlier ones"
-            lines.append(_line({"series": entry}, (text,)))
-        if self.id is not None:
-            lines.append(_line({"id": self.id}, ("every row has a value of its own",)))
-        lines.append(_line({"label": outcome.label.to_mapping()}, (outcome.reason,)))
-        lines.append("features:")
-        for column, guess in self.features.items():
-            kind, *others = guess.entry.items()
-            entry = dict([kind, ("change", "immutable"), *others])
-            lines.append("  " + _line({column: entry}, (WHO, *guess.reasons)))
-        return "\n".join(lines + self._lists()) + "\n"
-
-    def _lists(self) -> list[str]:
-        """Return the lines of the columns that no score reads."""
-        lines = []
-        for key, reasons in (("sensitive", self.sensitive), ("ignore", self.left_out)):
-            if reasons:
-                lines.append(f"{key}:")
-                lines += [f"  - {_scalar(column)}{_todo([why])}" for column, why in reasons.items()]
-        return lines
+def _entry(drafted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a feature's entry, which nobody can change yet."""
+    kind, *others = drafted.items()
+    return dict([kind, ("change", "immutable"), *others])
 
 
 def _proposals(mined: Sequence[MinedRelation]) -> str:
@@ -232,19 +209,6 @@ def _proposals(mined: Sequence[MinedRelation]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _comparable(values: pd.Series, guess: Guess) -> pd.Series:
-    """Return a column as numbers where it holds numbers, else as text."""
-    if guess.entry["kind"] in ("numeric", "integer"):
-        return pd.Series(numbers(values)[0])
-    return texts(values)
-
-
-def _audit_reason(values: pd.Series) -> str:
-    groups = texts(values).nunique()
-    many = f"; {groups} groups are too many for an audit: band them" if groups > 12 else ""
-    return f"sensitive by its name: kept for audits, not read by the score{many}"
-
-
 def _line(entry: Mapping[str, Any], todo: Iterable[str] = ()) -> str:
     """Return ``key: value`` with the value in flow style, and what to confirm."""
     ((key, value),) = entry.items()
@@ -252,10 +216,13 @@ def _line(entry: Mapping[str, Any], todo: Iterable[str] = ()) -> str:
 
 
 def _todo(reasons: Iterable[str]) -> str:
-    listed = "; ".join(reasons).replace("?;", "?")
-    # A comment is one line of printable text, whatever the cells held.
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in listed)
-    return f"  # TODO: {plain}" if plain else ""
+    listed = _comment("; ".join(reasons).replace("?;", "?"))
+    return f"  # TODO: {listed}" if listed else ""
+
+
+def _comment(text: str) -> str:
+    """Return one line of printable text, whatever the cells held."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _scalar(value: object) -> str:

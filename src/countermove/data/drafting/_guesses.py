@@ -1,10 +1,10 @@
-"""What each column probably is: outcome, id, entity, time, or a feature of some kind."""
+"""What each column probably is: numbers, dates, categories of some kind, or of no use."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,34 +13,26 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats, Mask
-from countermove.data.drafting._words import (
-    BAD,
-    ENTITY,
-    GOOD,
-    IDENTIFIER,
-    LABEL,
-    SENSITIVE,
-    TIME,
-    UNFAVOURABLE_NAME,
-    YES,
-    name_words,
-    ordered_words,
+from countermove.data.drafting._readings import (
+    DateGuess,
+    guess_dates,
+    guess_numbers,
+    sentinel_reasons,
 )
+from countermove.data.drafting._words import BAD, GOOD, NO_WORDS, YES_WORDS, ordered_words
 from countermove.data.parsing import (
     BOOLEAN_WORDS,
     EXACT_INTEGERS,
     MISSING_WORDS,
-    is_number,
     numbers,
     texts,
     truth_values,
 )
-from countermove.data.schema import Label, Series
-from countermove.data.series import order_steps
-from countermove.errors import DataError, nearest, shown
+from countermove.data.reading import NumberReading, WordReading, folded
+from countermove.errors import shown
 
 MOST_CATEGORIES = 30
-"""Beyond this many different words a column is free text, not a category."""
+"""Beyond this many different words a column is free text, unless most rows hold few of them."""
 
 MOSTLY_EMPTY = 0.5
 """A column without a value in more than this share of the rows is left out."""
@@ -48,21 +40,32 @@ MOSTLY_EMPTY = 0.5
 MOSTLY_NUMBERS = 0.9
 """A column with numbers in at least this share of its cells was meant as numbers."""
 
-TYPICAL_STEPS = 1.5
-"""Rows per entity, on average, from which a table counts as a series."""
+RARE = 0.01
+"""Levels of a smaller share of the rows are pooled."""
 
-MOST_SPELLINGS = 12
-"""Columns with more different cells than this are no outcome of two values."""
+FEW = 5
+"""So are levels of fewer rows than this."""
+
+COVERED = 0.8
+"""Share of the rows whose words must be common ones; below it a column is free text."""
+
+POOLED = "other"
 
 _SEPARATOR = re.compile(r"[_=.:\- ]+")
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A column's entry under ``features:``, or, with an empty entry, why it is left out."""
+    """A column's entry under ``features:``, or, with an empty entry, why it is left out.
+
+    ``choices`` are entries between which only a person can choose; ``dates`` how the column is
+    read if it holds dates.
+    """
 
     entry: dict[str, Any] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
+    choices: tuple[dict[str, Any], ...] = ()
+    dates: DateGuess | None = None
 
 
 def guess_column(values: pd.Series) -> Guess:
@@ -77,13 +80,63 @@ def guess_column(values: pd.Series) -> Guess:
         return Guess(reasons=(f"constant: every row holds {distinct[0]!r}",))
     if gaps > MOSTLY_EMPTY:
         return Guess(reasons=(f"no value in {gaps:.0%} of the rows",))
+    written = _written(values, words)
+    if written is None:
+        dates = None
+        if pd.api.types.is_datetime64_any_dtype(values.dtype):
+            dates = guess_dates(words)
+        if dates is not None:
+            return Guess(dates=dates, reasons=dates.reasons)
+    else:
+        found = _as_written(values, written, missing)
+        if found is not None:
+            return found
     if not strange.any():
         return _as_numbers(read, _gap_reasons(missing))
     if len(distinct) > MOST_CATEGORIES and strange.mean() <= 1 - MOSTLY_NUMBERS:
         stray = tuple(dict.fromkeys(repr(str(cell)) for cell in values[strange].head(100)))
         reason = f"{int(strange.sum())} cells are not numbers, such as {shown(stray, cap=3)}"
         return _as_numbers(read, (reason, *_gap_reasons(missing)))
-    return _as_words(words, distinct)
+    return _as_words(words)
+
+
+def _written(values: pd.Series, words: pd.Series) -> pd.Series | None:
+    """Return the cells that are texts; None where the column holds another type."""
+    if values.dtype == object:
+        return words[[isinstance(cell, str) for cell in values]]
+    return words if pd.api.types.is_string_dtype(values.dtype) else None
+
+
+def _as_written(values: pd.Series, words: pd.Series, missing: Mask) -> Guess | None:
+    """Return a guess where numbers or dates are written in a way of their own."""
+    found = guess_numbers(words) if len(words) else None
+    if found is None:
+        dates = guess_dates(words) if len(words) else None
+        return None if dates is None else Guess(dates=dates, reasons=dates.reasons)
+    entries = []
+    for way in found.ways:
+        if way == NumberReading() and len(found.ways) == 1:
+            return None
+        read, missing, _ = way.read(values)
+        guess = _as_numbers(read, (*found.reasons, *_gap_reasons(missing)), plain=False)
+        if not guess.entry:
+            return guess
+        unit = {"unit": found.unit} if found.unit else {}
+        recipe = {} if way == NumberReading() else {"read": way.to_entry()}
+        kind = {"kind": guess.entry["kind"]}
+        entries.append(Guess(kind | unit | guess.entry | recipe, guess.reasons))
+    if len(entries) == 1:
+        return entries[0]
+    cells = pd.Series(words.dropna().unique())
+    values_of = np.stack([way.read(cells)[0] for way in found.ways])
+    place = int(np.argmax(np.nanmax(values_of, axis=0) != np.nanmin(values_of, axis=0)))
+    meant = " or ".join(f"{value:.10g}" for value in values_of[:, place])
+    question = f"is {cells[place]!r} {meant}? Every cell can be read both ways: put one of these "
+    question += "lines "
+    return Guess(
+        reasons=(question + "under features:", *found.reasons),
+        choices=tuple(guess.entry for guess in entries),
+    )
 
 
 def round_bounds(low: float, high: float) -> tuple[float, float]:
@@ -99,7 +152,8 @@ def round_bounds(low: float, high: float) -> tuple[float, float]:
     return (down, up) if down <= low and high <= up and math.isfinite(up - down) else (low, high)
 
 
-def _as_numbers(read: Floats, reasons: tuple[str, ...]) -> Guess:
+def _as_numbers(read: Floats, reasons: tuple[str, ...], plain: bool = True) -> Guess:
+    """Return numbers, or two of them as categories where they are written plainly."""
     finite = read[np.isfinite(read)]
     distinct = np.unique(finite)
     if len(distinct) < 2:
@@ -111,7 +165,7 @@ def _as_numbers(read: Floats, reasons: tuple[str, ...]) -> Guess:
         return Guess(reasons=("whole numbers beyond 2^53: a code or an identifier",))
     if np.isin(distinct, (0.0, 1.0)).all():
         return Guess({"kind": "binary"}, reasons)
-    if whole and len(distinct) == 2:
+    if plain and whole and len(distinct) == 2:
         pair = [str(int(value)) for value in distinct]
         return Guess({"kind": "binary", "categories": pair}, (f"{pair[1]} counts as 1", *reasons))
     low, high = float(distinct[0]), float(distinct[-1])
@@ -119,33 +173,121 @@ def _as_numbers(read: Floats, reasons: tuple[str, ...]) -> Guess:
     entry = {"kind": "integer" if whole else "numeric", "min": least, "max": most}
     seen = f"{low:g} to {high:g} seen, bounds rounded outwards"
     codes = (f"{len(distinct)} different values: amounts or codes?",) if len(distinct) < 8 else ()
-    return Guess(entry, (seen, *(codes if whole else ()), *reasons))
+    noticed = sentinel_reasons(read) + (_day_reasons(distinct) if whole else ())
+    return Guess(entry, (seen, *(codes if whole else ()), *noticed, *reasons))
 
 
-def _as_words(words: pd.Series, distinct: list[str]) -> Guess:
+def _day_reasons(distinct: Floats) -> tuple[str, ...]:
+    """Point out whole numbers that all are days, such as 20241231."""
+    if distinct[0] < 19000101 or distinct[-1] > 21001231:
+        return ()
+    days = pd.Series(distinct.astype(np.int64)).astype("str")
+    if pd.to_datetime(days, format="%Y%m%d", errors="coerce").isna().any():
+        return ()
+    return ("days such as 20241231? then read: {date: '%Y%m%d', as: days, until: …}",)
+
+
+def _as_words(words: pd.Series) -> Guess:
+    """Return the categories of a column of words, spellings that differ in form joined."""
     reasons = _gap_reasons(words.isna().to_numpy(np.bool_))
-    if {word.lower() for word in distinct} == set(BOOLEAN_WORDS):
+    counts = Counter(map(str, words.dropna()))
+    spellings = by_form(counts)
+    if set(spellings) == set(BOOLEAN_WORDS):
         return Guess({"kind": "binary"}, reasons)
-    if len(distinct) > MOST_CATEGORIES or 2 * len(distinct) > len(words):
-        return Guess(reasons=(f"free text: {len(distinct)} different words in {len(words)} rows",))
-    if len({word.casefold() for word in distinct}) < len(distinct):
-        reasons = (*reasons, "words that differ in capitals only: one category or two?")
-    blank = [repr(word) for word in distinct if word.lower() in MISSING_WORDS]
+    common = {form: sum(of.values()) for form, of in spellings.items()}
+    kept = [f for f, n in common.items() if n >= max(FEW, RARE * len(words))]
+    covered = sum(common[form] for form in kept) / max(counts.total(), 1)
+    many = len(spellings) > MOST_CATEGORIES and not (1 < len(kept) < MOST_CATEGORIES)
+    if (
+        2 * len(spellings) > len(words)
+        or many
+        or covered < COVERED * (len(spellings) > MOST_CATEGORIES)
+    ):
+        return Guess(reasons=(f"free text: {len(spellings)} different words in {len(words)} rows",))
+    reasons = (*reasons, *_spelling_reasons(spellings))
+    blank = [repr(next(iter(of))) for form, of in spellings.items() if form in MISSING_WORDS]
     if blank:
-        reasons = (*reasons, f"is {shown(blank)} a category, or no value?")
-    if len(distinct) == 2:
-        pair = sorted(distinct, key=lambda word: (word.lower() in GOOD) - (word.lower() in BAD))
-        return Guess({"kind": "binary", "categories": pair}, (f"{pair[1]!r} counts as 1", *reasons))
-    order = ordered_words(distinct)
-    if order is not None:
-        return Guess(
-            {"kind": "ordered", "categories": list(order)}, ("is this the order?", *reasons)
-        )
-    counts = words.value_counts()
-    rare = [repr(word) for word in distinct if counts[word] < 5]
-    if rare:
-        reasons = (*reasons, f"fewer than 5 rows hold {shown(rare, cap=3)}: merge rare categories")
-    return Guess({"kind": "onehot", "categories": distinct}, reasons)
+        reasons = (*reasons, f"is {shown(blank)} a category, or no value? then missing_values")
+    return _categories(spellings, common, kept, reasons)
+
+
+def by_form(counts: Counter[str]) -> dict[str, Counter[str]]:
+    """Return the spellings of each word, the most frequent first; words in their order."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for word in sorted(counts):
+        found[folded(word)][word] += counts[word]
+    return dict(found)
+
+
+def usual(spellings: Counter[str]) -> str:
+    """Return the spelling of a word that most rows have."""
+    return max(spellings, key=lambda word: (spellings[word], word))
+
+
+def _spelling_reasons(spellings: dict[str, Counter[str]]) -> tuple[str, ...]:
+    joined = [of for of in spellings.values() if len(of) > 1]
+    if not joined:
+        return ()
+    listed = shown((" = ".join(map(repr, sorted(of))) for of in joined), cap=3)
+    return (f"one word in several spellings: {listed}",)
+
+
+def one_answer(forms: Sequence[str]) -> dict[str, list[str]] | None:
+    """Return which words mean no and which yes, where all of several words mean one of them."""
+    no, yes = ([f for f in forms if f in side] for side in (NO_WORDS, YES_WORDS))
+    if len(forms) < 3 or len(no) + len(yes) < len(forms) or not no or not yes:
+        return None
+    # Single letters alone may be codes of anything.
+    return {"no": no, "yes": yes} if any(len(f) > 1 or f in "01" for f in forms) else None
+
+
+def _categories(
+    spellings: dict[str, Counter[str]],
+    common: dict[str, int],
+    kept: Sequence[str],
+    reasons: tuple[str, ...],
+) -> Guess:
+    """Return two categories, an order, or categories without one, the rare ones pooled."""
+    names = {form: usual(of) for form, of in spellings.items()}
+    folding = WordReading(fold=True)
+    answers = one_answer(list(spellings))
+    if answers is not None:
+        reading = answer_reading(answers, names)
+        pair = [word for word, _ in reading.spellings]
+        entry = {"kind": "binary", "categories": pair, "read": reading.to_entry()}
+        return Guess(entry, (f"{pair[1]!r} counts as 1", *reasons))
+    if len(names) == 2:
+        pair = sorted(names.values(), key=lambda w: (w.lower() in GOOD) - (w.lower() in BAD))
+        entry = {"kind": "binary", "categories": pair, "read": folding.to_entry()}
+        return Guess(entry, (f"{pair[1]!r} counts as 1", *reasons))
+    order = ordered_words(list(names.values()))
+    if order is not None and len(names) <= MOST_CATEGORIES:
+        entry = {"kind": "ordered", "categories": list(order), "read": folding.to_entry()}
+        return Guess(entry, ("is this the order?", *reasons))
+    rare = [form for form in names if form not in kept]
+    if len(rare) < 2 or len(kept) < 2:
+        if rare:
+            few = shown((repr(names[form]) for form in rare), cap=3)
+            reasons = (*reasons, f"fewer than {FEW} rows hold {few}: merge rare categories")
+        entry = {"kind": "onehot", "categories": list(names.values()), "read": folding.to_entry()}
+        return Guess(entry, reasons)
+    pool = names[POOLED] if POOLED in kept else POOLED
+    levels = [names[form] for form in names if form in kept and names[form] != pool]
+    reading = WordReading(fold=True, rare=RARE, pooled=pool, unseen="pooled")
+    rows = sum(common[form] for form in rare)
+    listed = shown((repr(names[form]) for form in rare), cap=3)
+    why = f"{len(rare)} rare levels ({listed}; {rows} rows) and unseen ones are read as {pool!r}"
+    entry = {"kind": "onehot", "categories": [*levels, pool], "read": reading.to_entry()}
+    return Guess(entry, (why, *reasons))
+
+
+def answer_reading(answers: dict[str, list[str]], names: dict[str, str]) -> WordReading:
+    """Return the recipe that joins the spellings of no and of yes, the longest naming each."""
+    pairs = []
+    for forms in (answers["no"], answers["yes"]):
+        chief = max(forms, key=lambda form: (len(form), form))
+        pairs.append((names[chief], tuple(names[form] for form in forms if form != chief)))
+    return WordReading(fold=True, spellings=tuple(pairs))
 
 
 def _gap_reasons(missing: Mask) -> tuple[str, ...]:
@@ -176,134 +318,3 @@ def _bits(values: pd.Series) -> np.ndarray | None:
     """Return a column as zeros and ones, or None if it holds anything else, or only one."""
     read = numbers(truth_values(values))[0]
     return read if np.isin(read, (0.0, 1.0)).all() and len(np.unique(read)) == 2 else None
-
-
-@dataclass(frozen=True)
-class LabelGuess:
-    """The outcome, why it is thought to be, and +1 or -1 per row."""
-
-    label: Label
-    reason: str
-    favourable: Mask
-
-
-def guess_label(
-    table: pd.DataFrame, column: str | None = None, favourable: str | None = None
-) -> LabelGuess:
-    """Return the outcome column and its favourable values, or what the user named of them."""
-    if column is not None and column not in table:
-        known = nearest(column, map(str, table.columns))
-        raise DataError(f"there is no column {column!r} to be the label; {known}")
-    chosen, reason = (column, "named by you") if column is not None else _label_column(table)
-    values = table[chosen]
-    words = _label_words(values)
-    distinct = sorted(map(str, words.dropna().unique()))
-    if len(distinct) == 2:
-        best = favourable if favourable is not None else _better(chosen, distinct)
-        if best not in distinct:
-            raise DataError(f"the label {chosen!r} never holds {best!r}; {nearest(best, distinct)}")
-        other = distinct[1 - distinct.index(best)]
-        good = (words == best).to_numpy(np.bool_)
-        text = f"{reason}; is {best!r} what people hope for, rather than {other!r}?"
-        return LabelGuess(Label(chosen, favourable=_plain(best)), text, good)
-    return _by_threshold(chosen, values, reason, len(distinct))
-
-
-def _label_words(values: pd.Series) -> pd.Series:
-    """Read an outcome as text: one spelling per number, blank cells missing."""
-    _, missing, strange = numbers(values)
-    return texts(values, numeric=not strange.any() and not missing.all())
-
-
-def _label_column(table: pd.DataFrame) -> tuple[str, str]:
-    columns = [str(column) for column in table.columns]
-    open_columns = [column for column in columns if not name_words(column) & SENSITIVE]
-    # "1" and "1.0" are two cells and one value, so a few more cells may still be two values.
-    few = [c for c in open_columns if texts(table[c]).nunique() <= MOST_SPELLINGS]
-    pairs = [c for c in few if _label_words(table[c]).nunique() == 2]
-    named = [c for c in pairs if name_words(c) & LABEL]
-    if named:
-        return named[-1], "two values and a name that fits"
-    scored = [c for c in open_columns if name_words(c) & LABEL and _spread(table[c]) > 2]
-    if scored:
-        return scored[-1], "numbers and a name that fits"
-    if pairs:
-        return pairs[-1], "the last column with two values"
-    raise DataError(
-        "no column can be the outcome: none has two values or a name such as outcome or target; "
-        "say which one with --label"
-    )
-
-
-def _spread(values: pd.Series) -> int:
-    """Return how many different numbers a column holds; 0 if it holds anything else."""
-    read, _, strange = numbers(values)
-    return 0 if strange.any() else len(np.unique(read[np.isfinite(read)]))
-
-
-def _better(column: str, pair: Sequence[str]) -> str:
-    """Return the value people hope for: by the words, unless the name says that yes is bad."""
-    yes_is_bad = bool(name_words(column) & UNFAVOURABLE_NAME)
-    if all(is_number(word) for word in pair):
-        ranked = sorted(pair, key=float)
-        return ranked[0] if yes_is_bad else ranked[1]
-    ranked = sorted(pair, key=lambda word: (word.lower() in GOOD) - (word.lower() in BAD))
-    return ranked[0] if yes_is_bad and ranked[1].lower() in YES else ranked[1]
-
-
-def _by_threshold(column: str, values: pd.Series, reason: str, n_values: int) -> LabelGuess:
-    if _spread(values) < 2:
-        raise DataError(
-            f"the label {column!r} has {n_values} value(s); expected two, or numbers of which "
-            "the schema says from where on they are favourable"
-        )
-    read = numbers(values)[0]
-    finite = np.unique(read[np.isfinite(read)])
-    middle = float(np.median(read[np.isfinite(read)]))
-    # The least value from the median on, but never the very least: someone must miss it.
-    least = float(finite[1:][finite[1:] >= middle][0])
-    text = (
-        f"{reason}; which numbers do people hope for? "
-        "at_least (here: the upper half) or at_most, and from where?"
-    )
-    return LabelGuess(Label(column, at_least=least), text, read >= least)
-
-
-def guess_series(table: pd.DataFrame, columns: Sequence[str]) -> Series | None:
-    """Return the entity and the time, if the table has several rows per entity."""
-    moments = [column for column in columns if name_words(column) & TIME]
-    owners = [c for c in columns if name_words(c) & (IDENTIFIER | ENTITY) and c not in moments]
-    for entity in owners:
-        several = 2 <= texts(table[entity]).nunique() <= len(table) / TYPICAL_STEPS
-        for time in moments if several else ():
-            series = Series(entity, time)
-            if order_steps(table[entity], table[time], series)[0] is not None:
-                return series
-    return None
-
-
-def guess_id(table: pd.DataFrame, columns: Sequence[str]) -> str | None:
-    """Return the column that names the rows, if there is one."""
-    unique = [column for column in columns if _names_rows(table[column])]
-    named = [column for column in unique if name_words(column) & (IDENTIFIER | ENTITY)]
-    counting = [column for column in unique if _counts_rows(table[column])]
-    return next(iter(named + counting), None)
-
-
-def _names_rows(values: pd.Series) -> bool:
-    """Return whether every row has a value of its own that is no measurement."""
-    words = texts(values)
-    if words.isna().any() or words.duplicated().any() or len(words) < 2:
-        return False
-    read, _, strange = numbers(values)
-    return bool(strange.all() or (np.isfinite(read) & (np.floor(read) == read)).all())
-
-
-def _counts_rows(values: pd.Series) -> bool:
-    read = np.sort(numbers(values)[0])
-    return len(read) > 1 and bool((np.diff(read) == 1.0).all())
-
-
-def _plain(word: str) -> str | int:
-    """Return whole numbers as numbers, for a schema that reads well."""
-    return int(word) if word.lstrip("-").isdecimal() and shown([int(word)]) == word else word

@@ -58,6 +58,13 @@ SENSITIVE = _words(
 )
 """Protected groups; kept for audits, not read by the score."""
 
+BIRTH = _words("birth birthday birthdate dob born geburtsdatum geburt naissance nacimiento")
+MOMENT = _words(
+    "applied application apply requested request submitted submission decision decided received "
+    "extract extracted snapshot antrag antragsdatum demande solicitud"
+)
+"""In the name of a date that says when a row was true."""
+
 IDENTIFIER = _words("id ids uid uuid guid key number nr no index idx code ref reference")
 ENTITY = _words(
     "company firm person people customer client patient user applicant account member household "
@@ -76,6 +83,38 @@ UNFAVOURABLE_NAME = _words(
 """Words in the name of an outcome whose 1 (yes, true) is unfavourable."""
 
 YES = _words("yes y true t")
+YES_WORDS = _words("yes y true t 1 ja j oui o si sí s sim tak")
+NO_WORDS = _words("no n false f 0 nein non não nao nie")
+"""One answer in several spellings and languages; two of them are one outcome."""
+
+CURRENCIES = {
+    spelling: code
+    for code, spellings in {
+        "usd": "$ usd us$ dollar dollars", "eur": "€ eur euro euros", "gbp": "£ gbp pound pounds",
+        "chf": "chf fr. sfr. franken", "jpy": "¥ jpy yen", "cny": "cny rmb", "inr": "₹ inr rs. rs",
+        "brl": "r$ brl", "krw": "₩ krw", "rub": "₽ rub", "try": "₺ try", "ils": "₪ ils",
+        "pln": "zł pln", "czk": "kč czk", "huf": "ft huf", "sek": "sek", "nok": "nok",
+        "dkk": "dkk", "kr": "kr kr.", "aud": "a$ aud", "cad": "c$ cad", "nzd": "nz$ nzd",
+        "mxn": "mxn", "zar": "zar", "sgd": "s$ sgd", "hkd": "hk$ hkd", "ron": "ron lei",
+        "thb": "฿ thb", "ngn": "₦ ngn", "aed": "aed", "sar": "sar", "idr": "idr rp rp.",
+    }.items()
+    for spelling in spellings.split()
+}  # fmt: skip
+"""Signs and codes of money, by the code they mean."""
+
+TIME_UNITS = {
+    spelling: days
+    for days, spellings in (
+        (1 / 24, "h hr hrs hour hours stunde stunden heure heures"),
+        (1.0, "d day days tag tage jour jours día días"),
+        (7.0, "week weeks wk wks woche wochen semaine semaines"),
+        (365.25 / 12, "mo mon mos month months monat monate mois mes meses"),
+        (365.25, "y yr yrs year years jahr jahre an ans année années año años"),
+    )
+    for spelling in spellings.split()
+}
+"""Units of time, in days."""
+
 GOOD = _words(
     "1 yes y true t good accepted accept approved approve granted repaid paid pass passed ok hired "
     "admitted won success successful benign healthy notspam ham"
