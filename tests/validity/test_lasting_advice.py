@@ -80,7 +80,6 @@ def test_advice_of_a_network_outlasts_refits_on_disjoint_rows(credit):
                 moved = advice.x_new(asking)[kept]
                 found += [judge.decision_function(moved) >= 0.0 for judge in judges]
     kept, lost = (float(np.concatenate(found).mean()) for found in (lasting, plain))
-    print(f"lasting {kept:.3f} of {np.mean(reached):.2f} advised, plain {lost:.3f}")
     assert kept >= 0.92, (kept, lost)
     assert lost < 0.65, (kept, lost)
     assert np.mean(reached) > 0.5
