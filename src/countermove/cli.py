@@ -193,30 +193,31 @@ def schema(
 @plain_errors
 def check(context: click.Context, dataset: str, env: str | None) -> None:
     """Check the table of DATASET against its schema, as a run would."""
-    from countermove.data.cleaning import clean
     from countermove.data.report import report_on
     from countermove.data.schema import load_schema
     from countermove.data.sources import read_raw
     from countermove.hooks import schema_folder
-    from countermove.recourse.check import lost_to_ranges, sensitive_reasons
+    from countermove.recourse.check import few_clusters, lost_to_ranges, sensitive_reasons
 
     project = Path(context.obj.project_path)
     described = load_schema(dataset, schema_folder(project))
     raw = read_raw(dataset, project / RAW, described)
-    plan = _split_plan(project, dataset, env)
+    plan, promise = _split_plan(project, dataset, env)
     report = report_on(raw, described, plan)
     if report.sound:
-        table = clean(raw, described)
-        found = sensitive_reasons(table, described, plan.fractions, plan.seed)
+        table, split = report.table, (plan.fractions, plan.seed)
+        found = sensitive_reasons(table, described, *split)
         lost = lost_to_ranges(table, described)
+        few = few_clusters(table, described, *split, *promise)
         summary = (*report.summary, *([lost] if lost else []))
-        report = replace(report, problems=tuple(found), summary=summary)
+        warnings = (*([few] if few else []), *report.warnings)
+        report = replace(report, problems=tuple(found), summary=summary, warnings=warnings)
     click.echo(report.text())
     context.exit(0 if report.sound else 1)
 
 
-def _split_plan(project: Path, dataset: str, env: str | None) -> Any:
-    """Return how a run on this dataset would divide its rows."""
+def _split_plan(project: Path, dataset: str, env: str | None) -> tuple[Any, tuple[float, float]]:
+    """Return how a run on this dataset would divide its rows, and the levels of its promise."""
     from kedro.framework.session import KedroSession
 
     from countermove.data.report import SplitPlan
@@ -229,7 +230,8 @@ def _split_plan(project: Path, dataset: str, env: str | None) -> Any:
     recourse = RecourseParameters.model_validate(params["recourse"])
     needed = smallest_calibration_size(recourse.miss_rate, recourse.failure_probability)
     fractions = ingest.split.build()
-    return SplitPlan(fractions, int(params["seed"]), ingest.balance, ingest.max_rows, needed)
+    plan = SplitPlan(fractions, int(params["seed"]), ingest.balance, ingest.max_rows, needed)
+    return plan, (recourse.miss_rate, recourse.failure_probability)
 
 
 @countermove.command(name="compile")

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from tests.production.tiny_champion import PEOPLE, SCHEMA, Office, promote
+from tests.production.tiny_champion import DAYS, PEOPLE, SCHEMA
 
 from countermove.data.cleaning import clean
 from countermove.data.sources import read_file
 from countermove.data.synthetic import fabricate
 from countermove.errors import BlockedError, SchemaError
 from countermove.production.forgetting import Kept
-from countermove.production.open_advice import KEY_VARIABLE, AdviceRegister
+from countermove.production.open_advice import AdviceRegister
 from countermove.production.registry import Decision
 from countermove.production.retraining.batches import LabelledBatch, read_batches
-
-DAYS = {"open_advice_days": 180}
-
-
-@pytest.fixture
-def office(tmp_path, monkeypatch):
-    monkeypatch.delenv(KEY_VARIABLE, raising=False)
-    made = Office(tmp_path)
-    promote(made.registry)
-    PEOPLE.to_csv(made.batches / "may.csv", index=False)
-    made.score("may", **DAYS)
-    return made
 
 
 def kept(office, **changes):

@@ -26,6 +26,8 @@ from countermove.scores.linear import LinearScore
 from countermove.scores.storage import PublishedModel
 
 SCHEMA = load_schema("tiny", Path(__file__).parents[2] / "conf" / "base" / "schemas")
+DAYS = {"open_advice_days": 180}
+"""Scores with it keep the advice they give."""
 CERTIFICATE = {"name": "pare", "applicable": True, "value": 0.05, "level": 0.95}
 PEOPLE = (
     fabricate("tiny", 120, seed=9)

@@ -8,7 +8,7 @@ import pytest
 
 from countermove.data.cleaning import clean
 from countermove.data.schema import Schema
-from countermove.recourse.check import lost_to_ranges, sensitive_reasons
+from countermove.recourse.check import few_clusters, lost_to_ranges, sensitive_reasons
 
 FRACTIONS = {"train": 0.5, "validation": 0.15, "calibration": 0.15, "test": 0.2}
 
@@ -53,3 +53,28 @@ def test_recourse_lost_to_usual_ranges_is_counted():
     assert said.startswith("recourse within usual ranges: ")
     within, beyond = (float(share.split("%")[0]) for share in said.split(": ")[1].split(", "))
     assert within <= beyond == 100.0
+
+
+@pytest.mark.parametrize(("per_cluster", "said"), [(10, True), (1, False)])
+def test_calibration_counts_clusters_where_rows_belong_together(per_cluster, said):
+    """A thousand rows of a hundred households are no thousand draws."""
+    mapping = {
+        "label": {"column": "y", "favourable": 1},
+        "features": {"income": {"kind": "numeric", "change": "up"}},
+        "group_by": "household",
+    }
+    schema = Schema.from_mapping("households", mapping)
+    draws = np.random.default_rng(0)
+    raw = pd.DataFrame(
+        {
+            "income": draws.normal(size=1000),
+            "y": draws.integers(0, 2, 1000),
+            "household": [f"h{i // per_cluster}" for i in range(1000)],
+        }
+    )
+    fractions = {"train": 0.5, "validation": 0.1, "calibration": 0.3, "test": 0.1}
+    found = few_clusters(clean(raw, schema), schema, fractions, 0, 0.05, 0.05)
+    assert (found is not None) is said
+    if said:
+        assert "calibration by 'household'" in found
+        assert "clusters of 5 rows are needed" in found

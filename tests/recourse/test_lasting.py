@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from countermove import StrategicClassifier
-from countermove.errors import ParameterError
+from countermove.errors import DataError, ModelFileError, ParameterError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import RecourseClassifier, recommend
 from countermove.recourse._phrases import phrases_of
@@ -17,6 +17,8 @@ from countermove.recourse._search import search_problem
 from countermove.recourse.advise import AdviceTerms
 from countermove.recourse.audit import audit
 from countermove.recourse.words import sentences
+from countermove.scores.base import values
+from countermove.scores.storage import PublishedModel, load_model, save_model
 
 CONFIDENCE = 0.9
 ACTIONS = ActionSet(lower=[-6.0] * 4, upper=[6.0] * 4, immutable=(2,))
@@ -237,8 +239,60 @@ def test_a_model_without_covariance_is_refused_by_name(rule):
     with pytest.raises(ParameterError, match=r"LinearScore has none.*pass confidence=None"):
         recommend(fitted.score_, X, actions=ACTIONS, confidence=CONFIDENCE)
     network = RecourseClassifier(actions=ACTIONS, hidden=(4,), max_epochs=1).fit(*applicants(80))
-    with pytest.raises(ParameterError, match="not for networks"):
+    with pytest.raises(ParameterError, match="networks are fitted again"):
         recommend(network, X, confidence=CONFIDENCE)
     plain = recommend(fitted.score_, X, actions=ACTIONS)
     assert np.isnan(plain.survival).all()
     assert not plain.lasting.any()
+
+
+@pytest.fixture(scope="module")
+def network():
+    """Return a network with refits, its rows, and people it refuses."""
+    X, y = applicants(400)
+    settings = {"hidden": (6,), "max_epochs": 12, "recourse_weight": 0.0, "selection": "loss"}
+    fitted = RecourseClassifier(actions=ACTIONS, refits=6, **settings).fit(X, y)
+    people, _ = applicants(120, seed=3)
+    return fitted, people[fitted.decision_function(people) < 0.0]
+
+
+def test_advice_of_a_network_lasts_by_refits(network):
+    """Whoever lasts has gone far enough for most refits of the same rows."""
+    fitted, refused = network
+    plain = recommend(fitted, refused, actions=ACTIONS)
+    sure = recommend(fitted, refused, actions=ACTIONS, confidence=0.9)
+    assert np.isfinite(plain.survival[plain.status == "FOUND"]).all()
+    lasts = sure.lasting & (sure.status == "FOUND")
+    assert lasts.mean() > 0.5
+    assert (sure.survival[lasts] >= 0.9 - 1e-9).all()
+    assert (sure.cost[lasts] >= plain.cost[lasts] - 1e-6).all()
+    moved = fitted.standardiser_.transform(sure.x_new(refused)[lasts])
+    approved = np.mean([values(score, moved) >= 0.0 for score in fitted.refits_.scores], axis=0)
+    assert approved.mean() > 0.9
+    assert not sure.proven_cheapest.any()
+
+
+def test_refits_are_stored_with_a_network_and_an_altered_file_is_refused(network, tmp_path):
+    fitted, refused = network
+    model = PublishedModel(
+        fitted.standardised_score_, fitted.standardiser_, "digest", refits=fitted.refits_
+    )
+    save_model(model, tmp_path / "model")
+    back = load_model(tmp_path / "model")
+    X = fitted.standardiser_.transform(refused)
+    for one, other in zip(fitted.refits_.scores, back.refits.scores, strict=True):
+        np.testing.assert_array_equal(values(one, X), values(other, X))
+    assert back.refits.rows == 400
+    file = tmp_path / "model" / "refits.safetensors"
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    with pytest.raises(ModelFileError, match=r"refits\.safetensors is truncated or was altered"):
+        load_model(tmp_path / "model")
+
+
+def test_refits_refuse_what_they_cannot_draw(network):
+    X, y = applicants(80)
+    bounds = ActionSet(lower=-np.ones((80, 4)), upper=np.ones((80, 4)))
+    with pytest.raises(ParameterError, match="bounds of each person"):
+        RecourseClassifier(actions=bounds, hidden=(4,), max_epochs=1, refits=3).fit(X, y)
+    with pytest.raises(DataError, match="at least 3 of them"):
+        RecourseClassifier(actions=ACTIONS, hidden=(4,), max_epochs=1, refits=2).fit(X, y)

@@ -18,7 +18,7 @@ from countermove.recourse import recommend, sentences
 from countermove.recourse._phrases import FOLDER, phrases_of
 from countermove.recourse._spelling import outward, spelled
 from countermove.recourse.recommend import FOUND, PROVEN_NONE, Advice
-from countermove.recourse.words import sentence_array
+from countermove.recourse.words import Telling
 from countermove.scores.base import values
 
 from .conftest import linear
@@ -63,7 +63,7 @@ PERSON = np.array([12_000.0, 50, 60, 2, 1, 1, 0, 0])
 GOOD = [-1.0, 1.0, 1.0, -1.0, -1.0, -1.0, 1.0, 1.0]
 
 
-def said_of(after, weights=None, schema=SCHEMA, status=FOUND, **more):
+def said_of(after, weights=None, schema=SCHEMA, status=FOUND, named=None, **more):
     """Return what a person is told who becomes ``after`` under a rule with these weights."""
     X = UNITS.transform(PERSON[None])
     action = UNITS.transform(np.array([after], float)) - X
@@ -72,7 +72,7 @@ def said_of(after, weights=None, schema=SCHEMA, status=FOUND, **more):
     zeros = np.zeros(1)
     advice = Advice(action, np.array([status]), zeros, zeros, zeros, np.zeros(1, np.int64))
     model = None if weights is None else linear(weights, 0.0)
-    return sentence_array(advice, X, schema, UNITS, model=model, **more).to_pylist()[0]
+    return Telling(schema, UNITS, model, **more).array(advice, X, named).to_pylist()[0]
 
 
 def changed(**values):

@@ -16,7 +16,7 @@ from countermove.recourse.recommend import (
     STATUSES,
     Advice,
 )
-from countermove.recourse.words import NOTHING, advice_table, sentence_array, sentences
+from countermove.recourse.words import NOTHING, Telling, advice_table, sentences
 
 PLAIN = {
     NOT_NEEDED: "Approved: nothing to do.",
@@ -153,5 +153,5 @@ def test_the_table_holds_the_same_words(crowd):
     X, status, action = crowd
     advice = advice_of(status, action)
     table = advice_table(advice, X, SCHEMA, UNITS)
-    assert table["words"].tolist() == sentence_array(advice, X, SCHEMA, UNITS).to_pylist()
+    assert table["words"].tolist() == Telling(SCHEMA, UNITS).array(advice, X).to_pylist()
     assert table["words"].dtype == table["row_id"].dtype

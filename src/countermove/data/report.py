@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,8 @@ class TableReport:
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
     summary: tuple[str, ...]
+    # The typed table; empty where the raw one cannot be typed.
+    table: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False, compare=False)
 
     @property
     def sound(self) -> bool:
@@ -88,14 +90,15 @@ def report_on(raw: pd.DataFrame, schema: Schema, plan: SplitPlan) -> TableReport
     problems += possible.problems
     warnings = [*doubts(table, schema), *possible.warnings]
     rows = sizes.get(CALIBRATION, plan.calibration_needed)
-    if rows < plan.calibration_needed:
+    # Where rows belong together, clusters count: `countermove.recourse.check.few_clusters`.
+    if rows < plan.calibration_needed and schema.group_by is None:
         warnings.insert(
             0,
             f"{rows} calibration rows cannot carry the promise of recourse; it needs "
             f"{plan.calibration_needed}: bring more rows, enlarge the split, or ask for less",
         )
     summary = (*_summary(raw, table, schema, sizes), *possible.summary)
-    return TableReport(schema.name, tuple(problems), tuple(warnings), summary)
+    return TableReport(schema.name, tuple(problems), tuple(warnings), summary, table)
 
 
 def _rehearsed(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from countermove._types import Floats
+from countermove.errors import ParameterError
 from countermove.execution import Mapper
 from countermove.learning._populations import JudgedMembers, population_at
 from countermove.learning._recipe import TrainingRecipe, check_summable
@@ -100,6 +101,10 @@ class StrategicClassifier(ScoreClassifier):
         of those given to ``fit``, so that units do not matter (a column that does not vary keeps
         its unit). Rows, actions and ``coef_`` stay in the units of ``X``; what people pay is per
         standard deviation. False: ``X`` is standardised already.
+    refits
+        How often a score without a covariance (a network) is fitted again to rows drawn with
+        replacement, so that `recommend` can give advice with a ``confidence``; each costs as much
+        as the fit itself. 0: none; else at least 3, and 20 are usual.
 
     Attributes
     ----------
@@ -121,6 +126,8 @@ class StrategicClassifier(ScoreClassifier):
         What a move costs: as given, or as learned where it was flexible.
     covariance_ : RuleCovariance or None
         Of a linear ``standardised_score_``: how far a fit to as many other rows would move it.
+    refits_ : BootstrapRefits or None
+        Of other scores, where ``refits`` asks for it: fits to rows drawn with replacement.
     classes_ : array
         Both labels, sorted.
     favourable_ : label
@@ -153,6 +160,7 @@ class StrategicClassifier(ScoreClassifier):
         selection: str = "guarded",
         allow_no_recourse: bool = False,
         standardise: bool = True,
+        refits: int = 0,
     ) -> None:
         self.score = score
         self.cost = cost
@@ -176,6 +184,7 @@ class StrategicClassifier(ScoreClassifier):
         self.selection = selection
         self.allow_no_recourse = allow_no_recourse
         self.standardise = standardise
+        self.refits = refits
 
     def fit(
         self,
@@ -220,7 +229,10 @@ class StrategicClassifier(ScoreClassifier):
             parts = (rows[kept], signs[kept], rows[held], signs[held])
             sample, order = TrainingRows(*map(torch.from_numpy, parts)), np.append(kept, held)
             listed = len(rows)
-        return self._keep(self._of_rows(recipe, order, listed), sample, held, checkpoint, progress)
+        self._keep(self._of_rows(recipe, order, listed), sample, held, checkpoint, progress)
+        known = self.covariance_ is not None
+        self.refits_ = None if known else self._refitted(X, y, validation)
+        return self
 
     def fit_parts(
         self,
@@ -251,6 +263,11 @@ class StrategicClassifier(ScoreClassifier):
         checkpoint, progress
             As in `fit`.
         """
+        if self.refits:
+            raise ParameterError(
+                f"refits={self.refits!r} draws rows with replacement, for which they must be in "
+                "memory (`fit`); rows in parts are fitted with refits=0"
+            )
         seed = self._seed()
         self.classes_, self.favourable_ = np.array([-1.0, 1.0]), 1.0
         self.n_features_in_, self.standardiser_ = len(train.features), None

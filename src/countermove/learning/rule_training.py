@@ -86,6 +86,7 @@ def published_model(
             "validation_accuracy": best.validation_accuracy,
         },
         covariance=classifier.covariance_,
+        refits=classifier.refits_,
     )
 
 

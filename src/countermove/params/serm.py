@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from countermove.errors import ParameterError
 from countermove.params.axes import (
@@ -64,6 +64,9 @@ class TrainingParameters(Parameters):
     )
     allow_no_recourse: bool = library(
         "whether a simple rule nobody can move under may be published"
+    )
+    refits: Annotated[int, Field(ge=0)] = library(
+        "fits to rows drawn with replacement, for recourse.confidence of a network: 0 or about 20"
     )
 
 

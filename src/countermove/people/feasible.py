@@ -19,6 +19,8 @@ from countermove.people.possible import Possible
 
 TOLERANCE = 1e-9
 """Room for rounding in bounds and constraints, a hundredth of what `contains` grants."""
+ROUNDING = 1e-7
+"""What `contains` grants: an allowed action may lack as much in a row."""
 APART = 1e-6
 """How far a continuous column stays from the value of a premise that is not to hold."""
 SLACK = 1e6
@@ -256,13 +258,18 @@ class FeasibleActions:
         for part in self.listed[self.n_groups :]:
             there = part.of(part.nearest(action))
             low[:, part.columns] = high[:, part.columns] = there
+        rows, room = (np.vstack(A), np.hstack(b)) if A else (None, None)
+        if rows is not None and room is not None:
+            # What rounding takes off a row of held columns would leave the branch empty.
+            lacks = np.maximum(-(action @ rows.T + room), 0.0)
+            room = room + np.where(lacks <= ROUNDING, lacks + 0.1 * TOLERANCE, 0.0)
         return replace(
             self,
             low=low,
             high=high,
             listed=self.listed[: self.n_groups],
-            A=np.vstack(A) if A else None,
-            b=np.hstack(b) if b else None,
+            A=rows,
+            b=room,
             premises=(),
             open_low=self.open_low & (low == self.low),
             open_high=self.open_high & (high == self.high),

@@ -257,9 +257,15 @@ def _alone(y: Floats, low: Floats, high: Floats, A: Floats, b: Floats, row: int)
     """Solve one person by least-distance programming (Lawson and Hanson, chapter 23)."""
     from countermove.people import ActionSet
 
-    one = ActionSet(lower=low, upper=high, A=A, b=b)
+    nearest: Floats = low.copy()
+    free = low < high
+    rest = b + A[:, ~free] @ low[~free]
+    least = np.minimum(A[:, free] * low[free], A[:, free] * high[free]).sum(axis=1) + rest
+    # Rows that nothing in the box breaks, those of other branches among them, are only noise.
+    binds = (least < 0.0) & (A[:, free] != 0.0).any(axis=1)
+    one = ActionSet(lower=low[free], upper=high[free], A=A[np.ix_(binds, free)], b=rest[binds])
     try:
-        nearest: Floats = one.project(np.zeros((1, len(y))), y[None])[0]
+        nearest[free] = one.project(np.zeros((1, int(free.sum()))), y[None, free])[0]
     except InfeasibleActionsError as error:
         raise InfeasibleActionsError(
             f"the bounds and A δ + b ≥ 0 leave no action to the person in row {shown([row])}",

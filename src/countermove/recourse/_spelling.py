@@ -77,16 +77,18 @@ def spelled(feature: Feature, values: Floats, phrases: Phrases, *, unit: bool) -
 def whole(values: Floats) -> Floats:
     """Return values without the rounding error of the standardisation where they are whole."""
     rounded = np.round(values)
-    return np.where(np.abs(values - rounded) < WHOLE, rounded, values) + 0.0
+    with np.errstate(invalid="ignore"):  # where nothing ends a region
+        return np.where(np.abs(values - rounded) < WHOLE, rounded, values) + 0.0
 
 
-def outward(values: Floats, sign: float) -> Floats:
-    """Return values rounded upwards (downwards for -1) to the digits that are shown."""
+def outward(values: Floats, sign: float, digits: int | None = None) -> Floats:
+    """Return values rounded upwards (downwards for -1) to the digits shown, or to fewer."""
     found = whole(values)
-    size = np.where(found == 0.0, 1.0, np.abs(found))
-    unit = 10.0 ** np.minimum(np.floor(np.log10(size)) - (DIGITS - 1), 0.0)
+    size = np.where((found == 0.0) | ~np.isfinite(found), 1.0, np.abs(found))
+    power = np.floor(np.log10(size)) - ((DIGITS if digits is None else digits) - 1)
+    unit = 10.0 ** (np.minimum(power, 0.0) if digits is None else power)
     steps = sign * np.ceil(sign * found / unit - WHOLE)
-    return np.where(found == np.round(found), found, steps * unit)
+    return np.where((found == np.round(found)) & (digits is None), found, steps * unit)
 
 
 def value_words(feature: Feature, value: float, phrases: Phrases, *, unit: bool = False) -> str:

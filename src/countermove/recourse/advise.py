@@ -20,6 +20,7 @@ from countermove.recourse._phrases import DEFAULT, Phrases, phrases_of
 from countermove.recourse._reason_words import reason_array
 from countermove.recourse.audit import audit, audited_groups, verified_costs
 from countermove.recourse.calibrate import clusters_facts
+from countermove.recourse.lasting import refits_of_model
 from countermove.recourse.pare import PromiseTerms, cost_certificate, cost_promise
 from countermove.recourse.pare._inputs import check_level
 from countermove.recourse.reasons import (
@@ -64,7 +65,7 @@ class AdviceTerms:
         How many steps along a history are asked for at most; None: any number.
     confidence
         The probability with which advice should outlast a refit, see `recommend`; None:
-        advice ends on the threshold. Models that do not know their covariance advise without.
+        advice ends on the threshold. Models without covariance and refits advise without.
     """
 
     language: str = DEFAULT
@@ -159,7 +160,7 @@ def advise(
         "groups": groups,
         "clusters": clusters_facts(people, schema),
         "cost_promise": _cost_promise(advised, people, response, terms),
-        "lasting": lasting_audit(advice, said.confidence, bare.covariance is not None),
+        "lasting": lasting_audit(advice, said.confidence, refits_of_model(bare) is not None),
     }
     return AuditedAdvice(advised.table[DECIDED], advised.table, judged.to_json() | more | about)
 
@@ -271,7 +272,7 @@ def arrow_advice(table: pd.DataFrame) -> pa.Table:
 
 def confidence_of(model: PublishedModel, said: AdviceTerms) -> float | None:
     """Return the confidence advice is given with: the terms', where the model can have one."""
-    return None if model.covariance is None else said.confidence
+    return None if refits_of_model(model) is None else said.confidence
 
 
 class AdviceTask(PartTask):

@@ -125,10 +125,10 @@ def _unseen_clusters(rows: Rows, schema: Schema, seen: Iterable[NDArray[Any] | N
 
 
 def _with_variance_of_cut(model: PublishedModel, held: Floats) -> PublishedModel:
-    """Return a model whose covariance knows that its threshold was chosen on these rows."""
+    """Return a model whose refits know that its threshold was chosen on these rows."""
     # As if the next calibration refused the same share q of as many other people: the variance of
     # a quantile, q (1 - q) / (n f²), its density f by a Gaussian kernel.
-    if model.covariance is None:
+    if model.covariance is None and model.refits is None:
         return model
     beyond, n = values(model.rule, held), len(held)
     width = 1.06 * float(beyond.std()) * n**-0.2
@@ -137,8 +137,11 @@ def _with_variance_of_cut(model: PublishedModel, held: Floats) -> PublishedModel
     density = float(np.exp(-0.5 * (beyond / width) ** 2).mean()) / (width * np.sqrt(2.0 * np.pi))
     share = float(np.clip((beyond < 0.0).mean(), 1.0 / n, 1.0 - 1.0 / n))
     variance = share * (1.0 - share) / (n * max(density, 1.0 / (n * width)) ** 2)
-    known = model.covariance
-    return replace(model, covariance=replace(known, cut_variance=known.cut_variance + variance))
+    if model.covariance is not None:
+        model = replace(model, covariance=model.covariance.with_cut(variance))
+    if model.refits is not None:
+        model = replace(model, refits=model.refits.with_cut(variance))
+    return model
 
 
 def _choice_rows(rows: Rows, column: str | None) -> ChoiceRows:

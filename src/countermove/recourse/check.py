@@ -1,4 +1,4 @@
-"""What `check` says before any rule is trained: sensitive reasons, recourse lost to ranges."""
+"""What `check` says before any rule is trained: sensitive reasons, lost recourse, few clusters."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from countermove.data.rows import Rows, fit_standardiser, rows_of, standardised_
 from countermove.data.schema import Schema
 from countermove.data.splits import split_table
 from countermove.data.standardise import Standardiser
+from countermove.errors import CalibrationError
 from countermove.people import ActionSet
 from countermove.recourse._audit_declared import sensitive_errors
+from countermove.recourse.pare._inputs import ClusterRows
 from countermove.recourse.reasons import approved_people, reason_codes
 from countermove.recourse.recommend import FOUND, recommend
 from countermove.scores import LinearScore
@@ -89,6 +91,40 @@ def lost_to_ranges(table: pd.DataFrame, schema: Schema) -> str | None:
         f"recourse within usual ranges: {within:.1%} of {len(who)} people refused by a logistic "
         f"rule have it, {beyond:.1%} without the ranges (`range:` of a feature changes them)"
     )
+
+
+def few_clusters(
+    table: pd.DataFrame,
+    schema: Schema,
+    fractions: Mapping[str, float],
+    seed: int,
+    miss_rate: float,
+    failure_probability: float,
+) -> str | None:
+    """Say that the calibration rows are of too few clusters for any promise of recourse.
+
+    Parameters
+    ----------
+    table
+        Typed rows.
+    schema
+        Names whose rows belong together (``group_by``); without it there is nothing to say.
+    fractions, seed
+        How a run would split it.
+    miss_rate, failure_probability
+        Of the promise.
+    """
+    if schema.group_by is None:
+        return None
+    held = split_table(table, schema, fractions, seed).get("calibration")
+    if held is None or held.empty:
+        return None
+    clusters = ClusterRows.drawn(held[schema.group_by].astype(str), len(held))
+    try:
+        clusters.check_enough(miss_rate, failure_probability)
+    except CalibrationError as error:
+        return f"calibration by {schema.group_by!r}: {error}"
+    return None
 
 
 def _rehearsed_rows(table: pd.DataFrame, schema: Schema) -> tuple[Rows, Standardiser]:

@@ -78,6 +78,8 @@ class RecourseClassifier(ScoreClassifier):
     standardise
         As in `StrategicClassifier`: rows, ``score_``, ``actions_`` and advice are in the units of
         ``X``, training in standard deviations. False: ``X`` is standardised already.
+    refits
+        As in `StrategicClassifier`.
 
     Attributes
     ----------
@@ -117,6 +119,7 @@ class RecourseClassifier(ScoreClassifier):
         random_state: Any = 0,
         optimiser: str = "auto",
         standardise: bool = True,
+        refits: int = 0,
     ) -> None:
         self.actions = actions
         self.recourse_weight = recourse_weight
@@ -136,6 +139,7 @@ class RecourseClassifier(ScoreClassifier):
         self.random_state = random_state
         self.optimiser = optimiser
         self.standardise = standardise
+        self.refits = refits
 
     def fit(
         self,
@@ -194,6 +198,7 @@ class RecourseClassifier(ScoreClassifier):
         self.actions_ = self._units.actions_as_given(given)
         if ids is not None:
             self.train_ids_: NDArray[Any] = _checked_ids(ids, n)
+        self.refits_ = self._refitted(X, y, validation)
         return self
 
     def of_standardised_rows(self) -> Self:

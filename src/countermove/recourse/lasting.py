@@ -19,14 +19,16 @@ from countermove.people.feasible import absent
 from countermove.recourse._search import MARGIN, Proposals, SearchProblem
 from countermove.scores import Score
 from countermove.scores.base import values
-from countermove.scores.covariance import RuleCovariance
+from countermove.scores.covariance import Refits
 
 if TYPE_CHECKING:
     from countermove.recourse.recommend import Advice
 
 NONE_KEPT = (
-    "It is kept for linear scores trained by StrategicClassifier or by a run; not for networks, "
-    "whose refits one fit does not foresee, nor for models stored by earlier releases"
+    "Linear scores trained by StrategicClassifier or by a run have a covariance; networks are "
+    "fitted again to rows drawn with replacement where refits=20 (in a run "
+    "serm.training.refits: 20) asks for it, at 20 times the cost of training. Models stored by "
+    "earlier releases have neither"
 )
 TINY, ROUNDING = 1e-300, 1e-9
 ROUNDS = 5
@@ -42,11 +44,11 @@ Find = Callable[[SearchProblem], Proposals]
 """Looks for the cheapest actions that reach a problem's target."""
 
 
-def covariance_of_model(model: Any) -> RuleCovariance | None:
-    """Return what a classifier or a stored model knows of its covariance."""
-    for name in ("covariance_", "covariance"):
+def refits_of_model(model: Any) -> Refits | None:
+    """Return what a classifier or a stored model knows of its next fit."""
+    for name in ("covariance_", "covariance", "refits_", "refits"):
         found = getattr(model, name, None)
-        if isinstance(found, RuleCovariance):
+        if isinstance(found, Refits):
             return found
     return None
 
@@ -55,32 +57,32 @@ def margin_of(
     model: Any, score: Score, confidence: float | None, aim: float, most_paid: float
 ) -> Margin:
     """Return the margin of a model's advice; refuse a confidence that it cannot give."""
-    covariance = covariance_of_model(model)
-    if covariance is not None and covariance.n_features != score.n_features:
+    refits = refits_of_model(model)
+    if refits is not None and refits.n_features != score.n_features:
         raise ParameterError(
-            f"the covariance is of {covariance.n_features} weights, the score reads "
+            f"the covariance is of {refits.n_features} weights, the score reads "
             f"{score.n_features} features; train the rule again"
         )
     if confidence is None:
-        return Margin(covariance, None, aim, most_paid)
+        return Margin(refits, None, aim, most_paid)
     if not 0.0 < confidence < 1.0:
         raise ParameterError(
             "confidence is the probability that advice outlasts a refit, strictly between 0 and "
             f"1, or None for advice without that margin; got {confidence!r}"
         )
-    if covariance is None:
+    if refits is None:
         raise ParameterError(
-            f"confidence={confidence:g} needs the covariance of the rule, and this "
+            f"confidence={confidence:g} needs the covariance of the rule or refits of it, and this "
             f"{type(model).__name__} has none. {NONE_KEPT}; train it again, or pass confidence=None"
         )
-    return Margin(covariance, confidence, aim, most_paid)
+    return Margin(refits, confidence, aim, most_paid)
 
 
 @dataclass(frozen=True)
 class Margin:
-    """What a refit may change: the rule's covariance, and how sure advice should be of it."""
+    """What a refit may change, and how sure advice should be of outlasting it."""
 
-    covariance: RuleCovariance | None
+    refits: Refits | None
     confidence: float | None  # None: no margin is asked for
     aim: float  # the score that is approved
     most_paid: float  # a margin that costs more is not advised
@@ -91,8 +93,8 @@ class Margin:
 
         chance = np.full(len(action), np.nan)
         who = np.flatnonzero((np.nan_to_num(action) != 0.0).any(axis=1) & ~absent(action))
-        if self.covariance is not None:
-            beyond, loss, spread = self._at(self.covariance, problem.rows(who), action[who])
+        if self.refits is not None:
+            beyond, loss, spread = self._at(self.refits, problem.rows(who), action[who])
             chance[who] = ndtr((beyond - loss) / spread)
         return chance
 
@@ -117,7 +119,7 @@ class Margin:
         """Return the cheapest actions found that outlast a refit, the first where none does."""
         from scipy.stats import norm
 
-        if self.covariance is None or self.confidence is None or not len(problem.X):
+        if self.refits is None or self.confidence is None or not len(problem.X):
             return first
         errors = float(norm.ppf(self.confidence))
         kept = self.kept(problem, first.action, beyond)
@@ -126,7 +128,7 @@ class Margin:
         )
         price = np.full(len(problem.X), self.most_paid)
         who = np.flatnonzero(~absent(first.action) & ~kept.lasting)
-        start, loss, spread = self._at(self.covariance, problem, np.nan_to_num(first.action))
+        start, loss, spread = self._at(self.refits, problem, np.nan_to_num(first.action))
         goal = loss + errors * spread
         asked, needed = start, goal.copy()
         for _ in range(ROUNDS):
@@ -136,7 +138,7 @@ class Margin:
             target = np.maximum(part.target, self.aim + goal[who])
             found = find(replace(problem.rows(who), target=target))
             action, given = np.nan_to_num(found.action), ~absent(found.action)
-            _, loss, spread = self._at(self.covariance, part, action)
+            _, loss, spread = self._at(self.refits, part, action)
             met, cost = given & self.lasts(part, action), part.price(action)
             wins = met & (cost <= price[who])
             at = who[wins]
@@ -152,11 +154,11 @@ class Margin:
 
     def outlook(self, advice: Advice, problem: SearchProblem) -> Advice:
         """Return verified advice with what a refit would leave of it."""
-        if self.covariance is None:
+        if self.refits is None:
             return advice
         who = np.flatnonzero(~absent(advice.action) & (advice.n_changed > 0))
         uncertain = np.zeros(len(problem.X), bool)
-        uncertain[who] = self._rests(self.covariance, problem.rows(who), advice.action[who])
+        uncertain[who] = self._rests(self.refits, problem.rows(who), advice.action[who])
         return replace(
             advice,
             survival=self.survival(problem, advice.action),
@@ -165,24 +167,21 @@ class Margin:
         )
 
     def _at(
-        self, covariance: RuleCovariance, problem: SearchProblem, action: Floats
+        self, refits: Refits, problem: SearchProblem, action: Floats
     ) -> tuple[Floats, Floats, Floats]:
         """Return score beyond the aim, expected loss by another fit and its deviation."""
         place = problem.place(action)
-        loss = covariance.optimism(_weights(problem.score), place - problem.X)
-        loss += covariance.cut_bias
-        spread = np.sqrt(2.0 * covariance.score_variance(place))
+        loss, spread = refits.foreseen(problem.score, problem.X, place)
         return values(problem.score, place) - self.aim, loss, np.maximum(spread, TINY)
 
-    def _rests(self, covariance: RuleCovariance, problem: SearchProblem, action: Floats) -> Mask:
+    def _rests(self, refits: Refits, problem: SearchProblem, action: Floats) -> Mask:
         """Return whose action is approved only by features whose effect may as well be none."""
-        weight = _weights(problem.score)
         unsure = np.zeros(len(action))
         for block in problem.feasible.blocks:
             alone, columns = np.zeros_like(action), list(block.columns)
             alone[:, columns] = action[:, columns]
-            change = problem.place(alone) - problem.X
-            gain, error = change @ weight, np.sqrt(covariance.effect_variance(change))
+            place = problem.place(alone)
+            gain, error = refits.gain_and_error(problem.score, problem.X, place)
             unsure += np.where(np.abs(gain) < DISTINCT * error, gain, 0.0)
         mask: Mask = (unsure > 0.0) & (problem.values(action) - unsure < self.aim)
         return mask
@@ -212,11 +211,3 @@ def _settling(asked: Floats, needed: Floats, goal: Floats, there: Floats) -> Flo
     rise = np.divide(there - needed, goal - asked, out=np.zeros_like(goal), where=goal != asked)
     settled: Floats = goal + (there - goal) / (1.0 - np.clip(rise, 0.0, STEEPEST))
     return settled
-
-
-def _weights(score: Score) -> Floats:
-    """Return the weights of a score with a covariance, which is linear."""
-    slope = score.slope()
-    assert slope is not None
-    weights: Floats = slope.detach().numpy()
-    return weights

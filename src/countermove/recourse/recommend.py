@@ -20,6 +20,7 @@ from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.people.feasible import absent
 from countermove.recourse._advice_search import AdviceSearch
 from countermove.recourse._preferences import Preference, causes_preferred, preference_of
+from countermove.recourse._region import with_region
 from countermove.recourse._search import (
     ApprovalThreshold,
     Proposals,
@@ -72,7 +73,12 @@ class Advice:
         causal model); None when the action is all that changes.
     alternatives
         Further, different actions (``options`` of `recommend`), in the order found.
-    proven_cheapest
+    action_low, action_high
+        The certified region around the action, shape (n, d): every action between the two, all
+        columns at once and in whole steps where a column has them, is approved by this rule and
+        leads to somebody who can exist. Only the amounts that the action changes have width
+        (categories, histories and what stays as it is do not); ends are infinite where nothing
+        ends them, and NaN where no action is known.
     proven_cheapest
         Whether no allowed action that reaches what was asked for costs less (to a relative
         1e-6) before rounding, shape (n,); False where it is not proven, and where there is no
@@ -103,6 +109,8 @@ class Advice:
     n_changed: NDArray[np.int64]
     effect: Floats | None = None
     alternatives: tuple[Advice, ...] = ()
+    action_low: Floats = field(default_factory=lambda: np.zeros(0))
+    action_high: Floats = field(default_factory=lambda: np.zeros(0))
     proven_cheapest: Mask = field(default_factory=lambda: np.zeros(0, bool))
     least_cost: Floats = field(default_factory=lambda: np.zeros(0))
     lasting_extra: Floats = field(default_factory=lambda: np.zeros(0))
@@ -122,6 +130,9 @@ class Advice:
         for name, value in unsaid.items():
             if getattr(self, name).shape != self.status.shape:
                 object.__setattr__(self, name, np.broadcast_to(value, self.status.shape).copy())
+        for name in ("action_low", "action_high"):
+            if getattr(self, name).shape != self.action.shape:
+                object.__setattr__(self, name, self.action.copy())
 
     @property
     def unrounded_cost(self) -> Floats:
@@ -278,6 +289,7 @@ def recommend(
     def as_given(way: Proposals) -> Advice:
         way = search.rounded(part, allowed, way, digits)
         judged = _verified(problem, allowed, now, cut, refused, preference, way)
+        judged = with_region(judged, problem, cut.aim)
         return _as_given(refits.outlook(judged, problem), units)
 
     prices = [part.price(np.nan_to_num(way.action)) for way in (cheapest, lasting, found)]
@@ -327,7 +339,9 @@ def best_reachable(
 def _as_given(advice: Advice, units: RowUnits) -> Advice:
     """Return advice on standardised rows in the units of the rows given."""
     effect = None if advice.effect is None else units.action_as_given(advice.effect)
-    return replace(advice, action=units.action_as_given(advice.action), effect=effect)
+    names = ("action", "action_low", "action_high")
+    own: dict[str, Any] = {name: units.action_as_given(getattr(advice, name)) for name in names}
+    return replace(advice, effect=effect, **own)
 
 
 def _with_prices(

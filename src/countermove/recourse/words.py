@@ -7,6 +7,7 @@ spelled once, so the words of a million people cost little more than the advice.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from countermove.data.relations import PathStates
 from countermove.data.schema import ROW_ID, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
+from countermove.recourse._monotone import further_keeps
 from countermove.recourse._phrases import DEFAULT, Phrases, phrases_of
 from countermove.recourse._spelling import capitalised, joined, whole
 from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
@@ -42,69 +44,67 @@ PLAIN = {NOT_NEEDED: "approved", PROVEN_NONE: "proven_none", NOT_FOUND: "not_fou
 """Sentences of the template for those without an action."""
 
 
-def sentence_array(
-    advice: Advice,
-    X: Floats,
-    schema: Schema,
-    standardiser: Standardiser,
-    *,
-    model: Any = None,
-    language: str = DEFAULT,
-    paths: Sequence[PathStates] = (),
-    named: Mask | None = None,
-) -> pa.Array:
-    """Return one sentence per person, in original units, as an Arrow array of text."""
-    # `named` says which columns are among the reasons: what time does about them is said to those
-    # without an action.
-    import pyarrow as pa
+@dataclass(frozen=True)
+class Telling:
+    """What sentences are made of beside the advice: the columns, their units, rule and language."""
 
-    phrases = phrases_of(language)
-    beyond = advice.status == BEYOND_REACH
-    found = beyond | (advice.status == FOUND)
-    moves = _moves(advice, X, found, schema, standardiser, model, paths)
-    text = step_phrases(moves, phrases)
-    if advice.effect is not None:
-        effect = standardiser.action_to_original(advice.effect[found])
-        text = joined(text, _following(moves, effect, standardiser.scale, phrases))
-    start = pa.array(["", phrases["too_expensive"]]).take(pa.array(beyond[found].astype(np.int8)))
-    rests = pa.array(advice.uncertain_weight[found].astype(np.int8))
-    doubt = pa.array(["", phrases["uncertain"]]).take(rests)
-    said = joined(start, capitalised(text), ".", doubt)
-    known = [phrases[PLAIN[status]] if status in PLAIN else "" for status in STATUSES]
-    place = np.select([advice.status == status for status in STATUSES], range(len(STATUSES)))
-    place[found] = len(known) + np.arange(len(said))
-    whole_text = pa.concat_arrays([pa.array(known, pa.string()), said]).take(pa.array(place))
-    concerned = np.zeros(X.shape, bool)
-    concerned[found] = moves.moved
-    if named is not None:
-        lost = np.isin(advice.status, (PROVEN_NONE, NOT_FOUND))
-        concerned[lost] = named[lost]
-    return horizons(whole_text, concerned, schema, phrases)
+    schema: Schema
+    standardiser: Standardiser
+    model: Any = None
+    language: str = DEFAULT
+    paths: Sequence[PathStates] = ()
 
+    def array(self, advice: Advice, X: Floats, named: Mask | None = None) -> pa.Array:
+        """Return one sentence per person, in original units, as an Arrow array of text."""
+        # `named` says which columns are among the reasons: what time does about them is said to
+        # those without an action.
+        import pyarrow as pa
 
-def _moves(
-    advice: Advice,
-    X: Floats,
-    found: Mask,
-    schema: Schema,
-    standardiser: Standardiser,
-    model: Any,
-    paths: Sequence[PathStates],
-) -> AdvisedChanges:
-    """Return what those with an action change, in original units."""
-    before = standardiser.inverse(X[found])
-    action = standardiser.action_to_original(advice.action[found])
-    kept = None
-    if model is not None:
-        from countermove.recourse._monotone import further_keeps
+        phrases = phrases_of(self.language)
+        beyond = advice.status == BEYOND_REACH
+        found = beyond | (advice.status == FOUND)
+        moves = self.moves(advice, X, found)
+        text = step_phrases(moves, phrases)
+        if advice.effect is not None:
+            effect = self.standardiser.action_to_original(advice.effect[found])
+            text = joined(text, _following(moves, effect, self.standardiser.scale, phrases))
+        expensive = pa.array(beyond[found].astype(np.int8))
+        start = pa.array(["", phrases["too_expensive"]]).take(expensive)
+        rests = pa.array(advice.uncertain_weight[found].astype(np.int8))
+        doubt = pa.array(["", phrases["uncertain"]]).take(rests)
+        said = joined(start, capitalised(text), ".", doubt)
+        known = [phrases[PLAIN[status]] if status in PLAIN else "" for status in STATUSES]
+        place = np.select([advice.status == status for status in STATUSES], range(len(STATUSES)))
+        place[found] = len(known) + np.arange(len(said))
+        whole_text = pa.concat_arrays([pa.array(known, pa.string()), said]).take(pa.array(place))
+        concerned = np.zeros(X.shape, bool)
+        concerned[found] = moves.moved
+        if named is not None:
+            lost = np.isin(advice.status, (PROVEN_NONE, NOT_FOUND))
+            concerned[lost] = named[lost]
+        return horizons(whole_text, concerned, self.schema, phrases)
 
-        kept = np.zeros(before.shape, bool)
-        slope = _slope(model)
-        if slope is not None and advice.effect is None:
-            kept = further_keeps(schema, slope, whole(before + action), action)
-    states = tuple(PathStates(p.path, p.columns, p.states[found]) for p in paths)
-    moved = np.abs(action) > NOTHING * standardiser.scale
-    return AdvisedChanges(schema, before, action, np.asarray(moved), kept, states)
+    def moves(self, advice: Advice, X: Floats, found: Mask) -> AdvisedChanges:
+        """Return what those with an action change, in original units."""
+        units = self.standardiser
+        before = units.inverse(X[found])
+        action, low, high = (
+            units.action_to_original(part[found])
+            for part in (advice.action, advice.action_low, advice.action_high)
+        )
+        kept = None
+        if self.model is not None:
+            kept = np.zeros(before.shape, bool)
+            slope = _slope(self.model)
+            if slope is not None and advice.effect is None:
+                kept = further_keeps(self.schema, slope, whole(before + action), action)
+        states = tuple(PathStates(p.path, p.columns, p.states[found]) for p in self.paths)
+        moved = np.asarray(np.abs(action) > NOTHING * units.scale)
+        if kept is not None:
+            # Where an amount is no bound but has room, the region speaks for all amounts together.
+            kept[(moved & ~kept & (low < high)).any(axis=1)] = False
+        ends = before + low, before + high
+        return AdvisedChanges(self.schema, before, action, moved, kept, states, *ends)
 
 
 def _slope(model: Any) -> Floats | None:
@@ -141,6 +141,8 @@ def _following(moves: AdvisedChanges, effect: Floats, scale: Floats, phrases: Ph
 
 CHANGE = "change:"
 """Prefix of the columns that hold a feature's change in original units."""
+LOW, HIGH = "low:", "high:"
+"""Prefixes of the columns that hold the certified region of an amount, in original units."""
 
 
 def sentences(
@@ -174,9 +176,9 @@ def sentences(
         Where these people's histories can lead, original units (`countermove.data.path_states`):
         a state of a path is then said as the time until it.
     """
-    words: list[str] = sentence_array(
-        advice, X, schema, standardiser, model=model, language=language, paths=paths
-    ).to_pylist()
+    words: list[str] = (
+        Telling(schema, standardiser, model, language, paths).array(advice, X).to_pylist()
+    )
     return words
 
 
@@ -197,7 +199,10 @@ def advice_table(
     Columns: ``row_id``, ``decision`` (+1 or -1, as they stand), ``probability``,
     ``status``, ``probability_after``, ``cost``, ``survival``, ``lasting`` and
     ``uncertain_weight`` (see `Advice`), one ``change:<column>`` in original units for every
-    column the schema lets people change (missing where no action is known), ``alternative_1``
+    column the schema lets people change (missing where no action is known), ``low:<column>`` and
+    ``high:<column>`` for every amount among them (the certified region: whoever ends between the
+    two, in all columns at once, is approved and possible; missing without an action),
+    ``alternative_1``
     and ``alternative_2`` where the advice has some (other ways in words, missing where there is
     none within the ceiling), and ``words``.
 
@@ -215,17 +220,26 @@ def advice_table(
     if len(names) != len(advice.status):
         raise DataError(f"{len(names)} ids for the advice of {len(advice.status)} people")
     action = standardiser.action_to_original(advice.action)
-    changes = {
-        f"{CHANGE}{column.name}": _whole(action[:, j], column)
-        for j, column in enumerate(schema.model_features())
-        if column.change != "immutable"
-    }
-    said = {"model": model, "language": language, "paths": paths}
+    before = standardiser.inverse(X)
+    together = {name for path in schema.paths for name in path.columns}
+    acts = np.isin(advice.status, (FOUND, BEYOND_REACH))
+    changes, region = {}, {}
+    for j, column in enumerate(schema.model_features()):
+        if column.change == "immutable":
+            continue
+        changes[f"{CHANGE}{column.name}"] = _whole(action[:, j], column)
+        if column.group is None and column.kind != "binary" and column.name not in together:
+            for name, part in ((LOW, advice.action_low), (HIGH, advice.action_high)):
+                ends = before[:, j] + part[:, j] * standardiser.scale[j]
+                region[f"{name}{column.name}"] = np.where(acts, _whole(ends, column), np.nan)
+    telling = Telling(schema, standardiser, model, language, paths)
     others = {
-        f"alternative_{k + 1}": _alternative(way, X, schema, standardiser, said)
+        f"alternative_{k + 1}": pd.Series(
+            telling.array(way, X).to_pandas().where(way.status == FOUND, None), dtype="str"
+        )
         for k, way in enumerate(advice.alternatives[:2])
     }
-    words = sentence_array(advice, X, schema, standardiser, named=named, **said)
+    words = telling.array(advice, X, named)
     return pd.DataFrame(
         {
             ROW_ID: names,
@@ -238,18 +252,11 @@ def advice_table(
             "lasting": advice.lasting,
             "uncertain_weight": advice.uncertain_weight,
             **changes,
+            **region,
             **others,
             "words": pd.Series(words.to_pandas(), dtype="str"),
         }
     )
-
-
-def _alternative(
-    way: Advice, X: Floats, schema: Schema, standardiser: Standardiser, said: dict[str, Any]
-) -> pd.Series:
-    """Return another way in words, missing for those who have none."""
-    words = sentence_array(way, X, schema, standardiser, **said).to_pandas()
-    return pd.Series(words.where(way.status == FOUND, None), dtype="str")
 
 
 def _whole(values: Floats, column: ModelFeature) -> Floats:

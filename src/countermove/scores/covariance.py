@@ -10,7 +10,7 @@ loss at the rule's own training rows:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ STEPS = 50
 """Newton steps of the two numbers that put a score on the scale of log-odds; five are usual."""
 LARGEST_PULL = 0.9
 """Of a row on its own fitted value: beyond it the correction would be all there is."""
+FEWEST = 3
+"""Refits below which a deviation over them says nothing."""
 SURE = 25.0
 """Log-odds per standard deviation of the scores beyond which rows are separated."""
 
@@ -77,6 +79,23 @@ class RuleCovariance:
         spread: Floats = ((action @ self.matrix[:-1, :-1]) * action).sum(axis=1)
         return np.maximum(spread, 0.0)
 
+    def foreseen(self, score: Score, before: Floats, after: Floats) -> tuple[Floats, Floats]:
+        """Return what refits take off the score of each row after a move, and its deviation.
+
+        Both fits, the present and the next, miss the rule of the whole population.
+        """
+        loss = self.optimism(_weights(score), after - before) + self.cut_bias
+        return loss, np.sqrt(2.0 * self.score_variance(after))
+
+    def gain_and_error(self, score: Score, before: Floats, after: Floats) -> tuple[Floats, Floats]:
+        """Return what each move gains, and the standard error of that."""
+        move = after - before
+        return move @ _weights(score), np.sqrt(self.effect_variance(move))
+
+    def with_cut(self, variance: float) -> RuleCovariance:
+        """Return the covariance of a rule whose cut was chosen with this variance."""
+        return replace(self, cut_variance=self.cut_variance + variance)
+
     def draws(self, point: Floats, n: int) -> Floats:
         """Return weights and intercept of ``n`` other fits, normal around ``point``, (n, d + 1)."""
         values, vectors = np.linalg.eigh(self.matrix)
@@ -117,6 +136,73 @@ class RuleCovariance:
     def from_json(cls, matrix: Floats, said: Mapping[str, Any]) -> RuleCovariance:
         """Return the covariance of a stored matrix."""
         return cls(matrix, float(said["cut_variance"]), int(said["rows"]), float(said["cut_bias"]))
+
+
+@dataclass(frozen=True)
+class BootstrapRefits:
+    """The same score fitted again to rows drawn with replacement: what another fit may be.
+
+    Parameters
+    ----------
+    scores
+        The refits, of standardised rows; at least three.
+    rows
+        How many rows each was fitted to.
+    cut_variance
+        Variance that choosing the threshold on calibration rows adds.
+    """
+
+    scores: tuple[Score, ...]
+    rows: int
+    cut_variance: float = 0.0
+
+    def __post_init__(self) -> None:
+        widths = {score.n_features for score in self.scores}
+        if len(self.scores) < FEWEST or len(widths) != 1:
+            raise DataError(
+                f"a deviation over refits needs at least {FEWEST} of them, all of the same "
+                f"features; got {len(self.scores)} of {sorted(widths)} features"
+            )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the rule."""
+        return self.scores[0].n_features
+
+    def foreseen(self, score: Score, before: Floats, after: Floats) -> tuple[Floats, Floats]:
+        """Return what refits take off the score of each row after a move, and its deviation.
+
+        The refits scatter around the present fit as it does around the population's rule, and
+        the next fit misses that rule too: twice the variance. An action that leans on what only
+        this fit sees is known by the refits' mean.
+        """
+        found = self._values(after)
+        loss = np.maximum(values(score, after) - found.mean(axis=0), 0.0)
+        return loss, np.sqrt(2.0 * (found.var(axis=0, ddof=1) + self.cut_variance))
+
+    def gain_and_error(self, score: Score, before: Floats, after: Floats) -> tuple[Floats, Floats]:
+        """Return what each move gains, and the standard error of that."""
+        gains = self._values(after) - self._values(before)
+        return values(score, after) - values(score, before), gains.std(axis=0, ddof=1)
+
+    def with_cut(self, variance: float) -> BootstrapRefits:
+        """Return the refits of a rule whose cut was chosen with this variance."""
+        return replace(self, cut_variance=self.cut_variance + variance)
+
+    def _values(self, X: Floats) -> Floats:
+        return np.stack([values(score, X) for score in self.scores])
+
+
+Refits = RuleCovariance | BootstrapRefits
+"""What a model knows of its next fit."""
+
+
+def _weights(score: Score) -> Floats:
+    """Return the weights of a score with a covariance, which is linear."""
+    slope = score.slope()
+    assert slope is not None
+    weights: Floats = slope.detach().numpy()
+    return weights
 
 
 def covariance_of(

@@ -27,7 +27,7 @@ from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, write_through
 from countermove.errors import DataError, ModelFileError, nearest
 from countermove.scores.base import Score
-from countermove.scores.covariance import RuleCovariance
+from countermove.scores.covariance import BootstrapRefits, RuleCovariance
 from countermove.scores.linear import LinearScore
 from countermove.scores.mlp import MLPScore
 from countermove.scores.nearest_centroid import NearestCentroidScore
@@ -41,6 +41,8 @@ READS = (1, 2)
 WEIGHTS = "score.safetensors"
 COVARIANCE = "covariance.safetensors"
 """Only there where the rule knows its covariance: models stored before had none."""
+REFITS = "refits.safetensors"
+"""Only there where a score without a covariance was fitted again to rows drawn from its own."""
 DESCRIPTION = "model.json"
 _KINDS: dict[str, type[Score]] = {
     kind.kind: kind
@@ -65,6 +67,7 @@ class PublishedModel:
     about: dict[str, Any] = field(default_factory=dict)  # parameters, response, seed
     threshold: float = 0.5  # the probability that is asked for
     covariance: RuleCovariance | None = None  # how far another fit would move the score
+    refits: BootstrapRefits | None = None  # the same of scores without a covariance
 
     @property
     def probability_slope(self) -> float:
@@ -141,9 +144,8 @@ def unpack_model(
         raise ModelFileError(
             f"{where} holds a score of unknown kind {kind!r}; {nearest(kind, _KINDS)}"
         )
-    score = _KINDS[kind](**description["score"]["arguments"])
     try:
-        score.load_state_dict(load_tensors(weights))
+        score = _score(description["score"], load_tensors(weights))
     except (SafetensorError, RuntimeError) as error:
         raise ModelFileError(f"{where}/{WEIGHTS} does not fit its description: {error}") from error
     standardiser = Standardiser.from_json(description["standardiser"])
@@ -151,7 +153,8 @@ def unpack_model(
     if description["format_version"] == 1:
         return _unfolded(PublishedModel(score, standardiser, schema, about)), digest
     covariance = _read_covariance(read, where, description, score)
-    made = (score, standardiser, schema, about, description["threshold"], covariance)
+    refits = _read_refits(read, where, description)
+    made = (score, standardiser, schema, about, description["threshold"], covariance, refits)
     return PublishedModel(*made), digest
 
 
@@ -186,6 +189,32 @@ def _read_covariance(
     return found
 
 
+def _read_refits(
+    read: Callable[[str], bytes], where: str, description: dict[str, Any]
+) -> BootstrapRefits | None:
+    """Return the refits beside the weights; None of a model that has none."""
+    said = description.get("refits")
+    if said is None:
+        return None
+    content = _verified(read, where, REFITS, said["sha256"])
+    try:
+        stacked = load_tensors(content)
+        scores = tuple(
+            _score(description["score"], {name: part[k] for name, part in stacked.items()})
+            for k in range(said["count"])
+        )
+        return BootstrapRefits(scores, int(said["rows"]), float(said["cut_variance"]))
+    except (SafetensorError, RuntimeError, IndexError, KeyError, DataError) as error:
+        raise ModelFileError(f"{where}/{REFITS} holds no refits: {error}") from error
+
+
+def _score(said: dict[str, Any], weights: dict[str, torch.Tensor]) -> Score:
+    """Return a described score with its weights."""
+    score = _KINDS[said["kind"]](**said["arguments"])
+    score.load_state_dict(weights)
+    return score
+
+
 def _unfolded(stored: PublishedModel) -> PublishedModel:
     """Return a model of format 1, whose score is the final rule, with score and threshold apart."""
     about = {key: value for key, value in stored.about.items() if key != "threshold"}
@@ -209,6 +238,11 @@ def _files(model: PublishedModel) -> dict[str, bytes]:
     files = {WEIGHTS: _weights(model.score)}
     if model.covariance is not None:
         files[COVARIANCE] = save_tensors({"matrix": torch.from_numpy(model.covariance.matrix)})
+    if model.refits is not None:
+        parts = [score.state_dict() for score in model.refits.scores]
+        files[REFITS] = save_tensors(
+            {name: torch.stack([part[name] for part in parts]).contiguous() for name in parts[0]}
+        )
     return files
 
 
@@ -226,6 +260,13 @@ def _described(model: PublishedModel, files: dict[str, bytes]) -> dict[str, Any]
     if model.covariance is not None:
         digest = hashlib.sha256(files[COVARIANCE]).hexdigest()
         said["covariance"] = model.covariance.to_json() | {"sha256": digest}
+    if model.refits is not None:
+        said["refits"] = {
+            "count": len(model.refits.scores),
+            "rows": model.refits.rows,
+            "cut_variance": model.refits.cut_variance,
+            "sha256": hashlib.sha256(files[REFITS]).hexdigest(),
+        }
     return said
 
 

@@ -14,14 +14,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countermove._types import Floats, Index
 from countermove.data.standardise import Standardiser
 from countermove.errors import ParameterError
+from countermove.people import ActionSet
 from countermove.randomness import generator
 from countermove.scores import LinearScore, Score
+from countermove.scores.covariance import BootstrapRefits
 from countermove.training import _labels as labelling
 from countermove.training.units import RowUnits
 
@@ -65,9 +67,12 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The label people want.
     probability_slope_ : float
         Log-odds per unit of score; 1 for scores trained as log-odds.
+    refits_ : BootstrapRefits or None
+        The score fitted again to rows drawn with replacement, where ``refits`` asks for it.
     """
 
     standardise: bool
+    refits: int
     favourable: Any
     random_state: Any
     validation_fraction: float
@@ -77,6 +82,7 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_: NDArray[Any]
     favourable_: Any
     probability_slope_: float = 1.0
+    refits_: BootstrapRefits | None = None
     _of_epochs: ClassVar[tuple[str, ...]] = (
         "learning_rate",
         "batch_size",
@@ -179,6 +185,32 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
 
+    def _refitted(
+        self, X: Table, y: Table, validation: tuple[Table, Table] | None
+    ) -> BootstrapRefits | None:
+        """Return fits to as many rows drawn with replacement, in this one's standardised units."""
+        if not self.refits:
+            return None
+        actions: ActionSet | None = getattr(self, "actions", None)
+        if actions is not None and actions.n_people is not None:
+            raise ParameterError(
+                "refits draw rows with replacement, and the actions hold bounds of each person; "
+                "give bounds of shape (d,) for everybody, or refits=0"
+            )
+        plain: dict[str, Any] = {"refits": 0} | (
+            {"selection": "none"} if getattr(self, "selection", None) == "guarded" else {}
+        )
+        seed, found, unit = self._seed(), [], self.standardiser_
+        for number in range(self.refits):
+            draws = generator(seed, f"refit:{number}")
+            other = clone(self).set_params(random_state=int(draws.integers(2**31)), **plain)
+            held = None if validation is None else _resampled(*validation, draws)
+            score = other.fit(*_resampled(X, y, draws), validation=held).score_
+            if unit is not None:  # from rows as given back to the units of this fit
+                score = score.before_standardising(-unit.mean / unit.scale, 1.0 / unit.scale)
+            found.append(score)
+        return BootstrapRefits(tuple(found), len(np.asarray(y)))
+
     def _held_out(self, signs: Floats, seed: int) -> tuple[Index, Index]:
         """Return the positions to train on and those held out for early stopping."""
         shuffler = generator(seed, "validation")
@@ -223,3 +255,13 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.score_, LinearScore):
             return self.score_
         raise AttributeError(f"a {self.score_.kind} score has no coef_; read score_ instead")
+
+
+def _resampled(X: Table, y: Table, draws: np.random.Generator) -> tuple[Floats, NDArray[Any]]:
+    """Return as many rows, drawn with replacement within each label."""
+    rows, labels = np.asarray(X, np.float64), np.asarray(y)
+    who = np.arange(len(labels))
+    for label in np.unique(labels):
+        own = np.flatnonzero(labels == label)
+        who[own] = draws.choice(own, len(own))
+    return rows[who], labels[who]

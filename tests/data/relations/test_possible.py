@@ -187,6 +187,12 @@ def test_a_consistent_schema_has_no_contradiction(mixed: Schema) -> None:
     assert contradictions(mixed) == []
 
 
+def test_a_value_that_a_column_does_not_have_is_named() -> None:
+    features = {"a": WHOLE, "late": {"kind": "binary", "change": "down"}}
+    (found,) = contradictions(schema_of(features, relations=["if late == 2 then a == 0"]))
+    assert found.text == "relations: nobody can have late == 2: the column has no such value"
+
+
 @pytest.mark.parametrize(
     ("relations", "premise", "members"),
     [

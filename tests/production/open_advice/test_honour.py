@@ -5,32 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from tests.production.tiny_champion import PEOPLE, SCHEMA, Office, model, promote
+from tests.production.tiny_champion import DAYS, PEOPLE, SCHEMA, model, promote
 
 from countermove.data.cleaning import clean
 from countermove.data.partitions import raw_partitions
 from countermove.data.rows import feature_matrix
 from countermove.production.gates import OpenAdvice
-from countermove.production.open_advice import KEY_VARIABLE, AdviceRegister, Honoured
+from countermove.production.open_advice import AdviceRegister, Honoured
 from countermove.production.open_advice.challenge import broken_advice
 from countermove.production.open_advice.honour import GivenAdvice
 from countermove.recourse.advise import AdviceTerms, arrow_advice
 from countermove.scores.base import values
 
-DAYS = {"open_advice_days": 180}
 STRICTER = 1.5
 """By how much the next champion's intercept is lower: it refuses all who only just follow."""
-
-
-@pytest.fixture
-def office(tmp_path, monkeypatch):
-    """Return an office that has advised a first batch, then promoted a stricter champion."""
-    monkeypatch.delenv(KEY_VARIABLE, raising=False)
-    made = Office(tmp_path)
-    promote(made.registry)
-    PEOPLE.to_csv(made.batches / "may.csv", index=False)
-    made.score("may", **DAYS)
-    return made
 
 
 def coded(people):

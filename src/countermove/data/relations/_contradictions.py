@@ -53,6 +53,8 @@ class Contradiction:
         listed = "".join(f"\n    {member}" for member in self.members)
         if not self.premise:
             return f"relations: nobody can exist, since these contradict each other:{listed}"
+        if not self.members:
+            return f"relations: nobody can have {self.premise}: the column has no such value"
         return f"relations: nobody can have {self.premise}, since these contradict it:{listed}"
 
 

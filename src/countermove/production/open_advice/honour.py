@@ -21,7 +21,7 @@ from countermove.production.open_advice.register import AdviceRegister, Advised
 from countermove.production.registry import Registry
 from countermove.recourse.advise import CODES
 from countermove.recourse.recommend import FOUND, NOT_NEEDED
-from countermove.recourse.words import CHANGE
+from countermove.recourse.words import CHANGE, HIGH, LOW
 from countermove.scores.base import values
 from countermove.scores.storage import PublishedModel, model_digest
 
@@ -108,6 +108,7 @@ class Honoured:
             "words": [words.format(version=g.version, day=g.day) for g in kept.values()],
         }
         said |= {name: 0.0 for name in table.columns if name.startswith(CHANGE)}
+        said |= {name: np.nan for name in table.columns if name.startswith((LOW, HIGH))}
         said |= {name: None for name in table.columns if name in REFUSED_ONLY}
         for name, values_ in said.items() if rows else ():
             table.loc[rows, name] = values_

@@ -26,7 +26,7 @@ from countermove.production.scoring.applicants import admit, content_digest
 from countermove.production.scoring.records import FORGOTTEN, BatchFolder, BatchStart, counted
 from countermove.production.scoring.task import ScoreTask, ScoringRule, certificate_id, same_actions
 from countermove.recourse.advise import AdviceTerms
-from countermove.recourse.lasting import NONE_KEPT
+from countermove.recourse.lasting import NONE_KEPT, refits_of_model
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import Response
 
@@ -93,9 +93,9 @@ class ScoringSettings:
                 stored.version,
             )
         rule = ScoringRule.of(stored, response, self.terms, self.method, self.seed, self.said)
-        if rule.said.confidence is not None and stored.model.covariance is None:
+        if rule.said.confidence is not None and refits_of_model(stored.model) is None:
             logger.warning(
-                "version %s does not know its covariance, so advice has no margin against a "
+                "version %s knows nothing of its next fit, so advice has no margin against a "
                 "refit (recourse.confidence). %s",
                 stored.version, NONE_KEPT,
             )  # fmt: skip
