@@ -55,9 +55,9 @@ def test_recourse_lost_to_usual_ranges_is_counted():
     assert within <= beyond == 100.0
 
 
-@pytest.mark.parametrize(("per_cluster", "said"), [(10, True), (1, False)])
+@pytest.mark.parametrize(("per_cluster", "said"), [(100, True), (1, False)])
 def test_calibration_counts_clusters_where_rows_belong_together(per_cluster, said):
-    """A thousand rows of a hundred households are no thousand draws."""
+    """Thousands of rows of sixty households are not thousands of draws."""
     mapping = {
         "label": {"column": "y", "favourable": 1},
         "features": {"income": {"kind": "numeric", "change": "up"}},
@@ -67,9 +67,9 @@ def test_calibration_counts_clusters_where_rows_belong_together(per_cluster, sai
     draws = np.random.default_rng(0)
     raw = pd.DataFrame(
         {
-            "income": draws.normal(size=1000),
-            "y": draws.integers(0, 2, 1000),
-            "household": [f"h{i // per_cluster}" for i in range(1000)],
+            "income": draws.normal(size=6000),
+            "y": draws.integers(0, 2, 6000),
+            "household": [f"h{i // per_cluster}" for i in range(6000)],
         }
     )
     fractions = {"train": 0.5, "validation": 0.1, "calibration": 0.3, "test": 0.1}

@@ -103,6 +103,9 @@ class Telling:
         if kept is not None:
             # Where an amount is no bound but has room, the region speaks for all amounts together.
             kept[(moved & ~kept & (low < high)).any(axis=1)] = False
+        # Nobody is told that they may also go the other way.
+        low = np.where(action > 0.0, np.maximum(low, 0.0), low)
+        high = np.where(action < 0.0, np.minimum(high, 0.0), high)
         ends = before + low, before + high
         return AdvisedChanges(self.schema, before, action, moved, kept, states, *ends)
 

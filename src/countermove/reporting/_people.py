@@ -33,7 +33,7 @@ CHANGE = "change:"
 PLACES = {
     0.0: "the smallest change",
     0.25: "a small change",
-    0.5: "a middling change",
+    0.5: "a medium change",
     0.9: "a large change",
     1.0: "the largest change",
 }
