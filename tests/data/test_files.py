@@ -13,7 +13,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from countermove.data import _text_files
+from countermove.data import _text_files, files
 from countermove.data.files import (
     BrokenLine,
     FileFormat,
@@ -140,6 +140,7 @@ def test_blocks_and_pieces_do_not_change_what_is_read(
     assert len(whole.broken) == 3
     for block in (5, 64, 1000):
         monkeypatch.setattr(_text_files, "BLOCK", block)
+        monkeypatch.setattr(files, "BLOCK", block)
         pieces = list(read_pieces(path, rows=11))
         assert {len(piece.frame) for piece in pieces[:-1]} == {11}
         joined = pd.concat([piece.frame for piece in pieces], ignore_index=True)
@@ -223,3 +224,10 @@ def test_rows_are_written_back_as_they_were_laid_out(
         frame.to_csv(path) if "csv" in name or "tsv" in name else frame.to_parquet(path)
     path.write_bytes(table_content(frame, path, layout))
     pd.testing.assert_frame_equal(read_table(path, layout).frame, frame)
+
+
+def test_utf_8_under_another_name_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, CONTENT)
+    with pytest.raises(DataError, match=r"is UTF-8, but the schema says .*cp1252"):
+        read_table(path, FileFormat("cp1252", ";"))
+    assert len(read_table(written(tmp_path, "a;b\n1;2\n"), FileFormat("cp1252", ";")).frame) == 1

@@ -17,8 +17,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from countermove.data.checks import check_table
-from countermove.data.cleaning import clean
-from countermove.data.drafting import draft_schema
+from countermove.data.cleaning import clean, feature_numbers
+from countermove.data.drafting import draft_file, draft_schema
+from countermove.data.files import read_table
 from countermove.data.report import SplitPlan, report_on
 from countermove.data.rows import fit_standardiser, rows_of, standardised_table
 from countermove.data.schema import Schema
@@ -207,19 +208,114 @@ def csv_files(draw: st.DrawFn) -> bytes:
         marked = [f"{quoting}{text}{quoting}" if quoting else text for text in cells]
         lines.append(",".join([*marked, str(row % 2)]))
     text = draw(st.sampled_from(["\n", "\r\n", "\r", "\n\n"])).join(lines)
+    text = text.replace(",", draw(st.sampled_from([",", ",", ";", "\t", "|"])))
     encoding = draw(st.sampled_from(["utf-8"] * 6 + ["utf-8-sig", "utf-16", "latin-1", "cp1252"]))
     return text.encode(encoding, errors="replace")
 
 
 def run_file(content: bytes, folder: Path) -> str:
+    """Read a file plainly, and as its draft says, whatever it holds."""
     path = folder / "fuzz.csv"
     path.write_bytes(content)
 
     def attempt() -> None:
-        table = read_file(path)
-        run_through(table, draft_schema(table, "fuzz").schema)
+        draft = draft_file(path, "fuzz", label="y")
+        run_through(read_table(path, draft.schema.file).frame, draft.schema)
+
+    plain = outcome(lambda: read_file(path).info(buf=io.StringIO()))
+    drafted = outcome(attempt)
+    assert "refused without a word" not in (plain, drafted)
+    return drafted
+
+
+amounts = st.one_of(st.integers(-(10**7), 10**7), st.floats(-1e7, 1e7).map(lambda x: round(x, 2)))
+SIGNS = ["", "$", "€", "EUR ", " €", "%", " months", " k.A.", "CHF", "\u00a0€", "(", ")", "-", "~"]
+
+
+@st.composite
+def written_cells(draw: st.DrawFn) -> list[str]:
+    """The cells of a column, in one way of writing numbers, dates or words, with strays."""
+    sort = draw(st.sampled_from(["number", "number", "date", "word"]))
+    if sort == "number":
+        marks = draw(st.sampled_from([",.", ".,", " ,", "'.", "\u202f,", "_."]))
+        table = str.maketrans({",": marks[0], ".": marks[1]})
+        before, behind = draw(st.sampled_from(SIGNS)), draw(st.sampled_from(SIGNS))
+        values = draw(st.lists(amounts, min_size=ROWS, max_size=ROWS))
+        cells = [f"{before}{f'{value:,}'.translate(table)}{behind}" for value in values]
+    elif sort == "date":
+        form = draw(st.sampled_from(["%d.%m.%Y", "%m/%d/%y", "%Y-%m-%d", "%d %b %Y", "%H:%M"]))
+        days = draw(st.lists(st.datetimes(), min_size=ROWS, max_size=ROWS))
+        cells = [day.strftime(form) for day in days]
+    else:
+        words = draw(st.lists(odd_words, min_size=2, max_size=4))
+        spell = st.sampled_from([str, str.upper, str.title, lambda word: f" {word}\u00a0"])
+        chosen = draw(st.lists(st.sampled_from(words), min_size=ROWS, max_size=ROWS))
+        cells = [draw(spell)(word) for word in chosen]
+    for place in draw(st.lists(st.integers(0, ROWS - 1), max_size=2)):
+        cells[place] = draw(odd_words)
+    return cells
+
+
+readings = st.dictionaries(
+    st.sampled_from(
+        ["decimal", "thousands", "units", "bare", "negative", "date", "as", "until", "fold",
+         "spellings", "rare", "pooled", "unseen", "missing_values", "from"]
+    ),
+    st.one_of(
+        st.sampled_from(
+            [",", ".", "'", " ", True, False, "iso", "%d.%m.%Y", "%", "age", "days", "month",
+             "2024-12-31", "parentheses", "trailing", "pooled", "x", 0.1, ["€"], ["x", -9],
+             {"€": 2}, {"x": ["a"]}, "other column"]
+        ),
+        odd_words,
+    ),
+    max_size=4,
+)  # fmt: skip
+
+
+@st.composite
+def cells_and_recipes(draw: st.DrawFn) -> tuple[list[list[str]], list[Any]]:
+    """Columns of written cells and, for each, a recipe that may fit."""
+    columns = draw(st.lists(written_cells(), min_size=1, max_size=3))
+    return columns, [draw(st.one_of(st.none(), readings)) for _ in columns]
+
+
+def read_cells(case: tuple[list[list[str]], list[Any]]) -> str:
+    """Draft a table of written cells and run it; read its columns by recipes of any sort."""
+    columns, recipes = case
+    raw = pd.DataFrame({f"c{n}": cells for n, cells in enumerate(columns)}, dtype="str")
+    raw["y"] = ["ja", "Nein"] * (ROWS // 2)
+    for n, recipe in enumerate(recipes):
+        outcome(lambda n=n, recipe=recipe: _by_recipe(raw, f"c{n}", recipe))
+
+    def attempt() -> None:
+        draft = draft_schema(raw, "fuzz", label="y")
+        again = Schema.from_mapping("fuzz", draft.schema.to_mapping())
+        assert again == draft.schema
+        run_through(raw, draft.schema)
 
     return outcome(attempt)
+
+
+def _by_recipe(raw: pd.DataFrame, column: str, recipe: Any) -> None:
+    """Read a column by a recipe: a number, missing or unreadable, and never two of them."""
+    for entry in ({"kind": "numeric"}, {"kind": "onehot", "categories": ["x", "y"]}):
+        content = {"label": {"column": "y", "favourable": "ja"}}
+        try:
+            schema = Schema.from_mapping(
+                "fuzz", content | {"features": {column: entry | {"read": recipe}}}
+            )
+        except CountermoveError:
+            continue
+        assert Schema.from_mapping("fuzz", schema.to_mapping()).digest() == schema.digest()
+        feature = schema.features[0]
+        if feature.column not in raw or entry["kind"] == "onehot":
+            continue
+        until = feature.reading.until_column if hasattr(feature.reading, "until_column") else None
+        if until is None or until in raw:
+            values, missing, strange = feature_numbers(raw, feature, schema)
+            assert not (missing & strange).any()
+            np.testing.assert_array_equal(np.isnan(values), missing | strange)
 
 
 def run_parquet(case: tuple[pd.DataFrame, dict[str, Any]], folder: Path) -> str:
@@ -250,7 +346,8 @@ contents = st.recursive(
             st.one_of(
                 st.sampled_from(
                     ["label", "features", "column", "favourable", "kind", "change", "series",
-                     "entity", "time", "steps", "sensitive", "ignore", "id", "group", "at_least"]
+                     "entity", "time", "steps", "sensitive", "ignore", "id", "group", "at_least",
+                     "file", "read", "encoding", "delimiter", "header", "unfavourable"]
                 ),
                 odd_words,
             ),
@@ -272,8 +369,9 @@ CASES: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any, Path], str], int]]
     "files": (csv_files(), run_file, 500),
     "parquet": (tables_and_schemas(), run_parquet, 200),
     "schemas": (contents, lambda content, _: read_content(content), 400),
+    "cells": (cells_and_recipes(), lambda case, _: read_cells(case), 400),
 }
-"""What is drawn, what is done with it, and how often under `make test-all`: 2,100 in all."""
+"""What is drawn, what is done with it, and how often under `make test-all`: 2,500 in all."""
 
 
 def fuzz(kind: str, folder: Path, times: int) -> Counter[str]:

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pandas as pd
 
-from countermove.data._text_files import BrokenLine, Records, decoded_lines
+from countermove.data._text_files import BLOCK, BrokenLine, Records, decoded_lines
 from countermove.errors import DataError, shown
 
 if TYPE_CHECKING:
@@ -191,9 +191,11 @@ def text_pieces(
     """Yield the rows of a text with delimiters."""
     import pyarrow as pa
 
-    start = stream.read(4)
-    encoding = next((e for m, e in BYTE_ORDER_MARKS.items() if start.startswith(m)), None)
-    blocks = decoded_lines(stream, encoding or layout.encoding, start)
+    start = stream.read(BLOCK)
+    marked = next((e for m, e in BYTE_ORDER_MARKS.items() if start.startswith(m)), None)
+    encoding = marked or layout.encoding
+    _refuse_other_encoding(start, encoding, origin)
+    blocks = decoded_lines(stream, encoding, start)
     try:
         header, first, blocks = _header(blocks, layout, origin)
         records = Records(len(header), layout.delimiter, first)
@@ -211,7 +213,21 @@ def text_pieces(
             rest = pa.concat_tables(held) if held else None
             yield RawTable(_frame(rest, header), tuple(records.broken[told:]))
     except UnicodeDecodeError as error:
-        raise _undecodable(error, encoding or layout.encoding, origin) from error
+        raise _undecodable(error, encoding, origin) from error
+
+
+def _refuse_other_encoding(start: bytes, encoding: str, origin: str) -> None:
+    """Refuse UTF-8 under another name: every accent would silently become two odd characters."""
+    if start.isascii() or codecs.lookup(encoding).name.startswith("utf"):
+        return
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return
+    raise DataError(
+        f"{origin} is UTF-8, but the schema says `file: {{encoding: {encoding}}}`; save it as the "
+        "schema says, or change the schema"
+    )
 
 
 def _undecodable(error: UnicodeDecodeError, encoding: str, origin: str) -> DataError:

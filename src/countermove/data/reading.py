@@ -101,11 +101,10 @@ class CellReading:
         """Return what a rule's reading of the column depends on; how a file writes it does not."""
         return CellReading(self.source, self.missing_values).to_entry()
 
-    def stands_for_missing(self, words: pd.Series) -> Mask:
-        """Return which texts stand for no value, as the schema lists them."""
-        listed = {folded(value) for value in self.missing_values}
-        found: Mask = words.map(folded, na_action="ignore").isin(listed).to_numpy(np.bool_)
-        return found if listed else np.zeros(len(words), dtype=np.bool_)
+    @property
+    def nothing(self) -> frozenset[str]:
+        """The folded texts that stand for no value, as the schema lists them."""
+        return frozenset(map(folded, self.missing_values))
 
 
 @dataclass(frozen=True)
@@ -172,9 +171,8 @@ class NumberReading(CellReading):
         return read, missing, np.where(exact, not self.bare, strange)
 
     def _of_texts(self, values: pd.Series) -> Cells:
-        words = texts(values)
-        parts = _NumberParts.of(words)
-        missing = parts.missing | self.stands_for_missing(words)
+        parts = _NumberParts.of(texts(values), self.nothing | MISSING_WORDS)
+        missing = parts.missing
         parts.take_signs(self.negative)
         factor, found = parts.take_units(self.units)
         parts.take_sign()
@@ -192,7 +190,8 @@ class _NumberParts:
         self._signed = np.zeros(len(cells), dtype=np.bool_)
 
     @classmethod
-    def of(cls, words: pd.Series) -> _NumberParts:
+    def of(cls, words: pd.Series, nothing: frozenset[str]) -> _NumberParts:
+        """Return cells in one form; those that are ``nothing`` are missing."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -205,7 +204,7 @@ class _NumberParts:
             for text, plain in (("\u2212", "-"), ("\u2013", "-"), ("\u2019", "'"), ("\u00b4", "'")):
                 cells = pc.replace_substring(cells, text, plain)
         cells = pc.utf8_lower(pc.utf8_trim_whitespace(cells))
-        blank = pc.is_in(cells, value_set=pa.array(sorted(MISSING_WORDS)))
+        blank = pc.is_in(cells, value_set=pa.array(sorted(nothing)))
         return cls(cells, missing | np.asarray(blank, dtype=np.bool_))
 
     def take_signs(self, negative: Negative) -> None:
@@ -321,18 +320,19 @@ class DateReading(CellReading):
     def dates(self, values: pd.Series) -> tuple[pd.Series, Mask, Mask]:
         """Return the moments (UTC, without a zone), which cells are missing, which unreadable."""
         if pd.api.types.is_datetime64_any_dtype(values.dtype):
-            found = pd.to_datetime(values, utc=True).dt.tz_localize(None)
-            words = texts(values)
+            found = pd.to_datetime(values, utc=True).dt.tz_localize(None).reset_index(drop=True)
+            missing = found.isna().to_numpy(np.bool_)
         else:
-            words = texts(values)
-            codes, distinct = pd.factorize(words)
-            read = _dates(pd.Series(distinct, dtype="str"), self.formats)
-            padded = pd.concat([read, pd.Series([pd.NaT])], ignore_index=True)
-            found = padded.iloc[codes].reset_index(drop=True)
-        listed = self.stands_for_missing(words) | found.isin(self._sentinels()).to_numpy(np.bool_)
-        blank = words.str.lower().isin(MISSING_WORDS).to_numpy(np.bool_)
-        missing = words.isna().to_numpy(np.bool_) | listed | blank
-        moments = found.reset_index(drop=True).mask(missing).dt.as_unit("us")
+            # Each different cell is read once; the last place is that of no cell at all.
+            codes, distinct = pd.factorize(texts(values))
+            words = pd.Series(distinct, dtype="str")
+            read = pd.concat([_dates(words, self.formats), pd.Series([pd.NaT])])
+            nothing = self.nothing | MISSING_WORDS
+            blank = [folded(word) in nothing for word in words]
+            missing = np.array([*blank, True])[codes]
+            found = read.iloc[codes].reset_index(drop=True)
+        missing = missing | found.isin(self._sentinels()).to_numpy(np.bool_)
+        moments = found.mask(missing).dt.as_unit("us")
         return moments, missing, moments.isna().to_numpy(np.bool_) & ~missing
 
     def _sentinels(self) -> list[pd.Timestamp]:
@@ -359,10 +359,10 @@ class DateReading(CellReading):
 
 def _dates(words: pd.Series, formats: Iterable[str]) -> pd.Series:
     found = pd.Series(pd.NaT, index=words.index, dtype="datetime64[us]")
-    words = words.map(in_english, na_action="ignore")
     for form in formats:
         strptime = "ISO8601" if form == ISO else form.replace("%B", "%b")
-        read = pd.to_datetime(words, format=strptime, errors="coerce", utc=True)
+        cells = words.map(in_english, na_action="ignore") if "%b" in strptime else words
+        read = pd.to_datetime(cells, format=strptime, errors="coerce", utc=True)
         found = found.fillna(read.dt.tz_localize(None).dt.as_unit("us"))
     return found
 
@@ -448,11 +448,11 @@ class WordReading(CellReading):
         form = folded if self.fold else str
         listed = {form(other): word for word, others in self.spellings for other in (word, *others)}
         listed |= {form(category): category for category in categories}
-        nothing = {folded(value) for value in self.missing_values}
+        nothing = self.nothing
         pooled = self.pooled if categories and self.unseen == "pooled" else None
         return [
             None
-            if folded(word) in nothing
+            if nothing and folded(word) in nothing
             else listed.get(form(word), pooled or (word if categories else form(word)))
             for word in words
         ]
