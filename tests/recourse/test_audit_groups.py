@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from countermove.errors import DataError, ParameterError
-from countermove.recourse._audit_groups import recourse_by_group
+from countermove.recourse._audit_parts import recourse_by_group
 
 GROUPS = np.array(["a"] * 6 + ["b"] * 4)
 REFUSED = np.array([1, 1, 1, 1, 0, 0, 1, 1, 0, 0], bool)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from countermove.errors import ParameterError
-from countermove.recourse._audit_groups import contrast, share, share_of
+from countermove.recourse._audit_parts import contrast, share, share_of
 
 LEVEL = 0.9
 

@@ -12,7 +12,7 @@ from countermove import StrategicClassifier
 from countermove.errors import DataError, ModelFileError, ParameterError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import RecourseClassifier, recommend
-from countermove.recourse._phrases import phrases_of
+from countermove.recourse._language import phrases_of
 from countermove.recourse._search import search_problem
 from countermove.recourse.advise import AdviceTerms
 from countermove.recourse.audit import audit

@@ -15,8 +15,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
 from countermove.recourse import recommend, sentences
-from countermove.recourse._phrases import FOLDER, phrases_of
-from countermove.recourse._spelling import outward, spelled
+from countermove.recourse._language import FOLDER, outward, phrases_of, spelled
 from countermove.recourse.recommend import FOUND, PROVEN_NONE, Advice
 from countermove.recourse.words import Telling
 from countermove.scores.base import values

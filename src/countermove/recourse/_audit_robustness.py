@@ -17,7 +17,7 @@ from torch import Tensor
 
 from countermove._types import Floats, Mask
 from countermove.randomness import generator, seed_of, torch_generator
-from countermove.recourse._audit_groups import ShareInterval, share
+from countermove.recourse._audit_parts import ShareInterval, share
 from countermove.recourse.objective import RecourseRisk
 from countermove.recourse.performance import approves, area_under_curve, scores_of
 from countermove.scores import MLPScore, Score

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from math import comb
 
@@ -16,14 +17,11 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.people import ActionSet
 from countermove.people.feasible import FeatureBlock, absent
-from countermove.recourse._search import (
-    Proposals,
-    SearchMethod,
-    SearchProblem,
-    Settings,
-    unproven,
-)
+from countermove.recourse._rounding import rounded
+from countermove.recourse._search import Proposals, SearchMethod, SearchProblem, Settings, unproven
+from countermove.recourse.lasting import Margin
 
 OBJECTIVES = ("cheapest", "sparsest")
 MOST_SUBSETS = 150
@@ -225,3 +223,50 @@ def _cost_alone(problem: SearchProblem, blocks: tuple[FeatureBlock, ...], action
         alone[:, columns] = action[:, columns]
         price[:, k] = problem.price(alone) + (alone != 0.0).any(axis=1) * 1e-12
     return price
+
+
+@dataclass(frozen=True)
+class AdviceSearch:
+    """A method, how hard it searches, what is preferred, and the margin against a refit."""
+
+    method: SearchMethod
+    settings: Settings
+    preference: Preference
+    refits: Margin
+
+    def cheapest(self, problem: SearchProblem) -> Proposals:
+        """Return the cheapest actions, without a margin against a refit."""
+        return search_preferred(problem, self.method, self.settings, self.preference)
+
+    def lasting(self, problem: SearchProblem, cheapest: Proposals) -> Proposals:
+        """Return actions that outlast a refit where that is asked for and possible."""
+        plain = replace(self.preference, beyond=0.0)
+        find = partial(
+            search_preferred, method=self.method, settings=self.settings, preference=plain
+        )
+        return self.refits.outlasting(find, problem, cheapest, self.preference.beyond)
+
+    def causal(self, problem: SearchProblem, found: Proposals) -> Proposals:
+        """Return actions that leave alone what does not cause the outcome, where that is cheap."""
+        if not self.preference.not_causal:
+            return found
+        kept = self.refits.kept(problem, found.action, self.preference.beyond)
+        return prefer_causal(problem, self._asked, self.preference, found, kept)
+
+    def rounded(
+        self, problem: SearchProblem, allowed: ActionSet, found: Proposals, digits: int | None
+    ) -> Proposals:
+        """Return actions in round amounts; as they are without a number of digits."""
+        if digits is None:
+            return found
+        kept = self.refits.kept(problem, found.action, self.preference.beyond)
+        most = self.preference.most_paid
+        return found._replace(action=rounded(kept, allowed, found.action, digits, most))
+
+    def others(self, problem: SearchProblem, first: Proposals, options: int) -> list[Proposals]:
+        """Return alternatives to the first actions."""
+        return other_options(problem, self._asked, first, options)
+
+    def _asked(self, problem: SearchProblem) -> Proposals:
+        """Return the cheapest actions with their margin against a refit where they can have it."""
+        return self.lasting(problem, self.cheapest(problem))

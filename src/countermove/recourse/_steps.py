@@ -11,9 +11,9 @@ from countermove._types import Floats, Mask
 from countermove.data.relations import HistoryPath, PathStates
 from countermove.data.schema import Feature, ModelFeature, Schema
 from countermove.data.wording import VALUE, text_in
-from countermove.recourse._phrases import Phrases
-from countermove.recourse._spelling import (
+from countermove.recourse._language import (
     WHOLE,
+    Phrases,
     chosen,
     filled,
     joined,

@@ -14,10 +14,8 @@ from countermove.data.storage import settings_digest
 from countermove.errors import CalibrationError, NotEnoughRowsError, ParameterError
 from countermove.execution import PartTask
 from countermove.people import ActionSet
-from countermove.recourse._audit_declared import causal_audit, not_causal, reasons_audit
-from countermove.recourse._audit_lasting import lasting_audit
-from countermove.recourse._phrases import DEFAULT, Phrases, phrases_of
-from countermove.recourse._reason_words import reason_array
+from countermove.recourse._audit_parts import causal_audit, lasting_audit, not_causal, reasons_audit
+from countermove.recourse._language import DEFAULT, Phrases, phrases_of
 from countermove.recourse.audit import audit, audited_groups, verified_costs
 from countermove.recourse.calibrate import clusters_facts
 from countermove.recourse.lasting import refits_of_model
@@ -27,6 +25,7 @@ from countermove.recourse.reasons import (
     ApprovedPeople,
     Reasons,
     approved_people,
+    reason_array,
     reason_codes,
 )
 from countermove.recourse.recommend import Advice, recommend

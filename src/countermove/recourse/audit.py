@@ -17,7 +17,7 @@ from countermove._types import Floats, Mask
 from countermove.errors import DataError
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.randomness import generator
-from countermove.recourse._audit_groups import (
+from countermove.recourse._audit_parts import (
     GroupRecourse,
     ShareInterval,
     recourse_by_group,

@@ -18,8 +18,12 @@ from countermove._types import Floats, Mask
 from countermove.errors import DataError, ParameterError
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.people.feasible import absent
-from countermove.recourse._advice_search import AdviceSearch
-from countermove.recourse._preferences import Preference, causes_preferred, preference_of
+from countermove.recourse._preferences import (
+    AdviceSearch,
+    Preference,
+    causes_preferred,
+    preference_of,
+)
 from countermove.recourse._region import with_region
 from countermove.recourse._search import (
     ApprovalThreshold,

@@ -19,9 +19,8 @@ from countermove.data.relations import PathStates
 from countermove.data.schema import ROW_ID, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
-from countermove.recourse._monotone import further_keeps
-from countermove.recourse._phrases import DEFAULT, Phrases, phrases_of
-from countermove.recourse._spelling import capitalised, joined, whole
+from countermove.recourse._language import DEFAULT, Phrases, capitalised, joined, phrases_of, whole
+from countermove.recourse._region import further_keeps
 from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
 from countermove.recourse.recommend import (
     BEYOND_REACH,

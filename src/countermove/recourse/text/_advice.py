@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.recourse._audit_groups import ShareInterval, share_of
+from countermove.recourse._audit_parts import ShareInterval, share_of
 from countermove.recourse._search import ApprovalThreshold
 from countermove.recourse.performance import Performance, performance
 from countermove.recourse.recommend import FOUND, NOT_FOUND, NOT_NEEDED, PROVEN_NONE
