@@ -135,6 +135,8 @@ def test_everybody_advised_on_give_me_some_credit_can_exist(project):
     assert len(after) > 500
     lines, homes = "NumberOfOpenCreditLinesAndLoans", "NumberRealEstateLoansOrLines"
     assert (after[homes] <= after[lines]).all()
+    # Whoever has no line is on record as having used it up.
+    assert ((after[lines] > 0) | (after["RevolvingUtilizationOfUnsecuredLines"] >= 0.88)).all()
     assert (after["DebtRatio"] <= before["DebtRatio"]).all()
     assert (after["MonthlyIncome"] >= before["MonthlyIncome"]).all()
     for column in (lines, homes, "DebtRatio", "MonthlyIncome"):

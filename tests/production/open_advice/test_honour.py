@@ -14,6 +14,7 @@ from countermove.production.gates import OpenAdvice
 from countermove.production.open_advice import AdviceRegister, Honoured
 from countermove.production.open_advice.challenge import broken_advice
 from countermove.production.open_advice.honour import GivenAdvice
+from countermove.production.open_advice.register import AdvisedMove
 from countermove.recourse.advise import AdviceTerms, arrow_advice
 from countermove.scores.base import values
 
@@ -105,7 +106,7 @@ def test_the_rule_of_the_time_must_still_approve():
     X = coded(PEOPLE)
     approved = X[values(rule.rule, rule.standardiser.transform(X)) >= 0.0][0]
     income = names.index("income")
-    given = GivenAdvice("v", "2026-01-01", {"income": (1.0, approved[income] - 1.0)})
+    given = GivenAdvice("v", "2026-01-01", {"income": AdvisedMove(1.0, approved[income] - 1.0)})
     honoured = Honoured({"p": (given,)}, {"v": rule})
     assert honoured.fulfilled("p", approved, names) == given
     worse = approved.copy()
@@ -116,12 +117,45 @@ def test_the_rule_of_the_time_must_still_approve():
 
 def test_reached_means_the_advised_direction():
     """More of what should rise, less of what should fall; rounding does not count."""
-    given = GivenAdvice("v", "2026-01-01", {"income": (1.0, 40.0), "loans": (-1.0, 1.0)})
+    given = GivenAdvice(
+        "v", "2026-01-01", {"income": AdvisedMove(1.0, 40.0), "loans": AdvisedMove(-1.0, 1.0)}
+    )
     assert given.reached({"income": 40.0 - 1e-7, "loans": 1.0})
     assert given.reached({"income": 50.0, "loans": 0.0})
     assert not given.reached({"income": 39.9, "loans": 0.0})
     assert not given.reached({"income": 50.0, "loans": 2.0})
     assert not given.reached({"income": 50.0})
+
+
+def test_whoever_ends_in_the_region_they_were_told_is_approved(office):
+    """Round amounts leave room, the words say how much, and the register keeps to it."""
+    told = {"said": AdviceTerms(digits=1), **DAYS}
+    PEOPLE.to_csv(office.batches / "april.csv", index=False)
+    scored = office.score("april", **told).people().read()
+    given = scored[scored["status"] == "FOUND"].set_index("row_id")
+    rows = PEOPLE[PEOPLE["person"].isin(given.index)].copy()
+    near = given.loc[rows["person"]]
+    moved = (near.filter(like="change:") != 0.0).any()
+    simple = [c[7:] for c in moved.index[moved] if c[7:] in ("income", "savings")]
+    for column in simple:
+        change = near[f"change:{column}"].to_numpy()
+        ends = np.where(change > 0.0, near[f"low:{column}"], near[f"high:{column}"])
+        ends = np.where(
+            change > 0.0, np.maximum(ends, rows[column]), np.minimum(ends, rows[column])
+        )
+        rows[column] = np.where(change != 0.0, ends, rows[column])
+    others = [c for c in near if c.startswith("change:") and c[7:] not in simple]
+    kept = (near[others] == 0.0).all(axis=1).to_numpy()
+    short = (
+        near[[f"change:{c}" for c in simple]].to_numpy()
+        + PEOPLE.set_index("person").loc[rows["person"], simple].to_numpy()
+        - rows[simple].to_numpy()
+    ) != 0.0
+    rows = rows[kept & short.any(axis=1)]
+    assert len(rows) > 3
+    promote(office.registry, STRICTER)
+    rows.to_csv(office.batches / "june.csv", index=False)
+    assert (office.score("june", **DAYS).people().read()["decision"] == 1).all()
 
 
 def test_a_run_twice_gives_the_same_batch_and_the_same_register(office):
@@ -158,10 +192,10 @@ def test_columns_of_the_register_are_in_original_units(office):
     register = AdviceRegister(office.rules().registry)
     names = list(SCHEMA.feature_names)
     for person, ((_, advised),) in register.of_people(PEOPLE["person"]).items():
-        for column, (way, value) in advised.items():
+        for column, move in advised.items():
             change = found.loc[person, f"change:{column}"]
-            assert np.sign(change) == way
-            assert value == pytest.approx(before[person][names.index(column)] + change)
+            assert np.sign(change) == move.way
+            assert move.value == pytest.approx(before[person][names.index(column)] + change)
 
 
 @pytest.mark.parametrize(

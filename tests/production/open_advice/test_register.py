@@ -11,9 +11,13 @@ from countermove.data import storage
 from countermove.errors import ModelFileError, ParameterError, StorageError
 from countermove.production.open_advice import KEY_VARIABLE, AdviceRegister
 from countermove.production.open_advice.keys import key_file
+from countermove.production.open_advice.register import AdvisedMove
 from countermove.production.registry import Registry
 
-ADVICE = {"anna": {"income": (1.0, 40.0)}, "ben": {"open_loans": (-1.0, 0.0)}}
+ADVICE = {
+    "anna": {"income": AdvisedMove(1.0, 40.0, 38.0)},
+    "ben": {"open_loans": AdvisedMove(-1.0, 0.0)},
+}
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -57,7 +61,7 @@ def test_people_are_found_again_by_id(register):
     found = register.of_people(["anna", "carl"])
     assert list(found) == ["anna"]
     ((batch, advised),) = found["anna"]
-    assert (batch.version, advised) == ("000001-x", {"income": (1.0, 40.0)})
+    assert (batch.version, advised) == ("000001-x", {"income": (1.0, 40.0, 38.0)})
 
 
 def test_what_has_expired_is_deleted(register, clock, tmp_path):

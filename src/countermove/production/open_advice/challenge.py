@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from countermove.data.schema import ROW_ID, Schema
 from countermove.errors import DataError
 from countermove.execution import matrix_of
 from countermove.production.open_advice.keys import advice_key, person_hash
-from countermove.production.open_advice.register import AdviceRegister, BatchAdvice
+from countermove.production.open_advice.register import AdviceRegister, Advised, BatchAdvice
 from countermove.production.registry import Registry
 from countermove.production.scoring.applicants import AdmitTask
 from countermove.scores.base import values
@@ -69,8 +69,8 @@ def _parts(
         yield len(who), int(np.count_nonzero(after < 0.0))
 
 
-def _follow(x: Floats, advised: Mapping[str, tuple[float, float]], names: tuple[str, ...]) -> None:
+def _follow(x: Floats, advised: Advised, names: tuple[str, ...]) -> None:
     """Move a person, in place, to what was advised."""
-    for column, (_, value) in advised.items():
+    for column, move in advised.items():
         if column in names:
-            x[names.index(column)] = value
+            x[names.index(column)] = move.value

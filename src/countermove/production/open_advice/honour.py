@@ -1,8 +1,8 @@
 """Whoever has done what was advised is approved until the advice expires.
 
-Fulfilled means: every advised column has reached the advised value in the advised direction, and
-the version that gave the advice approves the person as they are now. So other columns may have
-changed, as long as that rule would not refuse for it.
+Fulfilled means: every advised column has come, in the advised direction, into the certified region
+around the advised value, and the version that gave the advice approves the person as they are
+now. So other columns may have changed, as long as that rule would not refuse for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pandas as pd
 from countermove._types import Floats
 from countermove.data.partitions import Partitions
 from countermove.data.schema import ROW_ID, Schema
-from countermove.production.open_advice.register import AdviceRegister, Advised
+from countermove.production.open_advice.register import AdviceRegister, Advised, AdvisedMove
 from countermove.production.registry import Registry
 from countermove.recourse.advise import CODES
 from countermove.recourse.recommend import FOUND, NOT_NEEDED
@@ -29,8 +29,6 @@ HONOURED = "honoured"
 """Column of decisions: the version whose advice was followed, where that is why of an approval."""
 REFUSED_ONLY = ("reasons", "alternative_1", "alternative_2")
 """Columns of advice, where it has them, that are missing for whoever is approved."""
-ROUNDING = 1e-6
-"""Relative slack of a value that was advised: what was rounded on the way counts as reached."""
 SMALLEST = 1e-9
 """A relative change below this is rounding and was not advised."""
 
@@ -46,8 +44,8 @@ class GivenAdvice:
     def reached(self, columns: Mapping[str, float]) -> bool:
         """Return whether every advised column has reached its value."""
         return all(
-            column in columns and way * (columns[column] - value) >= -ROUNDING * (1.0 + abs(value))
-            for column, (way, value) in self.advised.items()
+            column in columns and move.reached(columns[column])
+            for column, move in self.advised.items()
         )
 
 
@@ -131,17 +129,27 @@ def advised_people(scored: Partitions, admitted: Partitions, schema: Schema) -> 
     changes = [c.name for c in schema.model_features() if c.change != "immutable"]
     before = pd.concat([part[[ROW_ID, *changes]] for part in admitted], ignore_index=True)
     before = before.set_index(ROW_ID)
-    found: dict[str, dict[str, tuple[float, float]]] = {}
+    found: dict[str, dict[str, AdvisedMove]] = {}
     for part in scored:
         given = part[part["status"] == FOUND]
         ids, start = given[ROW_ID].astype(str).to_numpy(), before.loc[given[ROW_ID]]
         for name in changes:
             change, at = given[f"{CHANGE}{name}"].to_numpy(np.float64), start[name].to_numpy()
             moved = np.abs(change) > SMALLEST * (1.0 + np.abs(at))
-            ways, ends = np.sign(change[moved]).tolist(), (at + change)[moved].tolist()
-            for row_id, way, end in zip(ids[moved], ways, ends, strict=True):
-                found.setdefault(row_id, {})[name] = (way, end)
+            ways, ends = np.sign(change), at + change
+            enough = _enough(given, name, ways, ends, at)
+            for row in np.flatnonzero(moved).tolist():
+                move = AdvisedMove(float(ways[row]), float(ends[row]), float(enough[row]))
+                found.setdefault(ids[row], {})[name] = move
     return dict(found)
+
+
+def _enough(given: pd.DataFrame, name: str, ways: Floats, ends: Floats, at: Floats) -> Floats:
+    """Return the ends of the certified region that people come to first, not behind their start."""
+    if f"{LOW}{name}" not in given:
+        return ends
+    near = np.where(ways > 0.0, given[f"{LOW}{name}"], given[f"{HIGH}{name}"])
+    return np.where(ways > 0.0, np.clip(near, at, ends), np.clip(near, ends, at))
 
 
 def _ids(admitted: Partitions) -> Iterator[str]:

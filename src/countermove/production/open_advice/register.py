@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from countermove.data.storage import seal, unseal
 from countermove.errors import ModelFileError
@@ -16,9 +17,28 @@ from countermove.production.open_advice.keys import advice_key, person_hash
 from countermove.production.registry import Registry
 from countermove.production.registry.registry import OPEN_ADVICE
 
-FORMAT_VERSION = 1
-Advised = Mapping[str, tuple[float, float]]
-"""By model column: the direction (+1 or -1) and the value to reach, in original units."""
+FORMAT_VERSION = 2
+READS = (1, FORMAT_VERSION)
+"""1 had no ``enough``."""
+
+
+class AdvisedMove(NamedTuple):
+    """Of one column, in original units: direction (+1 or -1), value advised, and what will do."""
+
+    way: float
+    value: float
+    enough: float | None = None  # the near end of the certified region; None: the value itself
+
+    def reached(self, at: float) -> bool:
+        """Return whether somebody at this value has done what was advised."""
+        least = self.value if self.enough is None else self.enough
+        return self.way * (at - least) >= -ROUNDING * (1.0 + abs(least))
+
+
+Advised = Mapping[str, AdvisedMove]
+"""What is advised, by model column."""
+ROUNDING = 1e-6
+"""Relative slack of a value that was advised: what was rounded on the way counts as reached."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +70,10 @@ class BatchAdvice:
         """Read what `to_bytes` wrote; refuse what was altered."""
         try:
             record = unseal(content, where)
-            if record.pop("format_version") != FORMAT_VERSION:
+            if record.pop("format_version") not in READS:
                 raise ModelFileError(f"{where} was written in another format; use its own release")
             people = {
-                person: {column: (float(way), float(value)) for column, (way, value) in of.items()}
+                person: {column: AdvisedMove(*move) for column, move in of.items()}
                 for person, of in record["people"].items()
             }
             return cls(**record | {"people": people})
