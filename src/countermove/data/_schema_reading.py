@@ -46,6 +46,7 @@ from countermove.data.schema import (
     GROUP_PREFIX,
     KINDS,
     LABEL,
+    QUARANTINE,
     ROW_ID,
     SHORTER,
     SOURCES,
@@ -75,6 +76,7 @@ SCHEMA_KEYS = (
     "path",
     "file",
     "read",
+    "quarantine",
 )
 FEATURE_KEYS = (
     "kind", "change", "unit", "min", "max", "step", "range", "categories", "group",
@@ -123,6 +125,7 @@ def _schema(name: str, mapping: object) -> Schema:
         time=optional_text(content.get("time"), "time") or None,
         file=read_layout(content.get("file")),
         readings=read_columns(content.get("read")),
+        quarantine=_share(content.get("quarantine"), "quarantine"),
     )
     _check_roles(schema)
     check_readings(schema)
@@ -137,6 +140,15 @@ def _schema(name: str, mapping: object) -> Schema:
         derived=derived,
         paths=read_paths(content.get("path"), schema, derived),
     )
+
+
+def _share(entry: object, key: str) -> float:
+    share = number_entry(entry, key)
+    if share is None:
+        return QUARANTINE
+    if not 0 <= share < 1:
+        refuse(key, f"is {share:g}; expected a share of the rows, from 0 to below 1, such as 0.05")
+    return share
 
 
 def _check_roles(schema: Schema) -> None:

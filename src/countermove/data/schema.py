@@ -53,12 +53,15 @@ Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
 SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 """What happens to entities with fewer steps than a series has."""
 
+QUARANTINE = 0.05
+"""Share of a table's rows that may be set aside, unless the schema says otherwise."""
+
 _POSSIBLE = ("relations", "derived", "path")
 _NOT_READ = ("range", "name", "verb", "horizon", "causal", "read")
 """Entries of a feature that change nothing in what a rule reads."""
 _NOT_LABEL = ("unfavourable", "read")
 _NOT_MEANT = (
-    "description", "source", "ignore", "group_by", "time", "file", "read", *_POSSIBLE,
+    "description", "source", "ignore", "group_by", "time", "file", "read", "quarantine", *_POSSIBLE,
 )  # fmt: skip
 """Entries of a schema that change nothing in what a rule reads."""
 
@@ -304,6 +307,8 @@ class Schema:
         How the files of the table are laid out.
     readings
         How the cells of columns are read that are neither features nor the label.
+    quarantine
+        Largest share of a table's rows that may be set aside because they cannot be used.
     """
 
     name: str
@@ -323,6 +328,7 @@ class Schema:
     paths: tuple[HistoryPath, ...] = ()
     file: FileFormat = PLAIN
     readings: tuple[tuple[str, Reading], ...] = ()
+    quarantine: float = QUARANTINE
 
     @classmethod
     def from_mapping(cls, name: str, mapping: Mapping[str, Any], origin: str = "") -> Schema:
@@ -368,6 +374,8 @@ class Schema:
             "file": self.file.to_mapping(),
             "read": {column: reading.to_entry() for column, reading in self.readings},
         }
+        if self.quarantine != QUARANTINE:
+            mapping["quarantine"] = self.quarantine
         return mapping | {key: value for key, value in optional.items() if value}
 
     def digest(self) -> str:

@@ -12,37 +12,56 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from countermove._types import Floats
-from countermove.data.cleaning import clean
+from countermove._types import Floats, Index, Mask
+from countermove.data.checks import repeated_id_problems
+from countermove.data.cleaning import clean_rows, superfluous
 from countermove.data.partitions import Partitions
+from countermove.data.quarantine import (
+    ROW,
+    Cleaned,
+    check_share,
+    joined,
+    listed_cells,
+    nothing_wrong,
+)
 from countermove.data.relations import Tails
 from countermove.data.rows import feature_matrix, standardised_table
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.splits import Place, RowKeys, places, repeated, row_keys
 from countermove.data.standardise import Standardiser
-from countermove.errors import DataError, shown
+from countermove.errors import DataError
 
 MOST_REPORTED = 5
 """Parts with problems that one error reports."""
 
+MOST_LISTED = 5_000_000
+"""Rows set aside that are held while a table is read; with more, reading stops."""
 
-def typed_parts(raw: Partitions, schema: Schema) -> Iterator[pd.DataFrame]:
-    """Yield the typed rows of every part, or one error with the problems of up to five parts."""
-    first, kept, problems, rows = 0, 0, [], []
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """The split of every row of a table in parts, -1 for those not used, and the quarantine."""
+
+    place: Place
+    quarantine: pd.DataFrame
+
+
+def cleaned_parts(raw: Partitions, schema: Schema) -> Iterator[Cleaned]:
+    """Yield every part as it is read, or one error with the problems of up to five parts."""
+    first, numbered, problems, rows = 0, 0, [], []
     for file, part in raw.named():
         try:
-            typed = clean(part, schema, part_from=kept)
+            read = clean_rows(part, schema, part_from=numbered)
         except DataError as error:
             problems.append(f"{file.name}, rows from {first}: {error}")
             rows += [first + row for row in error.rows]
             if len(problems) == MOST_REPORTED:
                 break
         else:
-            kept += len(typed)
+            numbered += read.n_rows
             if not problems:
-                yield typed
+                yield read
         first += len(part)
     if problems:
         raise DataError("\n".join(problems), rows=rows)
@@ -55,11 +74,39 @@ def place_rows(
     seed: int,
     balance: bool = False,
     max_rows: int | None = None,
-) -> Place:
+) -> PlacedRows:
     """Return the split of every row, as `split_table` would choose it for the whole table."""
-    keys = RowKeys.joined(row_keys(part, schema, seed) for part in typed_parts(raw, schema))
-    _check_ids(keys, raw, schema)
-    return places(keys, fractions, seed, balance, max_rows)
+    wrong: list[pd.DataFrame] = []
+    used: list[Mask] = []
+
+    def keys_of_parts() -> Iterator[RowKeys]:
+        held = 0
+        for read in cleaned_parts(raw, schema):
+            wrong.append(read.quarantine)
+            held += len(read.quarantine)
+            if held > MOST_LISTED:
+                _check_share(joined(wrong), sum(map(len, used)) + read.n_rows, schema)
+                raise DataError(f"table {schema.name!r}: more than {MOST_LISTED} wrong cells")
+            kept = np.zeros(read.n_rows, dtype=np.bool_)
+            kept[read.kept] = True
+            used.append(kept)
+            yield row_keys(read.table, schema, seed)
+
+    keys = RowKeys.joined(keys_of_parts())
+    usable = np.concatenate(used)
+    repeats = _repeated_ids(keys, raw, schema)
+    quarantine = joined([*wrong, repeats])
+    _check_share(quarantine, len(usable), schema)
+    if len(repeats):
+        keys = keys.rows(~np.isin(np.flatnonzero(usable), repeats[ROW]))
+        usable[repeats[ROW].to_numpy(np.intp)] = False
+    place = np.full(len(usable), -1, dtype=np.int8)
+    place[usable] = places(keys, fractions, seed, balance, max_rows)
+    return PlacedRows(place, quarantine)
+
+
+def _check_share(quarantine: pd.DataFrame, n_rows: int, schema: Schema) -> None:
+    check_share(f"table {schema.name!r}", quarantine, n_rows, schema.quarantine)
 
 
 def split_parts(
@@ -67,13 +114,14 @@ def split_parts(
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the typed rows of every part, split by split."""
     first, splits = 0, list(names)
-    for part in typed_parts(raw, schema):
-        here = place[first : first + len(part)]
-        if len(here) < len(part):
-            raise _changed(first + len(part), len(place))
-        first += len(part)
+    for read in cleaned_parts(raw, schema):
+        here = place[first : first + read.n_rows]
+        if len(here) < read.n_rows:
+            raise _changed(first + read.n_rows, len(place))
+        first += read.n_rows
+        chosen = here[read.kept]
         for position, name in enumerate(splits):
-            yield name, part[here == position].reset_index(drop=True)
+            yield name, read.table[chosen == position].reset_index(drop=True)
     if first < len(place):
         raise _changed(first, len(place))
 
@@ -140,28 +188,26 @@ class Moments:
         return Standardiser.from_moments(self.mean, spread, names, self.n, divide_by_root_d)
 
 
-def _check_ids(keys: RowKeys, raw: Partitions, schema: Schema) -> None:
-    """Refuse an id that occurs twice; equal hashes raise the suspicion, the ids decide."""
+def _repeated_ids(keys: RowKeys, raw: Partitions, schema: Schema) -> pd.DataFrame:
+    """Return the quarantine of ids that occur twice: equal hashes raise the suspicion."""
     suspects = np.flatnonzero(repeated(keys.place))
     if schema.id is None or not len(suspects):
-        return
-    ids = pd.Series(_ids_at(suspects, raw, schema))
-    twice = ids.duplicated(keep=False).to_numpy()
-    if twice.any():
-        rows = suspects[twice]
-        listed = shown(dict.fromkeys(repr(word) for word in ids[twice]))
-        raise DataError(
-            f"table {schema.name!r}: duplicated ids {listed} in rows {shown(rows)}; each row needs "
-            "its own",
-            rows=rows,
-        )
+        return nothing_wrong()
+    found, rows = _typed_at(suspects, raw, schema)
+    several = np.array(found[ROW_ID].duplicated(keep=False), dtype=np.bool_)
+    if several.any():
+        several[several] = superfluous(found[ROW_ID][several], found[several])
+    ids = found[[ROW_ID]].set_axis([schema.id], axis=1)
+    problems = repeated_id_problems(ids[schema.id], several)
+    return listed_cells(problems, ids, found[ROW_ID], rows)
 
 
-def _ids_at(rows: NDArray[np.int64], raw: Partitions, schema: Schema) -> list[str]:
-    found: list[str] = []
-    first = 0
-    for part in typed_parts(raw, schema):
-        here = rows[(rows >= first) & (rows < first + len(part))] - first
-        found += part[ROW_ID].iloc[here].tolist()
-        first += len(part)
-    return found
+def _typed_at(chosen: Index, raw: Partitions, schema: Schema) -> tuple[pd.DataFrame, Index]:
+    """Return typed rows by their position among the usable ones, and the numbers they have."""
+    found, numbers, first, numbered = [], [], 0, 0
+    for read in cleaned_parts(raw, schema):
+        here = chosen[(chosen >= first) & (chosen < first + len(read.table))] - first
+        found.append(read.table.iloc[here])
+        numbers.append(numbered + read.kept[here])
+        first, numbered = first + len(read.table), numbered + read.n_rows
+    return pd.concat(found, ignore_index=True), np.concatenate(numbers)

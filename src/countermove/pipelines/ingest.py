@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from kedro.pipeline import Node, Pipeline
 
-from countermove.data.cleaning import clean
+from countermove.data.cleaning import clean_rows
+from countermove.data.quarantine import intake
 from countermove.data.rows import fit_standardiser as fit
 from countermove.data.rows import standardised_table
 from countermove.data.schema import Schema
@@ -16,9 +19,12 @@ from countermove.params import IngestParameters
 SPLITS = ("train", "validation", "calibration", "test")
 
 
-def clean_table(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Type every column as the schema says and turn the label into +1 (favourable) and -1."""
-    return clean(raw, schema)
+def clean_table(
+    raw: pd.DataFrame, schema: Schema
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    """Type every column as the schema says, the label as +1 and -1; set wrong rows aside."""
+    read = clean_rows(raw, schema)
+    return read.table, read.quarantine, intake(read.quarantine, len(raw), schema.quarantine)
 
 
 def split(
@@ -43,7 +49,12 @@ def standardise(table: pd.DataFrame, schema: Schema, standardiser: Standardiser)
 def create_pipeline(**_: object) -> Pipeline:
     """Return the ingest pipeline."""
     steps = [
-        Node(clean_table, ["raw", "schema"], "typed", name="clean_table"),
+        Node(
+            clean_table,
+            ["raw", "schema"],
+            ["typed", "quarantine", "intake"],
+            name="clean_table",
+        ),
         Node(
             split,
             ["typed", "schema", "params:ingest", "params:seed"],
