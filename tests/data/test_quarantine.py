@@ -5,8 +5,12 @@ import pandas as pd
 import pytest
 
 from countermove.data.cleaning import clean, clean_rows
+from countermove.data.files import read_table
+from countermove.data.partitions import raw_partitions
+from countermove.data.quarantine import set_aside
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_embedded
+from countermove.data.streaming import place_rows
 from countermove.errors import DataError, SchemaError
 
 FEATURES = {
@@ -14,11 +18,12 @@ FEATURES = {
     "children": {"kind": "integer"},
     "job": {"kind": "onehot", "categories": ["clerk", "nurse"]},
 }
+SHARES = {"train": 0.5, "test": 0.5}
 LABEL = {"column": "paid", "favourable": "yes"}
 
 
 def described(**more):
-    return Schema.from_mapping("loans", {"label": LABEL, "features": FEATURES, **more})
+    return Schema.from_mapping("loans", {"label": LABEL, "features": FEATURES} | more)
 
 
 def people(n=100):
@@ -149,3 +154,40 @@ def test_an_entity_with_a_wrong_step_is_set_aside_whole():
     assert read.quarantine["row"].tolist() == [4]
     assert "f1" not in set(read.table["row_id"])
     assert len(read.table) == 49
+
+
+def test_lines_that_are_no_rows_are_listed_and_counted(tmp_path):
+    lines = people().to_csv(index=False).splitlines()
+    lines.insert(11, "1,2")
+    (tmp_path / "loans.csv").write_text("\n".join(lines))
+    raw = read_table(tmp_path / "loans.csv")
+    read = clean_rows(raw, described())
+    assert len(read.table) == 100
+    (line,) = read.quarantine.to_dict("records")
+    assert read.quarantine["row"].isna().all()
+    assert line["found"].startswith("line 12: ")
+    assert set_aside(read.quarantine) == 1
+    with pytest.raises(DataError, match=r"1 of 101 rows \(1\.0%\) cannot be used"):
+        clean_rows(raw, described(quarantine=0.005))
+    parts = place_rows(raw_partitions("loans", tmp_path, 30), described(), SHARES, 0)
+    assert set_aside(parts.quarantine) == 1
+    assert parts.n_lines == 101
+
+
+def test_both_values_of_the_outcome_are_kept_and_a_third_one_is_no_unfavourable_one(tmp_path):
+    raw = people()
+    assert clean_rows(raw, described()).labels == ("yes", "no")
+    raw.loc[70, "paid"] = "nope"
+    with pytest.raises(DataError, match="has 3 values"):
+        clean_rows(raw, described())
+    raw.to_parquet(tmp_path / "loans.parquet")
+    raw.loc[60:, "paid"] = raw.loc[60:, "paid"].replace("no", "nope")
+    raw.to_parquet(tmp_path / "loans.parquet")
+    with pytest.raises(DataError, match="has 3 values"):
+        place_rows(raw_partitions("loans", tmp_path, 20), described(), SHARES, 0)
+    both = described(label={**LABEL, "unfavourable": "no"}, quarantine=0.3)
+    read = clean_rows(raw, both)
+    assert set(read.quarantine["found"]) == {"nope"}
+    assert set(read.quarantine["expected"]) == {"'yes' or 'no'"}
+    placed = place_rows(raw_partitions("loans", tmp_path, 20), both, SHARES, 0)
+    assert placed.quarantine["row"].tolist() == read.quarantine["row"].tolist()

@@ -259,7 +259,7 @@ def cell_problem(
 
 def _column_problems(values: pd.Series, feature: Feature) -> list[TableProblem]:
     missing = _mask(values.isna())
-    problems = missing_problems(feature.name, missing)
+    problems = missing_problems(feature.name, missing) if feature.missing is None else []
     if feature.categorical:
         return problems + category_problems(values, feature, ~missing)
     if not pd.api.types.is_numeric_dtype(values.dtype):

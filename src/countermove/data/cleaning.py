@@ -28,8 +28,15 @@ from countermove.data.checks import (
     repeated_id_problems,
     rows_problem,
 )
+from countermove.data.files import RawTable
 from countermove.data.parsing import is_number, numbers, texts, truth_values
-from countermove.data.quarantine import Cleaned, check_share, joined, listed_cells
+from countermove.data.quarantine import (
+    Cleaned,
+    check_share,
+    joined,
+    listed_cells,
+    with_broken,
+)
 from countermove.data.reading import (
     Cells,
     DateReading,
@@ -77,12 +84,16 @@ def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd
     return _finished(read, schema, part_from is None, counted)
 
 
-def clean_rows(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> Cleaned:
+def clean_rows(
+    given: RawTable | pd.DataFrame, schema: Schema, part_from: int | None = None
+) -> Cleaned:
     """Return the typed table of the rows that can be used, and the list of those that cannot.
 
     Parameters
     ----------
-    raw, schema, part_from
+    given
+        The table as read, with the lines of its file that are no rows, if there are any.
+    schema, part_from
         As in `clean`. Of a series, all rows of an entity with a wrong one are set aside.
 
     Raises
@@ -92,6 +103,8 @@ def clean_rows(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) 
         whole table, more rows are wrong than ``schema.quarantine`` allows.
     """
     _check_parts(schema, part_from)
+    whole = given if isinstance(given, RawTable) else RawTable(given)
+    raw, n_lines = whole.frame, len(whole.frame) + len(whole.broken)
     first, places = part_from or 0, np.arange(len(raw))
     found: list[pd.DataFrame] = []
     read, wrong = None, np.zeros(0, dtype=np.bool_)
@@ -111,16 +124,16 @@ def clean_rows(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) 
         wrong = _wrong(read, schema)
         if schema.series is not None and wrong.any():
             places, read = places[~wrong], None
-    quarantine = joined(found)
+    quarantine = with_broken(joined(found), whole.broken)
     if part_from is None:
-        check_share(f"table {schema.name!r}", quarantine, len(raw), schema.quarantine)
+        check_share(f"table {schema.name!r}", quarantine, n_lines, schema.quarantine)
     if read is None:
         return Cleaned(_no_rows(schema), np.arange(0), len(raw), quarantine)
     n_rows = len(read.table) + (len(raw) - len(places))
     used = read if schema.series is not None or not wrong.any() else read.without(wrong)
     counted = numbering(len(used.table), len(raw))
     table = _finished(used, schema, part_from is None, counted)
-    return Cleaned(table, used.rows, n_rows, quarantine)
+    return Cleaned(table, used.rows, n_rows, quarantine, used.labels(schema.label))
 
 
 def _check_parts(schema: Schema, part_from: int | None) -> None:
@@ -148,8 +161,17 @@ class _Read:
 
     def without(self, wrong: Mask) -> _Read:
         """Return the rows that are not wrong."""
-        table = self.table[~wrong].reset_index(drop=True)
-        return replace(self, table=table, rows=self.rows[~wrong], problems=[])
+        cells, table = (part[~wrong].reset_index(drop=True) for part in (self.cells, self.table))
+        return replace(self, cells=cells, table=table, rows=self.rows[~wrong], problems=[])
+
+    def labels(self, label: Label) -> tuple[str, ...]:
+        """Return the two values that the outcome has, the favourable one first; else nothing."""
+        if label.favourable is None:
+            return ()
+        known = label_values(label)
+        found = label_words(self.cells[label.column], label).dropna().unique()
+        both = tuple(dict.fromkeys([*known, *map(str, found)]))
+        return both if len(both) == 2 else ()
 
 
 def _wrong(read: _Read, schema: Schema) -> Mask:
@@ -306,7 +328,7 @@ def _typed_feature(
     if feature.categories:
         return _typed_categories(values, feature, problems)
     read, missing, unparseable = feature_numbers(named, feature, schema)
-    problems += missing_problems(feature.name, missing)
+    problems += missing_problems(feature.name, missing) if feature.missing is None else []
     if unparseable.any():
         examples = dict.fromkeys(repr(str(cell)) for cell in values[unparseable].head(100))
         kind = "a date" if isinstance(feature.reading, DateReading) else "a number"
@@ -334,7 +356,7 @@ def _typed_categories(
 ) -> pd.Series:
     words = feature_words(values, feature)
     present = words.notna().to_numpy(np.bool_)
-    problems += missing_problems(feature.name, ~present)
+    problems += missing_problems(feature.name, ~present) if feature.missing is None else []
     problems += category_problems(words, feature, present)
     if feature.kind != "binary":
         return words
@@ -352,7 +374,8 @@ def _dtype_of(feature: Feature) -> str:
     """Return the type of a feature's column in a typed table."""
     if feature.categorical:
         return "str"
-    return "float64" if feature.kind == "numeric" else "int64"
+    whole = feature.kind != "numeric" and feature.missing is None
+    return "int64" if whole else "float64"
 
 
 def _typed_label(
@@ -441,6 +464,10 @@ def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool)
     typed = {f.name: _typed_feature(named, f, schema, problems) for f in schema.features}
     ids = texts(named[schema.id]) if with_ids and schema.id is not None else None
     problems += [] if ids is None else _id_problems(ids, named, whole=True, lenient=False)
+    for feature in schema.features:  # Nobody's move is known from a cell that is not.
+        if feature.missing is not None:
+            empty = typed[feature.name].isna().to_numpy(np.bool_)
+            problems += missing_problems(feature.name, empty)
     raise_all(problems, name)
     table = pd.DataFrame(typed).astype({f.name: _dtype_of(f) for f in schema.features})
     frame = pd.DataFrame(coded_features(table, schema), columns=list(schema.feature_names))

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Index
-from countermove.data.checks import TableProblem
+from countermove.data._text_files import BrokenLine
+from countermove.data.checks import NUMBERING, TableProblem
 from countermove.data.schema import ROW_ID
-from countermove.errors import DataError
+from countermove.errors import DataError, shown
 
 ROW, COLUMN, FOUND, EXPECTED = "row", "column", "found", "expected"
 LISTED = (ROW, COLUMN, FOUND, EXPECTED, ROW_ID)
@@ -40,13 +41,16 @@ class Cleaned:
     n_rows
         How many rows were read.
     quarantine
-        The wrong cells of the others, with the columns `LISTED`.
+        The wrong cells of the others, with the columns `LISTED`, and lines that are no rows.
+    labels
+        The two values that the outcome has, where it has two, the favourable one first.
     """
 
     table: pd.DataFrame
     kept: Index
     n_rows: int
     quarantine: pd.DataFrame
+    labels: tuple[str, ...] = ()
 
 
 def nothing_wrong() -> pd.DataFrame:
@@ -108,6 +112,22 @@ def _texts(values: pd.Series) -> pd.Series:
     return words.str.slice(0, LONGEST).astype("str")
 
 
+def with_broken(quarantine: pd.DataFrame, broken: Sequence[BrokenLine]) -> pd.DataFrame:
+    """Return a quarantine with the lines of a file that are no rows: they have no row number."""
+    if not broken:
+        return quarantine
+    lines = pd.DataFrame(
+        {
+            ROW: pd.Series(pd.NA, index=range(len(broken)), dtype="Int64"),
+            COLUMN: "",
+            FOUND: [f"line {each.line}: {each.found}"[:LONGEST] for each in broken],
+            EXPECTED: [each.expected for each in broken],
+            ROW_ID: pd.Series(None, index=range(len(broken)), dtype="str"),
+        }
+    )
+    return pd.concat([quarantine.astype({ROW: "Int64"}), lines], ignore_index=True)
+
+
 def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Return one quarantine of several."""
     found = [part for part in parts if len(part)]
@@ -115,14 +135,18 @@ def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 
 def set_aside(quarantine: pd.DataFrame) -> int:
-    """Return how many rows a quarantine holds."""
-    return int(quarantine[ROW].nunique())
+    """Return how many rows, and lines that are none, a quarantine holds."""
+    return _count(quarantine[ROW])
+
+
+def _count(rows: pd.Series) -> int:
+    return int(rows.nunique() + rows.isna().sum())
 
 
 def reasons(quarantine: pd.DataFrame) -> list[dict[str, Any]]:
     """Return why rows were set aside: column, what was expected, how many rows, an example."""
     groups = quarantine.groupby([COLUMN, EXPECTED], sort=False, dropna=False)
-    found = groups.agg(rows=(ROW, "nunique"), example=(FOUND, "first")).reset_index()
+    found = groups.agg(rows=(ROW, _count), example=(FOUND, "first")).reset_index()
     ordered = found.sort_values("rows", ascending=False, kind="stable")
     entries = ordered.astype({"rows": object}).to_dict("records")
     return [{str(key): value for key, value in entry.items()} for entry in entries]
@@ -146,16 +170,14 @@ def check_share(
     count = set_aside(quarantine)
     if count <= largest * n_rows:
         return
-    why = reasons(quarantine)
+    why, rows = reasons(quarantine), quarantine[ROW].dropna().drop_duplicates()
     lines = "".join(f"\n- {reason_words(reason)}" for reason in why[:MOST_REASONS])
     more = f"\n- and {len(why) - MOST_REASONS} more reasons" if len(why) > MOST_REASONS else ""
     raise error(
         f"{what}: {count} of {n_rows} rows ({count / max(n_rows, 1):.1%}) cannot be used, more "
         f"than the {largest:.1%} that may be set aside (`quarantine:` in the schema):{lines}{more}"
-        "\n(an example of each; rows are counted from 0, the header not counted: "
-        f"{', '.join(map(str, quarantine[ROW].drop_duplicates().head(10)))}"
-        f"{' …' if count > 10 else ''})",
-        rows=np.unique(quarantine[ROW]),
+        f"\n(rows {shown(rows)}; {NUMBERING})",
+        rows=sorted(rows),
     )
 
 
@@ -164,11 +186,18 @@ def words(count: int, n_rows: int) -> str:
     return f"{count} of {n_rows} rows set aside ({count / max(n_rows, 1):.1%})"
 
 
-def intake(quarantine: pd.DataFrame, n_rows: int, largest: float) -> dict[str, Any]:
-    """Return how many rows came, how many were set aside and why, JSON-ready; no cell is in it."""
+def intake(
+    quarantine: pd.DataFrame, n_rows: int, largest: float, labels: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return what became of a table's rows, JSON-ready; no cell of anybody set aside is in it."""
     why = [
         {key: value for key, value in reason.items() if key != "example"}
         for reason in reasons(quarantine)
     ]
-    count = set_aside(quarantine)
-    return {"rows": n_rows, "set_aside": count, "largest_share": largest, "reasons": why}
+    return {
+        "rows": n_rows,
+        "set_aside": set_aside(quarantine),
+        "largest_share": largest,
+        "reasons": why,
+        "labels": list(labels),
+    }

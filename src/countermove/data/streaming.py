@@ -16,6 +16,7 @@ import pandas as pd
 from countermove._types import Floats, Index, Mask
 from countermove.data.checks import repeated_id_problems
 from countermove.data.cleaning import clean_rows, superfluous
+from countermove.data.missing import fill_columns, filled_in, fitted_fill, never_missing
 from countermove.data.partitions import Partitions
 from countermove.data.quarantine import (
     ROW,
@@ -26,11 +27,11 @@ from countermove.data.quarantine import (
     nothing_wrong,
 )
 from countermove.data.relations import Tails
-from countermove.data.rows import feature_matrix, standardised_table
+from countermove.data.rows import coded_features, feature_matrix, standardised_table
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.splits import Place, RowKeys, places, repeated, row_keys
 from countermove.data.standardise import Standardiser
-from countermove.errors import DataError
+from countermove.errors import DataError, shown
 
 MOST_REPORTED = 5
 """Parts with problems that one error reports."""
@@ -45,12 +46,18 @@ class PlacedRows:
 
     place: Place
     quarantine: pd.DataFrame
+    labels: tuple[str, ...]  # both values of the outcome, the favourable one first
+
+    @property
+    def n_lines(self) -> int:
+        """How many rows, and lines that are none, were read."""
+        return len(self.place) + int(self.quarantine[ROW].isna().sum())
 
 
 def cleaned_parts(raw: Partitions, schema: Schema) -> Iterator[Cleaned]:
     """Yield every part as it is read, or one error with the problems of up to five parts."""
     first, numbered, problems, rows = 0, 0, [], []
-    for file, part in raw.named():
+    for file, part in raw.raw():
         try:
             read = clean_rows(part, schema, part_from=numbered)
         except DataError as error:
@@ -62,7 +69,7 @@ def cleaned_parts(raw: Partitions, schema: Schema) -> Iterator[Cleaned]:
             numbered += read.n_rows
             if not problems:
                 yield read
-        first += len(part)
+        first += len(part.frame)
     if problems:
         raise DataError("\n".join(problems), rows=rows)
 
@@ -78,11 +85,13 @@ def place_rows(
     """Return the split of every row, as `split_table` would choose it for the whole table."""
     wrong: list[pd.DataFrame] = []
     used: list[Mask] = []
+    labels: dict[str, None] = {}
 
     def keys_of_parts() -> Iterator[RowKeys]:
         held = 0
         for read in cleaned_parts(raw, schema):
             wrong.append(read.quarantine)
+            labels.update(dict.fromkeys(read.labels))
             held += len(read.quarantine)
             if held > MOST_LISTED:
                 _check_share(joined(wrong), sum(map(len, used)) + read.n_rows, schema)
@@ -94,15 +103,21 @@ def place_rows(
 
     keys = RowKeys.joined(keys_of_parts())
     usable = np.concatenate(used)
+    if len(labels) > 2:
+        listed = shown(map(repr, sorted(labels)))
+        raise DataError(
+            f"table {schema.name!r}: the label {schema.label.column!r} has {len(labels)} values, "
+            f"{listed}; expected two: name both (`unfavourable:`), and others are set aside"
+        )
     repeats = _repeated_ids(keys, raw, schema)
     quarantine = joined([*wrong, repeats])
-    _check_share(quarantine, len(usable), schema)
+    placed = PlacedRows(np.full(len(usable), -1, dtype=np.int8), quarantine, tuple(labels))
+    _check_share(quarantine, placed.n_lines, schema)
     if len(repeats):
         keys = keys.rows(~np.isin(np.flatnonzero(usable), repeats[ROW]))
         usable[repeats[ROW].to_numpy(np.intp)] = False
-    place = np.full(len(usable), -1, dtype=np.int8)
-    place[usable] = places(keys, fractions, seed, balance, max_rows)
-    return PlacedRows(place, quarantine)
+    placed.place[usable] = places(keys, fractions, seed, balance, max_rows)
+    return placed
 
 
 def _check_share(quarantine: pd.DataFrame, n_rows: int, schema: Schema) -> None:
@@ -134,17 +149,36 @@ def _changed(found: int, placed: int) -> DataError:
 
 
 def fit_standardiser(train: Partitions, schema: Schema, divide_by_root_d: bool) -> Standardiser:
-    """Return means, scales and usual ranges of the training rows, merged part by part."""
+    """Return means, scales, fills and usual ranges of the training rows, merged part by part."""
     moments: Moments | None = None
     tails: Tails | None = None
+    fill = fitted_fill(schema, _DesignParts(train, schema))
     for part in train:
-        X = feature_matrix(part, schema)
+        X = filled_in(feature_matrix(part, schema), fill)
         moments = Moments.of(X) if moments is None else moments.merged(Moments.of(X))
         tails = Tails.of(X) if tails is None else tails.merged(Tails.of(X))
     if moments is None or tails is None:
         raise DataError("there are no training rows to standardise by")
-    fitted = moments.standardiser(schema.feature_names, divide_by_root_d)
-    return replace(fitted, ranges=tails.ranges(schema))
+    keep = never_missing(schema, fill)
+    fitted = moments.standardiser(schema.feature_names, divide_by_root_d, keep)
+    return replace(fitted, ranges=tails.ranges(schema), fill=fill)
+
+
+@dataclass(frozen=True)
+class _DesignParts:
+    """The design matrix of rows in parts, made anew each time; columns not needed are NaN."""
+
+    rows: Partitions
+    schema: Schema
+
+    def __iter__(self) -> Iterator[Floats]:
+        found = fill_columns(self.schema)
+        places = [place for each in found for place in (*each.columns, each.indicator)]
+        only = replace(self.schema, features=tuple(each.feature for each in found))
+        for part in self.rows.columns([each.feature.name for each in found]):
+            X = np.full((len(part), len(self.schema.feature_names)), np.nan)
+            X[:, places] = coded_features(part, only)
+            yield X
 
 
 def standardised_parts(
@@ -181,10 +215,13 @@ class Moments:
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return Moments(n, mean, squares, low, high)
 
-    def standardiser(self, names: tuple[str, ...], divide_by_root_d: bool) -> Standardiser:
+    def standardiser(
+        self, names: tuple[str, ...], divide_by_root_d: bool, keep_constant: Mask | bool = False
+    ) -> Standardiser:
         """Return the standardiser; refuses columns that do not vary or are too large."""
         # Rounding can leave a column of equal values a spread of its own.
         spread = np.where(self.low == self.high, 0.0, np.sqrt(self.squares / self.n))
+        spread = np.where((spread == 0.0) & keep_constant, 1.0, spread)
         return Standardiser.from_moments(self.mean, spread, names, self.n, divide_by_root_d)
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from kedro.pipeline import Node, Pipeline
 
 from countermove.data.cleaning import clean_rows
+from countermove.data.files import RawTable
 from countermove.data.quarantine import intake
 from countermove.data.rows import fit_standardiser as fit
 from countermove.data.rows import standardised_table
@@ -19,12 +20,12 @@ from countermove.params import IngestParameters
 SPLITS = ("train", "validation", "calibration", "test")
 
 
-def clean_table(
-    raw: pd.DataFrame, schema: Schema
-) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+def clean_table(raw: RawTable, schema: Schema) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     """Type every column as the schema says, the label as +1 and -1; set wrong rows aside."""
     read = clean_rows(raw, schema)
-    return read.table, read.quarantine, intake(read.quarantine, len(raw), schema.quarantine)
+    n_lines = len(raw.frame) + len(raw.broken)
+    facts = intake(read.quarantine, n_lines, schema.quarantine, read.labels)
+    return read.table, read.quarantine, facts
 
 
 def split(

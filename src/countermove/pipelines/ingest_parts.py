@@ -33,7 +33,7 @@ def place_rows(
         raw(ingest.rows_per_part, layout=schema.file), schema, ingest.split.build(),
         ingest.split_seed(seed), ingest.balance, ingest.max_rows,
     )  # fmt: skip
-    facts = intake(placed.quarantine, len(placed.place), schema.quarantine)
+    facts = intake(placed.quarantine, placed.n_lines, schema.quarantine, placed.labels)
     return pd.DataFrame({"split": placed.place}), placed.quarantine, facts
 
 

@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from countermove.data._text_files import BrokenLine
 from countermove.data.cleaning import clean
 from countermove.data.schema import Schema, load_schema
 from countermove.data.synthetic import fabricate
 from countermove.errors import BlockedError
-from countermove.production.retraining.batches import LabelledBatch, gather
+from countermove.production.retraining.batches import LabelledBatch, gather, with_labels
 
 RAW = fabricate("tiny")
 
@@ -144,3 +145,22 @@ def test_a_cleaned_batch_needs_no_recipe():
     cleaned["NoDefaultNextMonth"] = (cleaned["NoDefaultNextMonth"] > 0).astype(int)
     found = gather([LabelledBatch("a", cleaned)], {}, typed[:0], schema)
     assert len(found.rows) == 300
+
+
+def test_a_label_that_the_base_table_does_not_have_is_set_aside(base, schema):
+    odd = batch("a")
+    odd.raw.loc[5, "repaid"] = "nope"
+    found = gather([odd], {}, base, with_labels(schema, ("yes", "no")))
+    (line,) = found.quarantine.to_dict("records")
+    assert (line["row"], line["column"], line["found"]) == (5, "repaid", "nope")
+    assert found.facts["a"]["used"] == 49
+
+
+def test_broken_lines_of_a_batch_are_listed_and_counted(base, schema):
+    found = gather(
+        [LabelledBatch("a", batch("a").raw, (BrokenLine(7, "2 cells", "9 cells"),))],
+        {}, base, schema,
+    )  # fmt: skip
+    assert found.facts["a"]["set_aside"] == 1
+    assert found.facts["a"]["rows"] == 51
+    assert found.quarantine["found"].tolist() == ["line 7: 2 cells"]

@@ -72,9 +72,9 @@ def test_large_files_are_cut_and_small_ones_are_not(tmp_path):
     people.to_parquet(tmp_path / "fine.parquet", index=False, row_group_size=4)
     people.to_csv(tmp_path / "text.csv", index=False)
     fine = raw_partitions("fine", tmp_path, 4)
-    assert cut(fine, tmp_path / "cut") is fine
+    assert cut(fine, tmp_path / "cut") == (fine, [])
     for name in ("coarse", "text"):
-        pieces = cut(raw_partitions(name, tmp_path, 4), tmp_path / f"cut-{name}")
+        pieces, _ = cut(raw_partitions(name, tmp_path, 4), tmp_path / f"cut-{name}")
         assert [len(pd.read_parquet(path)) for path in pieces.files] == [4, 4, 2]
         assert pieces.read()["a"].astype(int).tolist() == people["a"].tolist()
 

@@ -55,9 +55,9 @@ def _parts(
 ) -> Iterator[tuple[int, int]]:
     """Yield, per part of a batch, how many are judged and how many the challenger would refuse."""
     task, names, first = AdmitTask(schema), tuple(schema.feature_names), 0
-    for part in raw:
-        rows = usable(task(pa.Table.from_pandas(part, preserve_index=False), first))
-        first += len(part)
+    for _, part in raw.raw():
+        rows = usable(task(pa.Table.from_pandas(part.frame, preserve_index=False), first))
+        first += len(part.frame)
         hashes = [person_hash(key, str(row_id)) for row_id in rows[ROW_ID].to_pylist()]
         who = [place for place, person in enumerate(hashes) if person in batch.people]
         if not who:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from countermove.data._text_files import BrokenLine
 from countermove.data.checks import repeated_id_problems, rows_problem
-from countermove.data.cleaning import clean_rows
+from countermove.data.cleaning import clean_rows, label_words
 from countermove.data.parsing import texts
 from countermove.data.quarantine import (
     ROW,
@@ -19,6 +20,7 @@ from countermove.data.quarantine import (
     listed_cells,
     nothing_wrong,
     set_aside,
+    with_broken,
 )
 from countermove.data.rows import standardised_table
 from countermove.data.schema import LABEL, ROW_ID, Schema
@@ -36,10 +38,11 @@ SHA256, RULE, NEW = "sha256", "rule", "new"
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """A table as it came: its name, its cells and the hash of its content."""
+    """A table as it came: its name, its cells, and lines of its file that are no rows."""
 
     name: str
     raw: pd.DataFrame
+    broken: tuple[BrokenLine, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -64,8 +67,10 @@ def read_batches(
     schema: Schema,
     observed: str = "after",
     window: int | None = None,
+    labels: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], pd.DataFrame]:
     """Return typed rows of the batches in the window, facts of every batch, and the quarantine."""
+    # ``labels`` are the two values that the base table's outcome has: any other is a wrong row.
     # The facts of a batch say whether it is ``new`` and which version's ``rule`` its people had
     # responded to: None if they were seen before they could, or there was none.
     pointer = registry.pointer()
@@ -78,7 +83,7 @@ def read_batches(
     hashes = {name: facts[SHA256] for name, facts in known.items()}
     changed = rehashed(registry)  # Somebody was deleted from these on request.
     hashes |= {b.name: b.sha256 for b in batches if b.sha256 in changed.get(b.name, ())}
-    found = gather(batches, hashes, base, schema)
+    found = gather(batches, hashes, base, with_labels(schema, labels))
     if pointer is not None and not found.new:
         raise BlockedError(
             f"no new batch: all {len(batches)} were looked at before; the champion "
@@ -93,6 +98,13 @@ def read_batches(
     recent = list(facts) if window is None else list(facts)[-window:]
     rows = found.rows[found.rows[BATCH].isin(recent)] if len(found.rows) else found.rows
     return rows.reset_index(drop=True), facts, found.quarantine
+
+
+def with_labels(schema: Schema, labels: Sequence[str]) -> Schema:
+    """Return the schema that names both values of the outcome, those of the base table."""
+    if len(labels) != 2 or schema.label.unfavourable is not None:
+        return schema
+    return replace(schema, label=replace(schema.label, unfavourable=labels[1]))
 
 
 def new_rows(
@@ -131,11 +143,13 @@ def gather(
         kept, repeated, other = _unseen(typed, batch.name, seen)
         quarantine = joined([quarantine, other])
         what = f"batch {batch.name!r}"
-        check_share(what, quarantine, len(batch.raw), schema.quarantine, BlockedError)
+        quarantine = with_broken(quarantine, batch.broken)
+        n_lines = len(batch.raw) + len(batch.broken)
+        check_share(what, quarantine, n_lines, schema.quarantine, BlockedError)
         frames.append(kept.drop(columns=ROW, errors="ignore"))
         facts[batch.name] = {
             "sha256": batch.sha256,
-            "rows": len(batch.raw),
+            "rows": n_lines,
             "used": len(kept),
             "waiting_for_label": waiting,
             "repeated": repeated,
@@ -181,7 +195,9 @@ def _typed(batch: LabelledBatch, schema: Schema) -> tuple[pd.DataFrame, int, pd.
     fitting, raw = _fitting(schema, batch.raw), batch.raw
     waiting = np.zeros(len(raw), dtype=np.bool_)
     if fitting.label.column in raw:
-        waiting = texts(raw[fitting.label.column]).isna().to_numpy(np.bool_)
+        cells, two = raw[fitting.label.column], fitting.label.favourable is not None
+        known = label_words(cells, fitting.label) if two else texts(cells)
+        waiting = known.isna().to_numpy(np.bool_)
     if waiting.all():
         nobody = pd.DataFrame({ROW_ID: pd.Series(dtype="str"), LABEL: []})
         return nobody, int(waiting.sum()), nothing_wrong()

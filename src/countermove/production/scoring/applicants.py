@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove.data._text_files import BrokenLine
 from countermove.data.checks import repeated_id_problems, rows_problem
 from countermove.data.cleaning import clean_rows, superfluous
 from countermove.data.files import PANDAS_INDEX
@@ -36,6 +37,7 @@ from countermove.data.quarantine import (
     listed_cells,
     nothing_wrong,
     set_aside,
+    with_broken,
 )
 from countermove.data.recipes import outcome_columns
 from countermove.data.rows import coded_features
@@ -168,22 +170,24 @@ def admit(batch: Partitions, schema: Schema, folder: Path, mapper: Mapper, name:
     """Read a whole batch into parts that a rule can score; set aside who cannot be read."""
     try:
         task = AdmitTask(schema)
-        run = map_parts(task, cut(batch, folder / "cut"), folder / "read", mapper)
+        pieces, broken = cut(batch, folder / "cut")
+        run = map_parts(task, pieces, folder / "read", mapper)
     except (PartError, DataError) as error:
         raise DataError(f"{_not_scored(name)}: {error}", rows=error.rows) from error
     if not run.rows:
         raise DataError(f"batch {name!r} holds no rows; expected at least one person")
     files = run.result().files
-    quarantine = joined([_listed(files), _repeated(files)]).sort_values(
-        ROW, kind="stable", ignore_index=True
-    )
-    check_share(_not_scored(name), quarantine, run.rows, schema.quarantine)
+    wrong = joined([_listed(files), _repeated(files)])
+    quarantine = with_broken(wrong.sort_values(ROW, kind="stable", ignore_index=True), broken)
+    n_rows = run.rows + len(broken)
+    check_share(_not_scored(name), quarantine, n_rows, schema.quarantine)
+    if len(wrong):
+        _leave_out(files, set(wrong[ROW]))
     if len(quarantine):
-        _leave_out(files, set(quarantine[ROW]))
         replace_file(folder / SHEET, spreadsheet_safe(quarantine).to_csv(index=False).encode())
     put_in_place(folder / "read", folder / "admitted")
     people = Partitions(tuple(sorted((folder / "admitted").glob("*.parquet"))), batch.rows_per_part)
-    return Admitted(people, run.rows, quarantine)
+    return Admitted(people, n_rows, quarantine)
 
 
 def admitted_before(folder: Path, rows_per_part: int) -> Admitted | None:
@@ -193,7 +197,9 @@ def admitted_before(folder: Path, rows_per_part: int) -> Admitted | None:
         return None
     listed, sheet = nothing_wrong(), folder / SHEET
     if sheet.is_file():
-        listed = pd.read_csv(sheet, dtype="str", keep_default_na=False).astype({ROW: np.int64})
+        listed = pd.read_csv(
+            sheet, dtype={ROW: "Int64"}, keep_default_na=False, na_values={ROW: ""}
+        )
     n_rows = sum(sum(group_sizes(path)) for path in files) + set_aside(listed)
     return Admitted(Partitions(files, rows_per_part), n_rows, listed)
 
@@ -245,7 +251,7 @@ def _leave_out(files: Sequence[Path], gone: set[int]) -> None:
         if not any(keep):
             path.unlink()
         elif not all(keep):
-            write_part(rows.filter(keep).to_pandas(), path)
+            pq.write_table(rows.filter(keep), path)
 
 
 def _columns(files: Sequence[Path], *names: str) -> Iterator[tuple[NDArray[np.object_], ...]]:
@@ -256,18 +262,20 @@ def _columns(files: Sequence[Path], *names: str) -> Iterator[tuple[NDArray[np.ob
         yield tuple(column.to_numpy() for column in rows.columns)
 
 
-def cut(batch: Partitions, folder: Path) -> Partitions:
-    """Return a batch as parquet files whose row groups are no larger than a part."""
+def cut(batch: Partitions, folder: Path) -> tuple[Partitions, list[BrokenLine]]:
+    """Return a batch as parquet files cut into parts, and the lines of it that are no rows."""
     sizes = [group_sizes(path) for path in batch.files if path.suffix == ".parquet"]
     coarse = any(rows > batch.rows_per_part for groups in sizes for rows in groups)
     if len(sizes) == len(batch.files) and not coarse:
-        return batch
+        return batch, []
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for number, (file, part) in enumerate(batch.named()):
-        if len(part):
-            write_part(part, folder / f"{number:05d}-of-{file.name}.parquet")
+    broken: list[BrokenLine] = []
+    for number, (file, part) in enumerate(batch.raw()):
+        broken += part.broken
+        if len(part.frame):
+            write_part(part.frame, folder / f"{number:05d}-of-{file.name}.parquet")
     files = tuple(sorted(folder.glob("*.parquet")))
     if not files:
         raise DataError("it holds no rows, only a header; expected at least one person")
-    return Partitions(files, batch.rows_per_part)
+    return Partitions(files, batch.rows_per_part), broken
