@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from kedro.framework.project import pipelines
 from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 
+from countermove.data.quarantine import words
 from countermove.data.sources import check_dataset_name
 from countermove.params import GROUPS
 from countermove.params.checking import check_settings
@@ -57,8 +59,11 @@ class SummaryHook:
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Show accuracy before and after response, what is promised, and where the page is.
 
-        Only after a run that made all three: a part of the chain has no headline.
+        Only after a run that made all three: a part of the chain has no headline. Rows set
+        aside are always counted.
         """
+        for line in _set_aside(pipeline, catalog):
+            logger.warning(line)
         if not set(HEADLINE) <= pipeline.all_outputs():
             return
         metrics, calibration = (catalog.load(name) for name in HEADLINE[:2])
@@ -67,6 +72,20 @@ class SummaryHook:
             return
         for line in (*summary_lines(metrics), promise_line(calibration), f"report: {report}"):
             logger.info(line)
+
+
+def _set_aside(pipeline: Pipeline, catalog: DataCatalog) -> Iterator[str]:
+    """Yield how many rows of the table and of batches a run set aside, and where they are."""
+    made = pipeline.all_outputs()
+    if "intake" in made:
+        found = catalog.load("intake")
+        if found["set_aside"]:
+            count = words(found["set_aside"], found["rows"])
+            yield f"{count}: see {_place(catalog, 'quarantine')}"
+    for name, facts in catalog.load("batch_facts").items() if "batch_facts" in made else ():
+        if facts["set_aside"]:
+            count = words(facts["set_aside"], facts["rows"])
+            yield f"batch {name!r}: {count}: see {_place(catalog, 'batch_quarantine')}"
 
 
 def _place(catalog: DataCatalog, name: str) -> str:

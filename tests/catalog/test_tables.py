@@ -64,9 +64,9 @@ def test_a_schema_is_that_of_its_file():
 
 def test_the_users_own_table_wins_over_the_fabricated_one(tmp_path):
     dataset = RawTableDataset({"path": str(tmp_path)}, TINY)
-    pd.testing.assert_frame_equal(dataset.load(), fabricate("tiny"))
+    pd.testing.assert_frame_equal(dataset.load().frame, fabricate("tiny"))
     fabricate("tiny", 60).to_csv(tmp_path / "tiny.csv", index=False)
-    assert len(dataset.load()) == 60
+    assert len(dataset.load().frame) == 60
 
 
 def test_people_around_a_deployment_are_read_as_they_came(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from countermove.data.cleaning import clean
+from countermove.data.cleaning import clean, clean_rows
 from countermove.data.partitions import Partitions, raw_partitions, read_parts, write_parts
 from countermove.data.recipes import apply_recipe
 from countermove.data.rows import fit_standardiser as fit_whole
@@ -18,11 +18,11 @@ from countermove.data.sources import read_embedded
 from countermove.data.splits import split_table
 from countermove.data.streaming import (
     Moments,
+    cleaned_parts,
     fit_standardiser,
     place_rows,
     split_parts,
     standardised_parts,
-    typed_parts,
 )
 from countermove.errors import DataError, ParameterError
 
@@ -47,7 +47,7 @@ def cut(raw: pd.DataFrame, folder: Path, n_files: int) -> Partitions:
 def test_splits_are_those_of_the_whole_table(german, tmp_path, n_files, draw):
     raw, schema = german
     parts = cut(raw, tmp_path / "german", n_files)
-    place = place_rows(parts, schema, SHARES, 3, **draw)
+    place = place_rows(parts, schema, SHARES, 3, **draw).place
     write_parts(split_parts(parts, schema, place, SHARES), tmp_path / "out")
     found = read_parts(tmp_path / "out")
     expected = split_table(clean(raw, schema), schema, SHARES, 3, **draw)
@@ -70,7 +70,7 @@ def test_groups_and_times_are_those_of_the_whole_table(german, tmp_path, roles, 
     named = apply_recipe(raw, schema).assign(**{name: raw[name] for name in roles.values()})
     schema = replace(schema, cleaning=None, **roles)
     parts = cut(named[kept], tmp_path / "german", 7)
-    place = place_rows(parts, schema, SHARES, 3, **draw)
+    place = place_rows(parts, schema, SHARES, 3, **draw).place
     write_parts(split_parts(parts, schema, place, SHARES), tmp_path / "out")
     found = read_parts(tmp_path / "out")
     expected = split_table(clean(named[kept], schema), schema, SHARES, 3, **draw)
@@ -90,7 +90,7 @@ def test_times_of_two_kinds_in_two_parts_are_refused(tmp_path):
 def test_units_are_those_of_the_whole_table_up_to_rounding(german, tmp_path):
     raw, schema = german
     parts = cut(raw, tmp_path / "german", 11)
-    place = place_rows(parts, schema, SHARES, 0)
+    place = place_rows(parts, schema, SHARES, 0).place
     write_parts(split_parts(parts, schema, place, SHARES), tmp_path / "out")
     found = read_parts(tmp_path / "out")
     unit = fit_standardiser(found["train"], schema, divide_by_root_d=True)
@@ -120,36 +120,66 @@ def test_a_part_may_hold_one_class_only(german, tmp_path):
     raw, schema = german
     ordered = raw.sort_values("credit_risk").reset_index(drop=True)
     parts = cut(ordered, tmp_path / "german", 10)
-    assert sum(len(part) for part in typed_parts(parts, schema)) == len(raw)
+    assert sum(len(part.table) for part in cleaned_parts(parts, schema)) == len(raw)
 
 
-def test_problems_of_several_parts_come_together_with_rows_of_the_whole_table(german, tmp_path):
+def test_wrong_rows_of_several_parts_are_set_aside_with_their_numbers(german, tmp_path):
     raw, schema = german
     broken = raw.copy()
     broken.loc[[5, 777], "credit_amount"] = "much"
     parts = cut(broken, tmp_path / "german", 10)
-    with pytest.raises(DataError, match=r"000\.parquet(?s:.)*007\.parquet") as caught:
+    placed = place_rows(parts, schema, SHARES, 0)
+    assert placed.quarantine["row"].tolist() == [5, 777]
+    assert placed.quarantine["found"].tolist() == ["much", "much"]
+    assert placed.place[[5, 777]].tolist() == [-1, -1]
+    # The others are placed as if the two rows had never been in the file.
+    whole = split_table(clean_rows(broken, schema).table, schema, SHARES, 0)
+    written = dict.fromkeys(SHARES, 0)
+    for name, part in split_parts(parts, schema, placed.place, SHARES):
+        written[name] += len(part)
+        assert set(part["row_id"]) <= set(whole[name]["row_id"])
+    assert written == {name: len(part) for name, part in whole.items()}
+
+
+def test_parts_with_too_many_wrong_rows_are_refused_with_the_reasons(german, tmp_path):
+    raw, schema = german
+    broken = raw.copy()
+    broken.loc[:60, "credit_amount"] = "much"
+    with pytest.raises(DataError, match=r"61 of 1000 rows \(6.1%\)(?s:.)*61 × column") as caught:
+        place_rows(cut(broken, tmp_path / "german", 10), schema, SHARES, 0)
+    assert list(caught.value.rows) == list(range(61))
+
+
+def test_parts_that_lack_a_column_are_reported_together(german, tmp_path):
+    raw, schema = german
+    parts = cut(raw.drop(columns="credit_amount"), tmp_path / "german", 10)
+    with pytest.raises(DataError, match=r"000\.parquet(?s:.)*002\.parquet"):
         place_rows(parts, schema, SHARES, 0)
-    assert list(caught.value.rows) == [5, 777]
 
 
-def test_an_id_in_two_parts_is_refused(tmp_path):
+@pytest.mark.parametrize(("same", "gone"), [(False, [2, 33]), (True, [33])])
+def test_an_id_in_two_parts_is_set_aside(tmp_path, same, gone):
     raw = pd.DataFrame(
         {"who": [f"p{k}" for k in range(40)], "x": np.arange(40.0), "y": [0, 1] * 20}
     )
-    raw.loc[33, "who"] = "p2"
+    raw.loc[33] = raw.loc[2] if same else ["p2", 33.0, 1]
     features = {"x": {"kind": "numeric", "change": "both"}}
-    label = {"column": "y", "favourable": 1}
-    schema = Schema.from_mapping("ids", {"id": "who", "label": label, "features": features})
+    mapping = {"id": "who", "label": {"column": "y", "favourable": 1}, "features": features}
+    schema = Schema.from_mapping("ids", mapping | {"quarantine": 0.1})
     parts = cut(raw, tmp_path / "ids", 4)
-    with pytest.raises(DataError, match="duplicated ids 'p2' in rows 2, 33"):
-        place_rows(parts, schema, SHARES, 0)
+    placed = place_rows(parts, schema, SHARES, 0)
+    assert placed.quarantine["row"].tolist() == gone
+    assert placed.quarantine["row_id"].tolist() == ["p2"] * len(gone)
+    assert clean_rows(raw, schema).quarantine["row"].tolist() == gone
+    strict = Schema.from_mapping("ids", mapping | {"quarantine": 0.02})
+    with pytest.raises(DataError, match=r"more than the 2\.0% that may be set aside"):
+        place_rows(parts, strict, SHARES, 0)
 
 
 def test_a_table_that_grew_in_between_is_refused(german, tmp_path):
     raw, schema = german
     parts = cut(raw, tmp_path / "german", 3)
-    place = place_rows(parts, schema, SHARES, 0)
+    place = place_rows(parts, schema, SHARES, 0).place
     for other in (place[:-1], np.append(place, place[0])):
         with pytest.raises(DataError, match="changed in between"):
             list(split_parts(parts, schema, other, SHARES))
@@ -177,7 +207,7 @@ def test_csv_files_are_parts_too(german, tmp_path):
     raw.iloc[:600].to_csv(tmp_path / "german" / "a.csv", index=False)
     raw.iloc[600:].to_csv(tmp_path / "german" / "b.csv", index=False)
     parts = raw_partitions("german", tmp_path, rows_per_part=250)
-    typed = pd.concat(typed_parts(parts, schema), ignore_index=True)
+    typed = pd.concat([part.table for part in cleaned_parts(parts, schema)], ignore_index=True)
     pd.testing.assert_frame_equal(typed, clean(raw, schema))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from countermove.data.synthetic import fabricate
 from countermove.production.lock import held
 
 from ..production.tiny_champion import PEOPLE, promote
@@ -28,7 +29,7 @@ def office(project):
     batches = project.path / "data" / "01_raw" / "applicants" / "tiny"
     batches.mkdir(parents=True)
     PEOPLE.to_csv(batches / "b1.csv", index=False)
-    PEOPLE.assign(income=[*PEOPLE["income"][1:], -1.0]).to_csv(batches / "bad.csv", index=False)
+    PEOPLE.assign(income=-1.0).to_csv(batches / "bad.csv", index=False)
     return project
 
 
@@ -64,11 +65,30 @@ def test_a_batch_is_scored_once(office):
 
 
 @pytest.mark.slow
-def test_one_bad_row_stops_a_batch(office):
+def test_299_of_300_applicants_are_scored_and_one_is_listed(office):
+    people = fabricate("tiny", 300, seed=4).drop(columns="repaid")
+    people["person"] = [f"p{k}" for k in range(300)]
+    cells = people.astype({"income": object})
+    cells.loc[123, "income"] = '=HYPERLINK("http://bad")'
+    cells.to_csv(office.path / "data/01_raw/applicants/tiny/300.csv", index=False)
+    done = run(office, "300", rows_per_part=70)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 300 rows set aside (0.3%)" in done.stderr
+    folder = office.path / SCORED / "300"
+    assert read(folder)["row_id"].tolist() == people["person"].drop(index=123).tolist()
+    (line,) = pd.read_csv(folder / "quarantine.csv").to_dict("records")
+    assert line == {
+        "row": 123, "column": "income", "found": "'=HYPERLINK(\"http://bad\")",
+        "expected": "a number", "row_id": "p123",
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_too_many_bad_rows_stop_a_batch(office):
     bad = run(office, "bad")
     assert bad.returncode != 0
     assert "'bad' is not scored, nobody in it" in bad.stderr
-    assert "below min 0" in bad.stderr
+    assert "120 × column 'income': expected at least 0" in bad.stderr
     assert not (office.path / SCORED / "bad").exists()
 
 

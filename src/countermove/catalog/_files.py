@@ -19,6 +19,7 @@ from kedro_datasets.text import TextDataset
 
 from countermove.catalog._previews import ROWS, first_rows, table_preview
 from countermove.data.standardise import Standardiser
+from countermove.data.storage import spreadsheet_safe
 from countermove.errors import StorageError
 
 
@@ -67,7 +68,11 @@ class AtomicParquetDataset(_ReplacedWhole, ParquetDataset):  # type: ignore[misc
 
 
 class AtomicCSVDataset(_ReplacedWhole, CSVDataset):  # type: ignore[misc]
-    """A CSV file: a small table that people open in a spreadsheet."""
+    """A CSV file: a small table that people open in a spreadsheet, which executes none of it."""
+
+    def save(self, data: pd.DataFrame) -> None:
+        """Write the table; text that a spreadsheet would execute begins with an apostrophe."""
+        super().save(spreadsheet_safe(data))
 
     def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the first rows."""

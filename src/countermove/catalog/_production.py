@@ -11,8 +11,7 @@ from kedro_datasets._typing import JSONPreview, TablePreview
 from countermove.catalog._folders import ReadOnlyFolderDataset
 from countermove.catalog._previews import ROWS, table_preview
 from countermove.catalog._tables import layout_at, schema_at
-from countermove.data.files import table_stem, table_suffix
-from countermove.data.sources import read_file
+from countermove.data.files import read_table, table_stem, table_suffix
 from countermove.errors import BlockedError, DataError
 from countermove.scores.storage import DESCRIPTION, PublishedModel, load_model, save_model
 
@@ -202,7 +201,8 @@ class LabelledBatchesDataset(ReadOnlyFolderDataset):
             raise BlockedError(f"two files for batch {twice[0]!r} in {self._folder}; keep one")
         layout = layout_at(self._schema)
         try:
-            return [LabelledBatch(table_stem(path), read_file(path, layout)) for path in files]
+            tables = [(path, read_table(path, layout)) for path in files]
+            return [LabelledBatch(table_stem(p), read.frame, read.broken) for p, read in tables]
         except DataError as error:
             raise BlockedError(f"a batch cannot be read: {error}", rows=error.rows) from error
 

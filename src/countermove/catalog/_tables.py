@@ -15,10 +15,10 @@ from countermove.catalog._folders import ReadOnlyFolderDataset
 from countermove.catalog._previews import ROWS, table_preview
 from countermove.data.checks import check_table
 from countermove.data.cleaning import clean
-from countermove.data.files import PLAIN, FileFormat
+from countermove.data.files import PLAIN, FileFormat, RawTable
 from countermove.data.schema import Schema, load_schema
 from countermove.data.series import with_steps
-from countermove.data.sources import expected_files, read_file, read_raw, user_file
+from countermove.data.sources import expected_files, read_file, read_raw, read_raw_table, user_file
 from countermove.data.texts import Texts, read_texts
 from countermove.errors import DataError
 
@@ -84,13 +84,13 @@ class RawTableDataset(ReadOnlyFolderDataset):
         super().__init__(folder, metadata)
         self._schema = Path(schema["path"])
 
-    def load(self) -> pd.DataFrame:
-        """Read the table as it came."""
-        return read_raw(self._schema.stem, self._folder, schema_at(self._schema))
+    def load(self) -> RawTable:
+        """Read the table as it came, and the lines of its file that are no rows."""
+        return read_raw_table(self._schema.stem, self._folder, schema_at(self._schema))
 
     def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the first rows."""
-        return table_preview(self.load(), nrows)
+        return table_preview(self.load().frame, nrows)
 
     def _describe(self) -> dict[str, Any]:
         return {"dataset": self._schema.stem, "folder": str(self._folder)}

@@ -24,22 +24,44 @@ NUMBERING = "rows are counted from 0, the header not counted"
 
 @dataclass(frozen=True)
 class TableProblem:
-    """One thing that is wrong, in words, with the rows it concerns."""
+    """One thing that is wrong, in words.
+
+    Parameters
+    ----------
+    text
+        What is wrong, and where.
+    rows
+        The rows concerned, which can be set aside; none if the table itself is wrong.
+    columns
+        The columns whose cells are wrong in those rows.
+    expected
+        What belongs there.
+    """
 
     text: str
     rows: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
+    expected: str = ""
+
+
+class TableError(DataError):
+    """A table that cannot be used, with every problem of it."""
+
+    def __init__(self, message: str, problems: Sequence[TableProblem] = ()) -> None:
+        rows = sorted({row for problem in problems for row in problem.rows})
+        super().__init__(message, rows=rows)
+        self.problems = tuple(problems)
 
 
 def raise_all(problems: Sequence[TableProblem], name: str, counted: str = NUMBERING) -> None:
-    """Raise one `DataError` with every problem, or none; ``counted`` says how rows are counted."""
+    """Raise one `TableError` with every problem, or none; ``counted`` says how rows are counted."""
     if not problems:
         return
-    rows = sorted({row for problem in problems for row in problem.rows})
     lines = [problem.text for problem in problems]
     listed = lines[0] if len(lines) == 1 else "".join(f"\n- {line}" for line in lines)
     count = "" if len(lines) == 1 else f"{len(lines)} problems:"
-    note = f"\n({counted})" if rows else ""
-    raise DataError(f"table {name!r}: {count}{listed}{note}", rows=rows)
+    note = f"\n({counted})" if any(problem.rows for problem in problems) else ""
+    raise TableError(f"table {name!r}: {count}{listed}{note}", problems)
 
 
 def numbering(kept: int, raw: int) -> str:
@@ -106,25 +128,28 @@ def check_table(table: pd.DataFrame, schema: Schema) -> None:
 
 def number_problems(values: Floats, feature: Feature) -> list[TableProblem]:
     """Return what is wrong with numbers that are there (NaN is another check's matter)."""
-    column = feature.name
-    problems = rows_problem(f"column {column!r}: infinite value", np.isinf(values))
     finite = np.isfinite(values)
+    wrong = [("infinite value", np.isinf(values), "a finite number")]
     if feature.kind == "integer":
-        broken = finite & (np.floor(values) != values)
-        problems += rows_problem(f"column {column!r}: not a whole number", broken, values)
+        wrong.append(
+            ("not a whole number", finite & (np.floor(values) != values), "a whole number")
+        )
         large = finite & (np.abs(values) > EXACT_INTEGERS)
-        problems += rows_problem(f"column {column!r}: whole number beyond 2^53", large, values)
+        wrong.append(("whole number beyond 2^53", large, "at most 2^53"))
     if feature.kind == "binary":
-        broken = finite & (values != 0) & (values != 1)
-        problems += rows_problem(f"column {column!r}: neither 0 nor 1", broken, values)
+        wrong.append(("neither 0 nor 1", finite & (values != 0) & (values != 1), "0 or 1"))
     unit = f" {feature.unit}" if feature.unit else ""
     if feature.min is not None:
-        text = f"column {column!r}: below min {feature.min:g}{unit}"
-        problems += rows_problem(text, finite & (values < feature.min), values)
+        least = f"{feature.min:g}{unit}"
+        wrong.append((f"below min {least}", finite & (values < feature.min), f"at least {least}"))
     if feature.max is not None:
-        text = f"column {column!r}: above max {feature.max:g}{unit}"
-        problems += rows_problem(text, finite & (values > feature.max), values)
-    return problems
+        most = f"{feature.max:g}{unit}"
+        wrong.append((f"above max {most}", finite & (values > feature.max), f"at most {most}"))
+    return [
+        problem
+        for what, broken, expected in wrong
+        for problem in cell_problem(feature.name, what, broken, expected, values)
+    ]
 
 
 def category_problems(values: pd.Series, feature: Feature, present: Mask) -> list[TableProblem]:
@@ -133,11 +158,9 @@ def category_problems(values: pd.Series, feature: Feature, present: Mask) -> lis
     if not unknown.any():
         return []
     strange = sorted({str(value) for value in values[unknown]})
-    return rows_problem(
-        f"column {feature.name!r}: unknown category {_quoted(strange)}, "
-        f"{nearest(strange[0], feature.categories)}",
-        unknown,
-    )
+    what = f"unknown category {_quoted(strange)}, {nearest(strange[0], feature.categories)}"
+    expected = f"one of {_quoted(feature.categories)}"
+    return cell_problem(feature.name, what, unknown, expected)
 
 
 def group_problems(table: pd.DataFrame, schema: Schema) -> list[TableProblem]:
@@ -150,27 +173,35 @@ def group_problems(table: pd.DataFrame, schema: Schema) -> list[TableProblem]:
     for group, columns in members.items():
         cells = table[columns].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
         broken = np.isin(cells, (0.0, 1.0)).all(axis=1) & (cells.sum(axis=1) != 1.0)
-        text = f"group {group!r}: not exactly one of {_quoted(columns)} is 1"
-        problems += rows_problem(text, broken)
+        expected = f"exactly one of {_quoted(columns)} is 1"
+        text = f"group {group!r}: not {expected}"
+        problems += rows_problem(text, broken, columns=tuple(columns), expected=expected)
     return problems
 
 
 def missing_problems(column: str, missing: Mask) -> list[TableProblem]:
     """Return the rows without a value."""
-    return rows_problem(f"column {column!r}: missing value", missing)
+    return cell_problem(column, "missing value", missing, "a value")
 
 
 def id_problems(ids: pd.Series) -> list[TableProblem]:
     """Return missing and repeated ids."""
     repeated = _mask(ids.duplicated(keep=False)) & ~_mask(ids.isna())
+    return missing_id_problems(ids) + repeated_id_problems(ids, repeated)
+
+
+def repeated_id_problems(ids: pd.Series, repeated: Mask) -> list[TableProblem]:
+    """Return the rows whose id is known to be another row's too."""
     named = dict.fromkeys(str(value) for value in ids[repeated])
     text = f"duplicated ids {_quoted(list(named))}; each row needs its own"
-    return missing_id_problems(ids) + rows_problem(text, repeated)
+    columns = (str(ids.name),) if ids.name is not None else ()
+    return rows_problem(text, repeated, columns=columns, expected="an id that no other row has")
 
 
 def missing_id_problems(ids: pd.Series) -> list[TableProblem]:
     """Return the rows without an id."""
-    return rows_problem("missing id", _mask(ids.isna()))
+    columns = (str(ids.name),) if ids.name is not None else ()
+    return rows_problem("missing id", _mask(ids.isna()), columns=columns, expected="an id")
 
 
 def constant_problems(table: pd.DataFrame, schema: Schema) -> list[TableProblem]:
@@ -203,18 +234,32 @@ def constant_problems(table: pd.DataFrame, schema: Schema) -> list[TableProblem]
     return problems
 
 
-def rows_problem(text: str, broken: Mask, values: Floats | None = None) -> list[TableProblem]:
+def rows_problem(
+    text: str,
+    broken: Mask,
+    values: Floats | None = None,
+    columns: tuple[str, ...] = (),
+    expected: str = "",
+) -> list[TableProblem]:
     """Return a problem that names the broken rows (and their values), or none."""
     rows = np.flatnonzero(broken)
     if not rows.size:
         return []
-    listed = [f"{row} ({values[row]:g})" if values is not None else str(row) for row in rows]
-    return [TableProblem(f"{text}, in {rows.size} row(s): {shown(listed)}", tuple(rows.tolist()))]
+    listed = (f"{row} ({values[row]:g})" if values is not None else str(row) for row in rows)
+    text = f"{text}, in {rows.size} row(s): {shown(listed)}"
+    return [TableProblem(text, tuple(rows.tolist()), columns, expected)]
+
+
+def cell_problem(
+    column: str, what: str, broken: Mask, expected: str, values: Floats | None = None
+) -> list[TableProblem]:
+    """Return what is wrong with the cells of one column in the broken rows, or nothing."""
+    return rows_problem(f"column {column!r}: {what}", broken, values, (column,), expected)
 
 
 def _column_problems(values: pd.Series, feature: Feature) -> list[TableProblem]:
     missing = _mask(values.isna())
-    problems = missing_problems(feature.name, missing)
+    problems = missing_problems(feature.name, missing) if feature.missing is None else []
     if feature.categorical:
         return problems + category_problems(values, feature, ~missing)
     if not pd.api.types.is_numeric_dtype(values.dtype):
@@ -250,10 +295,10 @@ def whole_numbers(
     for column in columns:
         values, missing, unparseable = numbers(raw[column])
         problems += missing_problems(column, missing & counted)
-        problems += rows_problem(f"column {column!r}: not a number", unparseable & counted)
+        problems += cell_problem(column, "not a number", unparseable & counted, "a number")
         fraction = ~missing & ~unparseable & ~(np.isfinite(values) & (np.floor(values) == values))
-        text = f"column {column!r}: not a whole number"
-        problems += rows_problem(text, fraction & counted, values)
+        whole = "a whole number"
+        problems += cell_problem(column, f"not {whole}", fraction & counted, whole, values)
         cells[column] = values
     raise_all(problems, name)
     return cells
@@ -273,9 +318,7 @@ def decoded(
         unknown = unknown & among
     if unknown.any():
         strange = sorted(set(spelled[unknown].fillna("").tolist()))
-        text = (
-            f"column {values.name!r}: unknown category {shown(map(repr, strange))}, "
-            f"{nearest(strange[0], codes)}"
-        )
-        problems += rows_problem(text, unknown)
+        what = f"unknown category {shown(map(repr, strange))}, {nearest(strange[0], codes)}"
+        expected = f"one of {shown(map(repr, codes))}"
+        problems += cell_problem(str(values.name), what, unknown, expected)
     return words

@@ -1,30 +1,42 @@
 """From a raw table to a typed one.
 
-The recipe brings the raw layout to the schema's columns; typing then reads every
-column as its kind says. All that cannot be read is reported together.
+The recipe brings the raw layout to the schema's columns; typing then reads every column as
+its kind says. Rows that cannot be read are set aside (`clean_rows`), or refused together (`clean`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pandas as pd
 
-from countermove._types import Floats, Mask
+from countermove._types import Floats, Index, Mask
 from countermove.data.checks import (
+    TableError,
     TableProblem,
     category_problems,
+    cell_problem,
     constant_problems,
     group_problems,
     header_problems,
-    id_problems,
     missing_id_problems,
     missing_problems,
     number_problems,
     numbering,
     raise_all,
+    repeated_id_problems,
     rows_problem,
 )
+from countermove.data.files import RawTable
 from countermove.data.parsing import is_number, numbers, texts, truth_values
+from countermove.data.quarantine import (
+    Cleaned,
+    check_share,
+    joined,
+    listed_cells,
+    with_broken,
+)
 from countermove.data.reading import (
     Cells,
     DateReading,
@@ -65,35 +77,148 @@ def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd
         One error with every problem of every column; ``rows`` holds all rows
         concerned, counted from 0 without the header.
     """
+    _check_parts(schema, part_from)
+    read = _read(raw, schema, part_from, np.arange(len(raw)))
+    counted = numbering(len(read.table), len(raw))
+    raise_all(read.problems, schema.name, counted)
+    return _finished(read, schema, part_from is None, counted)
+
+
+def clean_rows(
+    given: RawTable | pd.DataFrame, schema: Schema, part_from: int | None = None
+) -> Cleaned:
+    """Return the typed table of the rows that can be used, and the list of those that cannot.
+
+    Parameters
+    ----------
+    given
+        The table as read, with the lines of its file that are no rows, if there are any.
+    schema, part_from
+        As in `clean`. Of a series, all rows of an entity with a wrong one are set aside.
+
+    Raises
+    ------
+    DataError
+        If the table itself is wrong (a column is missing, a label has three values), or, of a
+        whole table, more rows are wrong than ``schema.quarantine`` allows.
+    """
+    _check_parts(schema, part_from)
+    whole = given if isinstance(given, RawTable) else RawTable(given)
+    raw, n_lines = whole.frame, len(whole.frame) + len(whole.broken)
+    first, places = part_from or 0, np.arange(len(raw))
+    found: list[pd.DataFrame] = []
+    read, wrong = None, np.zeros(0, dtype=np.bool_)
+    while read is None and (len(places) or not found):
+        try:
+            read = _read(raw.iloc[places], schema, part_from, places, lenient=True)
+        except TableError as error:
+            # A recipe refuses the raw rows that it cannot translate; it then reads the others.
+            if not all(problem.rows for problem in error.problems):
+                raise
+            found.append(listed_cells(error.problems, raw.iloc[places], None, first + places))
+            places = np.delete(places, list(error.rows))
+            continue
+        if not all(problem.rows for problem in read.problems):
+            raise_all(read.problems, schema.name, numbering(len(read.table), len(raw)))
+        found.append(listed_cells(read.problems, read.cells, read.ids, first + read.rows))
+        wrong = _wrong(read, schema)
+        if schema.series is not None and wrong.any():
+            places, read = places[~wrong], None
+    quarantine = with_broken(joined(found), whole.broken)
+    if part_from is None:
+        check_share(f"table {schema.name!r}", quarantine, n_lines, schema.quarantine)
+    if read is None:
+        return Cleaned(_no_rows(schema), np.arange(0), len(raw), quarantine)
+    n_rows = len(read.table) + (len(raw) - len(places))
+    used = read if schema.series is not None or not wrong.any() else read.without(wrong)
+    counted = numbering(len(used.table), len(raw))
+    table = _finished(used, schema, part_from is None, counted)
+    return Cleaned(table, used.rows, n_rows, quarantine, used.labels(schema.label))
+
+
+def _check_parts(schema: Schema, part_from: int | None) -> None:
     if part_from is not None and schema.series is not None:
         raise DataError(
             f"table {schema.name!r} is a time series: the steps of an entity may lie in several "
             "parts; ingest it in one piece"
         )
-    long, steps, problems = _typed_steps(raw, schema, part_from)
-    counted = numbering(len(long), len(raw))
-    raise_all(problems, schema.name, counted)
-    table = long
-    if steps is not None:
-        table, problems = last_steps(long, steps, schema)
-    if part_from is None:
-        problems += constant_problems(table, schema)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A table whose every cell has been read, and all that is wrong with it."""
+
+    cells: pd.DataFrame  # under the schema's names, as they came
+    table: pd.DataFrame
+    rows: Index  # the number of each row; if a recipe leaves rows out, among those it keeps
+    steps: Steps | None
+    problems: list[TableProblem]
+
+    @property
+    def ids(self) -> pd.Series | None:
+        """The row ids, where there are any."""
+        return self.table.get(ROW_ID)
+
+    def without(self, wrong: Mask) -> _Read:
+        """Return the rows that are not wrong."""
+        cells, table = (part[~wrong].reset_index(drop=True) for part in (self.cells, self.table))
+        return replace(self, cells=cells, table=table, rows=self.rows[~wrong], problems=[])
+
+    def labels(self, label: Label) -> tuple[str, ...]:
+        """Return the two values that the outcome has, the favourable one first; else nothing."""
+        if label.favourable is None:
+            return ()
+        known = label_values(label)
+        found = label_words(self.cells[label.column], label).dropna().unique()
+        both = tuple(dict.fromkeys([*known, *map(str, found)]))
+        return both if len(both) == 2 else ()
+
+
+def _wrong(read: _Read, schema: Schema) -> Mask:
+    """Return which rows are named by a problem; of a series, all rows of their entities."""
+    wrong = np.zeros(len(read.table), dtype=np.bool_)
+    for problem in read.problems:
+        wrong[list(problem.rows)] = True
+    if schema.series is not None and read.ids is not None:
+        wrong |= read.ids.isin(set(read.ids[wrong].dropna())).to_numpy(np.bool_)
+    return wrong
+
+
+def _finished(read: _Read, schema: Schema, whole: bool, counted: str) -> pd.DataFrame:
+    """Return the typed table of rows that are all right, in the types of its columns."""
+    table, problems = read.table, read.problems
+    if read.steps is not None:
+        table, problems = last_steps(table, read.steps, schema)
+    if whole:
+        problems = problems + constant_problems(table, schema)
     raise_all(problems, schema.name, counted)
     return table.astype({f.name: _dtype_of(f) for f in schema.features} | {LABEL: np.int64})
 
 
-def _typed_steps(
-    raw: pd.DataFrame, schema: Schema, part_from: int | None = None
-) -> tuple[pd.DataFrame, Steps | None, list[TableProblem]]:
-    """Read every cell: return typed columns, the steps of a series, and all that is wrong."""
+def _no_rows(schema: Schema) -> pd.DataFrame:
+    """Return a typed table without rows."""
+    types = {f.name: _dtype_of(f) for f in schema.features} | {LABEL: "int64"}
+    types |= dict.fromkeys(schema.carried_windows, "float64")
+    columns = (*schema.table_columns, *schema.carried_windows)
+    return pd.DataFrame({name: pd.Series(dtype=types.get(name, "str")) for name in columns})
+
+
+def _read(
+    raw: pd.DataFrame, schema: Schema, part_from: int | None, places: Index, lenient: bool = False
+) -> _Read:
+    """Read every cell: typed columns, the steps of a series, and all that is wrong."""
     problems = header_problems(raw, schema)
     numbered = raw.reset_index(drop=True).set_axis([str(name) for name in raw.columns], axis=1)
     # Without a recipe, a column that is missing need not keep the others from being read.
     named = numbered if schema.cleaning is None else apply_recipe(numbered, schema)
+    rows = places if len(named) == len(places) else np.arange(len(named))
     typed: dict[str, pd.Series] = {}
     steps, asked = None, np.ones(len(named), dtype=np.bool_)
     if schema.series is None:
-        typed[ROW_ID] = _row_ids(named, schema, part_from, problems)
+        first = part_from or 0
+        typed[ROW_ID] = _row_ids(named, schema, first + rows)
+        # Whether an id repeats is known only once every part has been seen.
+        problems += _id_problems(typed[ROW_ID], named, part_from is None, lenient)
     elif {schema.series.entity, schema.series.time} <= set(named.columns):
         entity, time = named[schema.series.entity], named[schema.series.time]
         reading = schema.reading_of(schema.series.time)
@@ -104,6 +229,23 @@ def _typed_steps(
     for feature in schema.observed:
         if feature.column in named:
             typed[feature.name] = _typed_feature(named, feature, schema, problems)
+    _type_the_rest(named, schema, typed, problems)
+    if schema.label.column in named:
+        values, whole = named[schema.label.column], part_from is None
+        typed[LABEL] = _typed_label(values, schema.label, asked, problems, whole)
+    typed |= _windows(numbered, len(named), schema, problems)
+    table = pd.DataFrame(typed)
+    problems += group_problems(table, schema)
+    if problems and part_from is None and not lenient:
+        problems += constant_problems(table, schema)
+    renamed = {f.name: named[f.column] for f in schema.observed if f.column in named}
+    return _Read(named.assign(**renamed), table, rows, steps, problems)
+
+
+def _type_the_rest(
+    named: pd.DataFrame, schema: Schema, typed: dict[str, pd.Series], problems: list[TableProblem]
+) -> None:
+    """Add the columns that are neither features nor the label."""
     words = (*schema.sensitive, *([schema.group_by] if schema.group_by is not None else []))
     for column in words:
         if column in named and column not in typed:
@@ -112,15 +254,6 @@ def _typed_steps(
     if schema.time is not None and schema.time in named and schema.time not in typed:
         reading = schema.reading_of(schema.time)
         typed[schema.time] = _typed_time(named[schema.time], schema.time, reading, problems)
-    if schema.label.column in named:
-        values, whole = named[schema.label.column], part_from is None
-        typed[LABEL] = _typed_label(values, schema.label, asked, problems, whole)
-    typed |= _windows(numbered, len(named), schema, problems)
-    table = pd.DataFrame(typed)
-    problems += group_problems(table, schema)
-    if problems and part_from is None:
-        problems += constant_problems(table, schema)
-    return table, steps, problems
 
 
 def _windows(
@@ -137,21 +270,37 @@ def _windows(
         source = column if column in raw else carried
         if source in raw and len(raw) == n_rows:
             cells, _, strange = numbers(raw[source])
-            problems += rows_problem(f"column {column!r} of a path: not a number", strange)
+            problems += cell_problem(column, "of a path: not a number", strange, "a number")
         found[carried] = pd.Series(cells)
     return found
 
 
-def _row_ids(
-    named: pd.DataFrame, schema: Schema, part_from: int | None, problems: list[TableProblem]
-) -> pd.Series:
+def _row_ids(named: pd.DataFrame, schema: Schema, rows: Index) -> pd.Series:
     if schema.id is None or schema.id not in named:
-        first = part_from or 0
-        return pd.Series([f"r{row}" for row in range(first, first + len(named))], dtype="str")
-    ids = texts(named[schema.id])
-    # Whether an id repeats is known only once every part has been seen.
-    problems += id_problems(ids) if part_from is None else missing_id_problems(ids)
-    return ids
+        return pd.Series([f"r{row}" for row in rows.tolist()], dtype="str")
+    return texts(named[schema.id])
+
+
+def _id_problems(
+    ids: pd.Series, named: pd.DataFrame, whole: bool, lenient: bool
+) -> list[TableProblem]:
+    """Return missing ids and, of a whole table, those that several rows have."""
+    problems = missing_id_problems(ids)
+    if not whole:
+        return problems
+    several = ids.duplicated(keep=False).to_numpy(np.bool_) & ids.notna().to_numpy(np.bool_)
+    if lenient and several.any():
+        several[several] = superfluous(ids[several], named[several])
+    return problems + repeated_id_problems(ids, several)
+
+
+def superfluous(ids: pd.Series, cells: pd.DataFrame) -> Mask:
+    """Return which rows of repeated ids cannot be kept: all, or of equal ones all but the first."""
+    hashes = pd.util.hash_pandas_object(cells, index=False).reset_index(drop=True)
+    whose = ids.reset_index(drop=True)
+    equal = (hashes.groupby(whose).transform("nunique") == 1).to_numpy(np.bool_)
+    kept = equal & ~whose.duplicated().to_numpy(np.bool_)
+    return np.asarray(~kept)
 
 
 def _words(values: pd.Series, reading: Reading | None) -> pd.Series:
@@ -167,7 +316,7 @@ def _typed_time(
     dates = pd.api.types.is_datetime64_any_dtype(values.dtype) or reading is not None
     if read.dtype != np.float64 and not dates:
         mixed = ~np.isnan(numbers(values)[0])
-        problems += rows_problem(f"column {column!r}: a number among dates", mixed)
+        problems += cell_problem(column, "a number among dates", mixed, "a date")
     return read
 
 
@@ -179,12 +328,12 @@ def _typed_feature(
     if feature.categories:
         return _typed_categories(values, feature, problems)
     read, missing, unparseable = feature_numbers(named, feature, schema)
-    problems += missing_problems(feature.name, missing)
+    problems += missing_problems(feature.name, missing) if feature.missing is None else []
     if unparseable.any():
         examples = dict.fromkeys(repr(str(cell)) for cell in values[unparseable].head(100))
-        what = "date" if isinstance(feature.reading, DateReading) else "number"
-        text = f"column {feature.name!r}: not a {what}, such as {shown(examples, cap=3)}"
-        problems += rows_problem(text, unparseable)
+        kind = "a date" if isinstance(feature.reading, DateReading) else "a number"
+        what = f"not {kind}, such as {shown(examples, cap=3)}"
+        problems += cell_problem(feature.name, what, unparseable, kind)
     problems += number_problems(read, feature)
     # One zero: -0.0 and 0.0 are the same value, and must look it when rows are compared.
     return pd.Series(read + 0.0)
@@ -207,7 +356,7 @@ def _typed_categories(
 ) -> pd.Series:
     words = feature_words(values, feature)
     present = words.notna().to_numpy(np.bool_)
-    problems += missing_problems(feature.name, ~present)
+    problems += missing_problems(feature.name, ~present) if feature.missing is None else []
     problems += category_problems(words, feature, present)
     if feature.kind != "binary":
         return words
@@ -225,7 +374,8 @@ def _dtype_of(feature: Feature) -> str:
     """Return the type of a feature's column in a typed table."""
     if feature.categorical:
         return "str"
-    return "float64" if feature.kind == "numeric" else "int64"
+    whole = feature.kind != "numeric" and feature.missing is None
+    return "int64" if whole else "float64"
 
 
 def _typed_label(
@@ -241,7 +391,8 @@ def _typed_label(
     else:
         read, missing, unparseable = numbers(values)
     problems += missing_problems(label.column, missing & asked)
-    problems += rows_problem(f"the label {label.column!r}: not a number", unparseable & asked)
+    text, column = f"the label {label.column!r}: not a number", (label.column,)
+    problems += rows_problem(text, unparseable & asked, columns=column, expected="a number")
     good, rule = _within(read, label)
     judged = asked & ~np.isnan(read)
     if whole and judged.any() and len(set(good[judged])) == 1:
@@ -275,7 +426,8 @@ def _one_of_two(
         unknown = asked & ~missing & ~words.isin(known).to_numpy(np.bool_)
         strange = shown(dict.fromkeys(repr(word) for word in words[unknown]))
         text = f"the label {column!r}: {strange} is neither {known[0]!r} nor {known[1]!r}"
-        problems += rows_problem(text, unknown)
+        expected = f"{known[0]!r} or {known[1]!r}"
+        problems += rows_problem(text, unknown, columns=(column,), expected=expected)
         found = [word for word in found if word in known]
     if found and (len(found) > 2 or (whole and len(found) == 1)):
         many = "one value" if len(found) == 1 else f"{len(found)} values"
@@ -311,7 +463,11 @@ def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool)
     problems: list[TableProblem] = []
     typed = {f.name: _typed_feature(named, f, schema, problems) for f in schema.features}
     ids = texts(named[schema.id]) if with_ids and schema.id is not None else None
-    problems += [] if ids is None else id_problems(ids)
+    problems += [] if ids is None else _id_problems(ids, named, whole=True, lenient=False)
+    for feature in schema.features:  # Nobody's move is known from a cell that is not.
+        if feature.missing is not None:
+            empty = typed[feature.name].isna().to_numpy(np.bool_)
+            problems += missing_problems(feature.name, empty)
     raise_all(problems, name)
     table = pd.DataFrame(typed).astype({f.name: _dtype_of(f) for f in schema.features})
     frame = pd.DataFrame(coded_features(table, schema), columns=list(schema.feature_names))

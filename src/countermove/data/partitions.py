@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,19 @@ class Partitions:
         for file in self.files:
             for part in read_pieces(file, self.layout, self.rows_per_part):
                 yield file, part
+
+    def columns(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Yield some columns of every part; of parquet files, only they are read."""
+        import pyarrow.parquet as pq
+
+        for file in self.files:
+            if table_suffix(file) != ".parquet":
+                alone = replace(self, files=(file,))
+                yield from (part[list(names)] for part in alone)
+                continue
+            with pq.ParquetFile(file) as rows:
+                for batch in rows.iter_batches(self.rows_per_part, columns=list(names)):
+                    yield batch.to_pandas(ignore_metadata=True)
 
     def facts(self) -> dict[str, Any]:
         """Return what identifies these parts: names, sizes and times of the files."""

@@ -257,8 +257,10 @@ def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-def table_sheet(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:
-    """Return the data sheet of a typed table, JSON-ready."""
+def table_sheet(
+    typed: pd.DataFrame, schema: Schema, intake: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the data sheet of a typed table, JSON-ready; ``intake`` counts the rows set aside."""
     favourable = float((typed[LABEL] > 0).mean())
     known = known_facts(schema.name)
     # A user's own file may bear the name of a known table: then its terms are not on record.
@@ -274,6 +276,8 @@ def table_sheet(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:
         "sensitive": list(schema.sensitive),
         "schema_digest": schema.digest(),
         "columns": [_column(feature, typed[feature.name]) for feature in schema.features],
+        "intake": intake,
+        "warnings": list(doubts(typed, schema)),
     }
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.data.checks import category_problems, missing_problems, raise_all
+from countermove.data.missing import filled_in, fitted_fill, never_missing
 from countermove.data.parsing import texts
 from countermove.data.relations import Tails
 from countermove.data.schema import (
@@ -116,7 +117,18 @@ def _sensitive_groups(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 def _coded(values: pd.Series, feature: Feature, name: str) -> Floats:
     """Return the model columns of one feature, shape (n, k)."""
     missing = values.isna().to_numpy(np.bool_)
-    raise_all(missing_problems(feature.name, missing), name)
+    if feature.missing is None:
+        raise_all(missing_problems(feature.name, missing), name)
+        return _read_columns(values, feature, missing, name)
+    # A cell without a value leaves all its columns open; the standardiser fills them.
+    block = _read_columns(values, feature, missing, name)
+    block = np.hstack([block, np.zeros((len(block), 1))])
+    block[missing] = np.nan
+    return block
+
+
+def _read_columns(values: pd.Series, feature: Feature, missing: Mask, name: str) -> Floats:
+    """Return the columns of the values that are there."""
     if not feature.categorical:
         return values.to_numpy(np.float64)[:, None]
     raise_all(category_problems(values, feature, ~missing), name)
@@ -127,10 +139,13 @@ def _coded(values: pd.Series, feature: Feature, name: str) -> Floats:
 
 
 def fit_standardiser(table: pd.DataFrame, schema: Schema, divide_by_root_d: bool) -> Standardiser:
-    """Return means, scales and usual ranges of a typed table, one per model column."""
+    """Return means, scales, fills and usual ranges of a typed table, one per model column."""
     X = feature_matrix(table, schema)
-    fitted = Standardiser.fit(X, schema.feature_names, divide_by_root_d=divide_by_root_d)
-    return replace(fitted, ranges=Tails.of(X).ranges(schema))
+    fill = fitted_fill(schema, [X])
+    X = filled_in(X, fill)
+    keep = never_missing(schema, fill)
+    fitted = Standardiser.fit(X, schema.feature_names, divide_by_root_d, keep_constant=keep)
+    return replace(fitted, ranges=Tails.of(X).ranges(schema), fill=fill)
 
 
 def standardised_table(

@@ -53,14 +53,49 @@ Shorter: TypeAlias = Literal["leave_out", "repeat_first"]
 SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 """What happens to entities with fewer steps than a series has."""
 
+QUARANTINE = 0.05
+"""Share of a table's rows that may be set aside, unless the schema says otherwise."""
+
 _POSSIBLE = ("relations", "derived", "path")
-_NOT_READ = ("range", "name", "verb", "horizon", "causal", "read")
+_NOT_READ = ("range", "name", "verb", "horizon", "causal", "read", "supply")
 """Entries of a feature that change nothing in what a rule reads."""
 _NOT_LABEL = ("unfavourable", "read")
 _NOT_MEANT = (
-    "description", "source", "ignore", "group_by", "time", "file", "read", *_POSSIBLE,
+    "description", "source", "ignore", "group_by", "time", "file", "read", "quarantine", *_POSSIBLE,
 )  # fmt: skip
 """Entries of a schema that change nothing in what a rule reads."""
+
+
+MISSING = "missing"
+"""Name of the level that stands for a cell without a value: the model column ``<name>=missing``."""
+
+MissingPolicy: TypeAlias = Literal["median", "mode", "own level"]
+MISSING_POLICIES: tuple[MissingPolicy, ...] = ("median", "mode", "own level")
+
+
+@dataclass(frozen=True)
+class MissingCells:
+    """What stands in for a cell without a value.
+
+    Parameters
+    ----------
+    policy
+        ``median`` or ``mode`` of the training rows, or ``own level``, a category of its own;
+        None: ``value``.
+    value
+        The value that an empty cell means, for everybody.
+    supply
+        Whether people can supply the value; else nobody can do anything about it.
+    """
+
+    policy: MissingPolicy | None = None
+    value: Value | None = None
+    supply: bool = False
+
+    def to_entry(self) -> dict[str, Any]:
+        """Return the entries as a schema file would hold them."""
+        stands = self.policy if self.value is None else self.value
+        return {"missing": stands} | ({"supply": True} if self.supply else {})
 
 
 def value_text(value: Value) -> str:
@@ -131,6 +166,8 @@ class Feature:
         ``None``: nothing is declared.
     reading
         How its cells are read; ``None``: as plain numbers and words.
+    missing
+        What stands in for a cell without a value; ``None``: rows with one are set aside.
     """
 
     name: str
@@ -147,6 +184,12 @@ class Feature:
     wording: Wording | None = None
     causal: Cause | None = None
     reading: Reading | None = None
+    missing: MissingCells | None = None
+
+    @property
+    def own_level(self) -> bool:
+        """Whether a cell without a value is a category of its own."""
+        return self.missing is not None and self.missing.policy == "own level"
 
     @property
     def categorical(self) -> bool:
@@ -173,6 +216,7 @@ class Feature:
         entry |= {key: value for key, value in optional.items() if value not in ("", None)}
         entry |= {} if self.wording is None else self.wording.to_entry()
         entry |= {} if self.reading is None else {"read": self.reading.to_entry()}
+        entry |= {} if self.missing is None else self.missing.to_entry()
         return entry | ({"categories": list(self.categories)} if self.categories else {})
 
     def lagged(self, steps: int) -> Feature:
@@ -180,7 +224,8 @@ class Feature:
         tail = f"_t-{steps}"
         group = None if self.group is None else self.group + tail
         fact = replace(self, name=self.name + tail, change="immutable", group=group, lag=steps)
-        return replace(fact, wording=None, causal=None)
+        missing = None if self.missing is None else replace(self.missing, supply=False)
+        return replace(fact, wording=None, causal=None, missing=missing)
 
 
 @dataclass(frozen=True)
@@ -250,7 +295,8 @@ class ModelFeature:
 
     ``min`` and ``max`` bound the coded value (minus and plus infinity when the
     schema leaves them open); ``group`` names the one-hot columns of which exactly
-    one is 1 (the source column, or the group the schema declares), else ``None``.
+    one is 1 (the source column, or the group the schema declares), else ``None``;
+    ``indicator`` marks the column that is 1 where the cell had no value.
     """
 
     name: str
@@ -261,6 +307,7 @@ class ModelFeature:
     max: float
     step: float | None
     group: str | None
+    indicator: bool = False
 
 
 @dataclass(frozen=True)
@@ -304,6 +351,8 @@ class Schema:
         How the files of the table are laid out.
     readings
         How the cells of columns are read that are neither features nor the label.
+    quarantine
+        Largest share of a table's rows that may be set aside because they cannot be used.
     """
 
     name: str
@@ -323,6 +372,7 @@ class Schema:
     paths: tuple[HistoryPath, ...] = ()
     file: FileFormat = PLAIN
     readings: tuple[tuple[str, Reading], ...] = ()
+    quarantine: float = QUARANTINE
 
     @classmethod
     def from_mapping(cls, name: str, mapping: Mapping[str, Any], origin: str = "") -> Schema:
@@ -368,6 +418,8 @@ class Schema:
             "file": self.file.to_mapping(),
             "read": {column: reading.to_entry() for column, reading in self.readings},
         }
+        if self.quarantine != QUARANTINE:
+            mapping["quarantine"] = self.quarantine
         return mapping | {key: value for key, value in optional.items() if value}
 
     def digest(self) -> str:
@@ -514,9 +566,17 @@ def _expanded(feature: Feature) -> list[ModelFeature]:
     elif feature.kind == "integer":
         step = 1.0 if step is None else step
     kind, change, name = feature.kind, feature.change, feature.name
-    if kind != "onehot":
-        return [ModelFeature(name, name, kind, change, low, high, step, feature.group)]
-    return [
-        ModelFeature(f"{name}={category}", name, kind, change, low, high, step, group=name)
-        for category in feature.categories
-    ]
+    found = [ModelFeature(name, name, kind, change, low, high, step, feature.group)]
+    if kind == "onehot":
+        found = [
+            ModelFeature(f"{name}={category}", name, kind, change, low, high, step, group=name)
+            for category in feature.categories
+        ]
+    if feature.missing is not None:
+        group = name if feature.own_level else None
+        found.append(
+            ModelFeature(
+                f"{name}={MISSING}", name, "binary", "immutable", 0.0, 1.0, 1.0, group, True
+            )
+        )
+    return found

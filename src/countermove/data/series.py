@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from countermove._types import Floats, Mask
-from countermove.data.checks import TableProblem, missing_problems, rows_problem
+from countermove.data.checks import TableProblem, cell_problem, missing_problems, rows_problem
 from countermove.data.parsing import numbers, texts
 from countermove.data.reading import DateReading, Reading
 from countermove.data.schema import ROW_ID, Schema, Series
@@ -65,7 +65,8 @@ def order_steps(
         pairs = dict.fromkeys(zip(whose[twice], texts(time)[twice], strict=True))
         listed = shown((f"{who} at {when}" for who, when in pairs), cap=3)
         text = f"two rows for one {series.entity!r} and {series.time!r} ({listed})"
-        return None, rows_problem(text, twice)
+        pair = (series.entity, series.time)
+        return None, rows_problem(text, twice, columns=pair, expected="one row for each of them")
     lengths = np.bincount(codes, minlength=len(names)).astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
     return Steps(tuple(map(str, names)), order.astype(np.int64), starts, lengths), []
@@ -126,14 +127,14 @@ def read_times(
         read, missing, unparseable = numbers(time)
         if not unparseable.any():
             problems = missing_problems(column, missing)
-            problems += rows_problem(f"column {column!r}: infinite", np.isinf(read))
+            problems += cell_problem(column, "infinite", np.isinf(read), "a finite number")
             return pd.Series(read + 0.0), problems
     else:
         missing = time.isna().to_numpy(np.bool_)
     dates = pd.to_datetime(texts(time), format="ISO8601", errors="coerce", utc=True)
     strange = dates.isna().to_numpy(np.bool_) & ~missing
-    text = f"column {column!r}: neither a number nor a date such as 2024-12-31"
-    problems = missing_problems(column, missing) + rows_problem(text, strange)
+    what, expected = "neither a number nor a date such as 2024-12-31", "a number or a date"
+    problems = missing_problems(column, missing) + cell_problem(column, what, strange, expected)
     return dates.dt.as_unit("us"), problems
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
+from countermove.data.missing import filled_in
 from countermove.errors import DataError, ParameterError, shown
 
 if TYPE_CHECKING:
@@ -37,12 +38,16 @@ class Standardiser:
         The d columns.
     ranges
         Which values of the training rows are usual; None where nobody looked.
+    fill
+        What stands in for cells without a value, shape (d,), original units, NaN for columns
+        that have none; None: no cell may be missing.
     """
 
     mean: Floats
     scale: Floats
     names: tuple[str, ...]
     ranges: ObservedRanges | None = None
+    fill: Floats | None = None
 
     def __post_init__(self) -> None:
         names = tuple(self.names)
@@ -54,6 +59,12 @@ class Standardiser:
                 )
             values.flags.writeable = False
             object.__setattr__(self, field, values)
+        if self.fill is not None:
+            fill = np.array(self.fill, dtype=np.float64)
+            if fill.shape != (len(names),) or np.isinf(fill).any():
+                raise ParameterError(f"fill has shape {fill.shape}; expected {len(names)} numbers")
+            fill.flags.writeable = False
+            object.__setattr__(self, "fill", fill)
         if not (self.scale > 0).all():
             raise ParameterError("every scale must be positive")
         object.__setattr__(self, "names", names)
@@ -64,7 +75,7 @@ class Standardiser:
         X: ArrayLike,
         names: Sequence[str],
         divide_by_root_d: bool = False,
-        keep_constant: bool = False,
+        keep_constant: bool | Mask = False,
     ) -> Standardiser:
         r"""Fit on the training rows, and on them only.
 
@@ -79,7 +90,8 @@ class Standardiser:
             strategic-classification papers do: the squared norm of a row then does
             not grow with the number of features.
         keep_constant
-            Give a column that does not vary the scale 1, its own unit, instead of refusing it.
+            Give a column that does not vary (of those marked) the scale 1, its own unit, instead
+            of refusing it.
 
         Raises
         ------
@@ -100,9 +112,9 @@ class Standardiser:
         # Rounding can leave a column of equal values a spread of its own.
         low, high = X.min(axis=0), X.max(axis=0)
         spread = np.where(low == high, 0.0, spread)
-        if keep_constant:
+        if np.any(keep_constant):
             rounding = ROUNDING * np.maximum(np.abs(low), np.abs(high))
-            spread = np.where(high - low <= rounding, 1.0, spread)
+            spread = np.where((high - low <= rounding) & keep_constant, 1.0, spread)
         return cls.from_moments(mean, spread, names, len(X), divide_by_root_d)
 
     @classmethod
@@ -130,8 +142,8 @@ class Standardiser:
         return len(self.names)
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Return features in standardised units."""
-        return (self._columns(X) - self.mean) / self.scale
+        """Return features in standardised units; what is NaN takes its fill, if it has one."""
+        return (filled_in(self._columns(X), self.fill) - self.mean) / self.scale
 
     def inverse(self, Z: ArrayLike) -> Floats:
         """Return features in original units."""
@@ -147,24 +159,29 @@ class Standardiser:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists; floats survive JSON exactly."""
-        described = {
+        described: dict[str, Any] = {
             "mean": self.mean.tolist(),
             "scale": self.scale.tolist(),
             "names": list(self.names),
         }
-        return described if self.ranges is None else {**described, "ranges": self.ranges.to_json()}
+        if self.ranges is not None:
+            described["ranges"] = self.ranges.to_json()
+        if self.fill is not None:
+            described["fill"] = [None if np.isnan(value) else value for value in self.fill.tolist()]
+        return described
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Standardiser:
-        """Return what :meth:`to_json` described; earlier releases described no ranges."""
+        """Return what :meth:`to_json` described; earlier releases knew no ranges and no fill."""
         from countermove.data.relations import ObservedRanges
 
-        ranges = description.get("ranges")
+        ranges, fill = description.get("ranges"), description.get("fill")
         return cls(
             np.asarray(description["mean"], dtype=np.float64),
             np.asarray(description["scale"], dtype=np.float64),
             tuple(description["names"]),
             None if ranges is None else ObservedRanges.from_json(ranges),
+            None if fill is None else np.array(fill, dtype=np.float64),
         )
 
     def __eq__(self, other: object) -> bool:

@@ -16,10 +16,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from countermove.errors import ModelFileError, StorageError
 
 SEAL = "seal"
+
+
+COMMANDS = tuple("=+-@\t\r\n＝＋－＠")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+
+def spreadsheet_safe(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose text no spreadsheet executes: such cells begin with an apostrophe.
+
+    Numbers stay numbers, also where they are written as text.
+    """
+    texts = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name].dtype)]
+    safe = {name: _harmless(table[name]) for name in texts}
+    renamed = {name: f"'{name}" for name in table.columns if str(name).startswith(COMMANDS)}
+    return table.assign(**safe).rename(columns=renamed) if safe or renamed else table
+
+
+def _harmless(values: pd.Series) -> pd.Series:
+    words = values.astype("str")
+    risky = words.str.lstrip(" ").str.startswith(COMMANDS) & values.notna()
+    risky &= ~risky | pd.to_numeric(words.where(risky), errors="coerce").isna()
+    return ("'" + words).where(risky, words).where(values.notna()) if risky.any() else values
 
 
 def write_through(path: Path, content: bytes) -> None:

@@ -212,7 +212,8 @@ def _everybody_alike(score: Score, response: Response, X: Floats) -> bool:
     """Return whether a smoothed response depends on the score alone: nothing bounds it."""
     if not isinstance(response, ScalarResponse) or score.slope() is None:
         return False
-    return response.plan(score.n_features).facts(len(X))[0] and response.actions.A is None
+    alone = response.for_people(X).plan(score.n_features).facts(len(X))[0]
+    return alone and response.actions.A is None
 
 
 def _lowest_score(score: Score, response: Response, row: Floats) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from countermove._types import Floats
+from countermove.data.missing import fill_columns
 from countermove.errors import InfeasibleActionsError, ParameterError, shown
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def schema_arguments(schema: Schema, standardiser: Standardiser) -> dict[str, An
     free = [column.change != "immutable" for column in columns]
     groups: dict[str, list[int]] = {}
     for j, column in enumerate(columns):
-        if column.group is not None and free[j]:
+        if column.group is not None and (free[j] or column.group in groups):
             groups.setdefault(column.group, []).append(j)
     steps = {j: c.step for j, c in enumerate(columns) if c.step is not None and free[j]}
     bounds = [
@@ -153,4 +154,20 @@ def schema_arguments(schema: Schema, standardiser: Standardiser) -> dict[str, An
         "integer": steps,
         "groups": list(groups.values()),
         "steps": steps,
+        "missing": [
+            (each.indicator, 0.5, (*each.columns, each.indicator)) for each in fill_columns(schema)
+        ],
     }
+
+
+Unknown = tuple[int, float, tuple[int, ...]]
+"""An indicator column, the value above which it is on, and the columns that are then unknown."""
+
+
+def unknown_cells(missing: Iterable[tuple[int, float, Iterable[int]]]) -> tuple[Unknown, ...]:
+    """Return the indicators of missing cells, checked."""
+    found = []
+    for indicator, above, columns in missing:
+        (place,) = positions([indicator], "missing")
+        found.append((place, float(above), positions(columns, "missing")))
+    return tuple(found)

@@ -25,6 +25,7 @@ from countermove.people._action_arguments import (
     positions,
     schema_arguments,
     step_sizes,
+    unknown_cells,
 )
 from countermove.people._units import Units, checked_moments, checked_units, not_converted
 from countermove.people.possible import Possible
@@ -76,6 +77,9 @@ class ActionSet:
     possible
         Who can exist (`Possible`, or its description): what relations, histories and usual
         ranges leave of the actions.
+    missing
+        Cells that people may lack, each as (indicator, level, columns): whoever's indicator
+        column is above the level has no value in the columns, and nothing there to move from.
     units
         Of bounds, ``A`` and ``b``. ``"standardised"``: 1 is one standard deviation of the
         training rows, and bounds on ``x_new`` count from their mean. ``"original"``: the
@@ -98,6 +102,7 @@ class ActionSet:
         steps: Mapping[int, float] | None = None,
         units: Units = "standardised",
         possible: Possible | Mapping[str, Any] | None = None,
+        missing: Iterable[tuple[int, float, Iterable[int]]] = (),
     ) -> None:
         self.lower = bound(lower, "lower")
         self.upper = bound(upper, "upper")
@@ -114,6 +119,7 @@ class ActionSet:
         self.possible = (
             Possible.from_description(possible) if isinstance(possible, Mapping) else possible
         )
+        self.missing = unknown_cells(missing)
         self.unit: Floats | None = None
         self.offset: Floats | None = None
         self.columns: tuple[ModelFeature, ...] | None = None
@@ -206,6 +212,34 @@ class ActionSet:
         if self.possible is None or not self.possible.histories or windows.empty:
             return self
         return self.with_possible(self.possible.with_windows(X, windows))
+
+    def unknown(self, X: Floats) -> Mask | None:
+        """Return which cells nobody knows, shape (n, d); None if all are known."""
+        if not self.missing:
+            return None
+        mask = np.zeros(np.shape(X), dtype=np.bool_)
+        for indicator, above, columns in self.missing:
+            lacking = np.flatnonzero(np.asarray(X)[:, indicator] > above)
+            mask[np.ix_(lacking, np.array(columns))] = True
+        return mask if mask.any() else None
+
+    def for_people(self, X: ArrayLike) -> ActionSet:
+        """Return the set of these people: who lacks a cell stands still there, by bounds."""
+        rows = np.asarray(X, dtype=np.float64)
+        unknown = self.unknown(rows)
+        if unknown is None:
+            return self
+        n, d = rows.shape
+        held: dict[str, Any] = {"missing": ()}
+        for name, free in (("lower", -np.inf), ("upper", np.inf)):
+            bounds = np.broadcast_to(filled(getattr(self, name), free, n, d, name), (n, d))
+            held[name] = np.where(unknown, 0.0, bounds)
+        # Bounds on where people end up are no reason to move from a value that is none.
+        for name, free in (("min_value", -np.inf), ("max_value", np.inf)):
+            if getattr(self, name) is not None:
+                bounds = np.broadcast_to(filled(getattr(self, name), free, n, d, name), (n, d))
+                held[name] = np.where(unknown, free, bounds)
+        return self._copy(**held)
 
     def with_possible(self, possible: Possible | None) -> ActionSet:
         """Return the set with another description of who can exist."""
@@ -311,6 +345,9 @@ class ActionSet:
         upper = np.minimum(parts.upper, above)
         if self.possible is not None:
             lower, upper = self.possible.box(X, lower, upper)
+        unknown = self.unknown(X)
+        if unknown is not None:
+            lower, upper = np.where(unknown, 0.0, lower), np.where(unknown, 0.0, upper)
         empty = (lower > upper).any(axis=1)
         if empty.any():
             raise infeasible(np.flatnonzero(empty))
@@ -351,7 +388,7 @@ class ActionSet:
             kept = np.abs(bits.sum(axis=1) - original[:, group].sum(axis=1)) <= 1e-6
             inside &= binary.all(axis=1) & kept
         if self.possible is not None:
-            inside &= self.possible.allows(X, action)
+            inside &= self.possible.allows(X, action, self.unknown(X))
         result: Mask = inside
         return result
 
@@ -395,6 +432,7 @@ class ActionSet:
             max_value=None if self.max_value is None else (self.max_value - centre) / unit,
             A=None if self.A is None else self.A * unit,
             possible=None if self.possible is None else self.possible.rescaled(unit, centre),
+            missing=[(j, (a - centre[j]) / unit[j], columns) for j, a, columns in self.missing],
             units="standardised",
         )
         other.unit = unit if self.unit is None else unit * self.unit
@@ -480,13 +518,15 @@ class ActionSet:
             arguments["steps"] = {str(j): size for j, size in self.steps.items()}
         if self.possible is not None:
             arguments["possible"] = self.possible.describe()
+        if self.missing:
+            arguments["missing"] = [[j, a, list(columns)] for j, a, columns in self.missing]
         return arguments if self.units == "standardised" else arguments | {"units": self.units}
 
     def __repr__(self) -> str:
         return f"ActionSet({', '.join(f'{k}={v}' for k, v in self.describe().items())})"
 
     def _copy(self, **changes: Any) -> ActionSet:
-        names = (*_ARRAYS, *_POSITIONS, "steps", "units", "possible")
+        names = (*_ARRAYS, *_POSITIONS, "steps", "units", "possible", "missing")
         arguments = {name: getattr(self, name) for name in names} | changes
         other = ActionSet(**arguments)
         other.unit, other.offset, other.columns = self.unit, self.offset, self.columns

@@ -356,8 +356,10 @@ def _rows(
     premises: list[Premise] = []
     if actions.possible is not None:
         relations = actions.possible.relations
+        plain, then = actions.possible.unjudged(actions.unknown(X))
         A, b = _one_sided(relations.rows.A, relations.rows.lower, relations.rows.upper, X)
-        parts.append((A, np.maximum(b, 0.0)))
+        plain = _of_sides(plain, relations.rows.lower, relations.rows.upper)
+        parts.append((A, np.where(plain, SLACK, np.maximum(b, 0.0))))
         here = relations.in_force(X)
         pairs = list(
             zip(relations.premise_columns.tolist(), relations.premise_values.tolist(), strict=True)
@@ -367,6 +369,7 @@ def _rows(
             rows = relations.conditional
             A, b = _one_sided(rows.A[which], rows.lower[which], rows.upper[which], X)
             b = np.where(here[:, which[:1]], np.maximum(b, 0.0), b)
+            b = np.where(_of_sides(then[:, which], rows.lower[which], rows.upper[which]), SLACK, b)
             premises.append(Premise(column, value - X[:, column], A, b))
     if not any(len(A) for A, _ in parts):
         return None, None, tuple(premises)
@@ -379,6 +382,11 @@ def _one_sided(A: Floats, lower: Floats, upper: Floats, X: Floats) -> tuple[Floa
     values = X @ A.T
     rows = np.vstack([A[below], -A[above]])
     return rows, np.hstack([values[:, below] - lower[below], upper[above] - values[:, above]])
+
+
+def _of_sides(unjudged: Mask, lower: Floats, upper: Floats) -> Mask:
+    """Return the same of the rows that `_one_sided` makes."""
+    return np.hstack([unjudged[:, np.isfinite(lower)], unjudged[:, np.isfinite(upper)]])
 
 
 def _histories(possible: Possible, X: Floats, low: Floats, high: Floats) -> list[ListedStates]:

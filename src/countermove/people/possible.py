@@ -186,13 +186,18 @@ class Possible:
         # Somebody who has to move keeps their way: a bound of the action set comes first.
         return np.minimum(low, upper), np.maximum(high, lower)
 
-    def allows(self, X: Floats, action: Floats) -> Mask:
-        """Return whose action leads to somebody who can exist, or breaks nothing further."""
+    def allows(self, X: Floats, action: Floats, unknown: Mask | None = None) -> Mask:
+        """Return whose action leads to somebody who can exist, or breaks nothing further.
+
+        Relations with a cell that is ``unknown``, shape (n, d), are not judged.
+        """
         after = X + action
-        good = _no_worse(self.relations.rows, X, after).all(axis=1)
+        rows, conditional = self.unjudged(unknown)
+        good = (_no_worse(self.relations.rows, X, after) | rows).all(axis=1)
         there, here = self.relations.in_force(after), self.relations.in_force(X)
         good &= (
             ~there
+            | conditional
             | self.relations.conditional.satisfied(after)
             | (here & _no_worse(self.relations.conditional, X, after))
         ).all(axis=1)
@@ -201,6 +206,14 @@ class Possible:
             away = np.abs(action[:, None, list(history.columns)] - change)
             good &= np.asarray((away <= SAME).all(axis=2)).any(axis=1)
         return np.asarray(good)
+
+    def unjudged(self, unknown: Mask | None) -> tuple[Mask, Mask]:
+        """Return whose rows, and conditional rows, have a cell that nobody knows, (n, m) each."""
+        relations = self.relations
+        cells = np.zeros((1, len(self.low)), bool) if unknown is None else unknown
+        plain = np.asarray(cells @ (relations.rows.A != 0.0).T)
+        then = np.asarray(cells @ (relations.conditional.A != 0.0).T)
+        return plain, then | cells[:, relations.premise_columns]
 
     def describe(self) -> dict[str, Any]:
         """Return JSON-ready facts that `from_description` reads; states of people are left out."""

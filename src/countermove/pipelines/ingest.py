@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from kedro.pipeline import Node, Pipeline
 
-from countermove.data.cleaning import clean
+from countermove.data.cleaning import clean_rows
+from countermove.data.files import RawTable
+from countermove.data.quarantine import intake
 from countermove.data.rows import fit_standardiser as fit
 from countermove.data.rows import standardised_table
 from countermove.data.schema import Schema
@@ -16,9 +20,12 @@ from countermove.params import IngestParameters
 SPLITS = ("train", "validation", "calibration", "test")
 
 
-def clean_table(raw: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Type every column as the schema says and turn the label into +1 (favourable) and -1."""
-    return clean(raw, schema)
+def clean_table(raw: RawTable, schema: Schema) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    """Type every column as the schema says, the label as +1 and -1; set wrong rows aside."""
+    read = clean_rows(raw, schema)
+    n_lines = len(raw.frame) + len(raw.broken)
+    facts = intake(read.quarantine, n_lines, schema.quarantine, read.labels)
+    return read.table, read.quarantine, facts
 
 
 def split(
@@ -43,7 +50,12 @@ def standardise(table: pd.DataFrame, schema: Schema, standardiser: Standardiser)
 def create_pipeline(**_: object) -> Pipeline:
     """Return the ingest pipeline."""
     steps = [
-        Node(clean_table, ["raw", "schema"], "typed", name="clean_table"),
+        Node(
+            clean_table,
+            ["raw", "schema"],
+            ["typed", "quarantine", "intake"],
+            name="clean_table",
+        ),
         Node(
             split,
             ["typed", "schema", "params:ingest", "params:seed"],

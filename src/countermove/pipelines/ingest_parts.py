@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from kedro.pipeline import Node, Pipeline
 
 from countermove.data import streaming
 from countermove.data.partitions import Partitions
+from countermove.data.quarantine import intake
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.params import IngestParameters
@@ -23,13 +25,16 @@ RawParts = Callable[..., Partitions]
 Parts = Iterator[tuple[str, pd.DataFrame]]
 
 
-def place_rows(raw: RawParts, schema: Schema, ingest: IngestParameters, seed: int) -> pd.DataFrame:
-    """Decide the split of every row; the rows themselves are not kept."""
-    place = streaming.place_rows(
+def place_rows(
+    raw: RawParts, schema: Schema, ingest: IngestParameters, seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    """Decide the split of every row and set wrong ones aside; the rows are not kept."""
+    placed = streaming.place_rows(
         raw(ingest.rows_per_part, layout=schema.file), schema, ingest.split.build(),
         ingest.split_seed(seed), ingest.balance, ingest.max_rows,
     )  # fmt: skip
-    return pd.DataFrame({"split": place})
+    facts = intake(placed.quarantine, placed.n_lines, schema.quarantine, placed.labels)
+    return pd.DataFrame({"split": placed.place}), placed.quarantine, facts
 
 
 def split(raw: RawParts, schema: Schema, places: pd.DataFrame, ingest: IngestParameters) -> Parts:
@@ -57,7 +62,7 @@ def create_pipeline(**_: object) -> Pipeline:
         Node(
             place_rows,
             ["raw_parts", "schema", "params:ingest", "params:seed"],
-            "places",
+            ["places", "quarantine", "intake"],
             name="place_rows",
         ),
         Node(

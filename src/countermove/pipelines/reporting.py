@@ -31,11 +31,11 @@ def draw_transfer(report: dict[str, Any] | None) -> Figure:
     return transfer_figure(report)
 
 
-def describe_table(typed: pd.DataFrame, schema: Schema) -> dict[str, Any]:
-    """Say who is in the table, what its columns hold and who may change what."""
+def describe_table(typed: pd.DataFrame, schema: Schema, intake: Facts | None) -> Facts:
+    """Say who is in the table, what its columns hold, who may change what, what is doubtful."""
     from countermove.data.report import table_sheet
 
-    return table_sheet(typed, schema)
+    return table_sheet(typed, schema, intake)
 
 
 def write_page(
@@ -79,7 +79,12 @@ def create_pipeline(**_: object) -> Pipeline:
         [
             Node(draw_accuracy, "metrics", "accuracy_figure", name="draw_accuracy"),
             Node(draw_transfer, "transfer_report", "transfer_figure", name="draw_transfer"),
-            Node(describe_table, ["typed", "schema"], "table_sheet", name="describe_table"),
+            Node(
+                describe_table,
+                ["typed", "schema", "intake"],
+                "table_sheet",
+                name="describe_table",
+            ),
             Node(write_page, FOUND, "report", name="write_page"),
         ],
         namespace="reporting",

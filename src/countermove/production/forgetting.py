@@ -36,6 +36,7 @@ from countermove.errors import SchemaError
 from countermove.production.lock import held
 from countermove.production.open_advice import AdviceRegister
 from countermove.production.registry import Registry
+from countermove.production.scoring.applicants import SHEET
 from countermove.production.scoring.records import FORGOTTEN, MANIFEST, BatchFolder, counted
 
 REHASHED = "forgotten.json"
@@ -147,6 +148,12 @@ def _from_scored(place: BatchFolder, row_id: str) -> int:
             return 0
         draft.mkdir()
         gone = 0
+        sheet = place.published / SHEET
+        if sheet.is_file():
+            listed = pd.read_csv(sheet, dtype="str", keep_default_na=False)
+            theirs = listed[ROW_ID] == row_id
+            gone += int(theirs.sum())
+            replace_file(draft / SHEET, table_content(listed[~theirs], sheet))
         for part in sorted(place.published.glob("part-*.parquet")):
             rows = pd.read_parquet(part)
             theirs = rows[ROW_ID].astype(str) == row_id

@@ -29,6 +29,8 @@ SHIPPED = tuple(sorted(path.stem for path in FOLDER.glob("*.yml")))
 DEFAULT = "en"
 TABLES = {"time": "step", "units": "", "unit_of_one": ""}
 """Keys that hold a mapping, and what it must have at least."""
+OPTIONAL = ("reason_missing", "lacking", "supply", "supply_enough")
+"""Keys that templates of earlier releases lack; the English text stands in."""
 _ANY_PLACE = re.compile(r"\{(\w*)\}")
 
 
@@ -89,12 +91,13 @@ def phrases_of(language: str = DEFAULT) -> Phrases:
 def _read(path: Path) -> Phrases:
     """Read a template; every key of the English one has to be there, with its places."""
     model: dict[str, Any] = read_yaml(FOLDER / f"{DEFAULT}.yml")
-    content = read_yaml(path)
+    content: Any = read_yaml(path)
     if not isinstance(content, Mapping):
         raise ParameterError(f"{path} is no template: expected a mapping with the keys of en.yml")
     for key in content:
         if key not in model:
             raise ParameterError(f"{path}: unknown key {key!r}; {nearest(str(key), model)}")
+    content = {key: model[key] for key in OPTIONAL} | dict(content)
     absent = [key for key in model if content.get(key) is None]
     if absent:
         raise ParameterError(

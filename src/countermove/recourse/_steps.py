@@ -211,7 +211,7 @@ def category_words(schema: Schema, j: int, phrases: Phrases) -> str:
 def present_values(schema: Schema, before: Floats, name: str, phrases: Phrases) -> pa.Array:
     """Return where people stand in a feature or a group of expanded columns, in words."""
     columns = schema.model_features()
-    own = [j for j, c in enumerate(columns) if name in (c.group, c.source)]
+    own = [j for j, c in enumerate(columns) if name in (c.group, c.source) and not c.indicator]
     if columns[own[0]].group is not None:
         words = [category_words(schema, j, phrases) for j in own]
         return chosen(words, before[:, own].argmax(axis=1).astype(np.float64))

@@ -15,7 +15,9 @@ from countermove.errors import CalibrationError, NotEnoughRowsError, ParameterEr
 from countermove.execution import PartTask
 from countermove.people import ActionSet
 from countermove.recourse._audit_parts import causal_audit, lasting_audit, not_causal, reasons_audit
+from countermove.recourse._lacking import with_lacking
 from countermove.recourse._language import DEFAULT, Phrases, phrases_of
+from countermove.recourse._search import ApprovalThreshold, probability_slope
 from countermove.recourse.audit import audit, audited_groups, verified_costs
 from countermove.recourse.calibrate import clusters_facts
 from countermove.recourse.lasting import refits_of_model
@@ -247,6 +249,10 @@ def decide_and_advise(
             said.phrases,
         )  # fmt: skip
         table = _with_reasons(table, reasons, words)
+    if allowed.missing:
+        cut = ApprovalThreshold(threshold, probability_slope(bare))
+        lacking = (schema, model.standardiser, allowed.unknown(people.X), cut, said.phrases)
+        table = with_lacking(table, bare, people.X, *lacking)
     return PeopleAdvice(table, advice, bare, allowed, threshold, reasons)
 
 

@@ -270,10 +270,13 @@ def reason_array(
 ) -> pa.Array:
     """Return the reasons of each person as a sentence, null for those who have none."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     n, before = len(X), standardiser.inverse(X)
     low, high = allowed.box(X)
     movable = allowed.movable_among(X.shape[1])
+    unknown = allowed.unknown(X)
+    indicators = {j for j, column in enumerate(schema.model_features()) if column.indicator}
     place = np.full(reasons.order.shape, -1, np.int64)
     said, count = [pa.array([], pa.string())], 0
     for k, name in enumerate(reasons.columns):
@@ -281,11 +284,15 @@ def reason_array(
         who = np.flatnonzero(holds.any(axis=1))
         if not who.size:
             continue
-        own = list(reasons.places[k])
+        own = [j for j in reasons.places[k] if j not in indicators]
         toward = np.sign(mean[own[0]] - X[who, own[0]]) if len(own) == 1 else np.zeros(len(who))
         room = np.where(toward > 0.0, high[who, own[0]], -low[who, own[0]])
         why = _why(advice, who, own, bool(movable[own].any()), toward, room)
-        said.append(_phrase(schema, before[who], name, why, phrases))
+        phrase = _phrase(schema, before[who], name, why, phrases)
+        if unknown is not None and unknown[who, own[0]].any():
+            absent = phrases["reason_missing"].replace("{name}", _shown_name(schema, name, phrases))
+            phrase = pc.if_else(pa.array(unknown[who, own[0]]), absent, phrase)
+        said.append(phrase)
         numbers = np.full(n, -1)
         numbers[who] = count + np.arange(len(who))
         place = np.where(holds, numbers[:, None], place)
@@ -301,12 +308,16 @@ def _phrase(schema: Schema, before: Floats, name: str, why: Floats, phrases: Phr
     import pyarrow.compute as pc
 
     value = present_values(schema, before, name, phrases)
-    own = [feature for feature in schema.features if feature.name == name]
-    fields = {"name": (display_name(own[0], phrases) if own else "") or name, "value": value}
+    fields = {"name": _shown_name(schema, name, phrases), "value": value}
     plain = filled(phrases["reason"], fields)
     stays = chosen([phrases[key] for key in WHYS], why)
     left = filled(phrases["reason_not_moved"], {**fields, "why": stays})
     return pc.if_else(why == 0.0, plain, left)
+
+
+def _shown_name(schema: Schema, name: str, phrases: Phrases) -> str:
+    own = [feature for feature in schema.features if feature.name == name]
+    return (display_name(own[0], phrases) if own else "") or name
 
 
 def _why(

@@ -391,7 +391,7 @@ def _verified(
     changed = problem.feasible.changed(proposed)
     works = given & cut.approved(after) & actions.contains(X, proposed)
     if problem.consequences is not None and actions.possible is not None:
-        works &= actions.possible.allows(X, place - X)
+        works &= actions.possible.allows(X, place - X, actions.unknown(X))
     works &= changed <= (X.shape[1] if preference.max_features is None else preference.max_features)
     none = np.zeros(len(X), bool)
     none[refused] = found.proven_none

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from countermove.data import quarantine
 from countermove.reporting._citing import Citation, Cited, Row, Text
 from countermove.reporting.words import called, number
 
@@ -90,6 +91,8 @@ def run_facts(found: Findings) -> dict[str, Any]:
         "sheet": sheet,
         "favourable": "" if sheet is None else _favourable(sheet.value("label")),
         "columns": [] if sheet is None else _columns(sheet),
+        "set_aside": None if sheet is None else _set_aside(sheet),
+        "warnings": [] if found.sheet is None else found.sheet.get("warnings", []),
         "response": metrics.linked(called(response["kind"]), "response", "kind"),
         "cost": metrics.linked(_cost(cost), "response", "cost") if cost else None,
         "splits": list(found.metrics["rows"]),
@@ -100,6 +103,19 @@ def run_facts(found: Findings) -> dict[str, Any]:
 def _favourable(label: Mapping[str, Any]) -> str:
     rule = next(key for key in WANTED if key in label)
     return f"{label['column']} {WANTED[rule]} {label[rule]}"
+
+
+def _set_aside(sheet: Cited) -> dict[str, Any] | None:
+    """Return how many rows were set aside and why; None where no run has counted them."""
+    intake = sheet.value("intake") if "intake" in sheet.facts else None
+    if intake is None:
+        return None
+    why = [
+        (reason["column"], reason["expected"], sheet.link("intake", "reasons", i, "rows"))
+        for i, reason in enumerate(intake["reasons"])
+    ]
+    counted = quarantine.words(intake["set_aside"], intake["rows"])
+    return {"words": sheet.linked(counted, "intake", "set_aside"), "reasons": why}
 
 
 def _columns(sheet: Cited) -> list[Row]:

@@ -59,6 +59,7 @@ class SharedCurve:
         """Read it off a response; None where people do not share one."""
         if not isinstance(response, ScalarResponse) or response.name != "smooth":
             return None
+        response = response.for_people(X)
         plan = response.plan(len(slope))
         price = constant_weights(response.cost, len(slope))
         alone = response.actions.A is None and only_directions(plan.bounds(len(X)))

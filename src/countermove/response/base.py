@@ -7,7 +7,9 @@ score and people it says where they move to, and what the rule then decides.
 from __future__ import annotations
 
 import copy
+import functools
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
@@ -30,6 +32,26 @@ Array = TypeVar("Array", Floats, Tensor, covariant=True)
 
 GAIN = 2.0
 """What crossing is worth: the decision goes from -1 to +1."""
+
+
+ANSWERS = (
+    "respond", "scores_after", "decisions_after", "chance_after", "expected_cost", "crossing",
+    "crossing_cost", "crossing_and_floor", "problem", "utility", "optimality_gap",
+)  # fmt: skip
+"""Methods of a response that are asked about a score and people at ``X``."""
+
+
+def _of_these_people(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that answers for the people it is given: see `Response.for_people`."""
+
+    @functools.wraps(method)
+    def answer(self: Response, score: Score, X: Any, *more: Any, **options: Any) -> Any:
+        if self.knows_missing:
+            rows = X.detach().numpy() if isinstance(X, Tensor) else X
+            self = self.for_people(rows)
+        return method(self, score, X, *more, **options)
+
+    return answer
 
 
 @dataclass(frozen=True)
@@ -117,6 +139,13 @@ class Response(ABC):
         """Return what travels to another process: what was compiled is made again there."""
         return self.__dict__ | {"_plans": {}}
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let every answer to people at ``X`` be that of people who may lack cells."""
+        super().__init_subclass__(**kwargs)
+        for name in ANSWERS:
+            if name in cls.__dict__:
+                setattr(cls, name, _of_these_people(cls.__dict__[name]))
+
     def plan(self, n_features: int) -> ActionPlan:
         """Return what the actions say about so many features; made once."""
         if n_features not in self._plans:
@@ -185,6 +214,20 @@ class Response(ABC):
             other.actions, other._plans = actions, {}
         if self._factors is not None:
             other._factors = self._factors[np.asarray(rows)]
+        return other
+
+    @property
+    def knows_missing(self) -> bool:
+        """Whether people may lack cells, which they then cannot move."""
+        return bool(self.actions.missing)
+
+    def for_people(self, X: ArrayLike) -> Self:
+        """Return the response of these people, shape (n, d): nobody moves a cell that they lack."""
+        actions = self.actions.for_people(X)
+        if actions is self.actions:
+            return self
+        other = copy.copy(self)
+        other.actions, other._plans = actions, {}
         return other
 
     def with_cost(self, cost: Cost) -> Self:

@@ -232,6 +232,10 @@ class Population(Response):
         other._rows = chosen if self._rows is None else self._rows[chosen]
         return other
 
+    def for_people(self, X: ArrayLike) -> Self:
+        """Return the population of these people: nobody moves a cell that they lack."""
+        return self._of_kinds([kind.for_people(X) for kind in self.kinds])
+
     def with_cost(self, cost: Cost) -> Self:
         """Return the same people, the median cost of every kind being ``cost``."""
         return self._of_kinds([kind.with_cost(cost) for kind in self.kinds])

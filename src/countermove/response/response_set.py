@@ -70,6 +70,18 @@ class RobustResponse(Response):
             return self
         return type(self)(members, self.weights)
 
+    @property
+    def knows_missing(self) -> bool:
+        """Whether people may lack cells, which they then cannot move."""
+        return any(member.knows_missing for member in self.members)
+
+    def for_people(self, X: Any) -> Self:
+        """Return the same of these people: nobody moves a cell that they lack."""
+        members = tuple(member.for_people(X) for member in self.members)
+        if all(new is old for new, old in zip(members, self.members, strict=True)):
+            return self
+        return type(self)(members, self.weights)
+
     def with_cost(self, cost: Cost) -> Self:
         """Return the same members, all of them with another cost."""
         return type(self)([member.with_cost(cost) for member in self.members], self.weights)

@@ -262,6 +262,7 @@ def reach_of(response: Response, weight: Floats, X: Floats) -> Reach | Literal["
     """
     if type(response) is NoResponse:
         return None
+    response = response.for_people(X)
     d = len(weight)
     plan = response.plan(d)
     price = _prices(response, d)

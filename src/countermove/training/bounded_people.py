@@ -35,7 +35,7 @@ class BoundedPeople:
     @classmethod
     def of(cls, response: Response, X: Floats, found: OwnReach) -> Self:
         """Read the people off a response whose reach was once found."""
-        bounds = response.plan(X.shape[1]).bounds(len(X))
+        bounds = response.for_people(X).plan(X.shape[1]).bounds(len(X))
         rise = np.minimum(bounds.upper, bounds.max_value - X)
         fall = np.minimum(-bounds.lower, X - bounds.min_value)
         prices = response.prices(torch.from_numpy(X))

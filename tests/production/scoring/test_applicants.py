@@ -16,7 +16,7 @@ from countermove.data.rows import feature_matrix
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_embedded
 from countermove.errors import DataError
-from countermove.production.scoring.applicants import AdmitTask, content_digest, cut
+from countermove.production.scoring.applicants import AdmitTask, content_digest, cut, usable
 
 SCHEMAS = Path(__file__).parents[3] / "conf" / "base" / "schemas"
 
@@ -43,7 +43,7 @@ def test_every_recipe_says_which_of_its_columns_hold_the_outcome(name):
 def test_any_rule_of_a_label_has_a_value_that_may_stand_for_it(rule):
     described = {"label": {"column": "y", **rule}, "features": {"x": {"kind": "numeric"}}}
     schema = Schema.from_mapping("table", described)
-    admitted = AdmitTask(schema)(pa.table({"x": [1.5, 2.5]}), 10)
+    admitted = usable(AdmitTask(schema)(pa.table({"x": [1.5, 2.5]}), 10))
     assert admitted.to_pydict() == {"row_id": ["r10", "r11"], "x": [1.5, 2.5]}
 
 
@@ -55,9 +55,10 @@ def test_people_a_recipe_leaves_out_are_named():
     }  # fmt: skip
     late = person | {"id": "2", "days_b_screening_arrest": "31"}
     batch = pa.Table.from_pylist([person, late])
-    with pytest.raises(DataError, match=r"leaves out 1 of 2 rows.*take '2' out") as error:
-        AdmitTask(schema)(batch, 0)
-    assert error.value.rows == (1,)
+    read = AdmitTask(schema)(batch, 0)
+    assert "somebody whom the rule was made for" in read["quarantine"].to_pylist()[1]
+    assert read["row_id"].to_pylist()[1] == "2"
+    assert usable(read).num_rows == 1
 
 
 def test_a_series_is_refused():
@@ -71,9 +72,9 @@ def test_large_files_are_cut_and_small_ones_are_not(tmp_path):
     people.to_parquet(tmp_path / "fine.parquet", index=False, row_group_size=4)
     people.to_csv(tmp_path / "text.csv", index=False)
     fine = raw_partitions("fine", tmp_path, 4)
-    assert cut(fine, tmp_path / "cut") is fine
+    assert cut(fine, tmp_path / "cut") == (fine, [])
     for name in ("coarse", "text"):
-        pieces = cut(raw_partitions(name, tmp_path, 4), tmp_path / f"cut-{name}")
+        pieces, _ = cut(raw_partitions(name, tmp_path, 4), tmp_path / f"cut-{name}")
         assert [len(pd.read_parquet(path)) for path in pieces.files] == [4, 4, 2]
         assert pieces.read()["a"].astype(int).tolist() == people["a"].tolist()
 
@@ -98,6 +99,7 @@ def test_columns_that_only_split_the_training_rows_are_not_read():
     schema = Schema.from_mapping("table", described | {"group_by": "house", "time": "day"})
     for extra in ({}, {"house": ["", "b"], "day": ["soon", "later"]}):
         admitted = AdmitTask(schema)(pa.table({"x": [1.5, 2.5], "age": [30, 40], **extra}), 0)
-        assert admitted.column_names == ["row_id", "x", "age"]
+        assert usable(admitted).column_names == ["row_id", "x", "age"]
+        assert usable(admitted).num_rows == 2
     known = Schema.from_mapping("table", described | {"group_by": "age"})
     assert AdmitTask(known)(pa.table({"x": [1.5], "age": [30]}), 0).num_rows == 1

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats, Mask
-from countermove.data.checks import TableProblem, decoded, raise_all, rows_problem, whole_numbers
+from countermove.data.checks import TableProblem, cell_problem, decoded, raise_all, whole_numbers
 from countermove.data.parsing import texts
 
 TWD_PER_USD = 32.75
@@ -233,7 +233,7 @@ def iris(raw: pd.DataFrame, name: str = "iris") -> pd.DataFrame:
     """Return the four lengths in cm, the species, and ``is_<species>``, each a possible label."""
     species = texts(raw["species"])
     strange = (~species.isin(SPECIES)).to_numpy(np.bool_)
-    raise_all(rows_problem("column 'species': not one of the three", strange), name)
+    raise_all(cell_problem("species", "not one of the three", strange, "one of the three"), name)
     labels = {f"is_{kind}": (species == kind).astype(np.int64) for kind in SPECIES}
     return raw[list(IRIS_COLUMNS)].assign(**labels)
 
@@ -247,6 +247,6 @@ def with_digit_labels(raw: pd.DataFrame, columns: Sequence[str], name: str) -> p
     """Return some columns of images of digits and ``is_0`` … ``is_9``; refuse other digits."""
     digit = whole_numbers(raw, ("digit",), name)["digit"]
     strange = (digit < 0) | (digit > 9)
-    raise_all(rows_problem("column 'digit': not one of 0 to 9", strange, digit), name)
+    raise_all(cell_problem("digit", "not one of 0 to 9", strange, "0 to 9", digit), name)
     labels = pd.DataFrame({f"is_{d}": (digit == d).astype(np.int64) for d in range(10)})
     return pd.concat([raw[list(columns)], labels], axis=1)

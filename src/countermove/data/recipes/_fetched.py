@@ -12,6 +12,7 @@ import pandas as pd
 from countermove._types import Floats, Mask
 from countermove.data.checks import (
     TableProblem,
+    cell_problem,
     decoded,
     missing_problems,
     raise_all,
@@ -126,7 +127,7 @@ def compas(raw: pd.DataFrame, name: str = "compas") -> pd.DataFrame:
 def _analysed(raw: pd.DataFrame, problems: list[TableProblem]) -> tuple[Mask, Floats]:
     """Return which rows ProPublica keeps, and the days between arrest and screening."""
     gap, _, strange = numbers(raw["days_b_screening_arrest"])
-    problems += rows_problem("column 'days_b_screening_arrest': not a number", strange)
+    problems += cell_problem("days_b_screening_arrest", "not a number", strange, "a number")
     known = texts(raw["is_recid"], numeric=True) != "-1"
     traffic = texts(raw["c_charge_degree"]) == "O"
     scored = ~texts(raw["score_text"]).isin(["N/A"])
@@ -140,7 +141,7 @@ def _days_in_jail(raw: pd.DataFrame, kept: Mask, problems: list[TableProblem]) -
     for column in ("c_jail_in", "c_jail_out"):
         stamps[column] = pd.to_datetime(texts(raw[column]), format=COMPAS_STAMP, errors="coerce")
         broken = stamps[column].isna().to_numpy(np.bool_) & kept
-        problems += rows_problem(f"column {column!r}: not a date and time", broken)
+        problems += cell_problem(column, "not a date and time", broken, "a date and time")
     stay = (stamps["c_jail_out"] - stamps["c_jail_in"]).dt.days
     return np.asarray(stay, dtype=np.float64)
 
@@ -219,7 +220,7 @@ def _numbers(
     values, missing, strange = numbers(raw[column])
     if not may_miss:
         problems += missing_problems(column, missing)
-    problems += rows_problem(f"column {column!r}: not a number", strange)
+    problems += cell_problem(column, "not a number", strange, "a number")
     return values
 
 
@@ -243,7 +244,7 @@ def loanapp(raw: pd.DataFrame, name: str = "loanapp") -> pd.DataFrame:
     for column, words in LOANAPP_GROUPS.items():
         values, missing, strange = numbers(raw[column])
         strange |= ~missing & ~np.isin(values, (0, 1))
-        problems += rows_problem(f"column {column!r}: neither 0 nor 1", strange)
+        problems += cell_problem(column, "neither 0 nor 1", strange, "0 or 1")
         groups[column] = np.select([missing, values == 0], [NOT_RECORDED, words[0]], words[1])
     raise_all(problems, name)
     columns: dict[str, object] = {column: raw[column] for column in LOANAPP_RATIOS}

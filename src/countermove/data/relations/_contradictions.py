@@ -101,7 +101,7 @@ def _witnessed(relations: NumericRelations, table: pd.DataFrame | None, schema: 
 
     if table is None or not len(relations.conditional):
         return np.zeros(len(relations.conditional), dtype=np.bool_)
-    X = coded_features(table, schema)
+    X = _complete(coded_features(table, schema))
     return np.asarray((relations.in_force(X) & relations.holds(X)[:, None]).any(axis=0))
 
 
@@ -251,7 +251,7 @@ def frozen_columns(schema: Schema, table: pd.DataFrame) -> Iterator[Frozen]:
     relations = numeric_relations(schema)
     if not relations:
         return
-    X, columns = coded_features(table, schema), schema.model_features()
+    X, columns = _complete(coded_features(table, schema)), schema.model_features()
     down, up = _room(X, columns)
     for rows, binding in _bound_rows(relations, X, down, up):
         for i in range(len(rows)):
@@ -261,6 +261,12 @@ def frozen_columns(schema: Schema, table: pd.DataFrame) -> Iterator[Frozen]:
                 if stuck.any():
                     source = columns[place].source
                     yield Frozen(rows.texts[i], source, int(stuck.sum()), int(movable.sum()))
+
+
+def _complete(X: Floats) -> Floats:
+    """Return the people whose every cell is known."""
+    known: Floats = X[~np.isnan(X).any(axis=1)]
+    return known
 
 
 def _room(X: Floats, columns: Sequence[ModelFeature]) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats
-from countermove.data.checks import TableProblem, missing_problems, raise_all, rows_problem
+from countermove.data.checks import TableProblem, cell_problem, missing_problems, raise_all
 from countermove.data.parsing import numbers
 from countermove.data.wording import Texts, texts_entry
 from countermove.errors import DataError, shown
@@ -272,7 +272,7 @@ def _windows(path: HistoryPath, table: pd.DataFrame, raw: pd.DataFrame | None, n
     for place, column in enumerate(path.window):
         cells[:, place], missing, strange = numbers(source[column])
         problems += missing_problems(column, missing)
-        problems += rows_problem(f"column {column!r}: not a number", strange)
+        problems += cell_problem(column, "not a number", strange, "a number")
     raise_all(problems, name)
     return cells
 

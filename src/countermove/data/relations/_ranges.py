@@ -96,11 +96,13 @@ def observed_ranges(table: pd.DataFrame, schema: Schema) -> ObservedRanges:
     DataError
         If there are no rows.
     """
+    from countermove.data.missing import filled_in, fitted_fill
     from countermove.data.rows import coded_features
 
     if table.empty:
         raise DataError(f"table {schema.name!r} has no rows to take ranges from")
-    return Tails.of(coded_features(table, schema)).ranges(schema)
+    X = coded_features(table, schema)
+    return Tails.of(filled_in(X, fitted_fill(schema, [X]))).ranges(schema)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +130,9 @@ class Tails:
         features = {feature.name: feature for feature in schema.features}
         low, high = np.empty(len(columns)), np.empty(len(columns))
         for place, column in enumerate(columns):
-            chosen = self._chosen(features[column.source], place)
+            chosen = (
+                (0.0, 1.0) if column.indicator else self._chosen(features[column.source], place)
+            )
             low[place] = np.clip(chosen[0], column.min, column.max)
             high[place] = np.clip(chosen[1], column.min, column.max)
         return ObservedRanges(low, high, schema.feature_names)

@@ -244,8 +244,11 @@ class Relation:
         return self.rule.in_words() + (f" ({self.because})" if self.because else "")
 
     def holds(self, frame: pd.DataFrame) -> Mask:
-        """Return which rows of a typed table (original units) satisfy it, shape (n,)."""
-        return self.rule.holds(frame)
+        """Return which rows of a typed table (original units) satisfy it, shape (n,).
+
+        Rows that lack one of its cells are not judged: they count as satisfying it.
+        """
+        return self.rule.holds(frame) | _lacking(frame, self.columns)
 
     def to_entry(self) -> str | dict[str, Any]:
         """Return the entry as a schema file would hold it."""
@@ -339,11 +342,16 @@ class DerivedColumn:
         size = np.abs(found) + abs(self.constant)
         for name, weight in self.terms:
             size = size + np.abs(weight * frame[name].to_numpy(np.float64))
-        return compared(found - expected, "==", TOLERANCE * size)
+        known = compared(found - expected, "==", TOLERANCE * size)
+        return known | _lacking(frame, (self.column, *(name for name, _ in self.terms)))
 
     def to_entry(self) -> str | dict[str, Any]:
         """Return the entry as a schema file would hold it."""
         return entry_of("formula", self.formula, self.because, self.mixed_units)
+
+
+def _lacking(frame: pd.DataFrame, columns: Iterable[str]) -> Mask:
+    return frame[list(columns)].isna().any(axis=1).to_numpy(np.bool_)
 
 
 def entry_of(key: str, text: str, because: str, mixed_units: bool) -> str | dict[str, Any]:

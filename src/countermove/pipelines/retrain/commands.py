@@ -100,7 +100,11 @@ def forget_person(context: Any, person: str) -> None:
             scored=context.catalog.load("scored_folder"),
             labelled=data / "01_raw" / "batches" / dataset,
             applicants=data / "01_raw" / "applicants" / dataset,
-            tables=(made / "quarantine.csv", made / "batch_rows.parquet"),
+            tables=(
+                made / "quarantine.csv",
+                made / "batch_quarantine.csv",
+                made / "batch_rows.parquet",
+            ),
         )
         said = kept.forget(person)
     for sentence in said or [f"nothing of {person!r} is kept for {dataset}; nothing was deleted"]:

@@ -45,11 +45,13 @@ def gather_batches(
     schema: Schema,
     retrain: RetrainParameters,
     pinned: dict[str, Any],
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Check every batch, keep each labelled person once, say which batches are new."""
+    intake: dict[str, Any],
+) -> tuple[pd.DataFrame, dict[str, Any], pd.DataFrame]:
+    """Check every batch, keep each labelled person once, set wrong rows aside."""
     from countermove.production.retraining.batches import read_batches
 
-    return read_batches(registry, batches, typed, schema, retrain.observed, retrain.window)
+    terms = (retrain.observed, retrain.window, intake["labels"])
+    return read_batches(registry, batches, typed, schema, *terms)
 
 
 def compare_outcomes(
@@ -199,8 +201,11 @@ def create_pipeline(**_: object) -> Pipeline:
         ),
         Node(
             gather_batches,
-            ["registry", "labelled_batches", "typed", "schema", "params:retrain", "holdout_facts"],
-            ["batch_rows", "batch_facts"],
+            [
+                "registry", "labelled_batches", "typed", "schema", "params:retrain",
+                "holdout_facts", "intake",
+            ],
+            ["batch_rows", "batch_facts", "batch_quarantine"],
             name="gather_batches",
         ),
         Node(

@@ -16,7 +16,7 @@ from countermove.execution import matrix_of
 from countermove.production.open_advice.keys import advice_key, person_hash
 from countermove.production.open_advice.register import AdviceRegister, Advised, BatchAdvice
 from countermove.production.registry import Registry
-from countermove.production.scoring.applicants import AdmitTask
+from countermove.production.scoring.applicants import AdmitTask, usable
 from countermove.scores.base import values
 from countermove.scores.storage import PublishedModel
 
@@ -55,9 +55,9 @@ def _parts(
 ) -> Iterator[tuple[int, int]]:
     """Yield, per part of a batch, how many are judged and how many the challenger would refuse."""
     task, names, first = AdmitTask(schema), tuple(schema.feature_names), 0
-    for part in raw:
-        rows = task(pa.Table.from_pandas(part, preserve_index=False), first)
-        first += len(part)
+    for _, part in raw.raw():
+        rows = usable(task(pa.Table.from_pandas(part.frame, preserve_index=False), first))
+        first += len(part.frame)
         hashes = [person_hash(key, str(row_id)) for row_id in rows[ROW_ID].to_pylist()]
         who = [place for place, person in enumerate(hashes) if person in batch.people]
         if not who:

@@ -1,4 +1,4 @@
-"""Labelled batches: read, checked and counted; rows that cannot be used stop the run."""
+"""Labelled batches: read, checked and counted; rows that cannot be used are set aside."""
 
 from __future__ import annotations
 
@@ -9,8 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from countermove.data.cleaning import clean
+from countermove.data._text_files import BrokenLine
+from countermove.data.checks import repeated_id_problems, rows_problem
+from countermove.data.cleaning import clean_rows, label_words
 from countermove.data.parsing import texts
+from countermove.data.quarantine import (
+    ROW,
+    check_share,
+    joined,
+    listed_cells,
+    nothing_wrong,
+    set_aside,
+    with_broken,
+)
 from countermove.data.rows import standardised_table
 from countermove.data.schema import LABEL, ROW_ID, Schema
 from countermove.data.sources import table_hash
@@ -27,10 +38,11 @@ SHA256, RULE, NEW = "sha256", "rule", "new"
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """A table as it came: its name, its cells and the hash of its content."""
+    """A table as it came: its name, its cells, and lines of its file that are no rows."""
 
     name: str
     raw: pd.DataFrame
+    broken: tuple[BrokenLine, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -40,11 +52,12 @@ class LabelledBatch:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Typed rows of every batch with the column ``batch``, the names of new ones, facts of each."""
+    """What the batches hold, all together."""
 
-    rows: pd.DataFrame
-    new: list[str]
-    facts: dict[str, dict[str, Any]]
+    rows: pd.DataFrame  # typed, with the column `batch`
+    new: list[str]  # names of the new batches
+    facts: dict[str, dict[str, Any]]  # of each
+    quarantine: pd.DataFrame  # rows set aside, with the column `batch` first
 
 
 def read_batches(
@@ -54,8 +67,10 @@ def read_batches(
     schema: Schema,
     observed: str = "after",
     window: int | None = None,
-) -> tuple[pd.DataFrame, dict[str, dict[str, Any]]]:
-    """Return the typed rows of the batches in the window, and the facts of every batch."""
+    labels: Sequence[str] = (),
+) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], pd.DataFrame]:
+    """Return typed rows of the batches in the window, facts of every batch, and the quarantine."""
+    # ``labels`` are the two values that the base table's outcome has: any other is a wrong row.
     # The facts of a batch say whether it is ``new`` and which version's ``rule`` its people had
     # responded to: None if they were seen before they could, or there was none.
     pointer = registry.pointer()
@@ -68,7 +83,7 @@ def read_batches(
     hashes = {name: facts[SHA256] for name, facts in known.items()}
     changed = rehashed(registry)  # Somebody was deleted from these on request.
     hashes |= {b.name: b.sha256 for b in batches if b.sha256 in changed.get(b.name, ())}
-    found = gather(batches, hashes, base, schema)
+    found = gather(batches, hashes, base, with_labels(schema, labels))
     if pointer is not None and not found.new:
         raise BlockedError(
             f"no new batch: all {len(batches)} were looked at before; the champion "
@@ -82,7 +97,14 @@ def read_batches(
     }
     recent = list(facts) if window is None else list(facts)[-window:]
     rows = found.rows[found.rows[BATCH].isin(recent)] if len(found.rows) else found.rows
-    return rows.reset_index(drop=True), facts
+    return rows.reset_index(drop=True), facts, found.quarantine
+
+
+def with_labels(schema: Schema, labels: Sequence[str]) -> Schema:
+    """Return the schema that names both values of the outcome, those of the base table."""
+    if len(labels) != 2 or schema.label.unfavourable is not None:
+        return schema
+    return replace(schema, label=replace(schema.label, unfavourable=labels[1]))
 
 
 def new_rows(
@@ -115,17 +137,26 @@ def gather(
         row_id: ("the base table", digest)
         for row_id, digest in zip(base[ROW_ID], _contents(base), strict=True)
     }
+    listed: list[pd.DataFrame] = []
     for batch in batches:
-        typed, waiting = _typed(batch, schema)
-        kept, repeated = _unseen(typed, batch.name, seen)
-        frames.append(kept)
+        typed, waiting, quarantine = _typed(batch, schema)
+        kept, repeated, other = _unseen(typed, batch.name, seen)
+        quarantine = joined([quarantine, other])
+        what = f"batch {batch.name!r}"
+        quarantine = with_broken(quarantine, batch.broken)
+        n_lines = len(batch.raw) + len(batch.broken)
+        check_share(what, quarantine, n_lines, schema.quarantine, BlockedError)
+        frames.append(kept.drop(columns=ROW, errors="ignore"))
         facts[batch.name] = {
             "sha256": batch.sha256,
-            "rows": len(batch.raw),
+            "rows": n_lines,
             "used": len(kept),
             "waiting_for_label": waiting,
             "repeated": repeated,
+            "set_aside": set_aside(quarantine),
         }
+        quarantine.insert(0, BATCH, batch.name)
+        listed.append(quarantine)
     rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     new = [batch.name for batch in batches if batch.name not in known]
     if new and not sum(facts[name]["used"] for name in new):
@@ -134,7 +165,7 @@ def gather(
             f"seen before ({sum(facts[name]['waiting_for_label'] for name in new)} wait for their "
             "label); the champion stays"
         )
-    return Gathered(rows, new, facts)
+    return Gathered(rows, new, facts, joined(listed))
 
 
 def _check_hashes(batches: Sequence[LabelledBatch], known: Mapping[str, str]) -> None:
@@ -154,8 +185,8 @@ def _check_hashes(batches: Sequence[LabelledBatch], known: Mapping[str, str]) ->
         by_hash[digest] = batch.name
 
 
-def _typed(batch: LabelledBatch, schema: Schema) -> tuple[pd.DataFrame, int]:
-    """Return the labelled rows of a batch, typed, and how many wait for a label."""
+def _typed(batch: LabelledBatch, schema: Schema) -> tuple[pd.DataFrame, int, pd.DataFrame]:
+    """Return the labelled rows of a batch, typed, how many wait for a label, the quarantine."""
     if not len(batch.raw):
         raise BlockedError(
             f"batch {batch.name!r} is empty: it has columns and no row; look at the job that "
@@ -164,18 +195,29 @@ def _typed(batch: LabelledBatch, schema: Schema) -> tuple[pd.DataFrame, int]:
     fitting, raw = _fitting(schema, batch.raw), batch.raw
     waiting = np.zeros(len(raw), dtype=np.bool_)
     if fitting.label.column in raw:
-        waiting = texts(raw[fitting.label.column]).isna().to_numpy(np.bool_)
+        cells, two = raw[fitting.label.column], fitting.label.favourable is not None
+        known = label_words(cells, fitting.label) if two else texts(cells)
+        waiting = known.isna().to_numpy(np.bool_)
     if waiting.all():
-        return pd.DataFrame({ROW_ID: pd.Series(dtype="str"), LABEL: []}), int(waiting.sum())
+        nobody = pd.DataFrame({ROW_ID: pd.Series(dtype="str"), LABEL: []})
+        return nobody, int(waiting.sum()), nothing_wrong()
+    places = np.flatnonzero(~waiting)
     try:
-        typed = clean(raw[~waiting], fitting, part_from=0)
+        read = clean_rows(raw[~waiting], fitting, part_from=0)
     except DataError as error:
-        places = np.flatnonzero(~waiting)
         rows = [int(places[row]) for row in error.rows if row < len(places)]
         raise BlockedError(f"batch {batch.name!r}: {error}", rows=rows) from error
+    typed = read.table.assign(**{ROW: places[read.kept]}).assign(**{BATCH: batch.name})
+    listed = read.quarantine.assign(**{ROW: places[read.quarantine[ROW].to_numpy(np.intp)]})
     if fitting.id is None:
         typed[ROW_ID] = batch.name + ":" + typed[ROW_ID].astype("str")
-    return typed.assign(**{BATCH: batch.name}), int(waiting.sum())
+        listed[ROW_ID] = batch.name + ":" + listed[ROW_ID].astype("str")
+    # Of one person's rows that differ, none is known to be right; equal ones count once later.
+    contents = pd.Series(_contents(typed), index=typed.index)
+    several = (contents.groupby(typed[ROW_ID]).transform("nunique") > 1).to_numpy(np.bool_)
+    problems = repeated_id_problems(typed[ROW_ID], several)
+    listed = joined([listed, listed_cells(problems, typed, typed[ROW_ID], typed[ROW].to_numpy())])
+    return typed[~several].reset_index(drop=True), int(waiting.sum()), listed
 
 
 def _fitting(schema: Schema, raw: pd.DataFrame) -> Schema:
@@ -186,30 +228,38 @@ def _fitting(schema: Schema, raw: pd.DataFrame) -> Schema:
 
 def _unseen(
     typed: pd.DataFrame, name: str, seen: dict[str, tuple[str, int]]
-) -> tuple[pd.DataFrame, int]:
-    """Return the rows whose id was not seen before, and how many were seen alike."""
+) -> tuple[pd.DataFrame, int, pd.DataFrame]:
+    """Return the rows of new ids, how many were seen alike, and the quarantine of the others."""
     keep = np.ones(len(typed), dtype=np.bool_)
-    other: list[int] = []
+    other = np.zeros(len(typed), dtype=np.bool_)
+    where: dict[str, list[int]] = {}
     for place, (row_id, digest) in enumerate(zip(typed[ROW_ID], _contents(typed), strict=True)):
         if row_id not in seen:
             seen[row_id] = (name, digest)
             continue
         keep[place] = False
         if seen[row_id][1] != digest:
-            other.append(place)
-    if other:
-        ids = [f"{typed[ROW_ID].iloc[row]!r} ({seen[typed[ROW_ID].iloc[row]][0]})" for row in other]
-        raise BlockedError(
-            f"batch {name!r}: these ids were seen before with other values or another label: "
-            f"{shown(ids)}; a person who applies again needs a new id, a corrected row has to "
-            "replace the old one before it is used",
-            rows=other,
+            other[place] = True
+            where.setdefault(seen[row_id][0], []).append(place)
+    problems = []
+    for before, places in where.items():
+        mask = np.zeros(len(typed), dtype=np.bool_)
+        mask[places] = True
+        expected = (
+            f"the values and the label it had in {before}; a person who applies again needs a new "
+            "id, a corrected row has to replace the old one before it is used"
         )
-    return typed[keep], int(np.sum(~keep))
+        problems += rows_problem("an id seen before", mask, columns=(ROW_ID,), expected=expected)
+    rows = typed[ROW].to_numpy(np.intp) if ROW in typed else np.arange(0)
+    return (
+        typed[keep],
+        int(np.sum(~keep & ~other)),
+        listed_cells(problems, typed, typed[ROW_ID], rows),
+    )
 
 
 def _contents(typed: pd.DataFrame) -> list[int]:
     """Return a hash of each row's cells, its id and batch left out."""
-    cells = typed.drop(columns=[ROW_ID, BATCH], errors="ignore")
+    cells = typed.drop(columns=[ROW_ID, BATCH, ROW], errors="ignore")
     hashes: list[int] = pd.util.hash_pandas_object(cells, index=False).tolist()
     return hashes

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from countermove.data.partitions import Partitions
+from countermove.data.quarantine import words
 from countermove.data.schema import Schema
 from countermove.errors import DataError, ModelFileError
 from countermove.execution import Execution, Mapper, map_parts
@@ -22,7 +23,13 @@ from countermove.production.lock import held
 from countermove.production.open_advice import AdviceRegister, Honoured
 from countermove.production.open_advice.honour import advised_people
 from countermove.production.registry import Registry, StoredVersion
-from countermove.production.scoring.applicants import admit, content_digest
+from countermove.production.scoring.applicants import (
+    SHEET,
+    Admitted,
+    admit,
+    admitted_before,
+    content_digest,
+)
 from countermove.production.scoring.records import FORGOTTEN, BatchFolder, BatchStart, counted
 from countermove.production.scoring.task import ScoreTask, ScoringRule, certificate_id, same_actions
 from countermove.recourse.advise import AdviceTerms
@@ -129,7 +136,13 @@ class Scored:
                 f"{said['finished_at']}; nothing was done"
             )
         counts = ", ".join(f"{count} {name}" for name, count in said["decisions"].items())
-        return f"batch {said['batch']!r} scored by version {said['version']}: {counts}"
+        done = f"batch {said['batch']!r} scored by version {said['version']}: {counts}"
+        if not said["set_aside"]:
+            return done
+        return (
+            f"{done}; {words(said['set_aside'], said['applicants'])}, nobody among them has a "
+            f"decision: see {self.folder / SHEET}"
+        )
 
     def people(self) -> Partitions:
         """Return decisions and advice, in parts."""
@@ -149,8 +162,9 @@ def score_batch(
 ) -> Scored:
     """Decide about every applicant of a batch and advise the refused.
 
-    Guarantee: ``<folder>/<batch>/`` holds everybody of the batch, decided by one version, or
-    does not exist. Once it exists it never changes.
+    Guarantee: ``<folder>/<batch>/`` holds everybody of the batch, decided by one version or
+    listed in ``quarantine.csv`` with what is wrong, or does not exist. Once it exists it never
+    changes.
 
     Parameters
     ----------
@@ -168,7 +182,8 @@ def score_batch(
     Raises
     ------
     DataError
-        If a row cannot be read (nothing is decided then), or the id stands for other people.
+        If more rows than ``schema.quarantine`` allows cannot be read (nothing is decided
+        then), or the id stands for other people.
     LockedError
         If another run is at work on the same batch.
     ModelFileError
@@ -186,11 +201,14 @@ def score_batch(
         clock = time.perf_counter()
         with execution.open() as mapper:
             started, task, admitted = _begun(place, applicants, content, settings, mapper)
-            kept = _score_parts(place, task, admitted, mapper)
+            kept = _score_parts(place, task, admitted.people, mapper)
         rule = task.rule
         # Before the batch is published: advice that people may have read is always in the register.
-        _keep_open(place, rule, settings, admitted)
+        _keep_open(place, rule, settings, admitted.people)
         manifest = _manifest(started, rule, settings, applicants) | counted(place.work / "scored")
+        manifest |= admitted.facts(settings.schema.quarantine)
+        if (place.work / SHEET).is_file():
+            shutil.copy2(place.work / SHEET, place.work / "scored" / SHEET)
         manifest |= {"finished_at": settings.registry.time(), "kept_parts": kept}
         manifest |= {"seconds": round(time.perf_counter() - clock, 3)}
         place.publish(place.work / "scored", manifest)
@@ -211,7 +229,7 @@ def _begun(
     content: str,
     settings: ScoringSettings,
     mapper: Mapper,
-) -> tuple[BatchStart, ScoreTask, Partitions]:
+) -> tuple[BatchStart, ScoreTask, Admitted]:
     """Return the work on the batch and its admitted rows: as begun before, or begun now."""
     started = BatchStart.read(place.work)
     if started is None:
@@ -222,12 +240,10 @@ def _begun(
         "batch %r was begun on %s by version %s and is resumed",
         place.batch, started.started_at, started.version,
     )  # fmt: skip
-    files = tuple(sorted((place.work / "admitted").glob("*.parquet")))
-    if files:
-        admitted = Partitions(files, applicants.rows_per_part)
-    else:
+    admitted = admitted_before(place.work, applicants.rows_per_part)
+    if admitted is None:
         admitted = admit(applicants, settings.schema, place.work, mapper, place.batch)
-    task = settings.task(rule, admitted)
+    task = settings.task(rule, admitted.people)
     if task.fingerprint() != started.settings:
         logger.warning(
             "settings changed since batch %r was begun: it is decided again", place.batch
@@ -256,7 +272,7 @@ def _begin(
     content: str,
     settings: ScoringSettings,
     mapper: Mapper,
-) -> tuple[BatchStart, ScoreTask, Partitions]:
+) -> tuple[BatchStart, ScoreTask, Admitted]:
     champion = settings.registry.champion()
     if champion is None:
         raise ModelFileError(
@@ -270,7 +286,7 @@ def _begin(
     except DataError:
         shutil.rmtree(place.work, ignore_errors=True)
         raise
-    task = settings.task(rule, admitted)
+    task = settings.task(rule, admitted.people)
     if content_digest(applicants) != content:
         raise DataError(f"the files of batch {place.batch!r} changed while they were read")
     now = settings.registry.time()
