@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -220,8 +221,8 @@ def by_form(counts: Counter[str]) -> dict[str, Counter[str]]:
 
 
 def usual(spellings: Counter[str]) -> str:
-    """Return the spelling of a word that most rows have."""
-    return max(spellings, key=lambda word: (spellings[word], word))
+    """Return the spelling of a word that most rows have, its accents joined to their letters."""
+    return unicodedata.normalize("NFC", max(spellings, key=lambda word: (spellings[word], word)))
 
 
 def _spelling_reasons(spellings: dict[str, Counter[str]]) -> tuple[str, ...]:

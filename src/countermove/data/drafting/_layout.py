@@ -97,7 +97,7 @@ def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
     guess = _likeliest(strange)
     words = re.findall(r"[^\W\d_]+", strange.decode(guess, "replace"))
     listed = shown(dict.fromkeys(repr(word) for word in words if not word.isascii()), cap=3)
-    return guess, (f"not UTF-8; read as {guess}: are {listed} spelled right?",)
+    return guess, (f"not UTF-8; read as {guess}, such as {listed}: spelled right?",)
 
 
 def _likeliest(content: bytes) -> str:
