@@ -205,7 +205,7 @@ def _as_words(words: pd.Series) -> Guess:
         or covered < COVERED * (len(spellings) > MOST_CATEGORIES)
     ):
         return Guess(reasons=(f"free text: {len(spellings)} different words in {len(words)} rows",))
-    reasons = (*reasons, *_spelling_reasons(spellings))
+    reasons = (*reasons, *spelling_reasons(spellings))
     blank = [repr(next(iter(of))) for form, of in spellings.items() if form in MISSING_WORDS]
     if blank:
         reasons = (*reasons, f"is {shown(blank)} a category, or no value? then missing_values")
@@ -225,7 +225,8 @@ def usual(spellings: Counter[str]) -> str:
     return unicodedata.normalize("NFC", max(spellings, key=lambda word: (spellings[word], word)))
 
 
-def _spelling_reasons(spellings: dict[str, Counter[str]]) -> tuple[str, ...]:
+def spelling_reasons(spellings: dict[str, Counter[str]]) -> tuple[str, ...]:
+    """Say which spellings are read as one word."""
     joined = [of for of in spellings.values() if len(of) > 1]
     if not joined:
         return ()
