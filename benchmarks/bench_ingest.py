@@ -2,6 +2,8 @@
 
 A million rows of 15 numbers, an id and a label, in ten files. The yardstick reads every file with
 pandas and writes it again with pandas' defaults; the second one writes as lean as the ingest does.
+Then the same rows as text, plainly and as people write them: currencies of two locales, percent,
+dates that become ages, words in several spellings. Last, the draft of 5,000 such rows.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import pandas as pd
 
 from benchmarks.memory import high_water_mark
 from countermove.data import streaming
+from countermove.data.drafting import draft_file
 from countermove.data.partitions import raw_partitions, read_parts, write_parts
 from countermove.data.schema import Schema
 
@@ -30,6 +33,38 @@ SCHEMA = Schema.from_mapping(
         "id": "who",
         "label": {"column": "label", "favourable": 1},
         "features": {f"x{j}": {"kind": "numeric", "change": "both"} for j in range(FEATURES)},
+    },
+)
+
+WRITTEN = [*"$$$$$€€€€%%", "born", "born", "region", "region"]
+"""How each column of the messy table is written."""
+
+READ = {
+    "$": {"kind": "numeric", "read": {"thousands": ",", "units": ["$"]}},
+    "€": {"kind": "numeric", "read": {"decimal": ",", "thousands": ".", "units": ["€"]}},
+    "%": {"kind": "numeric", "read": {"units": ["%"], "bare": False}},
+    "born": {
+        "kind": "integer",
+        "read": {"date": "%d.%m.%Y", "as": "age", "until": "2024-12-31"},
+    },
+    "region": {
+        "kind": "onehot",
+        "categories": ["north", "south", "east", "west"],
+        "read": {"fold": True},
+    },
+}
+MESSY = Schema.from_mapping(
+    "messy",
+    {
+        "file": {"delimiter": ";"},
+        "id": "who",
+        "label": {
+            "column": "label",
+            "favourable": "yes",
+            "unfavourable": "no",
+            "read": {"fold": True},
+        },
+        "features": {f"x{j}": READ[way] for j, way in enumerate(WRITTEN)},
     },
 )
 
@@ -45,6 +80,11 @@ def main() -> None:
         peak = peak_megabytes(folder)
         make(folder / "four" / "big", files=4 * FILES)
         larger = peak_megabytes(folder / "four")
+        make_text(folder)
+        plainly = fastest(lambda: ingest(folder, "plain"))
+        written = fastest(lambda: ingest(folder, "messy", MESSY))
+        grows = peak_megabytes(folder, "messy")
+        drafted = fastest(lambda: draft(folder))
     print(f"{ROWS:,} rows × {FEATURES} numbers, an id and a label, in {FILES} files.\n")
     print("| what | CPU seconds | times reading and writing |")
     print("|---|---|---|")
@@ -60,6 +100,45 @@ def main() -> None:
         f"{larger:.0f} MB, {per_row:.0f} bytes per further row, where a row itself has "
         f"{8 * (FEATURES + 1)}."
     )
+
+    print("\n| as text, one file | CPU seconds | times plain numbers |")
+    print("|---|---|---|")
+    print(f"| plain numbers | {plainly:.2f} | 1.0 |")
+    print(f"| as people write them | {written:.2f} | {written / plainly:.2f} |")
+    print(f"\nLargest memory above the interpreter's: {grows:.0f} MB.")
+    print(f"Draft of the schema of 5,000 such rows: {drafted:.1f} CPU seconds.")
+
+
+def make_text(folder: Path) -> None:
+    """Write a table as text: plainly, as people write it, and some rows of that."""
+    rng = np.random.default_rng(0)
+    X = rng.lognormal(9, 1, size=(ROWS, FEATURES)).round(2)
+    people = pd.DataFrame({"who": [f"p{row}" for row in range(ROWS)]})
+    good = X[:, 0] + rng.normal(0, 5000, ROWS) > 9000
+    plain = pd.DataFrame(X, columns=[f"x{j}" for j in range(FEATURES)])
+    plain.assign(label=good.astype(int), who=people["who"]).to_csv(
+        folder / "plain.csv", index=False
+    )
+    euros = str.maketrans(",.", ".,")
+    days = pd.date_range("1950-01-01", "2005-12-31").strftime("%d.%m.%Y").to_numpy()
+    spelled = ["North", "north ", "SOUTH", "south", "East", "west"]
+    columns = {
+        "$": lambda j: [f"${value:,.2f}" for value in X[:, j]],
+        "€": lambda j: [f"{value:,.2f} €".translate(euros) for value in X[:, j]],
+        "%": lambda j: [f"{value / 1000:.1f} %" for value in X[:, j]],
+        "born": lambda j: rng.choice(days, ROWS),
+        "region": lambda j: rng.choice(spelled, ROWS),
+    }
+    table = pd.DataFrame({f"x{j}": columns[WRITTEN[j]](j) for j in range(FEATURES)})
+    table["label"] = np.where(good, rng.choice(["Yes", "yes"], ROWS), "No")
+    table["who"] = people["who"]
+    table.to_csv(folder / "messy.csv", index=False, sep=";")
+    table.head(5000).to_csv(folder / "some.csv", index=False, sep=";")
+
+
+def draft(folder: Path) -> None:
+    """Draft the schema of some rows."""
+    draft_file(folder / "some.csv", "some", label="label")
 
 
 def make(folder: Path, files: int = FILES) -> None:
@@ -86,14 +165,14 @@ def copied(folder: Path, lean: bool) -> None:
         pd.read_parquet(file).to_parquet(out / file.name, index=False)
 
 
-def ingest(folder: Path) -> None:
+def ingest(folder: Path, name: str = "big", schema: Schema = SCHEMA) -> None:
     """Do what the pipeline ``ingest_parts`` does."""
-    raw = raw_partitions("big", folder, 100_000)
-    place = streaming.place_rows(raw, SCHEMA, SHARES, seed=0)
-    write_parts(streaming.split_parts(raw, SCHEMA, place, SHARES), folder / "primary")
+    raw = raw_partitions(name, folder, 100_000, schema.file)
+    place = streaming.place_rows(raw, schema, SHARES, seed=0)
+    write_parts(streaming.split_parts(raw, schema, place, SHARES), folder / "primary")
     splits = read_parts(folder / "primary")
-    unit = streaming.fit_standardiser(splits["train"], SCHEMA, divide_by_root_d=False)
-    write_parts(streaming.standardised_parts(splits, SCHEMA, unit), folder / "rows")
+    unit = streaming.fit_standardiser(splits["train"], schema, divide_by_root_d=False)
+    write_parts(streaming.standardised_parts(splits, schema, unit), folder / "rows")
 
 
 def fastest(work: Callable[[], None]) -> float:
@@ -106,19 +185,20 @@ def fastest(work: Callable[[], None]) -> float:
     return min(found)
 
 
-def peak_megabytes(folder: Path) -> float:
+def peak_megabytes(folder: Path, name: str = "big") -> float:
     """Return how much a process grows while it ingests."""
-    code = f"from benchmarks.bench_ingest import grown; grown({str(folder)!r})"
+    code = f"from benchmarks.bench_ingest import grown; grown({str(folder)!r}, {name!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
-def grown(folder: str) -> None:
+def grown(folder: str, name: str) -> None:
     """Print by how many megabytes the peak of this process rose over its start."""
+    import pyarrow.csv
     import pyarrow.parquet  # noqa: F401  (loaded before the measurement begins)
 
     before = high_water_mark()
-    ingest(Path(folder))
+    ingest(Path(folder), name, MESSY if name == "messy" else SCHEMA)
     print((high_water_mark() - before) / 1e6)
 
 

@@ -294,3 +294,20 @@ def test_a_recipe_that_makes_no_sense_is_refused(
 def test_a_layout_that_makes_no_sense_is_refused(entry: dict[str, Any], said: str) -> None:
     with pytest.raises(SchemaError, match=said):
         Schema.from_mapping("shop", CONTENT | {"file": entry})
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        ({"income": {"date": "iso"}}, "is a feature"),
+        ({"paid": {"fold": True}}, "is the label"),
+        ({"note": {"fold": True}}, "is read for nothing"),
+        ({"applied": {"fold": True}}, "is a moment"),
+        ({"group": {"date": "iso"}}, "is read as words"),
+        ({"group": {"decimal": ","}}, "unknown key 'decimal'|is read as words"),
+        ({"group": {"from": "x"}}, "is for features"),
+    ],
+)
+def test_a_reading_of_a_column_that_needs_none_is_refused(read: dict[str, Any], said: str) -> None:
+    with pytest.raises(SchemaError, match=said):
+        Schema.from_mapping("shop", CONTENT | {"sensitive": ["group"], "read": read})

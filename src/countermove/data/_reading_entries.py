@@ -85,39 +85,45 @@ def read_columns(entry: object) -> tuple[tuple[str, Reading], ...]:
     if not isinstance(entry, Mapping):
         refuse("read", f"must map columns to how they are read, not {spelled(entry)}")
     return tuple(
-        (text_entry(c, "read"), read_column(each, f"read.{c}")) for c, each in entry.items()
+        (text_entry(c, "read"), read_column(each, f"read.{c}", words=True))
+        for c, each in entry.items()
     )
 
 
-def read_column(entry: object, key: str, words: bool | None = None) -> Reading:
-    """Return how a column is read by the keys of its entry; ``words`` says what it must hold."""
+def read_column(entry: object, key: str, words: bool) -> Reading:
+    """Return how a column is read that is no feature: dates, else words or numbers."""
     content = mapping_entry(entry, (*SHARED_KEYS, *NUMBER_KEYS, *DATE_KEYS, *WORD_KEYS), key)
     if content.get("from") is not None:
         refuse(f"{key}.from", "is for features; name the column itself")
-    if words is True or (words is None and set(content) & set(WORD_KEYS)):
-        return _words(entry, (), key)
     if "date" in content:
         return _date(content, key)
-    return _numbers(entry, key)
+    return _words(entry, (), key) if words else _numbers(entry, key)
 
 
 def check_readings(schema: Schema) -> None:
-    """Refuse readings of columns that the schema does not use, and moments that are no column."""
+    """Refuse readings of columns that the schema does not use, or of another sort than it needs."""
+    moments = {feature.reading.until_column for feature in schema.features
+               if isinstance(feature.reading, DateReading)}  # fmt: skip
+    moments |= {schema.time, None if schema.series is None else schema.series.time}
+    words = {*schema.sensitive, schema.group_by}
     features = {feature.name for feature in schema.features}
-    for column, _ in schema.readings:
+    for column, reading in schema.readings:
         where = f"read.{column}"
         if column in features:
             refuse(where, f"is a feature: say so under features.{column}.read")
         if column == schema.label.column:
             refuse(where, "is the label: say so under label.read")
-        if column in schema.ignore:
-            refuse(where, "is listed under ignore too")
+        if column not in moments | words:
+            refuse(where, "is read for nothing: no feature, time, group or sensitive column")
+        if column in moments and not isinstance(reading, DateReading):
+            refuse(where, "is a moment: say how its dates are written, as in {date: '%d.%m.%Y'}")
+        if column not in moments and not isinstance(reading, WordReading):
+            refuse(where, f"is read as words; {', '.join(WORD_KEYS[:2])} or missing_values")
     for feature in schema.features:
         until = feature.reading.until_column if isinstance(feature.reading, DateReading) else None
-        if until is not None and until in schema.ignore:
-            refuse(f"features.{feature.name}.read.until", f"is {until!r}, listed under ignore too")
-        if feature.column in schema.ignore:
-            refuse(f"features.{feature.name}.read.from", f"is {feature.column!r}, ignored too")
+        for key, named in (("until", until), ("from", feature.column)):
+            if named is not None and named in schema.ignore:
+                refuse(f"features.{feature.name}.read.{key}", f"is {named!r}, ignored too")
 
 
 def _numbers(entry: object, key: str) -> NumberReading:

@@ -11,7 +11,9 @@ import pandas as pd
 
 from countermove._types import Floats, Mask
 
-MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "none", "missing", "?", "<na>"})
+MISSING_WORDS = frozenset(
+    {"", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "missing", "?", "<na>"}
+)
 """What a number column may hold for "no value", in any case."""
 
 EXACT_INTEGERS = 2.0**53

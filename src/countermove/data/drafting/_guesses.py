@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -204,7 +205,7 @@ def _as_words(words: pd.Series) -> Guess:
         or covered < COVERED * (len(spellings) > MOST_CATEGORIES)
     ):
         return Guess(reasons=(f"free text: {len(spellings)} different words in {len(words)} rows",))
-    reasons = (*reasons, *_spelling_reasons(spellings))
+    reasons = (*reasons, *spelling_reasons(spellings))
     blank = [repr(next(iter(of))) for form, of in spellings.items() if form in MISSING_WORDS]
     if blank:
         reasons = (*reasons, f"is {shown(blank)} a category, or no value? then missing_values")
@@ -220,11 +221,12 @@ def by_form(counts: Counter[str]) -> dict[str, Counter[str]]:
 
 
 def usual(spellings: Counter[str]) -> str:
-    """Return the spelling of a word that most rows have."""
-    return max(spellings, key=lambda word: (spellings[word], word))
+    """Return the spelling of a word that most rows have, its accents joined to their letters."""
+    return unicodedata.normalize("NFC", max(spellings, key=lambda word: (spellings[word], word)))
 
 
-def _spelling_reasons(spellings: dict[str, Counter[str]]) -> tuple[str, ...]:
+def spelling_reasons(spellings: dict[str, Counter[str]]) -> tuple[str, ...]:
+    """Say which spellings are read as one word."""
     joined = [of for of in spellings.values() if len(of) > 1]
     if not joined:
         return ()

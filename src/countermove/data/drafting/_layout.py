@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from countermove.data._text_files import decoded_lines
@@ -23,11 +24,12 @@ from countermove.data.files import (
 from countermove.errors import DataError, shown
 
 DELIMITERS = (",", ";", "\t", "|")
-ENCODINGS = (
-    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "iso8859_2", "iso8859_15", "mac_roman",
-    "cp850", "shift_jis", "gb18030", "big5", "euc_kr",
-)  # fmt: skip
-"""What a text that is no UTF-8 may be."""
+USUAL = ("cp1252", "cp1250", "mac_roman", "cp850")
+OTHERS = ("cp1251", "cp1253", "cp1254", "koi8_r", "shift_jis", "gb18030", "big5", "euc_kr")
+"""What a text that is no UTF-8 may be: western, which words tell apart, or of another script."""
+
+FEW_ODD = 0.2
+_WORD = re.compile(r"[^\s\x00-\x40\x5b-\x60\x7b-\x7f\u00a0\u20ac\u2010-\u203a\u00a3\u00a7\u00b0]+")
 
 SAMPLED_LINES = 500
 SAMPLED_BYTES = 1 << 18
@@ -71,8 +73,6 @@ def find_layout(path: Path) -> FoundLayout:
 
 def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return the encoding of a text: by its mark, as UTF-8, else the likeliest, with a question."""
-    from charset_normalizer import from_bytes
-
     check = codecs.getincrementaldecoder("utf-8")()
     with opened(path) as stream:
         content = stream.read(SAMPLED_BYTES)
@@ -94,22 +94,40 @@ def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
         little = odd[1::2].count(0) > odd[::2].count(0)
         return "utf-16-le" if little else "utf-16-be", ("read as UTF-16 without its mark: right?",)
     strange = b"\n".join(line for line in odd.splitlines() if not line.isascii())
-    best = from_bytes(strange, cp_isolation=list(ENCODINGS)).best()
-    guess = "cp1252" if best is None else _usual(strange, best.encoding)
-    words = [
-        w for w in re.findall(r"[^\W\d_]+", strange.decode(guess, "replace")) if not w.isascii()
-    ]
-    shown_words = shown(dict.fromkeys(map(repr, words)), cap=3)
-    return guess, (f"not UTF-8; read as {guess}: are {shown_words} spelled right?",)
+    guess = _likeliest(strange)
+    words = re.findall(r"[^\W\d_]+", strange.decode(guess, "replace"))
+    listed = shown(dict.fromkeys(repr(word) for word in words if not word.isascii()), cap=3)
+    return guess, (f"not UTF-8; read as {guess}, such as {listed}: spelled right?",)
 
 
-def _usual(content: bytes, guess: str) -> str:
-    """Return the usual encoding where it gives the same text as the one that was found."""
+def _likeliest(content: bytes) -> str:
+    """Return the encoding that gives the fewest odd words, the usual ones first."""
+    from charset_normalizer import from_bytes
+
+    usual = {encoding: _oddness(content, encoding) for encoding in USUAL}
+    best = min(usual, key=lambda encoding: usual[encoding])
+    if usual[best] <= FEW_ODD:
+        return best
+    found = from_bytes(content, cp_isolation=list(OTHERS)).best()
+    return best if found is None else str(found.encoding)
+
+
+def _oddness(content: bytes, encoding: str) -> float:
+    """Return the share of words beyond ASCII that no western language would write so."""
     try:
-        same = content.decode("cp1252") == content.decode(guess)
+        text = content.decode(encoding)
     except UnicodeDecodeError:
-        return guess
-    return "cp1252" if same else guess
+        return 1.0
+    words = [word for word in _WORD.findall(text) if not word.isascii()]
+    return sum(map(_odd, words)) / max(len(words), 1)
+
+
+def _odd(word: str) -> bool:
+    """Return whether a word has signs or capitals inside, or hardly a plain letter."""
+    inside = any(not c.isalpha() and not c.isascii() for c in word[1:-1])
+    swapped = any(a.islower() and b.isupper() and not b.isascii() for a, b in pairwise(word))
+    plain = sum(c.isascii() for c in word)
+    return inside or swapped or (len(word) > 3 and plain < len(word) / 3)
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:

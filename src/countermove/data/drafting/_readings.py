@@ -310,7 +310,7 @@ def _date_reasons(
     for text in DATE_SENTINELS:
         n = int(weights[(read == pd.Timestamp(text)).to_numpy(np.bool_)].sum())
         if n:
-            reasons.append(f"{text} in {n} row(s): no value? missing_values: ['{text}'] says so")
+            reasons.append(f"{text} in {n} row(s): no value? then missing_values: ['{text}']")
     return (*reasons, *_stray(cells, weights, read))
 
 
@@ -325,5 +325,8 @@ def sentinel_reasons(values: np.ndarray) -> tuple[str, ...]:
             continue
         beyond = value < min(rest.min(), 0.0) or value > rest.max()
         if beyond and (there.sum() > 1 or abs(value) > 2 * np.abs(rest).max()):
-            said.append(f"{value:g} in {int(there.sum())} row(s): no value? then missing_values")
+            said.append(
+                f"{value:g} in {int(there.sum())} row(s): no value? then read: "
+                f"{{missing_values: [{value:g}]}}"
+            )
     return tuple(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +10,13 @@ from typing import Any
 import pandas as pd
 
 from countermove.data._reading_entries import read_feature
-from countermove.data.drafting._guesses import Guess, expanded_groups, guess_column
+from countermove.data.drafting._guesses import (
+    Guess,
+    by_form,
+    expanded_groups,
+    guess_column,
+    spelling_reasons,
+)
 from countermove.data.drafting._labels import LabelGuess, counts_rows, guess_id, guess_series
 from countermove.data.drafting._readings import DATE_SENTINELS
 from countermove.data.drafting._words import BIRTH, MOMENT, SENSITIVE, name_words
@@ -125,6 +132,9 @@ class Roles:
             self.left_out[column] = "the name is too long for a schema: rename it"
         elif name_words(column) & SENSITIVE and guess.entry:
             self.sensitive[column] = _audit_reason(values)
+            joined = spelling_reasons(by_form(Counter(map(str, texts(values).dropna()))))
+            if joined:
+                self.reads[column] = (WordReading(fold=True).to_entry(), joined)
         elif not guess.entry:
             self.left_out[column] = "; ".join(guess.reasons)
             self.choices[column] = [(column, entry) for entry in guess.choices]

@@ -65,10 +65,13 @@ MOMENT = _words(
 )
 """In the name of a date that says when a row was true."""
 
-IDENTIFIER = _words("id ids uid uuid guid key number nr no index idx code ref reference")
+IDENTIFIER = _words(
+    "id ids uid uuid guid key number nr no index idx code ref reference nummer numero numéro case"
+)
 ENTITY = _words(
     "company firm person people customer client patient user applicant account member household "
-    "student employee borrower entity subject borough country store shop machine device"
+    "student employee borrower entity subject borough country store shop machine device contract "
+    "kunde vertrag antragsteller cliente contrat dossier"
 )
 TIME = _words("time date datetime timestamp day week month quarter year period step round t visit")
 LABEL = _words(
