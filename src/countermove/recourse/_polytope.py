@@ -211,6 +211,11 @@ def project(y: Floats, low: Floats, high: Floats, A: Floats | None, b: Floats | 
     who = np.flatnonzero((point @ A.T + b < 0.0).any(axis=1))
     if not who.size:
         return point
+    # Rows that nothing in anybody's box breaks, those of other branches among them, are left out.
+    rises, falls = np.maximum(A, 0.0), np.minimum(A, 0.0)
+    with np.errstate(invalid="ignore"):
+        binds = ~(low[who] @ rises.T + high[who] @ falls.T + b[who] >= 0.0).all(axis=0)
+    A, b = A[binds], b[:, binds]
     multipliers = np.zeros((len(who), len(A)))
     left = np.arange(len(who))
     for _ in range(SWEEPS):
