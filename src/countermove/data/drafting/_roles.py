@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from countermove.data._reading_entries import read_feature
+from countermove.data.doubts import gives_away
 from countermove.data.drafting._guesses import Guess, expanded_groups, guess_column
 from countermove.data.drafting._labels import LabelGuess, counts_rows, guess_id, guess_series
 from countermove.data.drafting._readings import DATE_SENTINELS
@@ -21,7 +22,6 @@ from countermove.data.reading import (
     WordReading,
     until_dates,
 )
-from countermove.data.report import gives_away
 from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, Series
 
 LONGEST_NAME = 200
