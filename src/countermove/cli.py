@@ -195,13 +195,13 @@ def check(context: click.Context, dataset: str, env: str | None) -> None:
     """Check the table of DATASET against its schema, as a run would."""
     from countermove.data.report import report_on
     from countermove.data.schema import load_schema
-    from countermove.data.sources import read_raw
+    from countermove.data.sources import read_raw_table
     from countermove.hooks import schema_folder
     from countermove.recourse.check import few_clusters, lost_to_ranges, sensitive_reasons
 
     project = Path(context.obj.project_path)
     described = load_schema(dataset, schema_folder(project))
-    raw = read_raw(dataset, project / RAW, described)
+    raw = read_raw_table(dataset, project / RAW, described)
     plan, promise = _split_plan(project, dataset, env)
     report = report_on(raw, described, plan)
     if report.sound:

@@ -3,9 +3,10 @@
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from countermove.data.storage import replace_file, seal, settings_digest, unseal
+from countermove.data.storage import replace_file, seal, settings_digest, spreadsheet_safe, unseal
 from countermove.errors import ModelFileError, StorageError
 
 
@@ -62,3 +63,23 @@ def test_a_digest_of_settings_counts_every_value_but_not_their_order():
     # Printed, so long an array would be abbreviated.
     same["people"]["lower"][1000] = 1e-9
     assert settings_digest(settings) != settings_digest(same)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1"],
+)
+def test_no_text_is_executed_by_a_spreadsheet(cell):
+    safe = spreadsheet_safe(pd.DataFrame({"text": [cell, "plain", None], "n": [-1.5, 2.0, 3.0]}))
+    assert safe["text"].iloc[0] == f"'{cell}"
+    assert safe["text"].iloc[1] == "plain"
+    assert pd.isna(safe["text"].iloc[2])
+    assert safe["n"].tolist() == [-1.5, 2.0, 3.0]
+
+
+def test_numbers_stay_numbers_also_as_text_and_names_of_columns_are_safe_too():
+    table = pd.DataFrame({"=a": ["-5", "+3.2", "-1e-9"], "b": pd.Series([1, -2, 3], dtype=object)})
+    safe = spreadsheet_safe(table)
+    assert list(safe.columns) == ["'=a", "b"]
+    assert safe["'=a"].tolist() == ["-5", "+3.2", "-1e-9"]
+    assert safe["b"].tolist() == [1, -2, 3]

@@ -14,7 +14,7 @@ from kedro_datasets._typing import TablePreview
 from countermove.catalog._folders import ReadOnlyFolderDataset
 from countermove.catalog._previews import ROWS, table_preview
 from countermove.data.checks import check_table
-from countermove.data.cleaning import clean
+from countermove.data.cleaning import clean_rows
 from countermove.data.files import PLAIN, FileFormat, RawTable
 from countermove.data.schema import Schema, load_schema
 from countermove.data.series import with_steps
@@ -164,8 +164,9 @@ class TablesByNameDataset(ReadOnlyFolderDataset):
         schema = load_schema(name, self._schemas)
         if steps is not None:
             schema = with_steps(schema, steps)
-        raw = read_raw(name, self._folder, schema)
-        return clean(raw, schema) if self._cleaned else raw, schema
+        if not self._cleaned:
+            return read_raw(name, self._folder, schema), schema
+        return clean_rows(read_raw_table(name, self._folder, schema), schema).table, schema
 
     def _describe(self) -> dict[str, Any]:
         return {

@@ -6,37 +6,25 @@ reported at once, then what is sound but doubtful, then what the columns hold.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from countermove._types import Mask
-from countermove.data.cleaning import clean
+from countermove.data.cleaning import clean_rows
+from countermove.data.doubts import doubts
 from countermove.data.fetch import known_facts
+from countermove.data.files import RawTable
+from countermove.data.quarantine import MOST_REASONS, reason_words, reasons, set_aside, words
 from countermove.data.relations import relation_report
 from countermove.data.rows import fit_standardiser
 from countermove.data.schema import LABEL, Feature, Schema
-from countermove.data.splits import repeated, split_table
+from countermove.data.splits import split_table
 from countermove.errors import DataError
 
 CHANGES = {"immutable": "nobody", "up": "may rise", "down": "may fall", "both": "may change"}
 CALIBRATION = "calibration"
-
-NEARLY_CONSTANT = 0.99
-"""Share of the rows from which one value makes a feature all but constant."""
-
-RARE_OUTCOME = 0.05
-"""Share of the rarer outcome below which accuracy says little."""
-
-CHANCE = 1e-4
-"""A separation that a shuffled outcome would show more often than this proves nothing."""
-
-ROWS_PER_WORD = 5
-"""Words that are rarer than this on average could separate anything."""
 
 SAME = 5e-5
 """Shares of favourable outcomes are on record to four digits."""
@@ -79,16 +67,21 @@ class TableReport:
         return "\n".join([*lines, f"{self.name}: {verdict}"])
 
 
-def report_on(raw: pd.DataFrame, schema: Schema, plan: SplitPlan) -> TableReport:
+def report_on(given: RawTable | pd.DataFrame, schema: Schema, plan: SplitPlan) -> TableReport:
     """Return what a run would find wrong or doubtful in a raw table, and what is there."""
+    whole = given if isinstance(given, RawTable) else RawTable(given)
     try:
-        table = clean(raw, schema)
+        read = clean_rows(whole, schema)
     except DataError as error:
         return TableReport(schema.name, (str(error),), (), ())
-    problems, sizes = _rehearsed(table, schema, plan)
-    possible = relation_report(raw, table, schema)
+    table, raw = read.table, whole.frame
+    problems, parts = _rehearsed(table, schema, plan)
+    sizes = {name: len(part) for name, part in parts.items()}
+    known = raw.iloc[read.kept] if len(read.kept) == len(table) else raw
+    possible = relation_report(known.reset_index(drop=True), table, schema)
     problems += possible.problems
-    warnings = [*doubts(table, schema), *possible.warnings]
+    warnings = [*_set_aside(read.quarantine, len(raw) + len(whole.broken))]
+    warnings += [*doubts(table, schema, parts), *possible.warnings]
     rows = sizes.get(CALIBRATION, plan.calibration_needed)
     # Where rows belong together, clusters count: `countermove.recourse.check.few_clusters`.
     if rows < plan.calibration_needed and schema.group_by is None:
@@ -101,10 +94,17 @@ def report_on(raw: pd.DataFrame, schema: Schema, plan: SplitPlan) -> TableReport
     return TableReport(schema.name, tuple(problems), tuple(warnings), summary, table)
 
 
+def _set_aside(quarantine: pd.DataFrame, n_rows: int) -> Iterator[str]:
+    """Yield how many rows a run would set aside, and why."""
+    if len(quarantine):
+        why = "; ".join(map(reason_words, reasons(quarantine)[:MOST_REASONS]))
+        yield f"{words(set_aside(quarantine), n_rows)}: {why}"
+
+
 def _rehearsed(
     table: pd.DataFrame, schema: Schema, plan: SplitPlan
-) -> tuple[list[str], dict[str, int]]:
-    """Divide and standardise; return what went wrong and the rows per split."""
+) -> tuple[list[str], dict[str, pd.DataFrame]]:
+    """Divide and standardise; return what went wrong and the splits."""
     try:
         parts = split_table(
             table,
@@ -116,12 +116,11 @@ def _rehearsed(
         )
     except DataError as error:
         return [str(error)], {}
-    sizes = {name: len(part) for name, part in parts.items()}
     try:
         fit_standardiser(next(iter(parts.values())), schema, divide_by_root_d=False)
     except DataError as error:
-        return [str(error)], sizes
-    return [], sizes
+        return [str(error)], parts
+    return [], parts
 
 
 def _summary(
@@ -177,90 +176,23 @@ def _few_words(values: pd.Series) -> str:
     return listed + (f" and {len(counts) - 3} more" if len(counts) > 3 else "")
 
 
-def doubts(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
-    """Yield what is allowed in a typed table but rarely meant, one sentence each."""
-    if all(feature.change == "immutable" for feature in schema.features):
-        yield (
-            "nobody can change anything: every feature is immutable, so no one will move and no "
-            "refused person has recourse; set `change:` where people can act"
-        )
-    favourable = (table[LABEL] == 1).to_numpy(np.bool_)
-    rare = float(min(favourable.mean(), 1 - favourable.mean()))
-    if rare < RARE_OUTCOME:
-        yield (
-            f"the rarer outcome is that of {rare:.1%} of the rows: a rule that always says the "
-            f"other is right in {1 - rare:.1%}; consider `--params ingest.balance=true`"
-        )
-    yield from _nearly_constant(table, schema)
-    for feature in schema.features:
-        if gives_away(table[feature.name], favourable):
-            yield (
-                f"column {feature.name!r} separates the outcomes without an error: was it "
-                "recorded afterwards? If so, move it to `ignore:`"
-            )
-    yield from _alike(table, schema)
-
-
-def _nearly_constant(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
-    for feature in schema.features:
-        counts = table[feature.name].value_counts()
-        if counts.iloc[0] >= NEARLY_CONSTANT * len(table):
-            others = len(table) - int(counts.iloc[0])
-            yield (
-                f"column {feature.name!r} is nearly constant: all but {others} row(s) hold "
-                f"{counts.index[0]!s}"
-            )
-
-
-def _alike(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
-    features = table[[feature.name for feature in schema.features]]
-    hashes = pd.util.hash_pandas_object(features, index=False).to_numpy().astype(np.uint64)
-    alike = repeated(hashes)
-    if not alike.any():
-        return
-    outcomes = table[LABEL].groupby(hashes).transform("nunique").to_numpy()
-    split = int((alike & (outcomes > 1)).sum())
-    yield (
-        f"{int(alike.sum())} rows have the same features as another row, {split} of them with "
-        f"differing outcomes; {_placed(schema)}"
-    )
-
-
-def _placed(schema: Schema) -> str:
-    if schema.group_by is not None:
-        return f"rows of one {schema.group_by!r} stay in one split"
-    return (
-        "each is placed by itself: if rows are of one person, name the person's column under "
-        "`group_by:`"
-    )
-
-
-def gives_away(values: pd.Series, favourable: Mask) -> bool:
-    """Return whether a column separates the two outcomes without an error, beyond chance."""
-    # Numbers separate by one threshold, words by their value. Under a shuffled outcome, n rows
-    # with k of the rarer outcome are separated by a threshold with probability 2 / (n choose k).
-    present = values.notna().to_numpy(np.bool_)
-    good = favourable[present]
-    n, rare = len(good), int(min(good.sum(), (~good).sum()))
-    if not rare or math.log(2) - _log_binomial(n, rare) > math.log(CHANCE):
-        return False
-    if not pd.api.types.is_numeric_dtype(values.dtype):
-        words = values[present]
-        pure = pd.Series(good).groupby(words.to_numpy(object)).nunique().max() == 1
-        return bool(pure) and words.nunique() * ROWS_PER_WORD <= n
-    numbers = values[present].to_numpy(np.float64)
-    high, low = numbers[good], numbers[~good]
-    return bool(low.max() < high.min() or high.max() < low.min())
-
-
-def _log_binomial(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
 def table_sheet(
-    typed: pd.DataFrame, schema: Schema, intake: Mapping[str, Any] | None = None
+    typed: pd.DataFrame,
+    schema: Schema,
+    intake: Mapping[str, Any] | None = None,
+    splits: Mapping[str, pd.DataFrame] | None = None,
 ) -> dict[str, Any]:
-    """Return the data sheet of a typed table, JSON-ready; ``intake`` counts the rows set aside."""
+    """Return the data sheet of a typed table, JSON-ready.
+
+    Parameters
+    ----------
+    typed, schema
+        The rows, and what their columns mean.
+    intake
+        What became of the rows of the file.
+    splits
+        The rows as they were divided, for what differs between them.
+    """
     favourable = float((typed[LABEL] > 0).mean())
     known = known_facts(schema.name)
     # A user's own file may bear the name of a known table: then its terms are not on record.
@@ -277,7 +209,7 @@ def table_sheet(
         "schema_digest": schema.digest(),
         "columns": [_column(feature, typed[feature.name]) for feature in schema.features],
         "intake": intake,
-        "warnings": list(doubts(typed, schema)),
+        "warnings": list(doubts(typed, schema, splits)),
     }
 
 

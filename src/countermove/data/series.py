@@ -120,8 +120,9 @@ def read_times(
     """
     if isinstance(reading, DateReading):
         moments, missing, strange = reading.dates(time)
-        text = f"column {column!r}: not a date as `read:` says ({', '.join(reading.formats)})"
-        problems = missing_problems(column, missing) + rows_problem(text, strange)
+        expected = f"a date as `read:` says ({', '.join(reading.formats)})"
+        problems = missing_problems(column, missing)
+        problems += cell_problem(column, f"not {expected}", strange, expected)
         return moments.dt.tz_localize("UTC"), problems
     if not pd.api.types.is_datetime64_any_dtype(time.dtype):
         read, missing, unparseable = numbers(time)

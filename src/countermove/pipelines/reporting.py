@@ -31,11 +31,17 @@ def draw_transfer(report: dict[str, Any] | None) -> Figure:
     return transfer_figure(report)
 
 
-def describe_table(typed: pd.DataFrame, schema: Schema, intake: Facts | None) -> Facts:
+def describe_table(
+    typed: pd.DataFrame,
+    schema: Schema,
+    intake: Facts | None,
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+) -> Facts:
     """Say who is in the table, what its columns hold, who may change what, what is doubtful."""
     from countermove.data.report import table_sheet
 
-    return table_sheet(typed, schema, intake)
+    return table_sheet(typed, schema, intake, {"train": train, "test": test})
 
 
 def write_page(
@@ -81,7 +87,7 @@ def create_pipeline(**_: object) -> Pipeline:
             Node(draw_transfer, "transfer_report", "transfer_figure", name="draw_transfer"),
             Node(
                 describe_table,
-                ["typed", "schema", "intake"],
+                ["typed", "schema", "intake", "train_table", "test_table"],
                 "table_sheet",
                 name="describe_table",
             ),

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from countermove.data.cleaning import clean
+from countermove.data.doubts import gives_away
 from countermove.data.drafting import draft_schema
 from countermove.data.drafting._guesses import expanded_groups, guess_column, round_bounds
 from countermove.data.drafting._words import name_words, ordered_words
-from countermove.data.report import gives_away
 from countermove.data.sources import read_embedded
 from countermove.data.synthetic import fabricate
 from countermove.errors import DataError

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from countermove.data._reading_entries import read_feature
+from countermove.data.doubts import gives_away
 from countermove.data.drafting._guesses import (
     Guess,
     by_form,
@@ -28,7 +29,6 @@ from countermove.data.reading import (
     WordReading,
     until_dates,
 )
-from countermove.data.report import gives_away
 from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, Series
 
 LONGEST_NAME = 200

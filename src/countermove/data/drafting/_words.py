@@ -54,7 +54,21 @@ SENSITIVE = _words(
     "age ages sex gender race ethnicity ethnic religion religious nationality national citizen "
     "citizenship foreign foreigner immigrant migrant disability disabled marital marriage married "
     "single divorced widowed pregnant pregnancy birth birthday birthdate dob orientation colour "
-    "color caste veteran language"
+    "color caste veteran language "
+    # Groups themselves, as names of 0/1 columns.
+    "white black asian hispanic latino latina male female man woman muslim christian jewish hindu "
+    # German, French, Spanish, Portuguese, Italian, Dutch, Polish.
+    "alter geschlecht rasse ethnie religion konfession nationalität nationalitaet behinderung "
+    "staatsangehörigkeit staatsangehoerigkeit familienstand ledig verheiratet geschieden "
+    "verwitwet schwanger geburtsdatum geburtsjahr mann frau männlich weiblich herkunft "
+    "âge sexe ethnie nationalité nationalite handicap matrimonial célibataire marié divorcé "
+    "enceinte naissance homme femme "
+    "edad sexo género genero raza etnia religión nacionalidad discapacidad soltero casado "
+    "divorciado embarazada nacimiento hombre mujer "
+    "idade gênero raça raca religião nacionalidade deficiência "
+    "età sesso genere razza religione nazionalità nazionalita cittadinanza disabilità sposato "
+    "leeftijd geslacht ras geloof nationaliteit handicap "
+    "wiek płeć plec narodowość wyznanie"
 )
 """Protected groups; kept for audits, not read by the score."""
 
