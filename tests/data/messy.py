@@ -157,7 +157,9 @@ def american_cards(n: int = ROWS, seed: int = 1) -> Extract:
     text, broken = made.text(",")
 
     def answer(content: Content) -> None:
-        content["features"]["Months Late"] |= {"min": 0, "read": {"missing_values": [-9]}}
+        content["features"]["Months Late"] |= {
+            "min": 0, "missing": "median", "read": {"missing_values": [-9]},
+        }  # fmt: skip
         content["features"]["Opened"]["read"]["until"] = "2024-06-30"
 
     hand = made.by_hand("Comment")
@@ -248,8 +250,8 @@ def hospital_stays(n: int = ROWS, seed: int = 4) -> Extract:
     text, broken = made.text("|")
 
     def answer(content: Content) -> None:
-        reading = content["features"]["pressure"].setdefault("read", {})
-        reading["missing_values"] = ["unknown"]
+        content["features"]["pressure"]["read"]["missing_values"] = ["unknown"]
+        content["features"]["pressure"]["missing"] = "median"
 
     packed = lzma.compress(text.encode("utf-16"))
     return Extract(".csv.xz", packed, made.by_hand(), "recovered", "true", broken, answer)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from countermove.data.parsing import (
     truth_values,
 )
 from countermove.data.reading import NumberReading, WordReading, folded
+from countermove.data.schema import MISSING
 from countermove.errors import shown
 
 MOST_CATEGORIES = 30
@@ -89,16 +90,16 @@ def guess_column(values: pd.Series) -> Guess:
         if dates is not None:
             return Guess(dates=dates, reasons=dates.reasons)
     else:
-        found = _as_written(values, written, missing)
+        found = _as_written(values, written)
         if found is not None:
             return found
     if not strange.any():
-        return _as_numbers(read, _gap_reasons(missing))
+        return with_gaps(_as_numbers(read, ()), missing)
     if len(distinct) > MOST_CATEGORIES and strange.mean() <= 1 - MOSTLY_NUMBERS:
         stray = tuple(dict.fromkeys(repr(str(cell)) for cell in values[strange].head(100)))
         reason = f"{int(strange.sum())} cells are not numbers, such as {shown(stray, cap=3)}"
-        return _as_numbers(read, (reason, *_gap_reasons(missing)))
-    return _as_words(words)
+        return with_gaps(_as_numbers(read, (reason,)), missing)
+    return with_gaps(_as_words(words), words.isna().to_numpy(np.bool_))
 
 
 def _written(values: pd.Series, words: pd.Series) -> pd.Series | None:
@@ -108,7 +109,7 @@ def _written(values: pd.Series, words: pd.Series) -> pd.Series | None:
     return words if pd.api.types.is_string_dtype(values.dtype) else None
 
 
-def _as_written(values: pd.Series, words: pd.Series, missing: Mask) -> Guess | None:
+def _as_written(values: pd.Series, words: pd.Series) -> Guess | None:
     """Return a guess where numbers or dates are written in a way of their own."""
     found = guess_numbers(words) if len(words) else None
     if found is None:
@@ -119,13 +120,13 @@ def _as_written(values: pd.Series, words: pd.Series, missing: Mask) -> Guess | N
         if way == NumberReading() and len(found.ways) == 1:
             return None
         read, missing, _ = way.read(values)
-        guess = _as_numbers(read, (*found.reasons, *_gap_reasons(missing)), plain=False)
+        guess = _as_numbers(read, found.reasons, plain=False)
         if not guess.entry:
             return guess
         unit = {"unit": found.unit} if found.unit else {}
         recipe = {} if way == NumberReading() else {"read": way.to_entry()}
-        kind = {"kind": guess.entry["kind"]}
-        entries.append(Guess(kind | unit | guess.entry | recipe, guess.reasons))
+        entry = {"kind": guess.entry["kind"]} | unit | guess.entry | recipe
+        entries.append(with_gaps(Guess(entry, guess.reasons), missing))
     if len(entries) == 1:
         return entries[0]
     cells = pd.Series(words.dropna().unique())
@@ -190,7 +191,7 @@ def _day_reasons(distinct: Floats) -> tuple[str, ...]:
 
 def _as_words(words: pd.Series) -> Guess:
     """Return the categories of a column of words, spellings that differ in form joined."""
-    reasons = _gap_reasons(words.isna().to_numpy(np.bool_))
+    reasons: tuple[str, ...] = ()
     counts = Counter(map(str, words.dropna()))
     spellings = by_form(counts)
     if set(spellings) == set(BOOLEAN_WORDS):
@@ -292,9 +293,16 @@ def answer_reading(answers: dict[str, list[str]], names: dict[str, str]) -> Word
     return WordReading(fold=True, spellings=tuple(pairs))
 
 
-def _gap_reasons(missing: Mask) -> tuple[str, ...]:
-    count = int(missing.sum())
-    return (f"no value in {count} row(s): fill them or take them out",) if count else ()
+def with_gaps(guess: Guess, missing: Mask) -> Guess:
+    """Return a guess with what stands in for cells without a value, where there are any."""
+    count, entry = int(missing.sum()), guess.entry
+    if not count or not entry:
+        return guess
+    policy = {"numeric": "median", "integer": "median", "onehot": "own level"}.get(entry["kind"])
+    if policy is None or MISSING in entry.get("categories", ()):
+        policy = "mode"
+    why = f"no value in {count} row(s): {policy} stands in; or refuse, which sets them aside"
+    return replace(guess, entry=entry | {"missing": policy}, reasons=(*guess.reasons, why))
 
 
 def expanded_groups(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from countermove._types import Mask
 from countermove.data._reading_entries import read_feature
 from countermove.data.doubts import gives_away
 from countermove.data.drafting._guesses import (
@@ -17,6 +18,7 @@ from countermove.data.drafting._guesses import (
     expanded_groups,
     guess_column,
     spelling_reasons,
+    with_gaps,
 )
 from countermove.data.drafting._labels import LabelGuess, counts_rows, guess_id, guess_series
 from countermove.data.drafting._readings import DATE_SENTINELS
@@ -100,7 +102,8 @@ class Roles:
                 if moment is None:
                     asked = f"days up to {until}, the latest date: when was the table extracted? "
                     asked += "Or as: months, years, month, weekday"
-                guesses[column] = Guess(entries[0], (asked, *guess.reasons))
+                drafted = Guess(entries[0], (asked, *guess.reasons))
+                guesses[column] = with_gaps(drafted, _gaps(table, entries[0]["read"], column, sure))
                 used = used or moment is not None
         if moment is not None:
             self._place_moment(moment, sure[moment], dated[moment].reasons, used)
@@ -163,6 +166,15 @@ class Roles:
             group = guess.entry.get("group")
             if group is not None and (groups.count(group) < 2 or group in self.features):
                 del guess.entry["group"]
+
+
+def _gaps(
+    table: pd.DataFrame, entry: Mapping[str, Any], column: str, sure: Mapping[str, DateReading]
+) -> Mask:
+    """Return the rows in which one of two moments is missing."""
+    missing = sure[column].dates(table[column])[1]
+    other = entry["until"]
+    return missing | sure[other].dates(table[other])[1] if other in sure else missing
 
 
 def _nameless(column: str) -> bool:
