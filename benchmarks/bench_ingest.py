@@ -2,6 +2,8 @@
 
 A million rows of 15 numbers, an id and a label, in ten files. The yardstick reads every file with
 pandas and writes it again with pandas' defaults; the second one writes as lean as the ingest does.
+The table with gaps lacks 5 % of the cells of five columns, filled by their median, and has 2 % of
+rows with a value beyond its bounds, which are set aside.
 Then the same rows as text, plainly and as people write them: currencies of two locales, percent,
 dates that become ages, words in several spellings. Last, the draft of 5,000 such rows.
 """
@@ -33,6 +35,18 @@ SCHEMA = Schema.from_mapping(
         "id": "who",
         "label": {"column": "label", "favourable": 1},
         "features": {f"x{j}": {"kind": "numeric", "change": "both"} for j in range(FEATURES)},
+    },
+)
+GAPS, WRONG = ("x1", "x2", "x3", "x4", "x5"), "x6"
+WITH_POLICIES = Schema.from_mapping(
+    "gaps",
+    SCHEMA.to_mapping()
+    | {
+        "features": {
+            name: {"kind": "numeric", "change": "both"}
+            | ({"missing": "median"} if name in GAPS else {"max": 100} if name == WRONG else {})
+            for name in (f"x{j}" for j in range(FEATURES))
+        }
     },
 )
 
@@ -67,6 +81,8 @@ MESSY = Schema.from_mapping(
         "features": {f"x{j}": READ[way] for j, way in enumerate(WRITTEN)},
     },
 )
+PLAIN = Schema.from_mapping("plain", SCHEMA.to_mapping())
+SCHEMAS = {schema.name: schema for schema in (SCHEMA, WITH_POLICIES, MESSY)}
 
 
 def main() -> None:
@@ -77,12 +93,15 @@ def main() -> None:
         plain = fastest(lambda: copied(folder, lean=False))
         lean = fastest(lambda: copied(folder, lean=True))
         ours = fastest(lambda: ingest(folder))
+        make(folder / "gaps", gaps=True)
+        gaps = fastest(lambda: ingest(folder, WITH_POLICIES))
+        held = peak_megabytes(folder, "gaps")
         peak = peak_megabytes(folder)
         make(folder / "four" / "big", files=4 * FILES)
         larger = peak_megabytes(folder / "four")
         make_text(folder)
-        plainly = fastest(lambda: ingest(folder, "plain"))
-        written = fastest(lambda: ingest(folder, "messy", MESSY))
+        plainly = fastest(lambda: ingest(folder, PLAIN))
+        written = fastest(lambda: ingest(folder, MESSY))
         grows = peak_megabytes(folder, "messy")
         drafted = fastest(lambda: draft(folder))
     print(f"{ROWS:,} rows × {FEATURES} numbers, an id and a label, in {FILES} files.\n")
@@ -94,11 +113,15 @@ def main() -> None:
         f"| check, type, split and standardise | {ours:.2f} | {ours / plain:.2f} "
         f"({ours / lean:.1f} of the lean one) |"
     )
+    print(
+        f"| the same with 5 % gaps in {len(GAPS)} columns and 2 % wrong rows | {gaps:.2f} | "
+        f"{gaps / plain:.2f} ({gaps / ours:.2f} of the clean table) |"
+    )
     per_row = (larger - peak) * 1e6 / (3 * ROWS)
     print(
         f"\nLargest memory above the interpreter's: {peak:.0f} MB; of a table four times as long "
         f"{larger:.0f} MB, {per_row:.0f} bytes per further row, where a row itself has "
-        f"{8 * (FEATURES + 1)}."
+        f"{8 * (FEATURES + 1)}; with gaps and wrong rows {held:.0f} MB."
     )
 
     print("\n| as text, one file | CPU seconds | times plain numbers |")
@@ -141,7 +164,7 @@ def draft(folder: Path) -> None:
     draft_file(folder / "some.csv", "some", label="label")
 
 
-def make(folder: Path, files: int = FILES) -> None:
+def make(folder: Path, files: int = FILES, gaps: bool = False) -> None:
     """Write the raw table, a hundred thousand rows a file."""
     rng = np.random.default_rng(0)
     folder.mkdir(parents=True)
@@ -149,6 +172,10 @@ def make(folder: Path, files: int = FILES) -> None:
         X = rng.normal(size=(ROWS // FILES, FEATURES))
         part = pd.DataFrame(X, columns=[f"x{j}" for j in range(FEATURES)])
         part["label"] = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
+        if gaps:
+            for name in GAPS:
+                part[name] = part[name].where(rng.random(len(part)) > 0.05)
+            part[WRONG] = part[WRONG].where(rng.random(len(part)) > 0.02, 1000.0)
         part["who"] = [f"p{k * len(X) + row}" for row in range(len(X))]
         part.to_parquet(folder / f"{k:02d}.parquet", index=False)
 
@@ -165,10 +192,10 @@ def copied(folder: Path, lean: bool) -> None:
         pd.read_parquet(file).to_parquet(out / file.name, index=False)
 
 
-def ingest(folder: Path, name: str = "big", schema: Schema = SCHEMA) -> None:
+def ingest(folder: Path, schema: Schema = SCHEMA) -> None:
     """Do what the pipeline ``ingest_parts`` does."""
-    raw = raw_partitions(name, folder, 100_000, schema.file)
-    place = streaming.place_rows(raw, schema, SHARES, seed=0)
+    raw = raw_partitions(schema.name, folder, 100_000, schema.file)
+    place = streaming.place_rows(raw, schema, SHARES, seed=0).place
     write_parts(streaming.split_parts(raw, schema, place, SHARES), folder / "primary")
     splits = read_parts(folder / "primary")
     unit = streaming.fit_standardiser(splits["train"], schema, divide_by_root_d=False)
@@ -185,20 +212,20 @@ def fastest(work: Callable[[], None]) -> float:
     return min(found)
 
 
-def peak_megabytes(folder: Path, name: str = "big") -> float:
+def peak_megabytes(folder: Path, table: str = "big") -> float:
     """Return how much a process grows while it ingests."""
-    code = f"from benchmarks.bench_ingest import grown; grown({str(folder)!r}, {name!r})"
+    code = f"from benchmarks.bench_ingest import grown; grown({str(folder)!r}, {table!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
-def grown(folder: str, name: str) -> None:
+def grown(folder: str, table: str) -> None:
     """Print by how many megabytes the peak of this process rose over its start."""
     import pyarrow.csv
     import pyarrow.parquet  # noqa: F401  (loaded before the measurement begins)
 
     before = high_water_mark()
-    ingest(Path(folder), name, MESSY if name == "messy" else SCHEMA)
+    ingest(Path(folder), SCHEMAS[table])
     print((high_water_mark() - before) / 1e6)
 
 

@@ -59,6 +59,18 @@ def test_a_person_goes_everywhere_and_nobody_else(office):
     assert kept(office).forget(person) == []
 
 
+def test_a_person_who_was_set_aside_goes_too(office):
+    odd = PEOPLE.assign(savings=PEOPLE["savings"].where(PEOPLE.index != 7, -1.0))
+    odd.to_csv(office.batches / "odd.csv", index=False)
+    scored = office.score("odd", **DAYS)
+    sheet = scored.folder / "quarantine.csv"
+    assert "applicant-7" in sheet.read_text()
+    said = kept(office).forget("applicant-7")
+    assert any("odd: 1 row deleted" in line for line in said)
+    assert "applicant-7" not in sheet.read_text()
+    assert office.score("odd", **DAYS).people().read()["row_id"].nunique() == len(PEOPLE) - 1
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_labelled_batch_may_lose_a_person_without_blocking_retraining(office, suffix):
     """Its new hash is accepted; a change by anybody else is still refused."""

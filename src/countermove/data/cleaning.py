@@ -115,7 +115,9 @@ def clean_rows(
             # A recipe refuses the raw rows that it cannot translate; it then reads the others.
             if not all(problem.rows for problem in error.problems):
                 raise
-            found.append(listed_cells(error.problems, raw.iloc[places], None, first + places))
+            cells = raw.iloc[places]
+            ids = texts(cells[schema.id]) if schema.id in cells else None
+            found.append(listed_cells(error.problems, cells, ids, first + places))
             places = np.delete(places, list(error.rows))
             continue
         if not all(problem.rows for problem in read.problems):

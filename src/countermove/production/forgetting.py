@@ -95,8 +95,9 @@ class Kept:
             place = BatchFolder(self.scored, work.name[1:].removesuffix(".partial"))
             with held(place.lock):
                 parts = sorted(work.glob("admitted/*.parquet"))
-                ids = (pd.read_parquet(part, columns=[ROW_ID])[ROW_ID] for part in parts)
-                if any((part.astype(str) == row_id).any() for part in ids):
+                ids = [pd.read_parquet(part, columns=[ROW_ID])[ROW_ID] for part in parts]
+                ids += [pd.read_csv(sheet, dtype="str")[ROW_ID] for sheet in work.glob(SHEET)]
+                if any(_is(part.astype(str), row_id).any() for part in ids):
                     shutil.rmtree(work)
                     yield work
 
@@ -126,8 +127,13 @@ class Kept:
         columns = [name for name in (self.schema.id, ROW_ID) if name in table.columns]
         theirs = pd.Series(False, index=table.index)
         for name in columns:
-            theirs |= table[name].astype(str).str.strip() == row_id
+            theirs |= _is(table[name].astype(str).str.strip(), row_id)
         return table[~theirs].reset_index(drop=True), int(theirs.sum())
+
+
+def _is(ids: pd.Series, row_id: str) -> pd.Series:
+    """Return which ids are the person's; in files for spreadsheets some have an apostrophe."""
+    return ids.isin([row_id, f"'{row_id}"])
 
 
 def rehashed(registry: Registry) -> dict[str, list[str]]:
@@ -151,7 +157,7 @@ def _from_scored(place: BatchFolder, row_id: str) -> int:
         sheet = place.published / SHEET
         if sheet.is_file():
             listed = pd.read_csv(sheet, dtype="str", keep_default_na=False)
-            theirs = listed[ROW_ID] == row_id
+            theirs = _is(listed[ROW_ID], row_id)
             gone += int(theirs.sum())
             replace_file(draft / SHEET, table_content(listed[~theirs], sheet))
         for part in sorted(place.published.glob("part-*.parquet")):
