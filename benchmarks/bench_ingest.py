@@ -5,7 +5,8 @@ pandas and writes it again with pandas' defaults; the second one writes as lean 
 The table with gaps lacks 5 % of the cells of five columns, filled by their median, and has 2 % of
 rows with a value beyond its bounds, which are set aside.
 Then the same rows as text, plainly and as people write them: currencies of two locales, percent,
-dates that become ages, words in several spellings. Last, the draft of 5,000 such rows.
+dates that become ages, words in several spellings, and 1 % of the dollars missing. Last, the draft
+of 5,000 such rows.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ WRITTEN = [*"$$$$$€€€€%%", "born", "born", "region", "region"]
 """How each column of the messy table is written."""
 
 READ = {
-    "$": {"kind": "numeric", "read": {"thousands": ",", "units": ["$"]}},
+    "$": {"kind": "numeric", "missing": "median", "read": {"thousands": ",", "units": ["$"]}},
     "€": {"kind": "numeric", "read": {"decimal": ",", "thousands": ".", "units": ["€"]}},
     "%": {"kind": "numeric", "read": {"units": ["%"], "bare": False}},
     "born": {
@@ -153,6 +154,7 @@ def make_text(folder: Path) -> None:
         "region": lambda j: rng.choice(spelled, ROWS),
     }
     table = pd.DataFrame({f"x{j}": columns[WRITTEN[j]](j) for j in range(FEATURES)})
+    table = table.mask((rng.random(table.shape) < 0.01) & (np.array(WRITTEN) == "$"), "")
     table["label"] = np.where(good, rng.choice(["Yes", "yes"], ROWS), "No")
     table["who"] = people["who"]
     table.to_csv(folder / "messy.csv", index=False, sep=";")

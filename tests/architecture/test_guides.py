@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -43,24 +44,39 @@ def test_the_guide_does_what_it_shows(project):
         )
         assert ran.returncode == 0, f"{command}\n{ran.stdout}{ran.stderr}"
         assert shown in ran.stdout
-    drafted = (project.path / "conf/base/schemas/diabetes.yml").read_text()
-    assert "description: 'diabetes: drafted from diabetes.csv'" in drafted
-    assert (project.path / "data/08_reporting/diabetes/report.html").exists()
+    drafted = (project.path / "conf/base/schemas/my.yml").read_text()
+    assert "description: 'my: drafted from my.csv'" in drafted
+    shown = [line for line in excerpt().splitlines() if line.startswith(("file:", "label:"))]
+    assert all(line in drafted for line in shown)
+    assert (project.path / "data/08_reporting/my/report.html").exists()
+    scored = project.path / "data/07_model_output/my/scored/2026-11"
+    assert len(pd.read_parquet(scored)) == 400
 
 
-def test_the_guide_s_schema_loads():
+def schemas() -> list[str]:
+    """Return the whole schemas of the guide; the first one is an excerpt of the draft."""
     blocks = [text for language, text in BLOCKS.findall(GUIDE.read_text()) if language == "yaml"]
-    whole = [text for text in blocks if "label:" in text and "features:" in text]
-    assert len(whole) == 2
-    for text in whole:
+    return [text for text in blocks if "label:" in text and "features:" in text]
+
+
+def excerpt() -> str:
+    return schemas()[0]
+
+
+def test_the_guide_s_schemas_load():
+    assert len(schemas()) == 3
+    for text in schemas():
         Schema.from_mapping("guide", yaml.safe_load(text))
 
 
 def test_the_guide_walks_draft_check_run_and_parts():
     kedro = [command.split()[1:3] for command, _ in commands() if command.startswith("kedro")]
     assert kedro == [
+        ["countermove", "demo"],
         ["countermove", "schema"],
         ["countermove", "check"],
         ["run", "--pipeline=serm"],
+        ["run", "--pipeline=retrain"],
+        ["run", "--pipeline=score"],
         ["run", "--pipeline=ingest_parts"],
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,13 @@ import pandas as pd
 import pytest
 
 from countermove.data.cleaning import clean
-from countermove.data.reading import DateReading, NumberReading, WordReading, folded
+from countermove.data.reading import (
+    DateReading,
+    NumberReading,
+    WordReading,
+    folded,
+    written_out,
+)
 from countermove.data.schema import Schema
 from countermove.errors import DataError, SchemaError
 
@@ -311,3 +318,16 @@ def test_a_layout_that_makes_no_sense_is_refused(entry: dict[str, Any], said: st
 def test_a_reading_of_a_column_that_needs_none_is_refused(read: dict[str, Any], said: str) -> None:
     with pytest.raises(SchemaError, match=said):
         Schema.from_mapping("shop", CONTENT | {"sensitive": ["group"], "read": read})
+
+
+def test_cells_of_a_workbook_are_written_out_as_they_are_read() -> None:
+    day = datetime.datetime(2024, 2, 29)
+    cells = pd.Series([1234.5, "1.234,5 €", 7, None], dtype=object)
+    moments = pd.Series([day, "01.03.2024", None, None], dtype=object)
+    frame = pd.DataFrame({"amount": cells, "day": moments, "n": [1, 2, 3, 4]})
+    dates = DateReading(formats=("%d.%m.%Y",))
+    out = written_out(frame, {"amount": GERMAN, "day": dates})
+    np.testing.assert_array_equal(GERMAN.read(out["amount"])[0], [1234.5, 1234.5, 7, NAN])
+    assert dates.dates(out["day"])[0].tolist()[:2] == [day, pd.Timestamp("2024-03-01")]
+    assert GERMAN.read(out["amount"])[1].tolist() == [False, False, False, True]
+    assert out["n"].tolist() == [1, 2, 3, 4]

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -101,6 +102,10 @@ class CellReading:
         """Return what a rule's reading of the column depends on; how a file writes it does not."""
         return CellReading(self.source, self.missing_values).to_entry()
 
+    def written(self, cell: object) -> str:
+        """Return a cell of a workbook as this recipe reads it."""
+        return str(cell)
+
     @property
     def nothing(self) -> frozenset[str]:
         """The folded texts that stand for no value, as the schema lists them."""
@@ -147,6 +152,11 @@ class NumberReading(CellReading):
         """Return what a rule's reading of the column depends on."""
         factors = {text: factor for text, factor in self.units if factor != 1.0}
         return super().meaning() | ({"units": factors} if factors else {})
+
+    def written(self, cell: object) -> str:
+        """Return a cell of a workbook as this recipe reads it."""
+        exact = isinstance(cell, int | float) and not isinstance(cell, bool)
+        return repr(cell).replace(".", self.decimal) if exact else str(cell)
 
     def read(self, values: pd.Series) -> Cells:
         """Return a column as numbers, which cells are missing, and which are unreadable."""
@@ -312,6 +322,13 @@ class DateReading(CellReading):
         """Return what a rule's reading of the column depends on."""
         return super().meaning() | {"as": self.becomes, "until": self.until}
 
+    def written(self, cell: object) -> str:
+        """Return a cell of a workbook as this recipe reads it."""
+        form = self.formats[0]
+        if not isinstance(cell, date):
+            return str(cell)
+        return cell.isoformat() if form == ISO else cell.strftime(form)
+
     @property
     def until_column(self) -> str | None:
         """The column that is counted to, if it is no date itself."""
@@ -459,6 +476,17 @@ class WordReading(CellReading):
 
 
 Reading: TypeAlias = NumberReading | DateReading | WordReading
+
+
+def written_out(frame: pd.DataFrame, readings: Mapping[str, CellReading]) -> pd.DataFrame:
+    """Return a table whose columns of several types are texts, for files that hold one type."""
+    columns = {}
+    for name in map(str, frame.columns):
+        cells, recipe = frame[name], readings.get(name, CellReading())
+        if cells.dtype == object:
+            texts_of = [None if pd.isna(cell) else recipe.written(cell) for cell in cells]
+            columns[name] = pd.Series(texts_of, index=frame.index, dtype="str")
+    return frame.assign(**columns)
 
 
 def _plain(value: str) -> str | int | float:

@@ -488,6 +488,12 @@ class Schema:
                 named.append(feature.reading.until_column)
         return tuple(dict.fromkeys(named))
 
+    def recipes(self) -> dict[str, Reading]:
+        """Return how each column of the file is read that is not read plainly."""
+        found = {f.column: f.reading for f in self.observed if f.reading is not None}
+        label = {} if self.label.reading is None else {self.label.column: self.label.reading}
+        return found | label | dict(self.readings)
+
     def reading_of(self, column: str) -> Reading | None:
         """Return how a column is read that is neither a feature nor the label."""
         return dict(self.readings).get(column)

@@ -39,11 +39,18 @@ from countermove.data.quarantine import (
     set_aside,
     with_broken,
 )
+from countermove.data.reading import written_out
 from countermove.data.recipes import outcome_columns
 from countermove.data.rows import coded_features
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.splits import repeated
-from countermove.data.storage import put_in_place, replace_file, sha256_of, spreadsheet_safe
+from countermove.data.storage import (
+    canonical_digest,
+    put_in_place,
+    replace_file,
+    sha256_of,
+    spreadsheet_safe,
+)
 from countermove.errors import DataError, PartError
 from countermove.execution import Mapper, PartTask, map_parts
 
@@ -110,8 +117,8 @@ class AdmitTask(PartTask):
         return pa.table(columns | {QUARANTINE: pa.array(wrong, pa.string())})
 
     def fingerprint(self) -> str:
-        """Return the digest of the schema and the release that reads."""
-        return f"{self.schema.digest()} {version('countermove')}"
+        """Return the digest of the whole schema, recipes included, and the release that reads."""
+        return f"{canonical_digest(self.schema.to_mapping())} {version('countermove')}"
 
 
 def usable(rows: pa.Table) -> pa.Table:
@@ -170,7 +177,7 @@ def admit(batch: Partitions, schema: Schema, folder: Path, mapper: Mapper, name:
     """Read a whole batch into parts that a rule can score; set aside who cannot be read."""
     try:
         task = AdmitTask(schema)
-        pieces, broken = cut(batch, folder / "cut")
+        pieces, broken = cut(batch, schema, folder / "cut")
         run = map_parts(task, pieces, folder / "read", mapper)
     except (PartError, DataError) as error:
         raise DataError(f"{_not_scored(name)}: {error}", rows=error.rows) from error
@@ -262,7 +269,7 @@ def _columns(files: Sequence[Path], *names: str) -> Iterator[tuple[NDArray[np.ob
         yield tuple(column.to_numpy() for column in rows.columns)
 
 
-def cut(batch: Partitions, folder: Path) -> tuple[Partitions, list[BrokenLine]]:
+def cut(batch: Partitions, schema: Schema, folder: Path) -> tuple[Partitions, list[BrokenLine]]:
     """Return a batch as parquet files cut into parts, and the lines of it that are no rows."""
     sizes = [group_sizes(path) for path in batch.files if path.suffix == ".parquet"]
     coarse = any(rows > batch.rows_per_part for groups in sizes for rows in groups)
@@ -274,7 +281,8 @@ def cut(batch: Partitions, folder: Path) -> tuple[Partitions, list[BrokenLine]]:
     for number, (file, part) in enumerate(batch.raw()):
         broken += part.broken
         if len(part.frame):
-            write_part(part.frame, folder / f"{number:05d}-of-{file.name}.parquet")
+            frame = written_out(part.frame, schema.recipes())
+            write_part(frame, folder / f"{number:05d}-of-{file.name}.parquet")
     files = tuple(sorted(folder.glob("*.parquet")))
     if not files:
         raise DataError("it holds no rows, only a header; expected at least one person")
