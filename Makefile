@@ -17,7 +17,7 @@ export COUNTERMOVE_PARITY_DATA ?= $(abspath ../shared/data)
 endif
 export MPLBACKEND := Agg
 
-.PHONY: help setup setup-develop serm test test-all test-slow test-papers test-validity test-text test-airflow test-mlflow lint types imports docs docs-viz pictures viz bench pins clean
+.PHONY: help setup setup-develop serm test test-all test-slow test-papers test-validity test-text test-airflow test-mlflow test-models lint types imports docs docs-viz pictures viz bench pins clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -90,6 +90,10 @@ test-airflow: setup-develop ## The Airflow DAG of the retraining, with its extra
 test-mlflow: setup-develop ## Decisions logged to MLflow, with its extra beside the environment
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/mlflow-extra -r requirements/mlflow.txt
 	PYTHONPATH=$(CURDIR)/.cache/mlflow-extra $(PYTEST) tests/pipelines/retrain/test_mlflow_logging.py
+
+test-models: setup-develop ## Models of XGBoost and CatBoost too, beside the environment
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/models-extra -c constraints.txt xgboost catboost
+	PYTHONPATH=$(CURDIR)/.cache/models-extra $(PYTEST) tests/scores/adopted
 
 viz: setup ## Look at the pipelines in a browser
 	$(BIN)/kedro viz run

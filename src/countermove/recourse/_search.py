@@ -251,15 +251,22 @@ class Settings:
         person's own actions) or ``both``, the cheaper success.
     grid
         Values per continuous feature (``exhaustive``).
+    nodes
+        Nodes of the search per person on a sum of trees; beyond, the best action known is
+        returned without proof.
+    calls
+        Rows a black box is asked for per person, beyond those that make an action cheaper.
     """
 
     starts: int = 4
     steps: int = 200
     local_model: str = "both"
     grid: int = 41
+    nodes: int = 20_000
+    calls: int = 1_000
 
     def __post_init__(self) -> None:
-        for name, least in (("starts", 1), ("steps", 1), ("grid", 2)):
+        for name, least in (("starts", 1), ("steps", 1), ("grid", 2), ("nodes", 1), ("calls", 1)):
             if getattr(self, name) < least:
                 raise ParameterError(f"{name} is at least {least}, got {getattr(self, name)!r}")
         if self.local_model not in LOCAL_MODELS:

@@ -38,7 +38,7 @@ from countermove.recourse._search import (
 )
 from countermove.recourse.lasting import margin_of
 from countermove.scores.base import score_of, values
-from countermove.training.units import RowUnits, standardised_model
+from countermove.training.units import RowUnits, as_rows, standardised_model
 
 if TYPE_CHECKING:
     from countermove.recourse.causal import CausalModel
@@ -266,6 +266,7 @@ def recommend(
     """
     settings = Settings() if settings is None else settings
     plain = method_of(method)
+    given, X = model, as_rows(model, X)
     model, units = standardised_model(model)
     score = score_of(model)
     rows = units.rows(checked_people(X, score))
@@ -294,7 +295,7 @@ def recommend(
         way = search.rounded(part, allowed, way, digits)
         judged = _verified(problem, allowed, now, cut, refused, preference, way)
         judged = with_region(judged, problem, cut.aim)
-        return _as_given(refits.outlook(judged, problem), units)
+        return _confirmed(given, X, cut, _as_given(refits.outlook(judged, problem), units))
 
     prices = [part.price(np.nan_to_num(way.action)) for way in (cheapest, lasting, found)]
     without = refits.survival(part, cheapest.action)
@@ -325,7 +326,7 @@ def best_reachable(
     model, X, method, actions, causal, settings, seed
         As in `recommend`.
     """
-    search = method_of(method)
+    search, X = method_of(method), as_rows(model, X)
     model, units = standardised_model(model)
     score = score_of(model)
     rows = units.rows(checked_people(X, score))
@@ -346,6 +347,35 @@ def _as_given(advice: Advice, units: RowUnits) -> Advice:
     names = ("action", "action_low", "action_high")
     own: dict[str, Any] = {name: units.action_as_given(getattr(advice, name)) for name in names}
     return replace(advice, effect=effect, **own)
+
+
+def _confirmed(model: Any, X: Floats, cut: ApprovalThreshold, advice: Advice) -> Advice:
+    """Take back what an adopted model itself does not approve, in the units it reads."""
+    if not hasattr(model, "approves"):
+        return advice
+    who = np.flatnonzero(np.isin(advice.status, (FOUND, BEYOND_REACH)))
+    kept = model.approves(advice.x_new(X)[who], cut.threshold)
+    lost = who[~kept]
+    if not lost.size:
+        return advice
+    action, status = advice.action.copy(), advice.status.copy()
+    after, cost, changed = (
+        advice.probability_after.copy(),
+        advice.cost.copy(),
+        advice.n_changed.copy(),
+    )
+    proven = advice.proven_cheapest.copy()
+    action[lost], after[lost], cost[lost] = np.nan, np.nan, np.nan
+    status[lost], changed[lost], proven[lost] = NOT_FOUND, 0, False
+    return replace(
+        advice,
+        action=action,
+        status=status,
+        probability_after=after,
+        cost=cost,
+        n_changed=changed,
+        proven_cheapest=proven,
+    )
 
 
 def _with_prices(

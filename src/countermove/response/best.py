@@ -20,6 +20,7 @@ from countermove.response._bounded_rows import safety_rows, score_rows
 from countermove.response._gradient import ReachFunction, crossing_action
 from countermove.response._polyline_solver import solve_best
 from countermove.response._rows import best_rows, unbounded_path
+from countermove.response._tree_best import TreeBest
 from countermove.response.base import (
     GAIN,
     Crossing,
@@ -40,6 +41,7 @@ from countermove.response.reduction import (
     slope_of,
 )
 from countermove.scores import Score
+from countermove.scores.trees import TreeScore
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,6 +85,8 @@ class BestResponse(Response):
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the derivative of the crossing point."""
+        if isinstance(score, TreeScore):
+            return TreeBest(self).respond(score, X, on_failure)
         if self._is_conic(score):
             return self._conic().respond(score, X)
         if isinstance(X, Tensor):
@@ -104,6 +108,8 @@ class BestResponse(Response):
         Its gradient is that of the reach itself (envelope theorem), not of the
         decision, which is flat.
         """
+        if isinstance(score, TreeScore):
+            return TreeBest(self).scores_after(score, X)
         if self._is_conic(score):
             return self._conic().scores_after(score, X)
         now: Tensor = score(X)
@@ -131,6 +137,8 @@ class BestResponse(Response):
     def decisions_after(self, score: Score, X: Any) -> Mask:
         """Return who is favoured after the response, without forming ``x_new``."""
         rows = checked_rows(X, score)
+        if isinstance(score, TreeScore):
+            return TreeBest(self).decisions_after(score, rows)
         if self._is_conic(score):
             return super().decisions_after(score, rows)
         reduction = self.reduction(score, len(rows))
@@ -159,6 +167,8 @@ class BestResponse(Response):
         from countermove.response.exact import cheapest_exact
 
         rows = checked_rows(X, score)
+        if isinstance(score, TreeScore):  # whose responses are in whole steps
+            return self.decisions_after(score, rows)
         shape = self.cost.canonical(rows.shape[1])
         if shape is None or shape.weights is None:
             raise ParameterError(
@@ -189,9 +199,9 @@ class BestResponse(Response):
         allowed move brings there, whatever the gain.
         """
         rows = checked_rows(X, score)
-        if self._is_conic(score):
+        if isinstance(score, TreeScore) or self._is_conic(score):
             with torch.no_grad():
-                found = self._conic().crossing(score, torch.from_numpy(rows))
+                found = self.crossing(score, torch.from_numpy(rows))
             return np.where(found.possible.numpy(), found.cost.numpy(), np.inf)
         solution = self._cheapest(score, rows, self.reduction(score, len(rows)))
         return np.where(solution.favoured, self._paid(rows, solution.cost), np.inf)
@@ -203,6 +213,8 @@ class BestResponse(Response):
         action in any case, and cross iff what they pay beyond it is less than the gain.
         """
         cost, rows = self.crossing_cost(score, X), checked_rows(X, score)
+        if isinstance(score, TreeScore):
+            return cost, TreeBest(self).floor(score, rows)
         if self._is_conic(score) or not self._may_be_forced(rows):
             return cost, np.zeros(len(rows))
         reduction, action = self.reduction(score, len(rows)), np.empty_like(rows)
@@ -216,6 +228,8 @@ class BestResponse(Response):
 
         The derivative is that of the crossing point: to the score, to ``X`` and to the cost.
         """
+        if isinstance(score, TreeScore):
+            return TreeBest(self).crossing(score, X)
         if self._is_conic(score):
             return self._conic().crossing(score, X)
         rows = checked_rows(X, score)

@@ -28,6 +28,7 @@ class RowUnits:
     """The units of the rows given; without a standardiser they are standardised already."""
 
     standardiser: Standardiser | None = None
+    digits: int | None = None  # significant digits of actions as given; None: all
 
     def rows(self, X: Floats) -> Floats:
         """Return the rows in standardised units."""
@@ -75,7 +76,9 @@ class RowUnits:
 
     def action_as_given(self, action: Floats) -> Floats:
         """Return an action in the units of the rows given."""
-        return action if self.standardiser is None else self.standardiser.action_to_original(action)
+        if self.standardiser is None:
+            return action
+        return _rounded(self.standardiser.action_to_original(action), self.digits)
 
     def moved_as_given(self, X: Floats, rows: Floats, moved: Floats, inside: Score) -> Floats:
         """Return where people move to from ``X``, the standardised ``rows``, in its units.
@@ -84,7 +87,7 @@ class RowUnits:
         """
         if self.standardiser is None:
             return moved
-        action = self.standardiser.action_to_original(moved - rows)
+        action = self.action_as_given(moved - rows)
         x_new: Floats = X + action
         outside = inside.before_standardising(self.standardiser.mean, self.standardiser.scale)
         short = np.flatnonzero((values(inside, moved) >= 0.0) & (values(outside, x_new) < 0.0))
@@ -105,4 +108,21 @@ def standardised_model(model: Any) -> tuple[Any, RowUnits]:
     unit = getattr(model, "standardiser_", None)
     if not isinstance(unit, Standardiser):
         return model, RowUnits()
-    return model.of_standardised_rows(), RowUnits(unit)
+    return model.of_standardised_rows(), RowUnits(unit, getattr(model, "action_digits", None))
+
+
+def _rounded(action: Floats, digits: int | None) -> Floats:
+    """Return actions in so many significant digits: a whole step is whole again."""
+    if digits is None:
+        return action
+    size = np.abs(action)
+    known = np.isfinite(size) & (size > 0.0)
+    # A whole number over a power of ten is the decimal number nearest to it.
+    power = 10.0 ** np.maximum(digits - np.ceil(np.log10(np.where(known, size, 1.0))), 0.0)
+    return np.where(known, np.round(action * power) / power, action)
+
+
+def as_rows(model: Any, X: Any) -> Any:
+    """Return people as rows of numbers: an adopted model's table has columns of categories."""
+    encode = getattr(model, "encode", None)
+    return X if encode is None else encode(X)

@@ -20,7 +20,7 @@ from countermove.errors import ParameterError
 from countermove.people.feasible import APART, TOLERANCE, FeasibleActions, ListedStates
 
 if TYPE_CHECKING:
-    from countermove.response.exact._branches import SharedTables
+    from countermove.response.exact._branches import PeopleTables, SharedTables
 
 BUDGET = 400_000
 """Values tried per person (raising a bound counts for several); beyond, HiGHS takes over."""
@@ -118,8 +118,29 @@ def _part(
     most: Floats,
 ) -> CheapestActions:
     """Solve some of the people, all at once."""
-    from countermove.response.exact._branches import PeopleTables
     from countermove.response.exact._search import NONE, OPEN, cheapest_for_everyone
+
+    n, used = len(need), feasible.used
+    shared, people = exact_tables(feasible, slope, need, weights, kink, linear, most)
+    found, ended = np.zeros((n, len(used))), np.zeros(n, np.int64)
+    cheapest_for_everyone(shared, people, BUDGET, found, ended)
+    action = np.zeros(feasible.low.shape)
+    action[:, used] = found
+    action[ended > 0] = np.nan
+    return CheapestActions(action, ended == NONE, ended == OPEN)
+
+
+def exact_tables(
+    feasible: FeasibleActions,
+    slope: Floats,
+    need: Floats,
+    weights: Floats,
+    kink: Floats | None,
+    linear: Floats,
+    most: Floats,
+) -> tuple[SharedTables, PeopleTables]:
+    """Return what the compiled search reads, of all people together and of each."""
+    from countermove.response.exact._branches import PeopleTables
 
     n, used = len(need), feasible.used
     shared = _shared(feasible, weights, kink, used, asked=bool(np.isfinite(need).any()))
@@ -136,12 +157,7 @@ def _part(
         np.ascontiguousarray(values),
         np.ascontiguousarray(most),
     )
-    found, ended = np.zeros((n, len(used))), np.zeros(n, np.int64)
-    cheapest_for_everyone(shared, people, BUDGET, found, ended)
-    action = np.zeros(feasible.low.shape)
-    action[:, used] = found
-    action[ended > 0] = np.nan
-    return CheapestActions(action, ended == NONE, ended == OPEN)
+    return shared, people
 
 
 def _options(blocks: tuple[ListedStates, ...], n: int, width: int) -> tuple[Floats, Mask]:

@@ -59,11 +59,11 @@ class Trail(NamedTuple):
 def cheapest_for_everyone(shared, people, budget, action, ended):  # type: ignore[no-untyped-def]
     """Write each person's cheapest action, shape (n, k), and how the search ended, shape (n,)."""
     for i in range(people.slope.shape[0]):
-        ended[i] = _person(shared, people, i, budget, action[i])
+        ended[i] = cheapest_of_person(shared, people, i, budget, action[i])
 
 
 @part
-def _person(shared, people, i, budget, action):  # type: ignore[no-untyped-def]
+def cheapest_of_person(shared, people, i, budget, action):  # type: ignore[no-untyped-def]
     """Search one person's branches, best bound first."""
     n_branches, m = shared.in_force.shape
     rows = shared.rows.copy()

@@ -1,0 +1,136 @@
+"""Best responses to a sum of trees: the cheapest crossing is searched for, and proven or not.
+
+Unlike other responses it keeps whole steps, one-hot groups, relations and histories: the cells of
+the splits are searched one by one in any case.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from countermove._types import Floats, Mask
+from countermove.people.feasible import feasible_actions
+from countermove.response._trees import TreeMoves, cheapest_crossing, highest_score
+from countermove.response.base import (
+    GAIN,
+    Crossing,
+    OnFailure,
+    Responses,
+    check_converged,
+    checked_rows,
+)
+from countermove.scores.base import values
+from countermove.scores.trees import TreeScore
+
+if TYPE_CHECKING:
+    from countermove.response.best import BestResponse
+
+
+class UnprovenWarning(UserWarning):
+    """Some people's search ended before their crossing was found or ruled out."""
+
+
+class TreeBest:
+    """What `BestResponse` does before a sum of trees."""
+
+    def __init__(self, response: BestResponse) -> None:
+        self.response = response
+
+    def respond(self, score: TreeScore, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+        """Return where people move to."""
+        rows = checked_rows(X, score)
+        found, floor = self._crossings(score, rows, GAIN)
+        gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
+        crosses = np.isfinite(found.cost) & (found.cost - floor.cost < gains)
+        check_converged(crosses | found.proven | (found.bound - floor.cost >= gains), on_failure)
+        action = np.where(crosses[:, None], found.action, floor.action)
+        cost = self._paid(rows, np.where(crosses, found.cost, floor.cost))
+        parts = (rows + action, cost, (action != 0.0).any(axis=1), crosses | found.proven)
+        return Responses.like(X, *(torch.from_numpy(np.asarray(part)) for part in parts))
+
+    def decisions_after(self, score: TreeScore, rows: Floats) -> Mask:
+        """Return who is favoured after the response; who is not decided counts as refused."""
+        found, floor = self._crossings(score, rows, GAIN)
+        gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
+        favoured: Mask = np.isfinite(found.cost) & (found.cost - floor.cost < gains)
+        unknown = ~favoured & ~found.proven & (found.bound - floor.cost < gains)
+        if unknown.any():
+            warnings.warn(
+                f"whether {unknown.sum()} of {len(rows)} people cross ({unknown.mean():.2%}) was "
+                "not decided within the nodes searched; they count as refused",
+                UnprovenWarning,
+                stacklevel=3,
+            )
+        return favoured
+
+    def scores_after(self, score: TreeScore, X: Tensor) -> Tensor:
+        """Return the highest score people can afford; it has no gradient."""
+        rows = checked_rows(X, score)
+        gains = np.nextafter(np.broadcast_to(self._gains(rows, GAIN), len(rows)), 0.0)
+        feasible = feasible_actions(self.response.actions, rows)
+        found = highest_score(score, rows, feasible, self.response.cost, gains)
+        return torch.from_numpy(found.score)
+
+    def crossing(self, score: TreeScore, X: Tensor) -> Crossing:
+        """Return the cheapest favourable decision, whatever it costs."""
+        rows = checked_rows(X, score)
+        found, _ = self._crossings(score, rows, np.inf)
+        check_converged(found.proven, "raise")
+        possible = np.isfinite(found.cost)
+        cost = np.where(possible, self._paid(rows, np.where(possible, found.cost, 0.0)), 0.0)
+        return Crossing(torch.from_numpy(cost), torch.from_numpy(possible))
+
+    def floor(self, score: TreeScore, rows: Floats) -> Floats:
+        """Return what people pay if they do not cross, shape (n,)."""
+        return self._paid(rows, self._crossings(score, rows, 0.0)[1].cost)
+
+    def _crossings(
+        self, score: TreeScore, rows: Floats, gain: float
+    ) -> tuple[TreeMoves, TreeMoves]:
+        """Return everybody's cheapest crossing, and what they do if they do not cross."""
+        cost, feasible = self.response.cost, feasible_actions(self.response.actions, rows)
+        n = len(rows)
+        forced = ((feasible.low > 0.0) | (feasible.high < 0.0)).any(axis=1)
+        for part in feasible.listed:
+            forced |= ~part.allowed[np.arange(n), part.present]
+        still = _staying(score, rows)
+        who = np.flatnonzero(forced)
+        if who.size:
+            held = cheapest_crossing(score, rows[who], feasible.rows(who), cost, -np.inf)
+            still = _merged(still, held, who)
+        who = np.flatnonzero(forced | (values(score, rows) < 0.0))
+        found = _staying(score, rows)
+        if who.size:
+            gains = np.broadcast_to(self._gains(rows, gain), n)[who]
+            crossed = cheapest_crossing(score, rows[who], feasible.rows(who), cost, 0.0, gains)
+            found = _merged(found, crossed, who)
+        return found, still
+
+    def _gains(self, rows: Floats, gain: float) -> Floats:
+        prices = self.response.prices(torch.from_numpy(rows))
+        return np.full(1, gain) if prices is None else gain / prices.numpy()
+
+    def _paid(self, rows: Floats, cost: Floats) -> Floats:
+        prices = self.response.prices(torch.from_numpy(rows))
+        return cost if prices is None else cost * prices.numpy()
+
+
+def _staying(score: TreeScore, rows: Floats) -> TreeMoves:
+    """Return everybody where they stand."""
+    n = len(rows)
+    return TreeMoves(
+        np.zeros_like(rows), np.zeros(n), values(score, rows), np.ones(n, bool), np.zeros(n),
+        np.zeros(n, np.int64),
+    )  # fmt: skip
+
+
+def _merged(all_: TreeMoves, some: TreeMoves, who: Any) -> TreeMoves:
+    """Write what was found for some people over that of all."""
+    for name in ("action", "cost", "score", "proven", "bound", "nodes"):
+        getattr(all_, name)[who] = getattr(some, name)
+    return all_

@@ -1,0 +1,7 @@
+"""Rules that people already have: models of other libraries, adopted as scores."""
+
+from countermove.scores.adopted._adopt import adopt
+from countermove.scores.adopted._model import AdoptedModel
+from countermove.scores.adopted._storage import load, save
+
+__all__ = ["AdoptedModel", "adopt", "load", "save"]

@@ -1,0 +1,166 @@
+"""Adopted models at rest: arrays in safetensors, what they mean in JSON, both hashed.
+
+Loading runs no code: trees and linear rules are data; black boxes and modules are not stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save as save_arrays
+
+from countermove.data.standardise import Standardiser
+from countermove.data.storage import canonical_digest, write_through
+from countermove.errors import ModelFileError, ParameterError
+from countermove.scores._links import Link
+from countermove.scores.adopted._columns import TableColumns
+from countermove.scores.adopted._model import AdoptedModel
+from countermove.scores.adopted._readers import Labels, linear_scores, tree_scores
+from countermove.scores.linear import LinearScore
+from countermove.scores.trees import TreeEnsemble, TreeScore
+
+FORMAT = "countermove adopted model 1"
+ARRAYS, DESCRIPTION = "adopted.safetensors", "adopted.json"
+_OF_NODES = ("feature", "split", "left", "right", "missing_left", "value", "root")
+
+
+def save(model: AdoptedModel, path: str | Path) -> str:
+    """Write an adopted model into a new folder, all or nothing; return its SHA-256.
+
+    Parameters
+    ----------
+    model
+        One of trees or an affine rule; what is code (black boxes, torch modules) is refused.
+    path
+        A folder that does not exist yet.
+    """
+    folder = Path(path)
+    if not isinstance(model, AdoptedModel):
+        raise ParameterError(
+            f"{type(model).__name__} is no adopted model; the chain stores what it trains itself"
+        )
+    if folder.exists():
+        raise ModelFileError(f"{folder} exists already; a stored model is never overwritten")
+    arrays, body = _parts(model)
+    content = save_arrays(arrays)
+    said = body | _about(model) | {"arrays_sha256": hashlib.sha256(content).hexdigest()}
+    digest = canonical_digest(said)
+    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.partial")
+    partial.mkdir(parents=True)
+    try:
+        write_through(partial / ARRAYS, content)
+        text = json.dumps(said | {"sha256": digest}, indent=2, allow_nan=False)
+        write_through(partial / DESCRIPTION, text.encode())
+        os.rename(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return digest
+
+
+def load(path: str | Path) -> AdoptedModel:
+    """Read an adopted model, refusing one that is damaged or was altered."""
+    folder = Path(path)
+    try:
+        said: dict[str, Any] = json.loads((folder / DESCRIPTION).read_bytes())
+        content = (folder / ARRAYS).read_bytes()
+        recorded = said.pop("sha256")
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelFileError(f"{folder} holds no adopted model: {error}") from error
+    if said.get("format") != FORMAT:
+        raise ModelFileError(
+            f"{folder} has format {said.get('format')!r}; this release reads {FORMAT!r}"
+        )
+    whole = canonical_digest(said) == recorded
+    if not whole or hashlib.sha256(content).hexdigest() != said["arrays_sha256"]:
+        raise ModelFileError(
+            f"{folder} was altered: its content does not match the SHA-256 it records; restore it "
+            "or adopt the model again"
+        )
+    try:
+        arrays = load_arrays(content)
+    except SafetensorError as error:
+        raise ModelFileError(f"{folder}/{ARRAYS} cannot be read: {error}") from error
+    return _model(said, arrays)
+
+
+def _parts(model: AdoptedModel) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arrays of a rule, and what they are."""
+    score = model.score_
+    if isinstance(score, TreeScore):
+        trees = score.ensemble
+        codes = {str(node): list(found) for node, found in trees.codes_left.items()}
+        arrays = {name: np.ascontiguousarray(getattr(trees, name)) for name in _OF_NODES}
+        return arrays, {
+            "kind": "trees",
+            "link": score.link.to_json(),
+            "codes_left": codes,
+            "coded": [list(columns) for columns in trees.coded],
+            "offset": trees.offset,
+        }
+    if isinstance(score, LinearScore):
+        weights = score.weight.detach().numpy()
+        return {"weight": weights.copy()}, {"kind": "affine", "intercept": float(score.bias)}
+    raise ParameterError(
+        f"{model!r} is code (a {model.exactness.replace('_', ' ')}), and models are stored without "
+        "any; trees and linear rules can be saved"
+    )
+
+
+def _about(model: AdoptedModel) -> dict[str, Any]:
+    table = model.columns
+    unit = model.standardiser_
+    assert unit is not None
+    return {
+        "format": FORMAT,
+        "source": model.source,
+        "classes": model.classes_.tolist(),
+        "place": model.classes_.tolist().index(model.favourable_),
+        "standardiser": unit.to_json(),
+        "sees_missing": model.sees_missing.tolist(),
+        "columns": {
+            "names": list(table.names),
+            "categories": {name: list(values) for name, values in table.categories.items()},
+            "fill": dict(table.fill),
+            "open_categories": sorted(table.open_categories),
+            "named": table.named,
+        },
+    }
+
+
+def _model(said: dict[str, Any], arrays: dict[str, Any]) -> AdoptedModel:
+    table = said["columns"]
+    columns = TableColumns(
+        tuple(table["names"]),
+        {name: tuple(values) for name, values in table["categories"].items()},
+        table["fill"],
+        frozenset(table["open_categories"]),
+        table["named"],
+    )
+    unit = Standardiser.from_json(said["standardiser"])
+    classes = np.array(said["classes"])
+    labels = Labels.of(classes, classes[said["place"]])
+    if said["kind"] == "trees":
+        ensemble = TreeEnsemble(
+            unit.n_features,
+            **{name: arrays[name] for name in _OF_NODES},
+            codes_left={int(node): tuple(codes) for node, codes in said["codes_left"].items()},
+            coded=tuple(tuple(columns) for columns in said["coded"]),
+            offset=said["offset"],
+        )
+        pair = tree_scores(ensemble, Link.from_json(said["link"]), unit)
+    else:
+        pair = linear_scores(arrays["weight"], said["intercept"], unit)
+    missing = np.array(said["sees_missing"], bool)
+    return AdoptedModel(
+        *pair, unit, columns, labels.classes, labels.favourable, said["kind"], said["source"],
+        None, missing,
+    )  # fmt: skip
