@@ -11,7 +11,7 @@ from countermove.errors import InfeasibleActionsError, UnboundedResponseError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import recommend
 from countermove.recourse._linear import linear_step
-from countermove.recourse._polytope import _alone, project
+from countermove.recourse._polytope import nearest_alone, project
 from countermove.recourse._search import search_problem
 
 from .conftest import trained_tanh
@@ -96,7 +96,7 @@ def test_the_nearest_point_does_not_depend_on_rows_that_are_not_in_force():
     rest = np.array([-0.3 - 1e-12, 0.3, 1e6])
     y = np.array([5.0, 1.5, -1.0])
     for rows, offsets in ((A, b), (np.vstack([A, more]), np.hstack([b, rest]))):
-        alone = _alone(y, low, high, rows, offsets, 0)
+        alone = nearest_alone(y, low, high, rows, offsets, 0)
         np.testing.assert_allclose(alone, [0.3, 0.25, 0.25], atol=1e-6)
         found = project(y[None], low[None], high[None], rows, offsets[None])
         np.testing.assert_allclose(found[0], [0.3, 0.25, 0.25], atol=1e-6)

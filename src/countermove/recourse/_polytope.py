@@ -233,7 +233,7 @@ def project(y: Floats, low: Floats, high: Floats, A: Floats | None, b: Floats | 
             break
     point[who] = np.clip(y[who] + np.nan_to_num(multipliers) @ A, low[who], high[who])
     for i in who[left].tolist():
-        point[i] = _alone(y[i], low[i], high[i], A, b[i], i)
+        point[i] = nearest_alone(y[i], low[i], high[i], A, b[i], i)
     return point
 
 
@@ -258,7 +258,7 @@ def _one_multiplier(y: Floats, low: Floats, high: Floats, a: Floats, b: Floats) 
     return answer
 
 
-def _alone(y: Floats, low: Floats, high: Floats, A: Floats, b: Floats, row: int) -> Floats:
+def nearest_alone(y: Floats, low: Floats, high: Floats, A: Floats, b: Floats, row: int) -> Floats:
     """Solve one person by least-distance programming (Lawson and Hanson, chapter 23)."""
     from countermove.people import ActionSet
 
