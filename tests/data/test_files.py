@@ -191,6 +191,9 @@ def test_a_sheet_is_a_table_whose_cells_keep_their_types(tmp_path: Path) -> None
     assert table.frame["amount"].tolist() == [1.5, "12 €"]
     assert table.frame["day"].iloc[0] == pd.Timestamp(day)
     assert [each.line for each in table.broken] == [6]
+    pieces = list(read_pieces(path, FileFormat(sheet="Data", header=2), rows=1))
+    assert [len(piece.frame) for piece in pieces] == [1, 1]
+    assert [len(piece.broken) for piece in pieces] == [1, 0]
     with pytest.raises(DataError, match=r"has 2 sheets, 'Notes', 'Data'; say which"):
         read_table(path)
     with pytest.raises(DataError, match=r"no sheet 'Dat'.*did you mean 'Data'"):

@@ -6,10 +6,10 @@ import json
 
 import pytest
 import yaml
-
-from countermove.data.schema import load_schema
 from tests.data.messy import german_loans
 from tests.data.test_messy import by_hand, plain
+
+from countermove.data.schema import load_schema
 
 
 def flat(entry: object) -> list[float]:

@@ -147,7 +147,7 @@ def read_pieces(
         elif suffix in WORKBOOKS:
             from countermove.data._workbooks import read_sheet
 
-            yield read_sheet(path, layout)
+            yield from _cut(read_sheet(path, layout), rows)
         else:
             with opened(path) as stream:
                 yield from text_pieces(stream, _of_suffix(layout, suffix), str(path), rows)
@@ -155,6 +155,14 @@ def read_pieces(
         raise DataError(f"missing file: {path}") from error
     except (OSError, EOFError, zipfile.BadZipFile) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def _cut(table: RawTable, rows: int | None) -> Iterator[RawTable]:
+    """Yield a table some rows at a time; the first piece has the broken lines."""
+    step = rows or max(len(table.frame), 1)
+    for start in range(0, max(len(table.frame), 1), step):
+        frame = table.frame.iloc[start : start + step].reset_index(drop=True)
+        yield RawTable(frame, table.broken if start == 0 else ())
 
 
 def _of_suffix(layout: FileFormat, suffix: str) -> FileFormat:
