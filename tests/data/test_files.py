@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from countermove.data import _text_files, files
+from countermove.data.drafting._layout import find_layout
 from countermove.data.files import (
     BrokenLine,
     FileFormat,
@@ -85,8 +86,10 @@ def test_an_archive_holds_one_table(tmp_path: Path) -> None:
         archive.writestr("other.csv", CONTENT)
     with pytest.raises(DataError, match="holds 2 files; expected one table"):
         read_table(path)
-    with pytest.raises(DataError, match="cannot be read"):
-        read_table(written(tmp_path, b"no archive", "x.csv.zip"))
+    broken = written(tmp_path, b"no archive", "x.csv.zip")
+    for read in (read_table, find_layout):
+        with pytest.raises(DataError, match="cannot be read: File is not a zip file"):
+            read(broken)
 
 
 def test_tabs_separate_the_cells_of_tsv_files(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def read_pieces(
                 yield from text_pieces(stream, _of_suffix(layout, suffix), str(path), rows)
     except FileNotFoundError as error:
         raise DataError(f"missing file: {path}") from error
-    except (OSError, EOFError, zipfile.BadZipFile) as error:
+    except OSError as error:
         raise DataError(f"{path} cannot be read: {error}") from error
 
 
@@ -172,25 +172,37 @@ def _of_suffix(layout: FileFormat, suffix: str) -> FileFormat:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for its bytes, unpacked where its name says that it is packed."""
+    """Open a file for its bytes, unpacked where its name says so; or say why that cannot be."""
+    import lzma
+    import zlib
+
+    damaged = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, lzma.LZMAError, zlib.error)
+    try:
+        with _unpacked(path) as stream:
+            yield stream
+    except FileNotFoundError as error:
+        raise DataError(f"missing file: {path}") from error
+    except damaged as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[IO[bytes]]:
     import bz2
     import gzip
     import lzma
 
     unpack: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-    if path.suffix.lower() == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            inside = [name for name in archive.namelist() if not name.endswith("/")]
-            if len(inside) != 1:
-                raise DataError(f"{path} holds {len(inside)} files; expected one table")
-            with archive.open(inside[0]) as stream:
-                yield stream
-        return
-    try:
+    if path.suffix.lower() != ".zip":
         with unpack.get(path.suffix.lower(), open)(path, "rb") as stream:
             yield stream
-    except lzma.LZMAError as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        return
+    with zipfile.ZipFile(path) as archive:
+        inside = [name for name in archive.namelist() if not name.endswith("/")]
+        if len(inside) != 1:
+            raise DataError(f"{path} holds {len(inside)} files; expected one table")
+        with archive.open(inside[0]) as stream:
+            yield stream
 
 
 def text_pieces(

@@ -73,10 +73,16 @@ def test_marks_that_can_be_read_both_ways_are_asked_about(
 @pytest.mark.parametrize(
     "cells",
     [["A11", "A12", "A13"], ["1A", "2B", "3C"], ["18-25", "26-40", "41+"], ["1st", "2nd", "3rd"],
-     ["$5", "€6", "$7"], ["north", "south", "east"], ["03.10.2010", "4.5.1999", "1.1.2000"]],
+     ["north", "south", "east"], ["03.10.2010", "4.5.1999", "1.1.2000"]],
 )  # fmt: skip
-def test_codes_bands_and_two_currencies_are_no_numbers(cells: list[str]) -> None:
+def test_codes_and_bands_are_no_numbers(cells: list[str]) -> None:
     assert guess_numbers(pd.Series(cells * 5)) is None
+
+
+def test_two_currencies_in_one_column_are_not_added_up() -> None:
+    guess = guess_column(pd.Series(["$5", "€6", "$7"] * 20))
+    assert guess.entry == {}
+    assert guess.reasons == ("amounts in several currencies, '$' (40), '€' (20): convert them",)
 
 
 @pytest.mark.parametrize(

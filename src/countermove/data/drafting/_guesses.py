@@ -115,6 +115,8 @@ def _as_written(values: pd.Series, words: pd.Series) -> Guess | None:
     if found is None:
         dates = guess_dates(words) if len(words) else None
         return None if dates is None else Guess(dates=dates, reasons=dates.reasons)
+    if not found.ways:
+        return Guess(reasons=found.reasons)
     entries = []
     for way in found.ways:
         if way == NumberReading() and len(found.ways) == 1:

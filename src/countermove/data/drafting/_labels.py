@@ -146,7 +146,7 @@ def _numbers(values: pd.Series) -> tuple[Floats | None, NumberReading | None]:
     if not strange.any():
         return read, None
     found = guess_numbers(texts(values))
-    if found is None or len(found.ways) > 1:
+    if found is None or len(found.ways) != 1:
         return None, None
     read, _, strange = found.ways[0].read(values)
     return (None, None) if strange.any() else (read, found.ways[0])

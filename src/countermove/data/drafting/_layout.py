@@ -55,7 +55,7 @@ def find_layout(path: Path) -> FoundLayout:
         with opened(path) as stream:
             blocks = decoded_lines(stream, encoding)
             lines = list(itertools.islice(itertools.chain.from_iterable(blocks), SAMPLED_LINES))
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     marked = encoding in BYTE_ORDER_MARKS.values()
     tabs = suffix.startswith(".tsv")

@@ -50,7 +50,7 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ", %H:%M", "T%
 
 @dataclass(frozen=True)
 class NumberGuess:
-    """Ways of reading a column as numbers: one, or several between which a person must choose."""
+    """Ways of reading a column as numbers: one, none, or several for a person to choose from."""
 
     ways: tuple[NumberReading, ...]
     reasons: tuple[str, ...]
@@ -93,7 +93,7 @@ def guess_numbers(words: pd.Series) -> NumberGuess | None:
         return None
     units, factors, reasons = _units(taken)
     if units is None:
-        return None
+        return NumberGuess((), reasons) if reasons else None
     fitting = [part for part in taken if part.units <= units]
     if sum(part.count for part in fitting) < MOSTLY * total:
         return None
@@ -150,8 +150,9 @@ def _units(parts: Sequence[_Parts]) -> tuple[set[str] | None, dict[str, float], 
         families[_family(unit)] += count
     main, most = families.most_common(1)[0]
     if most < MOSTLY * families.total():
-        # Two currencies in one column: a sum of neither.
-        return None, {}, ()
+        money = set(counts) <= set(CURRENCIES)
+        listed = shown(f"{unit!r} ({count})" for unit, count in counts.most_common())
+        return None, {}, (f"amounts in several currencies, {listed}: convert them",) * money
     kept = {unit for unit in counts if _family(unit) == main}
     others = [unit for unit in counts if unit not in kept]
     n = sum(counts[unit] for unit in others)
