@@ -1,4 +1,4 @@
-"""Compile the search for the cheapest action once per installation (Numba caches it)."""
+"""Compile the searches for the cheapest action once per installation (Numba caches them)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ __all__ = ["compile_search"]
 
 
 def compile_search() -> None:
-    """Advise a few people with and without whole steps, groups and constraints."""
+    """Advise a few people with and without whole steps, groups and constraints, and on trees."""
     import numpy as np
+    from sklearn.tree import DecisionTreeClassifier
 
     from countermove.people import ActionSet, LinearCost, QuadraticCost
     from countermove.recourse.recommend import recommend
     from countermove.scores import LinearScore
+    from countermove.scores.adopted import adopt
 
     X = np.random.default_rng(0).standard_normal((20, 5))
     X[:, 3:] = [1.0, 0.0]
@@ -24,3 +26,5 @@ def compile_search() -> None:
     ):
         for cost in (QuadraticCost(), LinearCost([1.0] * 5)):
             recommend(score, X, "auto", 0.6, actions, cost)
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, X[:, 0] > 0.0)
+    recommend(adopt(tree, X), X, "auto", 0.6, ActionSet(low, high, immutable=[3, 4]))

@@ -358,24 +358,12 @@ def _confirmed(model: Any, X: Floats, cut: ApprovalThreshold, advice: Advice) ->
     lost = who[~kept]
     if not lost.size:
         return advice
-    action, status = advice.action.copy(), advice.status.copy()
-    after, cost, changed = (
-        advice.probability_after.copy(),
-        advice.cost.copy(),
-        advice.n_changed.copy(),
-    )
-    proven = advice.proven_cheapest.copy()
-    action[lost], after[lost], cost[lost] = np.nan, np.nan, np.nan
-    status[lost], changed[lost], proven[lost] = NOT_FOUND, 0, False
-    return replace(
-        advice,
-        action=action,
-        status=status,
-        probability_after=after,
-        cost=cost,
-        n_changed=changed,
-        proven_cheapest=proven,
-    )
+    said: dict[str, Any] = {"status": NOT_FOUND, "n_changed": 0, "proven_cheapest": False}
+    said |= dict.fromkeys(("action", "action_low", "action_high", "probability_after"), np.nan)
+    taken = {name: getattr(advice, name).copy() for name in (*said, "cost")}
+    for name, value in (said | {"cost": np.nan}).items():
+        taken[name][lost] = value
+    return replace(advice, **taken)
 
 
 def _with_prices(

@@ -56,7 +56,7 @@ class TreePeople(NamedTuple):
     most: Floats  # (n,) what nobody pays more than
 
 
-class Grid(NamedTuple):
+class SplitGrid(NamedTuple):
     """All splits of every column, sorted."""
 
     splits: Floats

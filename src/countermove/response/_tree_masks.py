@@ -90,12 +90,18 @@ def most_of(masks, groups, words, const):  # type: ignore[no-untyped-def]
 
 
 @part
+def row_of(flat, cell, n_words):  # type: ignore[no-untyped-def]
+    """Return the words of a cell; loops over a row of its own are vectorised."""
+    return flat[cell * n_words : (cell + 1) * n_words]
+
+
+@part
 def keep_range(masks, cells, block, low, high, n_words, words):  # type: ignore[no-untyped-def]
     """Keep the leaves that some cell of a range lies in."""
-    a = (cells.first[block] + low) * n_words
-    b = (cells.first[block] + high) * n_words
+    since = row_of(masks.since, cells.first[block] + low, n_words)
+    upto = row_of(masks.upto, cells.first[block] + high, n_words)
     for w in range(n_words):
-        words[w] &= masks.since[a + w] & masks.upto[b + w]
+        words[w] &= since[w] & upto[w]
 
 
 @part
@@ -105,10 +111,10 @@ def keep_states(masks, cells, block, states, n_words, words, scratch):  # type: 
         scratch[w] = np.uint64(0)
     rest = states
     while rest != 0:
-        at = (cells.first[block] + lowest(rest)) * n_words
+        there = row_of(masks.upto, cells.first[block] + lowest(rest), n_words)
         rest &= rest - np.uint64(1)
         for w in range(n_words):
-            scratch[w] |= masks.upto[at + w]
+            scratch[w] |= there[w]
     for w in range(n_words):
         words[w] &= scratch[w]
 
@@ -187,11 +193,13 @@ def fill(cells, leaves, kept, groups, n_cells, n_words, masks, order):  # type: 
     masks.first[groups] = word
     for b in range(leaves.low.shape[1]):
         for k in range(cells.first[b] + 1, cells.first[b + 1]):
+            here, before = row_of(masks.upto, k, n_words), row_of(masks.upto, k - 1, n_words)
             for w in range(n_words):
-                masks.upto[k * n_words + w] |= masks.upto[(k - 1) * n_words + w]
+                here[w] |= before[w]
         for k in range(cells.first[b + 1] - 2, cells.first[b] - 1, -1):
+            here, after = row_of(masks.since, k, n_words), row_of(masks.since, k + 1, n_words)
             for w in range(n_words):
-                masks.since[k * n_words + w] |= masks.since[(k + 1) * n_words + w]
+                here[w] |= after[w]
 
 
 @part

@@ -36,6 +36,7 @@ from countermove.response._tree_masks import (
     node_words,
     pop,
     push,
+    row_of,
     tighten,
     widest_gap,
     write_child,
@@ -140,13 +141,14 @@ def _look(masks, cells, pool, node, room, groups, n_words):  # type: ignore[no-u
     for w in range(n_words):
         here[w] = words[w]
     for b in range(cells.home.size):
-        at = (cells.first[b] + room.at[b]) * n_words
+        upto = row_of(masks.upto, cells.first[b] + room.at[b], n_words)
         if b < pool.low.shape[1]:
+            since = row_of(masks.since, cells.first[b] + room.at[b], n_words)
             for w in range(n_words):
-                here[w] &= masks.since[at + w] & masks.upto[at + w]
+                here[w] &= since[w] & upto[w]
         else:
             for w in range(n_words):
-                here[w] &= masks.upto[at + w]
+                here[w] &= upto[w]
     return widest_gap(masks, groups, words, here)
 
 

@@ -21,7 +21,7 @@ from countermove.scores.trees import TreeScore
 if TYPE_CHECKING:
     from countermove.people import Cost
     from countermove.people.costs import CanonicalCost
-    from countermove.response._tree_cells import Grid, TreePeople
+    from countermove.response._tree_cells import SplitGrid, TreePeople
     from countermove.response._tree_rows import RowTables
 
 BUDGET = 20_000
@@ -132,12 +132,12 @@ def _searched(
     )
 
 
-def grid_of(score: TreeScore) -> Grid:
+def grid_of(score: TreeScore) -> SplitGrid:
     """Return all splits of every column, sorted, and the rank of each node's; made once."""
-    kept: Grid | None = getattr(score, "_grid", None)
+    kept: SplitGrid | None = getattr(score, "_grid", None)
     if kept is not None:
         return kept
-    from countermove.response._tree_cells import Grid
+    from countermove.response._tree_cells import SplitGrid
 
     trees = score.arrays
     number = np.flatnonzero((trees.left >= 0) & (trees.words < 0))
@@ -149,7 +149,7 @@ def grid_of(score: TreeScore) -> Grid:
         rank[nodes] = where
         splits.append(grid)
         first.append(first[-1] + len(grid))
-    made = Grid(np.concatenate(splits), np.array(first, np.int64), rank)
+    made = SplitGrid(np.concatenate(splits), np.array(first, np.int64), rank)
     object.__setattr__(score, "_grid", made)
     return made
 

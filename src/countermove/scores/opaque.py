@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.scores._links import Link
-from countermove.scores.base import Score
+from countermove.scores.base import Score, rise_over_unit
 
 WHOLE = 1e-10
 """What differs from a whole number by less, as a share, is one: standardising has added it."""
@@ -61,10 +61,8 @@ class OpaqueScore(Score):
         """Return None: nothing is known of the function."""
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Refuse: a black box is only asked for values."""
-        raise ParameterError(
-            "a black box has no gradient; recommend(method='auto') searches it by asking"
-        )
+        """Return the score and, for want of a gradient, its rise over one unit around the row."""
+        return self(X), rise_over_unit(self, X.detach(), range(self.n_features))
 
     def before_standardising(self, mean: Floats, scale: Floats) -> OpaqueScore:
         """Return the same function as a score of the rows ``x`` of which this one reads z."""

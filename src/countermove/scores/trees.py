@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from countermove._types import Floats
 from countermove.scores._links import Link
-from countermove.scores.base import Score
+from countermove.scores.base import Score, rise_over_unit
 
 Integers = NDArray[np.int64]
 NUMBER = -1
@@ -266,16 +266,8 @@ class TreeScore(Score):
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the score and, for want of a gradient, its rise over one unit around the row."""
-        rows = X.detach().numpy()
-        rise = np.zeros_like(rows)
-        for j in np.flatnonzero(self.ensemble.used()).tolist():
-            ends = []
-            for side in (0.5, -0.5):
-                there = rows.copy()
-                there[:, j] += side
-                ends.append(self.of_raw(self.raw(there)))
-            rise[:, j] = ends[0] - ends[1]
-        return self(X), torch.from_numpy(rise)
+        columns = np.flatnonzero(self.ensemble.used()).tolist()
+        return self(X), rise_over_unit(self, X.detach(), columns)
 
     def before_standardising(self, mean: Floats, scale: Floats) -> TreeScore:
         """Return the same trees as a score of the rows ``x`` of which this one reads z."""

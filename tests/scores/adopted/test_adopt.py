@@ -166,3 +166,16 @@ def test_a_label_the_model_does_not_know_is_refused() -> None:
     X, y = people()
     with pytest.raises(CountermoveError, match="favourable='good'"):
         adopt(DecisionTreeClassifier().fit(X, y), X, favourable="good")
+
+
+def test_advice_is_audited_like_any_other() -> None:
+    from countermove.recourse import audit
+
+    X, y = people()
+    fitted = MODELS["boosted"].fit(X, y)
+    model = adopt(fitted, X)
+    rows, labels = people(120, seed=9)
+    allowed = actions(model)
+    advice = recommend(model, rows, actions=allowed)
+    report = audit(model, rows, labels, advice, actions=allowed)
+    assert report.robust_actions.n > 0

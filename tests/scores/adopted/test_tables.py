@@ -108,6 +108,8 @@ def test_people_move_in_original_columns_and_the_pipeline_confirms_it(end: str) 
     assert (fitted.predict(moved) == 1).all()
     assert set(moved["job"]) <= set(JOBS)
     assert (moved["late"] <= fresh["late"][found].to_numpy()).all()
+    promise = calibrate_pare(model, table(120, seed=4)[0], actions=allowed, miss_rate=0.1)
+    assert promise.threshold > 0.0
 
 
 def test_columns_pandas_holds_as_categories_are_one_hot_for_lightgbm() -> None:

@@ -40,6 +40,7 @@ from countermove.recourse.pare._inputs import (
     reach_of,
 )
 from countermove.scores.base import score_of
+from countermove.training.units import as_rows
 
 ROUNDING = 1e-10
 """A bound is lowered by this share of ``1 + |score|``: whoever stands exactly on it still
@@ -199,7 +200,7 @@ def calibrate_pare(
     if wanted is not None:
         check_level(wanted, "wanted")
     score = score_of(model)
-    X = numeric_rows(X_calibration, score)
+    X = numeric_rows(as_rows(model, X_calibration), score)
     check_disjoint(ids, trained_on, len(X))
     drawn = None if clusters is None else ClusterRows.drawn(clusters, len(X), ids)
     X = X if drawn is None else X[drawn.rows]
@@ -371,7 +372,7 @@ def calibrate_pare_by_group(
     """
     if wanted is not None:
         check_level(wanted, "wanted")
-    X = numeric_rows(X_calibration, score_of(model))
+    X = numeric_rows(as_rows(model, X_calibration), score_of(model))
     check_disjoint(ids, trained_on, len(X))
     names, codes = group_codes(groups, len(X))
     if clusters is None:
