@@ -2,7 +2,8 @@
 
 CPU seconds of one thread, same people, same run. treecf runs where ``COUNTERMOVE_TREECF_PYTHON``
 names a Python that has it (0.3.2) and LightGBM; without it its columns stay empty. Its distance is
-the sum of |move| over its own normalisers, which the search then uses too.
+the sum of |move| over its own normalisers, which the search then uses too; it goes a float32 step
+beyond a split, so costs count as equal to 1e-4.
 """
 
 from __future__ import annotations
@@ -35,15 +36,21 @@ AFAR = 50.0
 """Bound on every move in standard deviations: none."""
 
 
-def credit() -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """Return the credit table, labels and its columns, those of most values first."""
+def credit(balanced: bool = False) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Return the credit table, labels and the columns its schema lets move, in its order."""
     schema = load_schema("credit", SCHEMAS)
     typed = clean(read_raw("credit", RAW, schema), schema)
     unit = fit_standardiser(typed, schema, False)
     rows = rows_of(standardised_table(typed, schema, unit), schema)
-    X = np.round(unit.inverse(rows.X), 6)
-    spread = sorted(range(X.shape[1]), key=lambda j: -len(np.unique(X[:, j])))
-    return X, (rows.y > 0).astype(int), spread
+    X, y = np.round(unit.inverse(rows.X), 6), (rows.y > 0).astype(int)
+    movable = [j for j, one in enumerate(schema.model_features()) if one.change != "immutable"]
+    if balanced:
+        draws = np.random.default_rng(0)
+        fewer = np.flatnonzero(y == int(y.mean() < 0.5))
+        others = draws.permutation(np.flatnonzero(y != y[fewer[0]]))[: len(fewer)]
+        kept = draws.permutation(np.concatenate([fewer, others]))
+        X, y = X[kept], y[kept]
+    return X, y, movable
 
 
 def synthetic() -> tuple[np.ndarray, np.ndarray, list[int]]:
@@ -124,7 +131,7 @@ def compare(name: str, data: Any, trees: int, leaves: int, n_movable: int, n: in
         ended = np.isfinite(found.cost[both])
         equal = ended == np.isfinite(other["cost"][both])
         equal[ended] &= np.isclose(
-            found.cost[both][ended], other["cost"][both][ended], rtol=1e-5, atol=1e-6
+            found.cost[both][ended], other["cost"][both][ended], rtol=1e-4, atol=1e-6
         )
         slow = 1e3 * other["seconds"].mean()
         said = [f"{slow:.1f}", f"{slow / ours:.0f}", f"{equal.sum()} of {both.sum()}"]
@@ -175,7 +182,8 @@ def with_ceiling(name: str, data: Any, trees: int, leaves: int, n_movable: int, 
 def main() -> None:
     """Print every row."""
     few = int(os.environ.get("COUNTERMOVE_BENCH_PEOPLE", "100"))
-    searched_once = credit()
+    whole, balanced = credit(), credit(balanced=True)
+    widest = sorted(balanced[2], key=lambda j: -len(np.unique(balanced[0][:, j])))
     head = (
         "trees x leaves, movable; no ceiling",
         "ms a person",
@@ -184,13 +192,14 @@ def main() -> None:
     )
     print(f"| {' | '.join(head)} | times | equal |")
     print("|---|---|---|---|---|---|")
-    compare("credit", searched_once, 10, 15, 6, few)
-    compare("credit", searched_once, 100, 15, 3, few)
-    compare("credit", searched_once, 100, 15, 6, few)
+    compare("balanced credit", balanced, 100, 15, 3, few)
+    compare("balanced credit", balanced, 100, 15, 6, few)
+    compare("balanced credit, columns of most values", (*balanced[:2], widest), 100, 15, 6, few)
+    compare("credit", whole, 100, 15, 6, few)
     compare("synthetic", synthetic(), 100, 15, 6, few)
     print("\n| the same, ceiling 2 | ms a person | proven |\n|---|---|---|")
-    with_ceiling("credit", searched_once, 100, 15, 6, 10 * few)
-    with_ceiling("credit", searched_once, 300, 31, 10, 10 * few)
+    with_ceiling("credit", whole, 100, 15, 6, 10 * few)
+    with_ceiling("credit", whole, 300, 31, 10, 10 * few)
     with_ceiling("synthetic", synthetic(), 300, 31, 10, few)
     at_size(int(os.environ.get("COUNTERMOVE_BENCH_SIZE", "100000")))
 

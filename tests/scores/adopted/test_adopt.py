@@ -169,7 +169,7 @@ def test_a_label_the_model_does_not_know_is_refused() -> None:
 
 
 def test_advice_is_audited_like_any_other() -> None:
-    from countermove.recourse import audit
+    from countermove.recourse.audit import audit
 
     X, y = people()
     fitted = MODELS["boosted"].fit(X, y)
