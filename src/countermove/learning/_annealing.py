@@ -70,7 +70,7 @@ def _reaches(
 ) -> Callable[[Floats], Reach | Literal["unknown"]]:
     """Return what people reach as a function of the weights."""
     found = reach_of(kind, weight, X)
-    if isinstance(found, OwnReach):
+    if isinstance(found, OwnReach) and not kind.plan(X.shape[1]).possible:
         return BoundedPeople.of(kind, X, found).reach
     return lambda at: reach_of(kind, at, X)
 

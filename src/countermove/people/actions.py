@@ -66,7 +66,8 @@ class ActionSet:
         Positions of features with a direction, or that never change.
     integer
         Positions of features that move in whole steps, of one original unit unless
-        ``steps`` says otherwise. Recourse keeps the steps whole; responses relax them.
+        ``steps`` says otherwise. Recourse keeps the steps whole; responses relax them, except
+        where a relation asks whether a column has a value: it is left by a whole step.
     groups
         Groups of one-hot columns, each a sequence of positions. Recourse moves a
         group jointly; a continuous response cannot keep it coherent and holds it fixed.
@@ -280,14 +281,11 @@ class ActionSet:
         )
 
     def for_response(self) -> ActionSet:
-        """Return the set a continuous response uses: one-hot groups stay as they are.
-
-        Relations, histories and ranges are relaxed, as whole steps are.
-        """
-        if not self.groups and self.possible is None:
+        """Return the set a continuous response uses: one-hot groups stay as they are."""
+        if not self.groups:
             return self
         held = tuple(sorted({*self.immutable, *(j for group in self.groups for j in group)}))
-        return self._copy(immutable=held, groups=(), possible=None)
+        return self._copy(immutable=held, groups=())
 
     def step_sizes(self, n_features: int) -> Floats:
         """Return the size of a step per feature, shape (d,), in original units.

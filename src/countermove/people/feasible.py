@@ -321,19 +321,25 @@ LARGEST_MOVE = 10.0
 
 
 def feasible_actions(
-    actions: ActionSet, X: Floats, largest: Floats | float = LARGEST_MOVE
+    actions: ActionSet, X: Floats, largest: Floats | float = LARGEST_MOVE, whole: bool = True
 ) -> FeasibleActions:
-    """Return what each person may do."""
+    """Return what each person may do; not ``whole``: any step will do, but off a premise's value.
+
+    Columns then keep their step only where a premise asks for it: whoever leaves its value leaves
+    by a whole step. Nothing bounds what the action set leaves open.
+    """
     low, high = _box(actions, X)
-    d = X.shape[1]
     open_low, open_high = np.isneginf(low), np.isposinf(high)
-    low = np.where(open_low, np.minimum(-largest, high - largest), low)
-    high = np.where(open_high, np.maximum(largest, low + largest), high)
     possible = actions.possible
     together = () if possible is None else tuple(j for h in possible.histories for j in h.columns)
-    step = lattice(actions, d)
+    step = lattice(actions, X.shape[1])
     step[list(together)] = 0.0
-    low, high = _on_lattice(low, high, step)
+    if whole:
+        low = np.where(open_low, np.minimum(-largest, high - largest), low)
+        high = np.where(open_high, np.maximum(largest, low + largest), high)
+        low, high = _on_lattice(low, high, step)
+    elif possible is not None:
+        step[~np.isin(np.arange(len(step)), possible.relations.premise_columns)] = 0.0
     listed = [_one_hot(actions, X, np.array(group), low, high) for group in actions.groups]
     n_groups = len(listed)
     if possible is not None:

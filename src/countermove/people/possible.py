@@ -97,6 +97,11 @@ class Possible:
         return len(self.states[0]) if self.states else None
 
     @property
+    def only_ranges(self) -> bool:
+        """Whether nothing ties columns to each other: who can exist is a box."""
+        return not self.relations and not self.histories
+
+    @property
     def held(self) -> tuple[int, ...]:
         """Columns nobody can be advised to move: maxima, minima and counts, and their sources."""
         governed = {j for history in self.histories for j in history.columns}

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from countermove._types import Floats, Mask
+from countermove.errors import ParameterError
 from countermove.response._dense_knots import dense_tangent_rows
 from countermove.response._polyline_solver import Chunk, solve_reach
+from countermove.response._possible import BranchSolution, solve_possible_reach
 from countermove.response.reduction import (
     DENSE,
     KINKED,
@@ -48,8 +50,14 @@ class TangentMaps:
     on_kink: Mask  # whose action stays where kink . action = 0
     by_value: Mask  # features stopped by a bound on x_new, which moves with x, (n, d)
 
+    branches: BranchSolution | None = None
+
     def apply(self, vector: Floats) -> TangentImage:
         """Return T times one vector per person, shape (n, d)."""
+        if self.branches is not None:
+            return TangentImage(
+                self.branches.tangent(vector), np.zeros(len(vector)), np.zeros_like(vector)
+            )
         if self.arrays.kind == DENSE:
             moved, edge = np.empty_like(self.action), np.empty_like(self.action)
             arrays, chunk = self.arrays, self.chunk
@@ -117,8 +125,9 @@ class TangentMaps:
                 eta[i] = -(on_action[i] @ self.action[i]) / (w @ self.action[i])
 
 
-def tangent_maps(arrays: KernelArrays, rows: Floats, solution: RowSolutions) -> TangentMaps:
+def tangent_maps(reduction: Reduction, rows: Floats, solution: RowSolutions) -> TangentMaps:
     """Read the active bounds and kinks off a solved batch."""
+    arrays = reduction.arrays
     chunk, action = Chunk(arrays, rows, np.arange(len(rows))), solution.out
     at_low, at_high = action <= chunk.lo, action >= chunk.hi
     free = ~(at_low | at_high)
@@ -126,7 +135,9 @@ def tangent_maps(arrays: KernelArrays, rows: Floats, solution: RowSolutions) -> 
     lower, upper = arrays.bounds[:2]
     by_value = at_low & (chunk.lo > lower) | at_high & (chunk.hi < upper) & ~at_low
     on_kink = (solution.multiplier > 0.0) & (solution.multiplier < 1.0)
-    return TangentMaps(arrays, chunk, solution.price, action, free, on_kink, by_value)
+    return TangentMaps(
+        arrays, chunk, solution.price, action, free, on_kink, by_value, reduction.branches
+    )
 
 
 @dataclass(frozen=True)
@@ -160,7 +171,7 @@ class Solved:
         # ``on_action`` (n, d) and ``on_score`` (n,) are the incoming gradients on the action and
         # on the score after it.
         arrays, action, price = self.reduction.arrays, self.solution.out, self.solution.price
-        along = tangent_maps(arrays, self.rows, self.solution)
+        along = tangent_maps(self.reduction, self.rows, self.solution)
         p = along.apply(np.broadcast_to(arrays.slope, action.shape))
         zero = TangentImage(np.zeros_like(action), np.zeros(len(action)), np.zeros_like(action))
         t = zero if on_action is None else along.apply(on_action)
@@ -265,6 +276,7 @@ def attach_score(
 
 def _inputs(solved: Solved, X: Tensor, now: Tensor, last: Tensor | None) -> tuple[Any, ...]:
     reduction = solved.reduction
+    _check_wanted(reduction, X)
     return (
         reduction.slope,
         reduction.weights,
@@ -276,6 +288,16 @@ def _inputs(solved: Solved, X: Tensor, now: Tensor, last: Tensor | None) -> tupl
         X,
         solved.prices,
     )
+
+
+def _check_wanted(reduction: Reduction, X: Tensor) -> None:
+    """Refuse derivatives in the people themselves where they have to stay possible."""
+    if reduction.plan.possible and X.requires_grad:
+        raise ParameterError(
+            "responses of people who stay possible follow the rule and the cost, not the people: "
+            "which branch is open to somebody changes by jumps with where they stand. Detach X, "
+            "or drop `possible` from the actions"
+        )
 
 
 class ReachFunction(torch.autograd.Function):
@@ -291,7 +313,10 @@ class ReachFunction(torch.autograd.Function):
         n = len(rows)
         solution = RowSolutions.empty(n, np.zeros_like(rows))
         reach = np.empty(n)
-        solve_reach(reduction.arrays, rows, budgets, solution, reach)
+        if reduction.plan.possible:
+            reduction = solve_possible_reach(reduction, rows, budgets, solution, reach)
+        else:
+            solve_reach(reduction.arrays, rows, budgets, solution, reach)
         raise_failures(rows, solution.status, reduction.arrays)
         ctx.solved = (reduction, rows, solution)
         return torch.from_numpy(reach)
@@ -309,7 +334,7 @@ class ReachFunction(torch.autograd.Function):
         priced = per_cost[:, None] * action
         by_X = None
         if ctx.needs_input_grad[4]:
-            along = tangent_maps(arrays, rows, solution)
+            along = tangent_maps(reduction, rows, solution)
             marginal = 2.0 * action * arrays.weights
             if reduction.matrix is not None:
                 marginal = 2.0 * action @ arrays.matrix
@@ -331,6 +356,7 @@ class ReachFunction(torch.autograd.Function):
     @classmethod
     def of(cls, reduction: Reduction, X: Tensor, budgets: Tensor) -> Tensor:
         """Return the reach of everybody, with its graph; ``budgets`` has shape (1,) or (n,)."""
+        _check_wanted(reduction, X)
         rows = np.ascontiguousarray(X.detach().numpy())
         result: Tensor = cls.apply(  # type: ignore[no-untyped-call]
             reduction.slope,

@@ -63,6 +63,7 @@ class SharedCurve:
         plan = response.plan(len(slope))
         price = constant_weights(response.cost, len(slope))
         alone = response.actions.A is None and only_directions(plan.bounds(len(X)))
+        alone &= not plan.possible
         if price is None or not alone or response.prices(torch.from_numpy(X)) is not None:
             return None
         usable = plan.usable(slope * plan.ones)

@@ -19,6 +19,7 @@ from countermove.people import QuadraticCost
 from countermove.response._bounded_rows import safety_rows, score_rows
 from countermove.response._gradient import ReachFunction, crossing_action
 from countermove.response._polyline_solver import solve_best
+from countermove.response._possible import solve_possible_best
 from countermove.response._rows import best_rows, unbounded_path
 from countermove.response._tree_best import TreeBest
 from countermove.response.base import (
@@ -94,7 +95,7 @@ class BestResponse(Response):
         rows = checked_rows(X, score)
         reduction = self.reduction(score, len(rows))
         x_new = np.empty_like(rows)
-        solution = self._solve(score, rows, reduction, x_new, as_action=False)
+        solution, _ = self._solve(score, rows, reduction, x_new, as_action=False)
         converged = raise_failures(rows, solution.status, reduction.arrays)
         check_converged(converged, on_failure)
         return Responses(x_new, self._paid(rows, solution.cost), solution.moved, converged)
@@ -142,7 +143,8 @@ class BestResponse(Response):
         if self._is_conic(score):
             return super().decisions_after(score, rows)
         reduction = self.reduction(score, len(rows))
-        solution = self._solve(score, rows, reduction, np.empty((0, rows.shape[1])), as_action=True)
+        out = np.empty((0, rows.shape[1]))
+        solution, _ = self._solve(score, rows, reduction, out, as_action=True)
         check_converged(raise_failures(rows, solution.status, reduction.arrays), "raise")
         return solution.favoured
 
@@ -151,8 +153,8 @@ class BestResponse(Response):
     ) -> Mask:
         """Return who is favoured once only possible people, in whole steps, have moved.
 
-        The response itself relaxes whole steps, one-hot groups, relations, histories and usual
-        ranges; here they hold, by the search that recourse is proven with.
+        The response itself keeps people possible too, but relaxes whole steps and leaves one-hot
+        groups alone; here both are as in recourse, by the search that it is proven with.
 
         Parameters
         ----------
@@ -203,7 +205,7 @@ class BestResponse(Response):
             with torch.no_grad():
                 found = self.crossing(score, torch.from_numpy(rows))
             return np.where(found.possible.numpy(), found.cost.numpy(), np.inf)
-        solution = self._cheapest(score, rows, self.reduction(score, len(rows)))
+        solution, _ = self._cheapest(score, rows, self.reduction(score, len(rows)))
         return np.where(solution.favoured, self._paid(rows, solution.cost), np.inf)
 
     def crossing_and_floor(self, score: Score, X: Any) -> tuple[Floats, Floats]:
@@ -218,7 +220,7 @@ class BestResponse(Response):
         if self._is_conic(score) or not self._may_be_forced(rows):
             return cost, np.zeros(len(rows))
         reduction, action = self.reduction(score, len(rows)), np.empty_like(rows)
-        still = self._solve(score, rows, reduction, action, as_action=True, gain=0.0)
+        still, _ = self._solve(score, rows, reduction, action, as_action=True, gain=0.0)
         return cost, self._paid(rows, still.cost)
 
     def crossing(self, score: Score, X: Tensor) -> Crossing:
@@ -234,18 +236,21 @@ class BestResponse(Response):
             return self._conic().crossing(score, X)
         rows = checked_rows(X, score)
         reduction = self.reduction(score, len(rows))
-        solution = self._cheapest(score, rows, reduction)
+        solution, reduction = self._cheapest(score, rows, reduction)
         moves = crossing_action(reduction, X, score(X), solution)
         cost = self._price_of(moves, X)
         possible = torch.from_numpy(solution.favoured)
         return Crossing(torch.where(possible, cost, torch.zeros_like(cost)), possible)
 
     def _is_conic(self, score: Score) -> bool:
-        """Return whether only a conic solver can solution: no closed form, or a kink with A."""
+        """Return whether only a conic solver has an answer: no closed form, or a kink with A."""
         if isinstance(self.cost, QuadraticCost):
             return False
         shape = self.cost.canonical(score.n_features)
-        return shape is None or (self.actions.A is not None and shape.kink is not None)
+        if shape is None or (self.actions.A is not None and shape.kink is not None):
+            return True
+        crossed = shape.matrix is not None or shape.kink is not None
+        return self.actions.possible is not None and crossed
 
     def _conic(self) -> ConicBest:
         from countermove.response.conic import ConicBest
@@ -260,7 +265,7 @@ class BestResponse(Response):
         rows = checked_rows(X, score)
         reduction = self.reduction(score, len(rows))
         action = np.empty_like(rows)
-        solution = self._solve(score, rows, reduction, action, as_action=True)
+        solution, reduction = self._solve(score, rows, reduction, action, as_action=True)
         converged = raise_failures(rows, solution.status, reduction.arrays)
         check_converged(converged, on_failure)
         moves = crossing_action(reduction, X, score(X), solution)
@@ -297,12 +302,14 @@ class BestResponse(Response):
         pushed |= bool((bounds.lower > 0.0).any() or (bounds.upper < 0.0).any())
         return pushed or bool((rows < bounds.min_value).any() or (rows > bounds.max_value).any())
 
-    def _cheapest(self, score: Score, rows: Floats, reduction: Reduction) -> RowSolutions:
+    def _cheapest(
+        self, score: Score, rows: Floats, reduction: Reduction
+    ) -> tuple[RowSolutions, Reduction]:
         """Solve for everybody's cheapest crossing as if it were worth any price."""
         action = np.empty_like(rows)
-        solution = self._solve(score, rows, reduction, action, as_action=True, gain=np.inf)
-        check_converged(raise_failures(rows, solution.status, reduction.arrays), "raise")
-        return solution
+        found = self._solve(score, rows, reduction, action, as_action=True, gain=np.inf)
+        check_converged(raise_failures(rows, found[0].status, reduction.arrays), "raise")
+        return found
 
     def _solve(
         self,
@@ -312,10 +319,12 @@ class BestResponse(Response):
         out: Floats,
         as_action: bool,
         gain: float = GAIN,
-    ) -> RowSolutions:
+    ) -> tuple[RowSolutions, Reduction]:
+        """Return who crosses and how; the rule comes back met by people in their branches."""
         solution, arrays, write = RowSolutions.empty(len(rows), out), reduction.arrays, len(out) > 0
         known = scores, weight, bias = known_scores(score, rows)
-        path, gains = unbounded_path(reduction), self._gains(rows, gain)
+        gains, possible = self._gains(rows, gain), reduction.plan.possible
+        path = None if possible else unbounded_path(reduction)
         if path is None:
             who = np.arange(len(rows))
         else:
@@ -326,12 +335,17 @@ class BestResponse(Response):
             )  # fmt: skip
             who = np.flatnonzero(solution.status == STOPPED)
         if not len(who):
-            return solution
+            return solution, reduction
         evaluated = len(scores) > 0
         scores = scores if evaluated else score_rows(rows, weight, bias)
         if path is None:
             raise_not_finite(rows, scores)
         margin = np.empty(len(rows))
         safety_rows(rows, weight, bias, scores, evaluated, margin)
-        solve_best(arrays, rows, scores, margin, gains, as_action, write, who, solution)
-        return solution
+        if possible:
+            reduction = solve_possible_best(
+                reduction, rows, scores, margin, gains, as_action, solution
+            )
+        else:
+            solve_best(arrays, rows, scores, margin, gains, as_action, write, who, solution)
+        return solution, reduction

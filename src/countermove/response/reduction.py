@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from countermove.people import ActionSet, Cost
 from countermove.people.actions import Bounds, infeasible
 from countermove.people.costs import CanonicalCost
 from countermove.scores import LinearScore, Score
+
+if TYPE_CHECKING:
+    from countermove.response._possible import BranchSolution, PossiblePeople
 
 Limits: TypeAlias = tuple[Floats, Floats, Floats, Floats, bool]
 """Bounds of actions and of places, lower and upper, (1, d) or (n, d); whether they matter."""
@@ -40,14 +43,25 @@ class ActionPlan:
         self._tensors = tuple(torch.from_numpy(part) for part in (down, up, self.moving))
         parts = (actions.lower, actions.upper, actions.min_value, actions.max_value)
         self.per_person = any(part is not None and part.ndim == 2 for part in parts)
+        self.possible = actions.possible is not None
+        self._people: PossiblePeople | None = None
         self._bounds: dict[int, Bounds] = {}
         self._facts: dict[int, tuple[bool, bool]] = {}
+
+    def people(self, rows: Floats) -> PossiblePeople:
+        """Return the branches of people who stay possible; kept for the next rule they meet."""
+        from countermove.response._possible import PossiblePeople
+
+        if self._people is None or not np.array_equal(self._people.X, rows):
+            self._people = PossiblePeople(self.actions, rows)
+        return self._people
 
     def facts(self, n_rows: int) -> tuple[bool, bool]:
         """Return whether nothing bounds a feature that moves, and whether all have one box."""
         bounds = self.bounds(n_rows)
         if id(bounds) not in self._facts:
-            self._facts = {id(bounds): (_unbounded(bounds), _shared(bounds, self.actions))}
+            facts = (_unbounded(bounds), _shared(bounds, self.actions))
+            self._facts = {id(bounds): (False, False) if self.possible else facts}
         return self._facts[id(bounds)]
 
     def bounds(self, n_rows: int) -> Bounds:
@@ -64,9 +78,24 @@ class ActionPlan:
 
     def box(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return everybody's box of actions with its graph; refuse people without any action."""
+        possible = self.actions.possible
+        if possible is not None and not possible.only_ranges:
+            raise ParameterError(
+                "relations between columns and histories hold for best and smooth responses at "
+                "quadratic costs without cross terms; this response or cost knows boxes only. "
+                "Use such a cost, or let columns move alone: ActionSet.with_possible(None), "
+                "in settings actions: {kind: columns}"
+            )
         self.actions.box(X.detach().numpy())
         lower, upper, low, high = (torch.from_numpy(part) for part in self.limits(len(X))[:4])
-        return torch.maximum(lower, low - X), torch.minimum(upper, high - X)
+        lower, upper = torch.maximum(lower, low - X), torch.minimum(upper, high - X)
+        if possible is None:
+            return lower, upper
+        # Whoever stands outside the usual range may stay or move inward.
+        usual = torch.from_numpy(possible.low) - X, torch.from_numpy(possible.high) - X
+        return torch.maximum(lower, usual[0].clamp(max=0.0)), torch.minimum(
+            upper, usual[1].clamp(min=0.0)
+        )
 
     def movable(self, slope: Tensor) -> Tensor:
         """Return the slope over the features that move."""
@@ -148,6 +177,7 @@ class Reduction:
     weights: Tensor | None  # None where the cost has no such part
     matrix: Tensor | None
     kink: Tensor | None
+    branches: BranchSolution | None = None  # where people stay possible and were solved
 
     @property
     def unit(self) -> Tensor:
@@ -168,6 +198,11 @@ def make_reduction(score: Score, cost: Cost, plan: ActionPlan, n_rows: int) -> R
     if shape is None:
         raise CostError(
             "a conic cost has no scalar reduction; use ConicResponse, or BestResponse with it"
+        )
+    if plan.possible and (shape.matrix is not None or shape.kink is not None):
+        raise CostError(
+            "people who stay possible (relations, histories, usual ranges) are solved column by "
+            "column under quadratic costs without cross terms; use ConicResponse for this cost"
         )
     usable = plan.movable(slope)
     unbounded, shared = plan.facts(n_rows)

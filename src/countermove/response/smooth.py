@@ -27,6 +27,7 @@ from countermove.response._gradient import (
     attach_score,
 )
 from countermove.response._polyline_solver import Chunk, solve_proxy, solve_smooth
+from countermove.response._possible import solve_possible_smooth
 from countermove.response._rows import smooth_rows, unbounded_path
 from countermove.response.base import OnFailure, Response, Responses, check_converged, checked_rows
 from countermove.response.reduction import (
@@ -116,6 +117,7 @@ class _SmoothRun:
     last: Floats
     last_action: Floats | None
     converged: Mask
+    reduction: Reduction  # met by people in their branches, where they have some
 
 
 class ScalarResponse(SmoothedResponse):
@@ -137,7 +139,8 @@ class ScalarResponse(SmoothedResponse):
     start
         ``"global"``: the global maximiser; ``"stay"``: where the convex-concave
         procedure ends when started at x (for people whose place is not allowed,
-        at their cheapest allowed action).
+        at their cheapest allowed action; for people who stay possible inside the
+        branch they stand in: histories and premises as they are).
     normalised
         Divide the score by :math:`N(w) = \sup\{w\cdot\delta : \|\delta\|_2 \le 1\}` over
         movable directions, so that the response depends on the rule, not on its scale.
@@ -217,7 +220,7 @@ class ScalarResponse(SmoothedResponse):
         solution = run.solution
         if not tensor:
             return Responses(solution.out, solution.cost, solution.moved, run.converged)
-        solved = self._solved(X, rows, reduction, run)
+        solved = self._solved(X, rows, run)
         action = attach_action(solved, X, score(X), self._last_scores(score, X))
         cost = self.cost.price(torch.zeros_like(action), action)
         return Responses(
@@ -239,7 +242,7 @@ class ScalarResponse(SmoothedResponse):
             check_converged(run.converged, "raise")
         if not torch.is_grad_enabled():
             return torch.from_numpy(run.solution.after)
-        solved = self._solved(X, rows, reduction, run)
+        solved = self._solved(X, rows, run)
         return attach_score(solved, run.solution.after, X, score(X), self._last_scores(score, X))
 
     def describe(self) -> dict[str, Any]:
@@ -265,8 +268,9 @@ class ScalarResponse(SmoothedResponse):
         sharpness, first = self._sharpness(reduction), self.start == "stay"
         prices = self.prices(torch.from_numpy(rows))
         factors = np.ones(1) if prices is None else prices.numpy()
+        possible = reduction.plan.possible
         # Unbounded people share one curve only if they pay the same.
-        path = unbounded_path(reduction) if prices is None else None
+        path = unbounded_path(reduction) if prices is None and not possible else None
         if path is None:
             who = np.arange(len(rows))
         else:
@@ -279,11 +283,16 @@ class ScalarResponse(SmoothedResponse):
             scores = scores if len(scores) else score_rows(rows, weight, bias)
             if path is None:
                 raise_not_finite(rows, scores)
-            solve_smooth(
-                arrays, rows, scores, sharpness, first, as_action, write, who, solution, factors
-            )
+            if possible:
+                reduction = solve_possible_smooth(
+                    reduction, rows, scores, sharpness, first, as_action, factors, solution
+                )
+            else:
+                solve_smooth(
+                    arrays, rows, scores, sharpness, first, as_action, write, who, solution, factors
+                )
         converged = raise_failures(rows, solution.status, arrays)
-        return _SmoothRun(solution, solution.after, None, converged)
+        return _SmoothRun(solution, solution.after, None, converged, reduction)
 
     def _iterate(
         self, score: Score, rows: Floats, reduction: Reduction, as_action: bool
@@ -293,6 +302,11 @@ class ScalarResponse(SmoothedResponse):
             raise ParameterError(
                 "polish=False iterates at one cost for everybody; prices that differ from person "
                 "to person need polish=True"
+            )
+        if reduction.plan.possible:
+            raise ParameterError(
+                "polish=False follows the published procedure, which knows no relations between "
+                "columns; people who stay possible need polish=True"
             )
         n, arrays = len(rows), reduction.arrays
         solution = RowSolutions.empty(n, np.zeros_like(rows))
@@ -319,9 +333,10 @@ class ScalarResponse(SmoothedResponse):
         solution.moved[:] = (solution.out != 0.0).any(axis=1)
         if not as_action:
             solution.out[:] = Chunk(arrays, rows, np.arange(n)).place(solution.out)
-        return _SmoothRun(solution, last, last_action, converged)
+        return _SmoothRun(solution, last, last_action, converged, reduction)
 
-    def _solved(self, X: Tensor, rows: Floats, reduction: Reduction, run: _SmoothRun) -> Solved:
+    def _solved(self, X: Tensor, rows: Floats, run: _SmoothRun) -> Solved:
+        reduction = run.reduction
         unit = self._unit(reduction)
         sharpness = sharpness_of(self.temperature, unit)
         after, proxy = run.solution.after, self.gradient == "last_proxy"

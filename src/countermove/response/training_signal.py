@@ -12,14 +12,14 @@ stops :math:`\nabla^2 h_i = \lambda_i (A_F^{-1} - u u^\top / u^\top A u)`, :math
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from countermove._types import Floats, Index
+from countermove._types import Floats, Index, Mask
 from countermove.people import Cost, QuadraticCost, WeightedQuadraticCost
 from countermove.people.actions import Bounds
 from countermove.response._bounded_rows import action_range, row_of
@@ -130,7 +130,7 @@ def training_signal(response: ScalarResponse, score: Score, X: Tensor) -> Signal
         return None
     weights = constant_weights(response.cost, score.n_features)
     plan = response.plan(score.n_features)
-    if weights is None or plan.actions.A is not None:
+    if weights is None or plan.actions.A is not None or plan.possible:
         return None
     if type(score) is LinearScore:
         return LinearSignal(response, weights)
@@ -236,6 +236,10 @@ class OwnReach:
     multiplier: Floats  # λ, zero where no budget binds, (n,)
     weight: Floats
     price: Floats  # the a of the cost, (d,)
+    # Where rows hold people too, else empty: the features nothing stops, (n, d), and the f of
+    # T = A⁻¹ - Σ f fᵀ, the directions that rows rule out, (n, r, d).
+    free: Mask = field(default_factory=lambda: np.empty((0, 0), bool))
+    flat: Floats = field(default_factory=lambda: np.empty((0, 0, 0)))
 
 
 Reach: TypeAlias = SharedReach | OwnReach | None
@@ -267,14 +271,29 @@ def reach_of(response: Response, weight: Floats, X: Floats) -> Reach | Literal["
     plan = response.plan(d)
     price = _prices(response, d)
     budget = _budgets(response, X)
+    slope = weight * plan.ones
+    if plan.possible:
+        return _possible_reach(plan, slope, price, budget, X)
     bounds = plan.bounds(len(X))
     if only_directions(bounds):
         return _shared(plan, price, np.sqrt(budget), weight)
     moved, reach, multiplier = np.empty_like(X), np.empty(len(X)), np.empty(len(X))
-    slope = weight * plan.ones
     if not _bounded(X, slope, price, budget, plan.limits(len(X)), moved, reach, multiplier):
         return "unknown"
     return OwnReach(reach, moved, multiplier, slope, price)
+
+
+def _possible_reach(
+    plan: ActionPlan, slope: Floats, price: Floats, budget: Floats, X: Floats
+) -> OwnReach:
+    """Return the reach of people who stay possible, in the branch of each where it is greatest."""
+    people = plan.people(X)
+    found = people.reach(slope, price, budget)
+    check_converged(found.converged, "raise")
+    multiplier = np.where(np.isfinite(found.price), 0.5 * found.price, 0.0)
+    free, flat = people.directions(found, price)
+    moved = X + people.full(found.action)
+    return OwnReach(found.gain, moved, multiplier, slope, price, free, flat)
 
 
 def gains_of(response: Response, score: Score, X: Tensor) -> Floats | None:

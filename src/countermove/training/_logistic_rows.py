@@ -169,8 +169,9 @@ def shared_rows(X, y, scores, heed, shares, factors, reaches, group, width, tota
 
 @jit
 def own_rows(  # type: ignore[no-untyped-def]
-    X, y, scores, heed, share, moved, reach, multiplier, weight, price, width, totals, ends, bowl
-):
+    X, y, scores, heed, share, moved, reach, multiplier, weight, price, free, flat, width, totals,
+    ends, bowl,
+):  # fmt: skip
     """Return the sum of losses of people who meet bounds of their own, ``moved`` by them.
 
     To ``totals`` (d + 2, d) and ``ends`` are added the sums of `shared_rows`, of the rows where
@@ -192,7 +193,10 @@ def own_rows(  # type: ignore[no-untyped-def]
             work[d, b], work[d + 1, b] = bend[b], y[low + b] * slope[b]
         _add_products(work, moved[here], totals, ends)
         by = work[d + 1, :size] * multiplier[here]
-        _add_bowls(X[here], moved[here], multiplier[here], by, weight, price, bowl)
+        if free.shape[0] > 0:
+            _add_cut_bowls(free[here], flat[here], by, weight, price, bowl)
+        else:
+            _add_bowls(X[here], moved[here], multiplier[here], by, weight, price, bowl)
     return total
 
 
@@ -219,6 +223,26 @@ def _add_bowls(X, moved, multiplier, by, weight, price, bowl):  # type: ignore[n
     for j in range(d):
         bowl[j, j] += straight[j] / price[j]
     bowl -= np.dot(free.T, pull)
+
+
+@jit
+def _add_cut_bowls(free, flat, by, weight, price, bowl):  # type: ignore[no-untyped-def]
+    """Add the same where rows hold people too: T = A⁻¹ - Σ f fᵀ stands in A⁻¹'s place."""
+    n, d = free.shape
+    along, pull = np.empty((n, d)), np.empty((n, d))
+    for b in range(n):
+        for j in range(d):
+            along[b, j] = weight[j] / price[j] if free[b, j] else 0.0
+            bowl[j, j] += by[b] / price[j] if free[b, j] else 0.0
+        for r in range(flat.shape[1]):
+            along[b] -= np.dot(flat[b, r], weight) * flat[b, r]
+        square = np.dot(along[b], weight)
+        pull[b] = along[b] * (by[b] / square if square > 0.0 else 0.0)
+    bowl -= np.dot(along.T, pull)
+    for r in range(flat.shape[1]):
+        for b in range(n):
+            along[b], pull[b] = flat[b, r], by[b] * flat[b, r]
+        bowl -= np.dot(along.T, pull)
 
 
 @jit

@@ -130,7 +130,8 @@ class _Rows:
         totals, ends, bowl = np.zeros((d + 2, d)), np.zeros(2), np.zeros((d, d))
         sums.value += own_rows(
             self.X, self.y, self.scores, self.heed, share, reach.moved, reach.reach,
-            reach.multiplier, reach.weight, reach.price, self.width, totals, ends, bowl,
+            reach.multiplier, reach.weight, reach.price, reach.free, reach.flat, self.width,
+            totals, ends, bowl,
         )  # fmt: skip
         sums.add(totals, ends)
         sums.hessian[:d, :d] += bowl

@@ -144,7 +144,7 @@ def exact_tables(
 
     n, used = len(need), feasible.used
     shared = _shared(feasible, weights, kink, used, asked=bool(np.isfinite(need).any()))
-    change, allowed = _options(feasible.listed, n, shared.columns.shape[1])
+    change, allowed = padded_options(feasible.listed, n, shared.columns.shape[1])
     values = np.column_stack([np.zeros((n, 0)), *(p.value for p in feasible.premises)])
     people = PeopleTables(
         np.ascontiguousarray(slope[:, used], np.float64),
@@ -160,7 +160,7 @@ def exact_tables(
     return shared, people
 
 
-def _options(blocks: tuple[ListedStates, ...], n: int, width: int) -> tuple[Floats, Mask]:
+def padded_options(blocks: tuple[ListedStates, ...], n: int, width: int) -> tuple[Floats, Mask]:
     """Return the states of all blocks in a row, their columns padded with zeros."""
     change = [np.zeros((n, 0, width))]
     for part in blocks:
@@ -188,7 +188,7 @@ def _shared(
     blocked = np.isin(np.arange(len(used)), columns)
     first = np.cumsum([0, *(part.allowed.shape[1] for part in blocks)]).astype(np.int64)
     # A branch: which side of each premise, and which side of the kink, where the cost is smooth.
-    sides = _sides(feasible)
+    sides = premise_sides(feasible)
     slants = 1 if kink is None else 2
     in_force = np.ones((len(sides) * slants, len(rows)), bool)
     linear = np.zeros((len(sides) * slants, len(used)))
@@ -215,7 +215,7 @@ def _shared(
     )
 
 
-def _sides(feasible: FeasibleActions) -> Index:
+def premise_sides(feasible: FeasibleActions) -> Index:
     """Return the sides of the premises that some person can be on together, (branches, k)."""
     columns = sorted({premise.column for premise in feasible.premises})
     kept = [_sides_of(feasible, column) for column in columns]

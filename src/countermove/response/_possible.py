@@ -1,0 +1,254 @@
+"""People who stay possible: their branches as the compiled rows take them, and what was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from countermove._types import Floats, Index, Mask
+from countermove.errors import ParameterError, shown
+from countermove.people import ActionSet
+from countermove.people.feasible import FeasibleActions, feasible_actions
+from countermove.response._branch_rows import (
+    BranchPeople,
+    BranchTables,
+    Found,
+    branch_tangents,
+    cross_branches,
+    held_directions,
+    reach_branches,
+    smooth_branches,
+)
+from countermove.response._relation_rows import RowTables
+from countermove.response.exact._cheapest import padded_options, premise_sides
+from countermove.response.reduction import FINE, NOT_CONVERGED, Reduction, RowSolutions
+
+
+class PossiblePeople:
+    """The branches of n people: states of histories, sides of premises, and the rows in force."""
+
+    def __init__(self, actions: ActionSet, X: Floats) -> None:
+        actions.check_people(len(X), "the people who respond")
+        self.X, self.actions = X.copy(), actions
+        feasible = feasible_actions(actions, X, whole=False)
+        _check_staying(feasible)
+        self.used = feasible.used
+        self.feasible = feasible = feasible.only(self.used)
+        A, offsets, rule = _rows(feasible)
+        size = np.maximum(np.abs(A).max(axis=1, initial=0.0), 1e-300)
+        self.A = A / size[:, None]
+        self._sparse = _sparse(self.A)
+        self.branches = _branches(feasible, rule)
+        width = self.branches.columns.shape[1]
+        change, allowed = padded_options(feasible.listed, len(X), width)
+        values = np.column_stack([np.zeros((len(X), 0)), *(p.value for p in feasible.premises)])
+        self.people = BranchPeople(
+            np.ascontiguousarray(feasible.low),
+            np.ascontiguousarray(feasible.high),
+            np.ascontiguousarray(offsets / size),
+            np.ascontiguousarray(values),
+            change,
+            allowed,
+        )
+
+    def rows(self, slope: Floats, weights: Floats) -> RowTables:
+        """Return rule, cost Σ q_j δ_j² and rows."""
+        own, square = slope[self.used], weights[self.used]
+        sides = np.eye(len(own))
+        G = np.vstack([sides, -sides, self.A])
+        over = G / (2.0 * square)
+        return RowTables(np.stack([own, square]), *self._sparse, over @ G.T, over @ own)
+
+    def reach(self, slope: Floats, weights: Floats, budgets: Floats) -> Found:
+        """Return everybody's action of the most gain within a budget, shape (1,) or (n,)."""
+        found = self._empty()
+        reach_branches(self.rows(slope, weights), self.branches, self.people, budgets, found)
+        return found
+
+    def cross(
+        self, slope: Floats, weights: Floats, need: Floats, room: Floats, gains: Floats, who: Index
+    ) -> Found:
+        """Return the cheapest actions of ``who`` that gain what they need, below their ``gains``.
+
+        An action gains at most ``room`` beyond what is needed, half as much may be missing.
+        """
+        found = self._empty()
+        rows = self.rows(slope, weights)
+        cross_branches(rows, self.branches, self.people, need, room, gains, who, found)
+        return found
+
+    def smooth(
+        self, slope: Floats, weights: Floats, scores: Floats, sharpness: float, first: bool,
+        factors: Floats,
+    ) -> Found:  # fmt: skip
+        """Return where the smoothed step is best, or the ``first`` such point at home."""
+        found = self._empty()
+        rows = self.rows(slope, weights)
+        smooth_branches(rows, self.branches, self.people, scores, sharpness, first, factors, found)
+        return found
+
+    def directions(self, found: Found, price: Floats) -> tuple[Mask, Floats]:
+        """Return which features nothing stops, (n, d), and which directions rows rule out."""
+        own, n = price[self.used], len(self.X)
+        most = int(found.held.sum(axis=1).max(initial=0))
+        free, flat = np.zeros(self.X.shape, bool), np.zeros((n, most, self.X.shape[1]))
+        inside = (found.lo < found.action) & (found.action < found.hi)
+        free[:, self.used] = inside
+        kept = np.zeros((n, most, len(own)))
+        held_directions(self.A, inside, found.held, own, kept)
+        flat[:, :, self.used] = kept
+        return free, flat
+
+    def full(self, part: Floats) -> Floats:
+        """Return numbers of the columns that move, as numbers of all columns."""
+        whole = np.zeros((len(part), self.X.shape[1]))
+        whole[:, self.used] = part
+        return whole
+
+    def _empty(self) -> Found:
+        n, k = self.people.low.shape
+        action, lo, hi = (np.zeros((n, k)) for _ in range(3))
+        held = np.zeros((n, len(self.A)), bool)
+        price = np.full(n, np.inf)
+        gain, cost = np.zeros(n), np.zeros(n)
+        return Found(action, lo, hi, held, price, gain, cost, np.zeros(n, bool), np.ones(n, bool))
+
+
+@dataclass(frozen=True)
+class BranchSolution:
+    """People solved in their best branches: how their actions follow the rule."""
+
+    people: PossiblePeople
+    rows: RowTables
+    found: Found
+
+    def tangent(self, vectors: Floats) -> Floats:
+        """Return how everybody's action moves with one pull per person, shape (n, d)."""
+        pulls = np.ascontiguousarray(vectors[:, self.people.used])
+        moved = np.empty_like(pulls)
+        branch_tangents(self.rows, self.found, pulls, moved)
+        return self.people.full(moved)
+
+
+def _check_staying(feasible: FeasibleActions) -> None:
+    """Refuse people who may not stay: what they pay at least is no plain response."""
+    forced = (feasible.low > 0.0) | (feasible.high < 0.0)
+    rows = forced.any(axis=1)
+    if feasible.b is not None:
+        rows |= (feasible.b < -1e-9).any(axis=1)
+    if rows.any():
+        raise ParameterError(
+            f"the action set makes the people in rows {shown(np.flatnonzero(rows))} move, and "
+            "relations between columns may not let them: responses among possible people start "
+            "from people who may stay. Widen their bounds, or drop `possible` from the actions"
+        )
+
+
+def _rows(feasible: FeasibleActions) -> tuple[Floats, Floats, Index]:
+    """Return all rows A δ + b ≥ 0, their offsets (n, m), and the premise of each (-1: none)."""
+    n, k = feasible.low.shape
+    A = [np.zeros((0, k)) if feasible.A is None else feasible.A]
+    b = [np.zeros((n, 0)) if feasible.b is None else feasible.b]
+    rule = [np.full(len(A[0]), -1)]
+    for number, premise in enumerate(feasible.premises):
+        A.append(premise.A)
+        b.append(premise.b)
+        rule.append(np.full(len(premise.A), number))
+    return np.vstack(A), np.hstack(b), np.concatenate(rule).astype(np.int64)
+
+
+def _sparse(A: Floats) -> tuple[Index, Index, Floats]:
+    """Return where each row's entries start, their columns, and the entries."""
+    filled = A != 0.0
+    first = np.append(0, np.cumsum(filled.sum(axis=1))).astype(np.int64)
+    return first, np.nonzero(filled)[1].astype(np.int64), A[filled]
+
+
+def _branches(feasible: FeasibleActions, rule: Index) -> BranchTables:
+    """Return premises, their sides, and the columns of listed blocks."""
+    premises, blocks = feasible.premises, feasible.listed
+    block = np.full(len(premises), -1, np.int64)
+    for number, premise in enumerate(premises):
+        for place, part in enumerate(blocks):
+            if premise.column in part.columns:
+                block[number] = place
+    # What a history's state says of a premise needs no side of its own.
+    open_ones = tuple(p for p, at in zip(premises, block, strict=True) if at < 0)
+    chosen = premise_sides(replace(feasible, premises=open_ones))
+    sides = np.zeros((len(chosen), len(premises)), np.int64)
+    sides[:, block < 0] = chosen
+    columns = np.full((len(blocks), max([1, *(len(p.columns) for p in blocks)])), -1, np.int64)
+    for place, part in enumerate(blocks):
+        columns[place, : len(part.columns)] = part.columns
+    column = np.array([premise.column for premise in premises], np.int64)
+    options = np.cumsum([0, *(part.allowed.shape[1] for part in blocks)]).astype(np.int64)
+    return BranchTables(rule, column, feasible.step[column], block, sides, options, columns)
+
+
+def solve_possible_reach(
+    reduction: Reduction, rows: Floats, budgets: Floats, solution: RowSolutions, reach: Floats
+) -> Reduction:
+    """Write everybody's largest affordable score gain; return the rule met in their branches."""
+    people, arrays = reduction.plan.people(rows), reduction.arrays
+    found = people.reach(arrays.slope, arrays.weights, budgets)
+    reach[:] = found.gain
+    solution.out[:] = people.full(found.action)
+    solution.price[:] = found.price
+    return _in_branches(reduction, people, found, solution)
+
+
+def solve_possible_best(
+    reduction: Reduction,
+    rows: Floats,
+    scores: Floats,
+    margin: Floats,
+    gains: Floats,
+    as_action: bool,
+    solution: RowSolutions,
+) -> Reduction:
+    """Solve the hard step: cross if that costs less than one's gain, among possible people."""
+    people, arrays = reduction.plan.people(rows), reduction.arrays
+    refused = np.flatnonzero(scores < 0.0)
+    found = people.cross(arrays.slope, arrays.weights, margin - scores, margin, gains, refused)
+    solution.favoured[:] = (scores >= 0.0) | found.found
+    solution.crossed[:] = found.found
+    solution.cost[:], solution.price[:] = found.cost, np.where(found.found, found.price, 0.0)
+    solution.moved[:] = (found.action != 0.0).any(axis=1)
+    if len(solution.out):
+        solution.out[:] = people.full(found.action)
+        if not as_action:
+            solution.out[:] += rows
+    return _in_branches(reduction, people, found, solution)
+
+
+def solve_possible_smooth(
+    reduction: Reduction,
+    rows: Floats,
+    scores: Floats,
+    sharpness: float,
+    first: bool,
+    as_action: bool,
+    factors: Floats,
+    solution: RowSolutions,
+) -> Reduction:
+    """Solve the smoothed step among possible people, their costs multiplied by ``factors``."""
+    people, arrays = reduction.plan.people(rows), reduction.arrays
+    found = people.smooth(arrays.slope, arrays.weights, scores, sharpness, first, factors)
+    solution.after[:] = scores + found.gain
+    solution.price[:], solution.cost[:] = found.price, found.cost * factors
+    solution.moved[:] = (found.action != 0.0).any(axis=1)
+    if len(solution.out):
+        solution.out[:] = people.full(found.action)
+        if not as_action:
+            solution.out[:] += rows
+    return _in_branches(reduction, people, found, solution)
+
+
+def _in_branches(
+    reduction: Reduction, people: PossiblePeople, found: Found, solution: RowSolutions
+) -> Reduction:
+    """Note who did not converge; return the rule met by people in their best branches."""
+    solution.status[:] = np.where(found.converged, FINE, NOT_CONVERGED)
+    rows = people.rows(reduction.arrays.slope, reduction.arrays.weights)
+    return replace(reduction, branches=BranchSolution(people, rows, found))

@@ -1,0 +1,284 @@
+"""Responses of people who stay possible, against convex programs written branch by branch."""
+
+from __future__ import annotations
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import torch
+
+from countermove.data.cleaning import clean
+from countermove.data.rows import fit_standardiser, rows_of, standardised_table
+from countermove.data.schema import load_schema
+from countermove.data.sources import read_embedded
+from countermove.errors import CostError, ParameterError
+from countermove.people import (
+    ActionSet,
+    MahalanobisCost,
+    WeightedQuadraticCost,
+)
+from countermove.response import BestResponse, ScalarResponse
+from countermove.scores import LinearScore
+from countermove.training import Loss
+from countermove.training.curvature import risk_derivatives
+
+pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+TABLES = ("credit", "german")
+
+
+def crowd(name: str, count: int, seed: int = 0):
+    """Return people of a table, their action set, and a rule about half of them fail."""
+    schema = load_schema(name, "conf/base/schemas")
+    table = clean(read_embedded(name), schema)
+    units = fit_standardiser(table, schema, divide_by_root_d=False)
+    rows = rows_of(standardised_table(table, schema, units), schema)
+    draws = np.random.default_rng(seed)
+    who = draws.permutation(len(rows.X))[:count]
+    actions = ActionSet.from_schema(schema, units).with_windows(rows.X, rows.windows).of_rows(who)
+    X = np.ascontiguousarray(rows.X[who])
+    # Along the label, and something of everything, so that histories and premises matter.
+    weight = (rows.X * rows.y[:, None]).mean(axis=0) + draws.normal(scale=0.15, size=X.shape[1])
+    return rule(weight, -float(np.quantile(X @ weight, 0.6))), X, actions
+
+
+def rule(weight, bias) -> LinearScore:
+    """Return a linear score."""
+    score = LinearScore(len(weight))
+    with torch.no_grad():
+        score.weight[:] = torch.from_numpy(np.asarray(weight))
+        score.bias.fill_(float(bias))
+    return score
+
+
+class Referee:
+    """One person's branches, read off the action set's own sentences, solved by CVXPY."""
+
+    def __init__(self, actions: ActionSet, x):
+        self.x, self.d = x, len(x)
+        self.actions = actions.for_response()
+        self.low, self.high = (part[0] for part in self.actions.box(x[None]))
+        self.possible = self.actions.possible
+        self.relations = self.possible.relations
+        self.free = [j for j in range(self.d) if self.low[j] < self.high[j]]
+
+    def branches(self):
+        """Yield boxes and rows (a, least) with a · x_new >= least."""
+        changes = [part[0] for part in self.possible.changes(self.x[None])]
+        pairs = sorted(
+            set(zip(self.relations.premise_columns, self.relations.premise_values, strict=True))
+        )
+        for states in itertools.product(*changes):
+            low, high = self.low.copy(), self.high.copy()
+            for history, change in zip(self.possible.histories, states, strict=True):
+                low[list(history.columns)] = high[list(history.columns)] = change
+            if (low < self.low - 1e-9).any() or (high > self.high + 1e-9).any():
+                continue
+            for sides in itertools.product((-1, 0, 1), repeat=len(pairs)):
+                box = self._sided(low.copy(), high.copy(), pairs, sides)
+                if box is not None:
+                    force = {pair for pair, side in zip(pairs, sides, strict=True) if side == 0}
+                    yield (*box, self._rows(force))
+
+    def _sided(self, low, high, pairs, sides):
+        for (j, value), side in zip(pairs, sides, strict=True):
+            at = value - self.x[j]
+            step = 1e-6
+            if j in self.actions.integer:
+                step = self.actions.step_sizes(self.d)[j] / self.actions.unit[j]
+            if low[j] == high[j]:  # a settled history is where it is
+                away = low[j] - at
+                if side != (0 if abs(away) <= 1e-6 else np.sign(away)):
+                    return None
+                continue
+            if side == 0:
+                low[j], high[j] = max(low[j], at), min(high[j], at)
+                if low[j] > high[j] + 1e-9:
+                    return None
+                low[j] = high[j] = at
+            elif side > 0:
+                low[j] = max(low[j], at + step)
+            else:
+                high[j] = min(high[j], at - step)
+            if low[j] > high[j] + 1e-9:
+                return None
+        return low, np.maximum(low, high)
+
+    def _rows(self, force):
+        """Return rows of everybody, and those whose premise holds."""
+        rows, kinds = [], []
+        relations = self.relations
+        for r in range(len(relations.rows.A)):
+            kinds.append((relations.rows, r, True))
+        for r in range(len(relations.conditional.A)):
+            pair = (relations.premise_columns[r], relations.premise_values[r])
+            if pair in force:
+                kinds.append((relations.conditional, r, relations.in_force(self.x[None])[0, r]))
+        for family, r, stands in kinds:
+            a, now = family.A[r], float(family.A[r] @ self.x)
+            # Whoever breaks it may stay as far from it as they are.
+            if np.isfinite(family.lower[r]):
+                least = min(family.lower[r], now) if stands else family.lower[r]
+                rows.append((a, least - now))
+            if np.isfinite(family.upper[r]):
+                most = max(family.upper[r], now) if stands else family.upper[r]
+                rows.append((-a, now - most))
+        return rows
+
+    def solve(self, objective, constraints):
+        """Return the best value over the branches; ``objective`` of (δ) is minimised."""
+        best = np.inf
+        for low, high, rows in self.branches():
+            delta = cp.Variable(self.d)
+            cut = [a @ delta >= least for a, least in rows]
+            finite_low, finite_high = np.isfinite(low), np.isfinite(high)
+            cut += [delta[finite_low] >= low[finite_low], delta[finite_high] <= high[finite_high]]
+            problem = cp.Problem(cp.Minimize(objective(delta)), cut + constraints(delta))
+            problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+            if problem.status in ("optimal", "optimal_inaccurate"):
+                best = min(best, problem.value)
+        return best
+
+
+def quadratic(q):
+    """Return Σ q_j δ_j²."""
+    return lambda delta: cp.sum(cp.multiply(q, cp.square(delta)))
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("count", [6, pytest.param(120, marks=pytest.mark.slow)])
+def test_reach_and_cheapest_crossing_equal_a_convex_program_per_branch(name, count):
+    score, X, actions = crowd(name, count)
+    q = np.random.default_rng(1).uniform(0.5, 2.0, X.shape[1])
+    people = BestResponse(WeightedQuadraticCost(q), actions)
+    weight = score.weight.detach().numpy()
+    with torch.no_grad():
+        now = score(torch.from_numpy(X)).numpy()
+        reach = people.scores_after(score, torch.from_numpy(X)).numpy() - now
+    cost = people.crossing_cost(score, X)
+    for i in range(count):
+        referee = Referee(actions.of_rows([i]), X[i])
+        most = -referee.solve(lambda d: -weight @ d, lambda d: [quadratic(q)(d) <= 2.0])
+        assert reach[i] == pytest.approx(most, abs=2e-7)
+        if now[i] < 0.0:
+            least = referee.solve(quadratic(q), lambda d, i=i: [weight @ d >= -now[i]])
+            assert cost[i] == pytest.approx(least, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("start", ["global", "stay"])
+@pytest.mark.parametrize("kind", ["best", "smooth"])
+def test_whoever_moves_stays_possible_and_ends_where_the_score_says(name, start, kind):
+    score, X, actions = crowd(name, 400, seed=3)
+    people = BestResponse(actions=actions)
+    if kind == "smooth":
+        people = ScalarResponse(actions=actions, start=start)
+    found = people.respond(score, X)
+    relaxed = actions._copy(integer=(), steps={})
+    assert relaxed.contains(X, found.x_new - X).all()
+    assert found.moved.any()
+    with torch.no_grad():
+        after = score(torch.from_numpy(found.x_new)).numpy()
+        trained = people.scores_after(score, torch.from_numpy(X)).numpy()
+    assert ((after >= 0.0) == people.decisions_after(score, X)).all()
+    if kind == "best":
+        assert ((trained >= 0.0) == (after >= 0.0)).all()
+    else:
+        np.testing.assert_allclose(trained, after, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_smoothed_response_is_beaten_in_any_branch(name):
+    score, X, actions = crowd(name, 4, seed=5)
+    people = ScalarResponse(actions=actions)
+    found = people.respond(score, X)
+    weight, now = score.weight.detach().numpy(), score(torch.from_numpy(X)).detach()
+    after = score(torch.from_numpy(found.x_new)).detach()
+    utility = people.worth(score, after).detach().numpy() - found.cost
+    for i in range(len(X)):
+        referee = Referee(actions.of_rows([i]), X[i])
+        for gain in np.linspace(0.1, 3.0, 8):
+            least = referee.solve(
+                quadratic(np.ones(X.shape[1])), lambda d, gain=gain: [weight @ d >= gain]
+            )
+            rival = people.worth(score, now[i : i + 1] + gain).item() - least
+            assert utility[i] >= rival - 1e-7
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("what", ["reach", "crossing", "smooth", "moved"])
+def test_gradients_follow_rule_and_cost(name, what):
+    score, X, actions = crowd(name, 12, seed=7)
+    rows, d = torch.from_numpy(X), X.shape[1]
+    q = torch.from_numpy(np.random.default_rng(2).uniform(0.8, 1.5, d))
+
+    def function(weight, bias, price):
+        own = LinearScore(d)
+        del own.weight, own.bias
+        own.weight, own.bias = weight, bias
+        cost = WeightedQuadraticCost(price)
+        if what == "reach":
+            return BestResponse(cost, actions).scores_after(own, rows)
+        if what == "crossing":
+            return BestResponse(cost, actions).crossing(own, rows).cost
+        people = ScalarResponse(cost, actions)
+        return (
+            people.scores_after(own, rows) if what == "smooth" else people.respond(own, rows).x_new
+        )
+
+    inputs = (
+        score.weight.detach().clone().requires_grad_(),
+        score.bias.detach().clone().requires_grad_(),
+        q.clone().requires_grad_(),
+    )
+    assert torch.autograd.gradcheck(function, inputs, eps=1e-6, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_newton_sees_the_curvature_of_the_loss_among_possible_people(name):
+    score, X, actions = crowd(name, 300, seed=11)
+    people = BestResponse(actions=actions)
+    rows, y = (
+        torch.from_numpy(X),
+        torch.from_numpy(np.sign(np.random.default_rng(4).normal(size=300))),
+    )
+
+    def derivatives(point):
+        return risk_derivatives(
+            Loss("logistic"), rule(point[:-1], point[-1]), rows, y, [(1.0, people)]
+        )
+
+    point = np.append(score.weight.detach().numpy(), score.bias.item())
+    here, draws = derivatives(point), np.random.default_rng(6)
+    assert here.exact
+    for _ in range(5):
+        way = draws.normal(size=len(point))
+        ahead, back = derivatives(point + 1e-6 * way), derivatives(point - 1e-6 * way)
+        assert here.gradient @ way == pytest.approx((ahead.value - back.value) / 2e-6, abs=1e-6)
+        bent = (ahead.gradient - back.gradient) / 2e-6
+        np.testing.assert_allclose(here.hessian @ way, bent, atol=1e-4)
+
+
+def test_what_cannot_be_exact_is_refused():
+    score, X, actions = crowd("credit", 5)
+    d = X.shape[1]
+    with pytest.raises(CostError, match="use ConicResponse"):
+        ScalarResponse(MahalanobisCost(np.eye(d)), actions).respond(score, X)
+    with pytest.raises(ParameterError, match="not the people"):
+        BestResponse(actions=actions).scores_after(score, torch.from_numpy(X).requires_grad_())
+    with pytest.raises(ParameterError, match="polish=True"):
+        ScalarResponse(actions=actions, polish=False, start="stay").respond(score, X)
+    pushed = actions._copy(lower=np.where(np.arange(d) == 2, 0.1, -np.inf))
+    with pytest.raises(ParameterError, match="may stay"):
+        BestResponse(actions=pushed).respond(score, X)
+    with pytest.raises(ParameterError, match="bounds of 5 people"):
+        BestResponse(actions=actions).respond(score, X[:3])
+
+
+def test_nobody_s_response_depends_on_who_else_responds():
+    score, X, actions = crowd("credit", 50)
+    together = BestResponse(actions=actions).respond(score, X)
+    for rows in (np.arange(25), np.arange(25, 50), np.array([7])):
+        alone = BestResponse(actions=actions).of_rows(rows).respond(score, X[rows])
+        assert (alone.x_new == together.x_new[rows]).all()
