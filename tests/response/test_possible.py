@@ -37,6 +37,7 @@ def crowd(name: str, count: int, seed: int = 0):
     draws = np.random.default_rng(seed)
     who = draws.permutation(len(rows.X))[:count]
     actions = ActionSet.from_schema(schema, units).with_windows(rows.X, rows.windows).of_rows(who)
+    actions = actions.obeyed_in_responses()
     X = np.ascontiguousarray(rows.X[who])
     # Along the label, and something of everything, so that histories and premises matter.
     weight = (rows.X * rows.y[:, None]).mean(axis=0) + draws.normal(scale=0.15, size=X.shape[1])

@@ -246,6 +246,17 @@ class ActionSet:
         """Return the set with another description of who can exist."""
         return self._copy(possible=possible)
 
+    def obeyed_in_responses(self) -> ActionSet:
+        """Return the set whose relations, histories and usual ranges bind responses too.
+
+        Best and smooth responses at quadratic costs without cross terms then lead only to people
+        who can exist, branch by branch; whole steps stay relaxed. Other responses and costs take
+        ranges and refuse relations and histories.
+        """
+        if self.possible is None:
+            return self
+        return self.with_possible(replace(self.possible, in_responses=True))
+
     def within_steps(self, max_steps: int | None) -> ActionSet:
         """Return the set where nobody is asked for more steps along a history (None: any)."""
         if max_steps is None or self.possible is None:
@@ -281,11 +292,17 @@ class ActionSet:
         )
 
     def for_response(self) -> ActionSet:
-        """Return the set a continuous response uses: one-hot groups stay as they are."""
-        if not self.groups:
+        """Return the set a continuous response uses: one-hot groups stay as they are.
+
+        Relations, histories and ranges are relaxed, as whole steps are, unless
+        `obeyed_in_responses` says otherwise.
+        """
+        possible = self.possible
+        obeyed = possible if possible is not None and possible.in_responses else None
+        if not self.groups and obeyed is possible:
             return self
         held = tuple(sorted({*self.immutable, *(j for group in self.groups for j in group)}))
-        return self._copy(immutable=held, groups=())
+        return self._copy(immutable=held, groups=(), possible=obeyed)
 
     def step_sizes(self, n_features: int) -> Floats:
         """Return the size of a step per feature, shape (d,), in original units.

@@ -62,6 +62,8 @@ class Possible:
         (n, s, k) in the units of the set; None: what the columns themselves tell.
     max_steps
         How many steps along a history may be asked for; None: any number.
+    in_responses
+        Whether responses obey it too; see `ActionSet.obeyed_in_responses`.
     """
 
     relations: NumericRelations
@@ -70,6 +72,7 @@ class Possible:
     high: Floats
     states: tuple[Floats, ...] | None = None
     max_steps: int | None = None
+    in_responses: bool = False
 
     @classmethod
     def from_schema(cls, schema: Schema, standardiser: Standardiser) -> Possible | None:
@@ -242,6 +245,8 @@ class Possible:
             }
         if self.max_steps is not None:
             described["max_steps"] = self.max_steps
+        if self.in_responses:
+            described["in_responses"] = True
         described["derived"] = [
             {**asdict(one), "sources": one.sources.tolist()} for one in relations.derived
         ]
@@ -280,7 +285,14 @@ class Possible:
         )
         histories = tuple(_history(one) for one in said["histories"])
         low, high = (np.array(said[end], np.float64) for end in ("low", "high"))
-        return cls(relations, histories, low, high, max_steps=said.get("max_steps"))
+        return cls(
+            relations,
+            histories,
+            low,
+            high,
+            max_steps=said.get("max_steps"),
+            in_responses=bool(said.get("in_responses", False)),
+        )
 
 
 def _history(said: Mapping[str, Any]) -> HistoryColumns:

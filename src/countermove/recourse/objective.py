@@ -216,7 +216,7 @@ def rows_with_bounds(X: Floats, actions: ActionSet) -> Floats:
     """Return people with their limits, shape (n, 3d) or, with m constraints, (n, 3d + m)."""
     # Whole numbers move continuously. One-hot columns change by one category at most; beside
     # linear constraints they stay, as in a response.
-    allowed = actions if actions.A is None else actions.for_response().with_possible(None)
+    allowed = actions if actions.A is None else actions.for_response()
     low, high = allowed.box(X)
     low, high = _within_one_category(allowed, low, high)
     if allowed.A is None or allowed.b is None:

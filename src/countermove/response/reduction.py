@@ -43,7 +43,7 @@ class ActionPlan:
         self._tensors = tuple(torch.from_numpy(part) for part in (down, up, self.moving))
         parts = (actions.lower, actions.upper, actions.min_value, actions.max_value)
         self.per_person = any(part is not None and part.ndim == 2 for part in parts)
-        self.possible = actions.possible is not None
+        self.possible = self.actions.possible is not None
         self._people: PossiblePeople | None = None
         self._bounds: dict[int, Bounds] = {}
         self._facts: dict[int, tuple[bool, bool]] = {}

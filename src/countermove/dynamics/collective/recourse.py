@@ -127,7 +127,7 @@ def on_sphere(direction: Floats, reach: Reach) -> Floats:
 
 def continuous(actions: ActionSet | None) -> ActionSet | None:
     """Return the set a continuous move uses: one-hot groups stay as they are."""
-    return None if actions is None else actions.for_response().with_possible(None)
+    return None if actions is None else actions.for_response()
 
 
 def _refuse_per_person(actions: ActionSet | None) -> None:

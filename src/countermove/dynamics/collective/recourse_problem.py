@@ -91,7 +91,7 @@ class Reach:
         """Return the bounds of everybody's moves, one-hot groups held fixed."""
         if self.actions is None:
             return None, None
-        return self.actions.for_response().with_possible(None).box(X)
+        return self.actions.for_response().box(X)
 
     def project(self, X: Floats, moves: Floats) -> Floats:
         """Return the nearest allowed moves of people at ``X``."""
