@@ -148,7 +148,8 @@ def quadratic(q):
 
 
 @pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("count", [6, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, 120])
+@pytest.mark.slow
 def test_reach_and_cheapest_crossing_equal_a_convex_program_per_branch(name, count):
     score, X, actions = crowd(name, count)
     q = np.random.default_rng(1).uniform(0.5, 2.0, X.shape[1])
@@ -170,6 +171,7 @@ def test_reach_and_cheapest_crossing_equal_a_convex_program_per_branch(name, cou
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("start", ["global", "stay"])
 @pytest.mark.parametrize("kind", ["best", "smooth"])
+@pytest.mark.slow
 def test_whoever_moves_stays_possible_and_ends_where_the_score_says(name, start, kind):
     score, X, actions = crowd(name, 400, seed=3)
     people = BestResponse(actions=actions)
@@ -190,6 +192,7 @@ def test_whoever_moves_stays_possible_and_ends_where_the_score_says(name, start,
 
 
 @pytest.mark.parametrize("name", TABLES)
+@pytest.mark.slow
 def test_no_smoothed_response_is_beaten_in_any_branch(name):
     score, X, actions = crowd(name, 4, seed=5)
     people = ScalarResponse(actions=actions)
@@ -209,6 +212,7 @@ def test_no_smoothed_response_is_beaten_in_any_branch(name):
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("what", ["reach", "crossing", "smooth", "moved"])
+@pytest.mark.slow
 def test_gradients_follow_rule_and_cost(name, what):
     score, X, actions = crowd(name, 12, seed=7)
     rows, d = torch.from_numpy(X), X.shape[1]
@@ -237,6 +241,7 @@ def test_gradients_follow_rule_and_cost(name, what):
 
 
 @pytest.mark.parametrize("name", TABLES)
+@pytest.mark.slow
 def test_newton_sees_the_curvature_of_the_loss_among_possible_people(name):
     score, X, actions = crowd(name, 300, seed=11)
     people = BestResponse(actions=actions)
@@ -277,6 +282,7 @@ def test_what_cannot_be_exact_is_refused():
         BestResponse(actions=actions).respond(score, X[:3])
 
 
+@pytest.mark.slow
 def test_nobody_s_response_depends_on_who_else_responds():
     score, X, actions = crowd("credit", 50)
     together = BestResponse(actions=actions).respond(score, X)
