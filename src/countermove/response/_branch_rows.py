@@ -60,7 +60,7 @@ class BranchPeople(NamedTuple):
     allowed: Mask  # (n, o)
 
 
-class Found(NamedTuple):
+class BranchFound(NamedTuple):
     """The best action of everybody and its branch."""
 
     action: Floats  # (n, k)

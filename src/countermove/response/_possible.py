@@ -11,16 +11,16 @@ from countermove.errors import ParameterError, shown
 from countermove.people import ActionSet
 from countermove.people.feasible import FeasibleActions, feasible_actions
 from countermove.response._branch_rows import (
+    BranchFound,
     BranchPeople,
     BranchTables,
-    Found,
     branch_tangents,
     cross_branches,
     held_directions,
     reach_branches,
     smooth_branches,
 )
-from countermove.response._relation_rows import RowTables
+from countermove.response._relation_rows import SparseRows
 from countermove.response.exact._cheapest import padded_options, premise_sides
 from countermove.response.reduction import FINE, NOT_CONVERGED, Reduction, RowSolutions
 
@@ -52,15 +52,15 @@ class PossiblePeople:
             allowed,
         )
 
-    def rows(self, slope: Floats, weights: Floats) -> RowTables:
+    def rows(self, slope: Floats, weights: Floats) -> SparseRows:
         """Return rule, cost Σ q_j δ_j² and rows."""
         own, square = slope[self.used], weights[self.used]
         sides = np.eye(len(own))
         G = np.vstack([sides, -sides, self.A])
         over = G / (2.0 * square)
-        return RowTables(np.stack([own, square]), *self._sparse, over @ G.T, over @ own)
+        return SparseRows(np.stack([own, square]), *self._sparse, over @ G.T, over @ own)
 
-    def reach(self, slope: Floats, weights: Floats, budgets: Floats) -> Found:
+    def reach(self, slope: Floats, weights: Floats, budgets: Floats) -> BranchFound:
         """Return everybody's action of the most gain within a budget, shape (1,) or (n,)."""
         found = self._empty()
         reach_branches(self.rows(slope, weights), self.branches, self.people, budgets, found)
@@ -68,7 +68,7 @@ class PossiblePeople:
 
     def cross(
         self, slope: Floats, weights: Floats, need: Floats, room: Floats, gains: Floats, who: Index
-    ) -> Found:
+    ) -> BranchFound:
         """Return the cheapest actions of ``who`` that gain what they need, below their ``gains``.
 
         An action gains at most ``room`` beyond what is needed, half as much may be missing.
@@ -81,14 +81,14 @@ class PossiblePeople:
     def smooth(
         self, slope: Floats, weights: Floats, scores: Floats, sharpness: float, first: bool,
         factors: Floats,
-    ) -> Found:  # fmt: skip
+    ) -> BranchFound:  # fmt: skip
         """Return where the smoothed step is best, or the ``first`` such point at home."""
         found = self._empty()
         rows = self.rows(slope, weights)
         smooth_branches(rows, self.branches, self.people, scores, sharpness, first, factors, found)
         return found
 
-    def directions(self, found: Found, price: Floats) -> tuple[Mask, Floats]:
+    def directions(self, found: BranchFound, price: Floats) -> tuple[Mask, Floats]:
         """Return which features nothing stops, (n, d), and which directions rows rule out."""
         own, n = price[self.used], len(self.X)
         most = int(found.held.sum(axis=1).max(initial=0))
@@ -106,13 +106,15 @@ class PossiblePeople:
         whole[:, self.used] = part
         return whole
 
-    def _empty(self) -> Found:
+    def _empty(self) -> BranchFound:
         n, k = self.people.low.shape
         action, lo, hi = (np.zeros((n, k)) for _ in range(3))
         held = np.zeros((n, len(self.A)), bool)
         price = np.full(n, np.inf)
         gain, cost = np.zeros(n), np.zeros(n)
-        return Found(action, lo, hi, held, price, gain, cost, np.zeros(n, bool), np.ones(n, bool))
+        return BranchFound(
+            action, lo, hi, held, price, gain, cost, np.zeros(n, bool), np.ones(n, bool)
+        )
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,8 @@ class BranchSolution:
     """People solved in their best branches: how their actions follow the rule."""
 
     people: PossiblePeople
-    rows: RowTables
-    found: Found
+    rows: SparseRows
+    found: BranchFound
 
     def tangent(self, vectors: Floats) -> Floats:
         """Return how everybody's action moves with one pull per person, shape (n, d)."""
@@ -246,7 +248,7 @@ def solve_possible_smooth(
 
 
 def _in_branches(
-    reduction: Reduction, people: PossiblePeople, found: Found, solution: RowSolutions
+    reduction: Reduction, people: PossiblePeople, found: BranchFound, solution: RowSolutions
 ) -> Reduction:
     """Note who did not converge; return the rule met by people in their best branches."""
     solution.status[:] = np.where(found.converged, FINE, NOT_CONVERGED)

@@ -40,7 +40,7 @@ LO, HI, ACTION, PULL, DRIFT, ALONG = range(6)
 Y, SLACK, TURN = range(3)
 
 
-class RowTables(NamedTuple):
+class SparseRows(NamedTuple):
     """Rule, cost and rows; few arrays, since handing over one costs as much as a column."""
 
     cost: Floats  # (2, k): slope, and price of a column's square
