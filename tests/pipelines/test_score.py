@@ -121,7 +121,7 @@ def test_dask_workers_tell_people_the_same(office):
     pd.testing.assert_frame_equal(read(office.path / SCORED / "b2"), here)
     bad = run(office, "bad", **dask)
     assert bad.returncode != 0
-    assert "rows 119 of the table" in bad.stderr
+    assert "120 × column 'income': expected at least 0" in bad.stderr
     assert not (office.path / SCORED / "bad").exists()
 
 
@@ -175,7 +175,7 @@ def killed_when(project: object, ready: Callable[[], bool]) -> None:
 def test_killed_at_any_step_the_next_run_finishes_with_the_champion_it_began_with(office):
     work, folder = office.path / SCORED / ".b1.partial", office.path / SCORED / "b1"
     models = office.path / "data" / "06_models" / "tiny"
-    reading = lambda: len(list(work.glob(".admitted.partial/part-*"))) > 5  # noqa: E731
+    reading = lambda: len(list(work.glob(".read.partial/part-*"))) > 5  # noqa: E731
     begun = (work / "started.json").exists
     some = lambda: len(list(work.glob(".scored.partial/part-*"))) >= 10  # noqa: E731
     more = lambda: len(list(work.glob(".scored.partial/part-*"))) >= 30  # noqa: E731
