@@ -1,4 +1,7 @@
-"""Run every benchmark and write its tables into docs/benchmarks.md."""
+"""Run every benchmark and write its tables into docs/benchmarks.md.
+
+The page shows the first table of each; all that it printed lies beside it in docs/benchmarks.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +21,34 @@ carry over to other machines; seconds do not.
 """
 
 
-def table(name: str) -> str:
-    """Run one benchmark and return its section of the page."""
-    module = importlib.import_module(f"benchmarks.{name}")
+def printed_by(name: str) -> str:
+    """Run one benchmark and return what it prints."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        module.main()
-    title = (module.__doc__ or name).splitlines()[0].rstrip(".")
-    return f"## {title}\n\n`python -m benchmarks.{name}`\n\n{printed.getvalue().strip()}\n"
+        importlib.import_module(f"benchmarks.{name}").main()
+    return printed.getvalue().strip()
+
+
+def section(name: str, printed: str) -> str:
+    """Return a benchmark's section of the page: its first table, and a link where there is more."""
+    title = (importlib.import_module(f"benchmarks.{name}").__doc__ or name).splitlines()[0]
+    first, ended, rest = printed.partition("|\n\n")
+    more = f" ([all of it](benchmarks/{name}.txt))" if rest else ""
+    shown = f"{first}|" if ended else first
+    return f"## {title.rstrip('.')}\n\n`python -m benchmarks.{name}`{more}\n\n{shown}\n"
 
 
 def main() -> None:
     """Run them all; the page is replaced only when all have run."""
-    names = sorted(path.stem for path in HERE.glob("bench_*.py"))
-    sections = []
-    for name in names:
+    outputs = {}
+    for name in sorted(path.stem for path in HERE.glob("bench_*.py")):
         print(f"running {name}", flush=True)
-        sections.append(table(name))
+        outputs[name] = printed_by(name)
+    whole = PAGE.with_suffix("")
+    whole.mkdir(exist_ok=True)
+    for name, printed in outputs.items():
+        (whole / f"{name}.txt").write_text(f"{printed}\n")
+    sections = [section(name, printed) for name, printed in outputs.items()]
     head = HEAD.format(day=date.today().isoformat(), cores=os.cpu_count())
     partial = PAGE.with_suffix(".partial")
     partial.write_text("\n".join([head, *sections]))

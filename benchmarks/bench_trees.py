@@ -190,7 +190,7 @@ def main() -> None:
         "proven",
         "treecf 0.3.2, cold, ms",
     )
-    print(f"| {' | '.join(head)} | times | equal |")
+    print(f"| {' | '.join(head)} | times (goal 100, synthetic 15) | equal |")
     print("|---|---|---|---|---|---|")
     compare("balanced credit", balanced, 100, 15, 3, few)
     compare("balanced credit", balanced, 100, 15, 6, few)
