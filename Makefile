@@ -2,27 +2,34 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+# Two at once of what does not depend on each other: kernels compile while types are checked.
+MAKEFLAGS += --jobs=2
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # One thread per process: the tests run two processes, and results do not depend on the machine.
 # SCIPY_ARRAY_API lets scikit-learn run all of its estimator checks.
 # A whole suite takes a lock: two at once on one machine would only slow each other down.
-PYTEST := OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n 2 --dist loadfile
-SUITE := OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python tests/locked.py $(BIN)/pytest -n 2 --dist loadfile
+# Which files stay in one process, and which come first, tests/conftest.py says.
+RUN := -n 2 --dist loadgroup --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest $(RUN)
+SUITE := OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python tests/locked.py $(BIN)/pytest $(RUN)
 FAST := not slow and not paper and not browser and not fault and (not validity or quick_validity)
 # Parity tables, where they lie beside the project; tests that need them say so when they skip.
 ifneq ($(wildcard ../shared/data),)
 export COUNTERMOVE_PARITY_DATA ?= $(abspath ../shared/data)
 endif
 export MPLBACKEND := Agg
+# All that compiled kernels are made from.
+KERNELS := $(wildcard src/countermove/response/*.py src/countermove/response/exact/*.py \
+	src/countermove/training/*.py src/countermove/scores/trees.py src/countermove/*/compilation.py)
 
 .PHONY: help setup setup-develop serm test test-all test-slow test-papers test-validity test-text test-airflow test-mlflow test-models lint types imports docs docs-viz pictures viz bench pins clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: .venv/.runtime ## Build the environment that running and kedro-viz need
+setup: .venv/.kernels ## Build the environment that running and kedro-viz need
 setup-develop: .venv/.develop ## Add what tests, types and documentation need
 
 # Every stamp is newer than all that it was made from; a change of pins builds from nothing.
@@ -32,6 +39,10 @@ setup-develop: .venv/.develop ## Add what tests, types and documentation need
 	$(INSTALL) "setuptools>=77" -r requirements/runtime.txt
 	$(INSTALL) --no-deps --no-build-isolation -e .
 	$(BIN)/pip check
+	touch $@
+
+# Two processes compile, before the first run or test would; again when a source has changed.
+.venv/.kernels: .venv/.runtime $(KERNELS)
 	$(BIN)/kedro countermove compile
 	touch $@
 
@@ -63,20 +74,20 @@ docs-viz: setup-develop ## The same, with the pipelines and the previews of the 
 pictures: setup-develop ## Measure and draw the pictures of the documentation again
 	OMP_NUM_THREADS=1 $(BIN)/python docs/pictures/make.py
 
-test: lint types imports docs ## Lint, types, import contract, documentation, fast tests
+test: lint types imports docs setup ## Lint, types, import contract, documentation, fast tests
 	$(SUITE) -m "$(FAST)"
 
-test-all: lint types imports docs ## All of it: also slow, validity, paper, browser and fault checks
+test-all: lint types imports docs setup ## All of it: also slow, validity, paper, browser and fault checks
 	$(SUITE) -m "not long"
 
 # The parts of test-all beyond test, each by itself: together they take hours of two cores.
-test-slow: setup-develop ## Slow, browser and fault tests
+test-slow: setup-develop setup ## Slow, browser and fault tests
 	$(SUITE) -m "(slow or browser or fault) and not validity and not paper"
 
-test-papers: setup-develop ## Published figures
+test-papers: setup-develop setup ## Published figures
 	$(SUITE) -m "paper"
 
-test-validity: setup-develop ## Monte-Carlo tests that guarantees hold as often as they say
+test-validity: setup-develop setup ## Monte-Carlo tests that guarantees hold as often as they say
 	$(SUITE) -m "validity and not paper and not long"
 
 test-text: setup-develop ## Recourse on texts with its extra's encoder (and Debian's wordnet-base)
@@ -98,7 +109,7 @@ test-models: setup-develop ## Models of XGBoost and CatBoost too, beside the env
 viz: setup ## Look at the pipelines in a browser
 	$(BIN)/kedro viz run
 
-bench: setup-develop ## Measure speed and memory; writes the tables of docs/benchmarks.md
+bench: setup-develop setup ## Measure speed and memory; writes the tables of docs/benchmarks.md
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 pins: setup-develop ## Write constraints.txt again from what is installed

@@ -238,11 +238,18 @@ def _split_plan(project: Path, dataset: str, env: str | None) -> tuple[Any, tupl
 @plain_errors
 def compile_all() -> None:
     """Compile the numerical kernels, so that no first run waits for them; set-up does this."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Stale kernels are dropped here, before two processes compile: no kernel is in both halves.
     from countermove.learning.compilation import compile_kernels
     from countermove.recourse.compilation import compile_search
+    from countermove.response import _tree_search  # noqa: F401
 
-    click.echo(f"compiled: {compile_kernels()} combinations of cost, action and response")
-    compile_search()
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        search, kernels = processes.submit(compile_search), processes.submit(compile_kernels)
+        click.echo(f"compiled: {kernels.result()} combinations of cost, action and response")
+        search.result()
 
 
 @countermove.command()

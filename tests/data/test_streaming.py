@@ -42,8 +42,20 @@ def cut(raw: pd.DataFrame, folder: Path, n_files: int) -> Partitions:
     return raw_partitions(folder.name, folder.parent, rows_per_part=90)
 
 
-@pytest.mark.parametrize("n_files", [1, 7, 20])
-@pytest.mark.parametrize("draw", [{}, {"balance": True}, {"max_rows": 301}])
+FILES, DRAWS = (1, 7, 20), ({}, {"balance": True}, {"max_rows": 301})
+ROLES = ({"group_by": "house"}, {"time": "day"}, {"group_by": "house", "time": "day"})
+
+
+def grid(first, second):
+    """Every pair; those off the diagonal, which show each value once more, are slow."""
+    return [
+        pytest.param(one, other, marks=() if i == j else pytest.mark.slow)
+        for i, one in enumerate(first)
+        for j, other in enumerate(second)
+    ]
+
+
+@pytest.mark.parametrize(("n_files", "draw"), grid(FILES, DRAWS))
 def test_splits_are_those_of_the_whole_table(german, tmp_path, n_files, draw):
     raw, schema = german
     parts = cut(raw, tmp_path / "german", n_files)
@@ -56,8 +68,7 @@ def test_splits_are_those_of_the_whole_table(german, tmp_path, n_files, draw):
         pd.testing.assert_frame_equal(found[name].read(), table, check_dtype=False)
 
 
-@pytest.mark.parametrize("roles", [{"group_by": "house"}, {"time": "day"}, None])
-@pytest.mark.parametrize("draw", [{}, {"balance": True}, {"max_rows": 301}])
+@pytest.mark.parametrize(("roles", "draw"), grid(ROLES, DRAWS))
 def test_groups_and_times_are_those_of_the_whole_table(german, tmp_path, roles, draw):
     raw, schema = german
     rng = np.random.default_rng(0)
@@ -65,7 +76,6 @@ def test_groups_and_times_are_those_of_the_whole_table(german, tmp_path, roles, 
     raw = raw.assign(
         house=(200 * rng.random(len(raw)) ** 2).astype(int), day=days.strftime("%Y-%m-%d")
     )
-    roles = {"group_by": "house", "time": "day"} if roles is None else roles
     kept = [*schema.raw_columns, *roles.values()]
     named = apply_recipe(raw, schema).assign(**{name: raw[name] for name in roles.values()})
     schema = replace(schema, cleaning=None, **roles)

@@ -79,21 +79,25 @@ def test_people_who_climb_a_ring_are_measured_against_a_grid(climbed):
     assert gap.share < 0.1
 
 
-def test_a_blind_start_and_a_choice_work_without_a_slope():
-    X, y = ring(50)
-    score = MLPScore(2, (4,), dropout=0.0, generator=draws())
+@pytest.mark.parametrize(
+    ("start", "n", "width"),
+    [("given", 24, 2), pytest.param("blind", 50, 4, marks=pytest.mark.slow)],
+)
+def test_a_start_and_a_choice_work_without_a_slope(start, n, width):
+    """The score to start from is left as it was: the folds of the selection train copies, too."""
+    X, y = ring(n)
+    score = MLPScore(2, (width,), dropout=0.0, generator=draws())
+    before = [parameter.detach().clone() for parameter in score.parameters()]
     people = AscentResponse(temperature=0.5, random_starts=0)
-    rule = StrategicClassifier(score, response=people, max_epochs=2, batch_size=50).fit(X, y)
-    assert set(rule.choice_.rules) == {
-        "majority",
-        "logistic",
-        "class_means",
-        "blind",
-        "trained",
-    }
-    assert rule.choice_.kept in rule.choice_.rules
+    settings = {"max_epochs": 1, "batch_size": 50, "start": start}
+    rule = StrategicClassifier(score, response=people, **settings).fit(X, y)
+    kinds = {"majority", "logistic", "class_means", "blind", "trained"}
+    assert set(rule.choice_.rules) == kinds
+    assert rule.choice_.kept in kinds
     assert not rule.choice_.alike
     assert rule.score_after_response(X, y) >= max(y.mean(), 1.0 - y.mean()) - 0.02
+    for was, parameter in zip(before, score.parameters(), strict=True):
+        assert torch.equal(was, parameter)
 
 
 @pytest.mark.slow
@@ -120,18 +124,6 @@ def test_seeds_of_a_network_agree_to_a_point_on_german():
         assert rule.history_.ended
         found.append(rule.score_after_response(rows.X[test], rows.y[test]))
     assert max(found) - min(found) <= 0.01
-
-
-def test_a_score_to_start_from_is_left_as_it_was():
-    """Folds of the selection train copies, too."""
-    X, y = ring(50)
-    score = MLPScore(2, (4,), dropout=0.0, generator=draws())
-    before = [parameter.detach().clone() for parameter in score.parameters()]
-    people = AscentResponse(temperature=0.5, random_starts=0)
-    settings = {"max_epochs": 1, "batch_size": 50, "start": "given"}
-    StrategicClassifier(score, response=people, **settings).fit(X, y)
-    for was, parameter in zip(before, score.parameters(), strict=True):
-        assert torch.equal(was, parameter)
 
 
 def test_closed_forms_say_what_to_use_instead():

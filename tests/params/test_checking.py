@@ -65,6 +65,15 @@ def cost(**settings: object) -> dict[str, object]:
             robust({"kind": "smooth", "temperature": 0}),
             "serm.response.members.1.temperature must be a number above 0, got 0",
         ),
+        (
+            {"serm": {"regulariser": {"kind": "burdn"}}},
+            "serm.regulariser is of kind none, l2, utility, burden, recourse, not 'burdn'; did you "
+            "mean 'burden'?",
+        ),
+        (
+            {"serm": {"regulariser": {"kind": "burden", "strength": -1}}},
+            "serm.regulariser.strength must be a number of at least 0, got -1",
+        ),
         ({"serm": {"cots": {}}}, "there is no setting serm.cots; did you mean 'serm.cost'?"),
         ({"serm": 3}, "serm must be a mapping of settings, got 3"),
         ({"smer": {}}, "there is no setting smer; did you mean 'serm'?"),

@@ -49,6 +49,7 @@ def test_every_kind_can_be_named(project, kind):
     assert outcome.returncode == 0, outcome.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "words"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,18 +29,25 @@ BIG = 2e5
 """More than any column of the tables that can move."""
 
 
-def people_of(name: str, setting: str, count: int, folder: Path | None = None):
-    """Return a converged rule that refuses 30 %, some of the refused, and what they may do."""
+@cache
+def fitted_to(name: str, folder: Path):
+    """Return schema, units and rows of a table, and the weights of a converged rule."""
     schema = load_schema(name, SCHEMAS)
-    table = clean(read_raw(name, FOLDER if folder is None else folder, schema), schema)
+    table = clean(read_raw(name, folder, schema), schema)
     units = fit_standardiser(table, schema, divide_by_root_d=False)
     rows = rows_of(standardised_table(table, schema, units), schema)
     fitted = LogisticRegression(C=1e4, max_iter=5000, tol=1e-9).fit(rows.X, rows.y)
-    reached = rows.X @ fitted.coef_[0]
+    return schema, units, rows, fitted.coef_[0]
+
+
+def people_of(name: str, setting: str, count: int, folder: Path | None = None):
+    """Return a converged rule that refuses 30 %, some of the refused, and what they may do."""
+    schema, units, rows, weights = fitted_to(name, FOLDER if folder is None else folder)
+    reached = rows.X @ weights
     # Where few distinct people are many, some end exactly on a threshold that is one of them, and
     # the program's tolerance would decide about them.
     cut = float(np.quantile(reached, 0.3)) + (0.0 if folder is None else 1e-4)
-    score = linear(fitted.coef_[0], -cut)
+    score = linear(weights, -cut)
     refused = np.flatnonzero(reached < np.quantile(reached, 0.3))
     who = np.random.default_rng(7).permutation(refused)[:count]
     actions = ActionSet.from_schema(schema, units, possible=setting == "possible")

@@ -16,7 +16,6 @@ from countermove.response import Response
 from .people_deployments import log
 from .test_pare_promises import (
     DIFFERENT,
-    DRAWS,
     POPULATION,
     around,
     box,
@@ -59,10 +58,10 @@ def broken_and_kept(score, promise: str, draws: int, confidence: float) -> tuple
     return broken, kept / draws
 
 
-@DRAWS
+@pytest.mark.validity
+@pytest.mark.parametrize("draws", [pytest.param(12, marks=pytest.mark.quick_validity), 500])
 @pytest.mark.parametrize("promise", ["can", "will"])
 def test_estimate_and_promise_together_fail_as_rarely_as_stated(score, draws, promise):  # noqa: F811
-    draws = draws // 5
     broken, kept = broken_and_kept(score, promise, draws, 0.975)
     assert broken <= most_failures(draws, 0.05)
     assert kept > 0.5

@@ -12,10 +12,27 @@ from kedro.io import AbstractDataset, DatasetError
 from kedro_datasets._typing import TablePreview
 
 from countermove.catalog._previews import ROWS, first_rows
+from countermove.data.files import PLAIN, FileFormat
 from countermove.data.partitions import Partitions, raw_partitions, read_parts, write_parts
+from countermove.data.schema import Schema, load_schema
 
 
-class ReadOnlyFolderDataset(AbstractDataset[None, Any]):
+def schema_at(path: Path) -> Schema:
+    """Read the schema that a catalog entry points at."""
+    return load_schema(path.stem, path.parent)
+
+
+class ReadOnlyDataset(AbstractDataset[None, Any]):
+    """Base of datasets that the catalog never writes."""
+
+    refusal: ClassVar[str] = "raw tables are read-only"
+
+    def save(self, data: None) -> None:
+        """Refuse, and say why."""
+        raise DatasetError(self.refusal)
+
+
+class ReadOnlyFolderDataset(ReadOnlyDataset):
     """Base of datasets that read from a folder and never write to it.
 
     Parameters
@@ -26,18 +43,38 @@ class ReadOnlyFolderDataset(AbstractDataset[None, Any]):
         Layer and other hints for kedro-viz.
     """
 
-    refusal: ClassVar[str] = "raw tables are read-only"
-
     def __init__(self, folder: dict[str, str], metadata: dict[str, Any] | None = None) -> None:
         self._folder = Path(folder["path"])
         self.metadata = metadata
 
-    def save(self, data: None) -> None:
-        """Refuse, and say why."""
-        raise DatasetError(self.refusal)
-
     def _describe(self) -> dict[str, Any]:
         return {"folder": str(self._folder)}
+
+
+class UserFilesDataset(ReadOnlyFolderDataset):
+    """Base of datasets that read users' files from a folder, laid out as a schema says.
+
+    Parameters
+    ----------
+    folder
+        ``{"path": …}`` of the folder.
+    schema
+        ``{"path": …}`` of the schema that says how the files are laid out; None: plainly.
+    metadata
+        Layer and other hints for kedro-viz.
+    """
+
+    def __init__(
+        self,
+        folder: dict[str, str],
+        schema: dict[str, str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(folder, metadata)
+        self._schema = schema
+
+    def _layout(self) -> FileFormat:
+        return PLAIN if self._schema is None else schema_at(Path(self._schema["path"])).file
 
 
 class ApplicantBatchesDataset(ReadOnlyFolderDataset):

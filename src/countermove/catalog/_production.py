@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from kedro.io import AbstractDataset, AbstractVersionedDataset, DatasetError, Version
+from kedro.io import AbstractVersionedDataset, DatasetError, Version
 from kedro_datasets._typing import JSONPreview, TablePreview
 
-from countermove.catalog._folders import ReadOnlyFolderDataset
+from countermove.catalog._folders import ReadOnlyDataset, UserFilesDataset, schema_at
 from countermove.catalog._previews import ROWS, table_preview
-from countermove.catalog._tables import layout_at, schema_at
 from countermove.data.files import read_table, table_stem, table_suffix
 from countermove.errors import BlockedError, DataError
 from countermove.scores.storage import DESCRIPTION, PublishedModel, load_model, save_model
@@ -72,7 +71,7 @@ class ModelDataset(AbstractVersionedDataset[PublishedModel, PublishedModel]):
         return {"filepath": str(self._filepath), "version": self._version}
 
 
-class RegistryDataset(AbstractDataset[None, Any]):
+class RegistryDataset(ReadOnlyDataset):
     """The versions of one dataset's rule, see `countermove.production.registry.Registry`.
 
     Parameters
@@ -86,6 +85,8 @@ class RegistryDataset(AbstractDataset[None, Any]):
     metadata
         Layer and other hints for kedro-viz.
     """
+
+    refusal = "the registry is written by the retrain pipeline, not by the catalog"
 
     def __init__(
         self,
@@ -103,10 +104,6 @@ class RegistryDataset(AbstractDataset[None, Any]):
 
         return Registry(self._url, schema_at(self._schema).digest(), self._credentials)
 
-    def save(self, data: None) -> None:
-        """Refuse: versions are added by a retraining."""
-        raise DatasetError("the registry is written by the retrain pipeline, not by the catalog")
-
     def preview(self) -> JSONPreview:
         """Return the pointer to the champion."""
         from countermove.production.registry.registry import CHAMPION
@@ -118,7 +115,7 @@ class RegistryDataset(AbstractDataset[None, Any]):
         return {"url": self._url}
 
 
-class HistoryDataset(AbstractDataset[None, Any]):
+class HistoryDataset(ReadOnlyDataset):
     """The history of one dataset's decisions, see `countermove.production.history.DecisionHistory`.
 
     Parameters
@@ -132,6 +129,8 @@ class HistoryDataset(AbstractDataset[None, Any]):
     metadata
         Layer and other hints for kedro-viz.
     """
+
+    refusal = "the history is written by the retrain pipeline, not by the catalog"
 
     def __init__(
         self,
@@ -152,10 +151,6 @@ class HistoryDataset(AbstractDataset[None, Any]):
         Path(self._url).parent.mkdir(parents=True, exist_ok=True)
         return DecisionHistory(f"sqlite:///{self._url}", self._dataset)
 
-    def save(self, data: None) -> None:
-        """Refuse: rows are added by a retraining."""
-        raise DatasetError("the history is written by the retrain pipeline, not by the catalog")
-
     def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the last decisions; nothing before there is a database."""
         if "://" in self._url or not Path(self._url).is_file():
@@ -166,29 +161,11 @@ class HistoryDataset(AbstractDataset[None, Any]):
         return {"dataset": self._dataset}
 
 
-class LabelledBatchesDataset(ReadOnlyFolderDataset):
+class LabelledBatchesDataset(UserFilesDataset):
     """Labelled batches: every table in a folder, in order of their names.
 
     A folder that does not exist holds no batch.
-
-    Parameters
-    ----------
-    folder
-        ``{"path": …}`` of the folder.
-    schema
-        ``{"path": …}`` of the schema that says how the files are laid out; None: plainly.
-    metadata
-        Layer and other hints for kedro-viz.
     """
-
-    def __init__(
-        self,
-        folder: dict[str, str],
-        schema: dict[str, str] | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(folder, metadata)
-        self._schema = schema
 
     def load(self) -> list[LabelledBatch]:
         """Read every batch as it came."""
@@ -199,7 +176,7 @@ class LabelledBatchesDataset(ReadOnlyFolderDataset):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise BlockedError(f"two files for batch {twice[0]!r} in {self._folder}; keep one")
-        layout = layout_at(self._schema)
+        layout = self._layout()
         try:
             tables = [(path, read_table(path, layout)) for path in files]
             return [LabelledBatch(table_stem(p), read.frame, read.broken) for p, read in tables]

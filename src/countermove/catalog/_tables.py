@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from kedro.io import AbstractDataset, DatasetError
 from kedro_datasets._typing import TablePreview
 
-from countermove.catalog._folders import ReadOnlyFolderDataset
+from countermove.catalog._folders import (
+    ReadOnlyDataset,
+    ReadOnlyFolderDataset,
+    UserFilesDataset,
+    schema_at,
+)
 from countermove.catalog._previews import ROWS, table_preview
 from countermove.data.checks import check_table
 from countermove.data.cleaning import clean_rows
-from countermove.data.files import PLAIN, FileFormat, RawTable
+from countermove.data.files import RawTable
 from countermove.data.schema import Schema, load_schema
 from countermove.data.series import with_steps
 from countermove.data.sources import expected_files, read_file, read_raw, read_raw_table, user_file
@@ -23,18 +27,10 @@ from countermove.data.texts import Texts, read_texts
 from countermove.errors import DataError
 
 
-def schema_at(path: Path) -> Schema:
-    """Read the schema that a catalog entry points at."""
-    return load_schema(path.stem, path.parent)
-
-
-def layout_at(schema: dict[str, str] | None) -> FileFormat:
-    """Return how files are laid out, by the schema a catalog entry points at."""
-    return PLAIN if schema is None else schema_at(Path(schema["path"])).file
-
-
-class SchemaDataset(AbstractDataset[None, Schema]):
+class SchemaDataset(ReadOnlyDataset):
     """What the columns of a dataset mean: ``conf/base/schemas/<dataset>.yml``."""
+
+    refusal = "schemas are configuration; edit the YAML instead"
 
     def __init__(self, filepath: str, metadata: dict[str, Any] | None = None) -> None:
         self._filepath = Path(filepath)
@@ -43,10 +39,6 @@ class SchemaDataset(AbstractDataset[None, Schema]):
     def load(self) -> Schema:
         """Read the schema."""
         return schema_at(self._filepath)
-
-    def save(self, data: None) -> None:
-        """Refuse: schemas are configuration."""
-        raise DatasetError("schemas are configuration; edit the YAML instead")
 
     def preview(self) -> TablePreview:
         """Return the features: what each is, and what a person may do about it."""
@@ -96,7 +88,7 @@ class RawTableDataset(ReadOnlyFolderDataset):
         return {"dataset": self._schema.stem, "folder": str(self._folder)}
 
 
-class DeploymentTableDataset(ReadOnlyFolderDataset):
+class DeploymentTableDataset(UserFilesDataset):
     """People before or after a deployment: ``<folder>/<name>.csv`` or ``.parquet``.
 
     Parameters
@@ -118,9 +110,8 @@ class DeploymentTableDataset(ReadOnlyFolderDataset):
         schema: dict[str, str] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        super().__init__(folder, metadata)
+        super().__init__(folder, schema, metadata)
         self._name = name
-        self._schema = schema
 
     def load(self) -> pd.DataFrame:
         """Read the table as it came."""
@@ -128,7 +119,7 @@ class DeploymentTableDataset(ReadOnlyFolderDataset):
         if found is None:
             expected = expected_files(self._name, self._folder)
             raise DataError(f"missing file: people as they stood are expected in {expected}")
-        return read_file(found, layout_at(self._schema))
+        return read_file(found, self._layout())
 
     def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the first rows."""
