@@ -192,7 +192,7 @@ def test_groups_meet_the_shares_up_to_their_size() -> None:
 @pytest.mark.parametrize("size", [1, 40, 100])
 def test_a_group_falls_into_a_split_as_often_as_its_share_says(size: int) -> None:
     """Whether it is one row or a sixth of the table: none is favoured."""
-    n, draws = 600, 600
+    n, draws = 600, 300
     houses = ["large"] * size + [f"h{row // 3}" for row in range(n - size)]
     table = table_of(range(n), [1, -1] * (n // 2)).assign(house=pd.Series(houses, dtype="str"))
     shares = {"a": 0.5, "b": 0.3, "c": 0.2}

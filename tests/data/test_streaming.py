@@ -39,10 +39,10 @@ def cut(raw: pd.DataFrame, folder: Path, n_files: int) -> Partitions:
     folder.mkdir()
     for k, rows in enumerate(np.array_split(np.arange(len(raw)), n_files)):
         raw.iloc[rows].to_parquet(folder / f"{k:03d}.parquet", index=False)
-    return raw_partitions(folder.name, folder.parent, rows_per_part=90)
+    return raw_partitions(folder.name, folder.parent, rows_per_part=250)
 
 
-FILES, DRAWS = (1, 7, 20), ({}, {"balance": True}, {"max_rows": 301})
+FILES, DRAWS = (1, 3, 6), ({}, {"balance": True}, {"max_rows": 301})
 ROLES = ({"group_by": "house"}, {"time": "day"}, {"group_by": "house", "time": "day"})
 
 
@@ -79,7 +79,7 @@ def test_groups_and_times_are_those_of_the_whole_table(german, tmp_path, roles, 
     kept = [*schema.raw_columns, *roles.values()]
     named = apply_recipe(raw, schema).assign(**{name: raw[name] for name in roles.values()})
     schema = replace(schema, cleaning=None, **roles)
-    parts = cut(named[kept], tmp_path / "german", 7)
+    parts = cut(named[kept], tmp_path / "german", 3)
     place = place_rows(parts, schema, SHARES, 3, **draw).place
     write_parts(split_parts(parts, schema, place, SHARES), tmp_path / "out")
     found = read_parts(tmp_path / "out")
@@ -99,7 +99,7 @@ def test_times_of_two_kinds_in_two_parts_are_refused(tmp_path):
 
 def test_units_are_those_of_the_whole_table_up_to_rounding(german, tmp_path):
     raw, schema = german
-    parts = cut(raw, tmp_path / "german", 11)
+    parts = cut(raw, tmp_path / "german", 5)
     place = place_rows(parts, schema, SHARES, 0).place
     write_parts(split_parts(parts, schema, place, SHARES), tmp_path / "out")
     found = read_parts(tmp_path / "out")
@@ -129,7 +129,7 @@ def test_a_constant_column_is_seen_across_parts():
 def test_a_part_may_hold_one_class_only(german, tmp_path):
     raw, schema = german
     ordered = raw.sort_values("credit_risk").reset_index(drop=True)
-    parts = cut(ordered, tmp_path / "german", 10)
+    parts = cut(ordered, tmp_path / "german", 5)
     assert sum(len(part.table) for part in cleaned_parts(parts, schema)) == len(raw)
 
 
@@ -137,7 +137,7 @@ def test_wrong_rows_of_several_parts_are_set_aside_with_their_numbers(german, tm
     raw, schema = german
     broken = raw.copy()
     broken.loc[[5, 777], "credit_amount"] = "much"
-    parts = cut(broken, tmp_path / "german", 10)
+    parts = cut(broken, tmp_path / "german", 5)
     placed = place_rows(parts, schema, SHARES, 0)
     assert placed.quarantine["row"].tolist() == [5, 777]
     assert placed.quarantine["found"].tolist() == ["much", "much"]
@@ -156,13 +156,13 @@ def test_parts_with_too_many_wrong_rows_are_refused_with_the_reasons(german, tmp
     broken = raw.copy()
     broken.loc[:60, "credit_amount"] = "much"
     with pytest.raises(DataError, match=r"61 of 1000 rows \(6.1%\)(?s:.)*61 × column") as caught:
-        place_rows(cut(broken, tmp_path / "german", 10), schema, SHARES, 0)
+        place_rows(cut(broken, tmp_path / "german", 5), schema, SHARES, 0)
     assert list(caught.value.rows) == list(range(61))
 
 
 def test_parts_that_lack_a_column_are_reported_together(german, tmp_path):
     raw, schema = german
-    parts = cut(raw.drop(columns="credit_amount"), tmp_path / "german", 10)
+    parts = cut(raw.drop(columns="credit_amount"), tmp_path / "german", 5)
     with pytest.raises(DataError, match=r"000\.parquet(?s:.)*002\.parquet"):
         place_rows(parts, schema, SHARES, 0)
 

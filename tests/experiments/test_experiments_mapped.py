@@ -47,7 +47,7 @@ EXPERIMENTS = {
 }
 
 
-SLOW = ("stylised", "recourse")
+SLOW = ("stylised", "recourse", "trade-off")
 
 
 @pytest.mark.parametrize(

@@ -232,6 +232,7 @@ def test_precision_is_met_as_nearly_as_people_allow():
     assert people.favourable[approved].mean() == pytest.approx(0.65, abs=0.01)
 
 
+@pytest.mark.slow
 def test_the_pipeline_leaves_cells_means_figure_and_page(project):
     outcome = project.run("--pipeline=recourse_experiments", "--env=test")
     assert outcome.returncode == 0, outcome.stderr

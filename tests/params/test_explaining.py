@@ -41,7 +41,15 @@ def setting(shown: list[str], name: str) -> tuple[str, str]:
     return value, origin
 
 
-@pytest.mark.parametrize("pipeline", ["serm", "retrain", "score", "serm_parts", "estimate_people"])
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        "serm",
+        "retrain",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("score", "serm_parts")),
+        pytest.param("estimate_people", marks=pytest.mark.slow),
+    ],
+)
 def test_every_node_and_dataset_is_told_with_its_file(copied, pipeline):
     shown = lines(copied, pipeline)
     for node in PIPELINES[pipeline].nodes:

@@ -47,13 +47,23 @@ def files_of(folder):
     return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in sorted(folder.iterdir())}
 
 
-def test_a_batch_is_scored_once(office):
+def scored(office) -> tuple[Path, dict]:
+    """Score the batch; return its folder and manifest."""
     done = run(office, "b1", rows_per_part=50)
     assert done.returncode == 0, done.stderr
     folder = office.path / SCORED / "b1"
-    manifest = json.loads((folder / "manifest.json").read_text())
+    return folder, json.loads((folder / "manifest.json").read_text())
+
+
+def test_everybody_of_a_batch_is_scored(office):
+    folder, manifest = scored(office)
     assert manifest["rows"] == len(PEOPLE)
     assert read(folder)["row_id"].tolist() == PEOPLE["person"].tolist()
+
+
+@pytest.mark.slow
+def test_a_batch_is_scored_once(office):
+    folder, manifest = scored(office)
     before = files_of(folder)
     promote(office.path / "data" / "06_models" / "tiny", shift=1.0)
     again = run(office, "b1", rows_per_part=7)

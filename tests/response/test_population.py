@@ -109,7 +109,7 @@ def test_draws_follow_the_chances(score, people, box):
         log_sd=0.5,
         log_price=PRICE,
     )
-    draws = 250
+    draws = 100
     approved, paid = np.zeros(N), np.zeros(N)
     for seed in range(draws):
         drawn = population.with_seed(seed)
@@ -120,7 +120,7 @@ def test_draws_follow_the_chances(score, people, box):
     assert (np.abs(approved - chance) < 5.0 * error + 1e-3).all()
     assert abs(float((approved - chance).mean())) < 5.0 * float(error.mean()) / np.sqrt(N)
     expected = population.expected_cost(score, people)
-    assert abs(float((paid - expected).mean())) < 0.01
+    assert abs(float((paid - expected).mean())) < 0.016
 
 
 @pytest.mark.parametrize("start", ["global", "stay"])
