@@ -23,6 +23,7 @@ from countermove.reporting.words import promise_line, summary_lines
 logger = logging.getLogger(__name__)
 HEADLINE = ("metrics", "recourse_calibration", "report")
 """The datasets a headline is made from."""
+AUDITED = tuple(f"audit.{name}" for name in HEADLINE)
 
 
 class NamesHook:
@@ -64,10 +65,12 @@ class SummaryHook:
         """
         for line in _set_aside(pipeline, catalog):
             logger.warning(line)
-        if not set(HEADLINE) <= pipeline.all_outputs():
+        made = pipeline.all_outputs()
+        found = [names for names in (HEADLINE, AUDITED) if set(names) <= made]
+        if not found:
             return
-        metrics, calibration = (catalog.load(name) for name in HEADLINE[:2])
-        report = _place(catalog, HEADLINE[2])
+        metrics, calibration = (catalog.load(name) for name in found[0][:2])
+        report = _place(catalog, found[0][2])
         if terminal.show(metrics, calibration, report):
             return
         for line in (*summary_lines(metrics), promise_line(calibration), f"report: {report}"):

@@ -7,6 +7,7 @@ from importlib import import_module
 from kedro.pipeline import Pipeline
 
 from countermove.pipelines import (
+    audit,
     collective,
     estimate_people,
     evaluation,
@@ -56,6 +57,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "collective": collective.create_pipeline(),
         "retrain": parts["ingest"] + retrain.create_pipeline(),
         "score": score.create_pipeline(),
+        "audit": audit.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside
 

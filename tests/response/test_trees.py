@@ -15,6 +15,7 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.people.feasible import FeasibleActions, feasible_actions
+from countermove.response import BestResponse
 from countermove.response._trees import TreeMoves, cheapest_crossing, highest_score
 from countermove.scores.trees import TreeEnsemble, TreeScore
 
@@ -248,3 +249,22 @@ def test_nobody_depends_on_who_else_is_searched() -> None:
     together = cheapest_crossing(score, X, feasible, QuadraticCost())
     alone = cheapest_crossing(score, X[7:8], feasible.rows(np.array([7])), QuadraticCost())
     assert np.array_equal(together.action[7:8], alone.action, equal_nan=True)
+
+
+def test_decisions_at_many_thresholds_are_those_of_one_at_a_time():
+    rng = np.random.default_rng(8)
+    score, X = random_trees(rng, n_trees=8), random_people(rng, 60)
+    actions = ActionSet(integer=[2], groups=[(3, 4)], lower=-1.5, upper=1.5)
+    people, seen = BestResponse(QuadraticCost(0.7), actions), set()
+    for threshold in np.linspace(0.05, 0.95, 9):
+        rule = score.at_threshold(float(threshold))
+        # People who were asked before know what they can afford; others look for a crossing.
+        fresh = BestResponse(QuadraticCost(0.7), ActionSet(**actions.describe()))
+        np.testing.assert_array_equal(
+            people.decisions_after(rule, X), fresh.decisions_after(rule, X)
+        )
+        known, new = people.respond(rule, X), fresh.respond(rule, X)
+        np.testing.assert_array_equal(known.x_new, new.x_new)
+        np.testing.assert_array_equal(known.cost, new.cost)
+        seen.add(int(known.moved.sum()))
+    assert len(seen) > 2

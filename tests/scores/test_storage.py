@@ -21,6 +21,20 @@ from countermove.scores import (
 from countermove.scores.base import score_of
 from countermove.scores.covariance import RuleCovariance
 from countermove.scores.storage import DESCRIPTION, WEIGHTS, PublishedModel, load_model, save_model
+from countermove.scores.trees import TreeEnsemble, TreeScore
+
+
+def stumps() -> TreeEnsemble:
+    """Return a tree that compares a number and one that asks for a category."""
+    node = np.array([0, 0, 0, 0, 0, 0])
+    left, right = np.array([1, -1, -1, 4, -1, -1]), np.array([2, -1, -1, 5, -1, -1])
+    split = np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0])
+    value = np.array([0.0, 0.3, -1 / 3, 0.0, 0.1, -0.2])
+    missing = np.zeros(6, bool)
+    codes = {3: (1,)}
+    return TreeEnsemble(
+        3, node, split, left, right, missing, value, np.array([0, 3]), codes, ((1, 2),), 0.1
+    )
 
 
 def model(kind: str = "linear") -> PublishedModel:
@@ -32,6 +46,7 @@ def model(kind: str = "linear") -> PublishedModel:
         "nearest_centroid": lambda: NearestCentroidScore(3, 4, favourable=2, against=[0, 3]),
         "recurrent": lambda: RecurrentScore([[2], [0], [1]], 4, draws),
         "representation": lambda: RepresentationScore(3, (5, 2), "elu", draws),
+        "trees": lambda: TreeScore(stumps(), [0.1, 1 / 3, 2.0], [1.0, 0.7, 3.0]),
     }[kind]()
     unit = Standardiser(np.array([0.1, 1 / 3, 2.0]), np.array([1.0, 0.7, 3.0]), ("a", "b", "c"))
     return PublishedModel(score, unit, "digest", {"seed": 0}, 0.7)

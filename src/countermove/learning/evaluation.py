@@ -18,6 +18,7 @@ from countermove.people import ActionSet, Cost
 from countermove.response.base import NoResponse, Response
 from countermove.response.response_set import RobustResponse, kinds_of, members_of
 from countermove.scores import Score
+from countermove.scores.trees import TreeScore
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,7 @@ TEMPERATURES = (0.2, 0.5, 1.0)
 NOT_AFFINE = (
     "the score is not affine in what people can change, so the best response has no closed form"
 )
+STEPS = "trees rise in steps, and a smooth response follows a slope"
 """Why a report leaves responses out."""
 
 
@@ -166,6 +168,8 @@ def usual_responses_to(score: Score, response: Response) -> dict[str, Response]:
         return {name: RepresentationResponse(inner) for name, inner in usual.items()}
     if score.slope() is not None:
         return usual
+    if isinstance(score, TreeScore):
+        return {name: each for name, each in usual.items() if each.answers(score)}
     # Other scores without a slope can only be climbed.
     climbing = {
         f"ascent_{value:g}": AscentResponse(response.cost, response.actions, value)
@@ -177,7 +181,7 @@ def usual_responses_to(score: Score, response: Response) -> dict[str, Response]:
 def not_evaluated(evaluated: Collection[str]) -> dict[str, str]:
     """Return the usual populations missing among those evaluated, each with the reason."""
     if "best" in evaluated:
-        return {}
+        return dict.fromkeys(sorted(set(usual_responses()) - set(evaluated)), STEPS)
     stands_in = f"{NOT_AFFINE}; responses by ascent are shown instead, each at a local maximum"
     missing = dict.fromkeys(set(usual_responses()) - set(evaluated), stands_in)
     cheapest = f"{NOT_AFFINE}: the least cost of approval is that of rational people"

@@ -84,6 +84,7 @@ def rule_metrics(
         "seed": strategic.about["seed"],
         "versions": {name: version(name) for name in PACKAGES},
         "data_hash": table_hash(typed),
+        "adopted": blind.about.get("adopted"),  # where the model is not ours
     } | climbing_measures(strategic.rule, people, response)
 
 

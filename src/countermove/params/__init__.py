@@ -10,6 +10,7 @@ from countermove.params.chain import (
 from countermove.params.experiments import CollectiveParameters, LookaheadParameters
 from countermove.params.paper import PaperParameters
 from countermove.params.production import (
+    AuditParameters,
     EstimatePeopleParameters,
     RetrainParameters,
     ScoreParameters,
@@ -30,11 +31,13 @@ GROUPS: dict[str, type[Parameters]] = {
     "collective": CollectiveParameters,
     "retrain": RetrainParameters,
     "score": ScoreParameters,
+    "audit": AuditParameters,
 }
 """The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
 
 __all__ = [
     "GROUPS",
+    "AuditParameters",
     "CollectiveParameters",
     "EstimatePeopleParameters",
     "EvaluationParameters",

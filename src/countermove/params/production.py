@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator
@@ -207,6 +208,37 @@ class ScoreParameters(Parameters):
                 "id>"
             )
         return self.batch
+
+
+class AuditParameters(Parameters):
+    """Which model is audited, and how its file is read."""
+
+    model: str | None = setting(
+        None,
+        "path of the model's file (LightGBM text, XGBoost JSON or UBJSON, CatBoost JSON, ONNX, "
+        "skops); a run needs one, and --params model=<path> is short for it",
+    )
+    columns: tuple[str, ...] | None = setting(
+        None, "names of the columns the model reads, in its order; null: the file names them"
+    )
+    favourable: str | None = setting(
+        None, "the model's label that people want; null: the second of its two"
+    )
+    trusted: tuple[str, ...] = setting((), "types of a skops file to trust beyond those it trusts")
+
+    @field_validator("favourable", mode="before")
+    @classmethod
+    def _label(cls, label: object) -> object:
+        # `--params audit.favourable=0` arrives as a number.
+        return str(label) if isinstance(label, int | float) else label
+
+    def file(self) -> Path:
+        """Return the path of the model; refuse to go on without one."""
+        if self.model is None:
+            raise ParameterError(
+                "which model? Run with --params dataset=<dataset>,model=<path of its file>"
+            )
+        return Path(self.model)
 
 
 class EstimatePeopleParameters(Parameters):

@@ -46,6 +46,8 @@ def renamed_run(
 def renamed_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters in which a run's old group is ``paper``, and other old groups are not."""
     today = {group: given for group, given in parameters.items() if group not in OLD}
+    if "model" in today:  # --params model=<path>
+        today["audit"] = {**(today.get("audit") or {}), "model": today.pop("model")}
     paper = dict(today.get("paper") or {})
     name = paper.pop(FORMERLY, None)
     if name is not None:

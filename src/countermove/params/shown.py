@@ -33,6 +33,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
     "parameters_evaluation.yml": ("evaluation",),
     "parameters_retrain.yml": ("retrain",),
     "parameters_score.yml": ("score",),
+    "parameters_audit.yml": ("audit",),
     "parameters_estimate_people.yml": ("estimate_people",),
 }
 WIDTH = 92

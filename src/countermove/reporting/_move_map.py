@@ -9,7 +9,7 @@ import numpy as np
 
 from countermove.reporting._citing import Cited, Row
 from countermove.reporting.accuracy import DASHES, MARKS, RULES
-from countermove.reporting.words import called, number, share
+from countermove.reporting.words import called, number, rule_names, share
 
 if TYPE_CHECKING:
     from countermove.reporting.page import Findings
@@ -19,16 +19,13 @@ WORDS = {
     "stay_bad": "outcome unfavourable, stays",
     "move_good": "outcome favourable, moves",
     "move_bad": "outcome unfavourable, moves",
-    "strategic": "strategic boundary",
-    "blind": "blind boundary",
 }
-RULE_WORDS = {"strategic": "The strategic rule", "blind": "The blind rule"}
-DISTANCE = "distance to the strategic boundary, approved right of 0"
-SCORE = "strategic score, approved right of 0"
+DISTANCE = "distance to the boundary of the {strategic}, approved right of 0"
+SCORE = "score of the {strategic}, approved right of 0"
 AXES = {
-    "linear": (DISTANCE, "the blind rule's own part"),
+    "linear": (DISTANCE, "the {blind}'s own part"),
     "parallel": (DISTANCE, "where people differ most"),
-    "scores": (SCORE, "blind score, approved above 0"),
+    "scores": (SCORE, "score of the {blind}, approved above 0"),
     "shifted": (SCORE, "where people differ most"),
 }
 """What stands on the axes, by projection."""
@@ -51,9 +48,11 @@ def move_map_facts(found: Findings) -> dict[str, Any]:
     scales = [entry["scale"] for entry in found.move_map["rules"]["strategic"]]
     now = scales.index(1.0)
     path = ("rules", "strategic", now)
+    names = rule_names(found.metrics)
     return {
         "move_map": cited,
-        "rule_words": RULE_WORDS,
+        "names": names,
+        "rule_words": {rule: f"The {names[rule]}" for rule in RULES},
         "last": len(scales) - 1,
         "now": now,
         "assumed": _scale_words(1.0),
@@ -63,13 +62,13 @@ def move_map_facts(found: Findings) -> dict[str, Any]:
         ],
         "paid": found.move_map["rules"]["strategic"][now]["mean_cost"] is not None,
         "at_cost": {key: by(cited.value(*path, key)) for key, (_, by) in COLUMNS.items()},
-        "content": _content(found.move_map, scales),
+        "content": _content(found.move_map, scales, names),
         "in_deviations": found.move_map["projection"] in ("linear", "parallel"),
         "head": ("rule and cost", *(words for words, _ in COLUMNS.values())),
-        "rows": _rows(cited, scales),
+        "rows": _rows(cited, scales, names),
         "response": cited.linked(called(found.move_map["response"]), "response"),
-        "curve": _curve(cited, scales),
-        "curve_head": ("cost", *RULES.values()),
+        "curve": _curve(cited, scales, names),
+        "curve_head": ("cost", *(names[rule].capitalize() for rule in RULES)),
         "curve_rows": [
             (
                 _scale_words(scale)["short"],
@@ -88,13 +87,15 @@ def _scale_words(scale: float) -> dict[str, str]:
     return {"short": f"× {times}", "long": long}
 
 
-def _content(facts: Mapping[str, Any], scales: Sequence[float]) -> dict[str, Any]:
+def _content(
+    facts: Mapping[str, Any], scales: Sequence[float], names: Mapping[str, str]
+) -> dict[str, Any]:
     """Return what the page's script draws the map from."""
-    across, up = AXES[facts["projection"]]
+    across, up = (words.format_map(names) for words in AXES[facts["projection"]])
     return {key: facts[key] for key in ("people", "boundaries", "rules")} | {
         "range": {axis: frame(facts, axis) for axis in ("x", "y")},
-        "words": WORDS,
-        "rule_words": RULE_WORDS,
+        "words": WORDS | {rule: f"boundary of the {names[rule]}" for rule in RULES},
+        "rule_words": {rule: f"The {names[rule]}" for rule in RULES},
         "scale_words": [_scale_words(scale) for scale in scales],
         "axes": {
             "x": across,
@@ -105,32 +106,32 @@ def _content(facts: Mapping[str, Any], scales: Sequence[float]) -> dict[str, Any
     }
 
 
-def _rows(cited: Cited, scales: Sequence[float]) -> list[Row]:
+def _rows(cited: Cited, scales: Sequence[float], names: Mapping[str, str]) -> list[Row]:
     """Return what people do at every cost, for both rules."""
     return [
         (
-            f"{words}, {_scale_words(scale)['short']}",
+            f"{names[rule].capitalize()}, {_scale_words(scale)['short']}",
             *(cited.link("rules", rule, i, key, by=by) for key, (_, by) in COLUMNS.items()),
         )
-        for rule, words in RULES.items()
+        for rule in RULES
         for i, scale in enumerate(scales)
     ]
 
 
-def _curve(cited: Cited, scales: Sequence[float]) -> dict[str, Any]:
+def _curve(cited: Cited, scales: Sequence[float], names: Mapping[str, str]) -> dict[str, Any]:
     """Return accuracy of both rules against the cost of moving."""
     data = [
         {
             "type": "scatter",
             "mode": "lines+markers",
-            "name": words,
+            "name": names[rule].capitalize(),
             "x": scales,
             "y": [entry["accuracy"] for entry in cited.value("rules", rule)],
             "line": {"color": f"var:{rule}", "width": 2.5, "dash": DASHES[rule]},
             "marker": {"symbol": MARKS[rule], "size": 8},
-            "hovertemplate": "× %{x}: %{y:.1%}<extra>" + words + "</extra>",
+            "hovertemplate": "× %{x}: %{y:.1%}<extra>" + names[rule].capitalize() + "</extra>",
         }
-        for rule, words in RULES.items()
+        for rule in RULES
     ]
     mark = {"color": "var:mark", "dash": "dot", "width": 1.5}
     layout = {

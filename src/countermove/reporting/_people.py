@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._citing import Cited, CitedTable, Row
@@ -22,7 +23,9 @@ SOCIAL = {
     "deserving_cut_off": "deserving people whom no allowed move brings to approval (not averaged)",
 }
 """How the hard measures are called in front of people."""
-RULES = ("blind", "strategic", "calibrated")
+RULES = {"blind": "blind", "strategic": "strategic", "calibrated": "calibrated"}
+ADOPTED = {"blind": "as it is", "calibrated": "at the promised threshold"}
+"""The rules compared; those of an audit are one model."""
 BY_GROUP = ("burden", "recourse", "utility")
 """Measures shown group by group, who carries the burden first."""
 SHOWN = {"blind": ("blind", "circle-open"), "calibrated": ("strategic", "diamond")}
@@ -51,17 +54,19 @@ def people_facts(found: Findings) -> dict[str, Any]:
     metrics = found.cited
     by_group = metrics.value("social", "by_group")
     groups = [(column, value) for column, values in by_group.items() for value in values]
+    rules = ADOPTED if found.adopted else RULES
     audit = None if found.audit is None else Cited("recourse_audit.json", found.audit)
     return {
-        "rules": RULES,
+        "rules": rules.values(),
+        "adopted": found.adopted,
         "rows": [
-            (words, *(metrics.link("social", "by_model", rule, key) for rule in RULES))
+            (words, *(metrics.link("social", "by_model", rule, key) for rule in rules))
             for key, words in SOCIAL.items()
         ],
         "groups": groups,
         "figure": _groups_figure(metrics, groups),
         "height": 120 + 26 * len(groups),
-        "by_group": {measure: _group_rows(metrics, groups, measure) for measure in BY_GROUP},
+        "by_group": {measure: _group_rows(metrics, groups, measure, rules) for measure in BY_GROUP},
         "audit": audit,
         "lasting": found.audit is not None and (found.audit.get("lasting") or {}).get("lasting"),
         "audit_rows": [] if audit is None else _audit_rows(audit),
@@ -118,11 +123,12 @@ def _marks(
 ) -> dict[str, Any]:
     """Return one rule's marks in one panel."""
     colour, symbol = SHOWN[rule]
+    name = (ADOPTED if metrics.value().get("adopted") else NAMES)[rule]
     tail = "" if panel == 1 else str(panel)
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": NAMES[rule],
+        "name": name,
         "legendgroup": rule,
         "showlegend": panel == 1,
         "x": [metrics.value("social", "by_group", c, v, rule, measure) for c, v in groups],
@@ -135,16 +141,18 @@ def _marks(
             "color": f"var:{colour}",
             "line": {"width": 2, "color": f"var:{colour}"},
         },
-        "hovertemplate": "%{y}: %{x:.3f}<extra>" + NAMES[rule] + "</extra>",
+        "hovertemplate": "%{y}: %{x:.3f}<extra>" + name + "</extra>",
     }
 
 
-def _group_rows(metrics: Cited, groups: Groups, measure: str) -> list[Row]:
+def _group_rows(
+    metrics: Cited, groups: Groups, measure: str, rules: Mapping[str, str]
+) -> list[Row]:
     return [
         (
             f"{column} = {value}",
             metrics.link("social", "by_group", column, value, "calibrated", "people"),
-            *(metrics.link("social", "by_group", column, value, rule, measure) for rule in RULES),
+            *(metrics.link("social", "by_group", column, value, rule, measure) for rule in rules),
         )
         for column, value in groups
     ]

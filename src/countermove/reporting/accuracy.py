@@ -15,6 +15,8 @@ from countermove.reporting.words import (
     left_out_lines,
     number,
     points,
+    rule_names,
+    rule_titles,
     share,
 )
 
@@ -24,6 +26,15 @@ if TYPE_CHECKING:
     from countermove.reporting.page import Findings
 
 RULES = {"blind": "Blind rule", "strategic": "Strategic rule"}
+TRAINED = {
+    "blind": "trained as if nobody moved",
+    "strategic": "chosen for where people will stand, threshold calibrated",
+}
+ADOPTED = {
+    "blind": "at a probability of one half",
+    "strategic": "the same score, at the threshold calibrated for recourse",
+}
+"""What the two rules are."""
 MARKS = {"blind": "circle-open", "strategic": "diamond"}
 DASHES = {"blind": "dash", "strategic": "solid"}
 LOSSES = {"train_loss": "training rows", "validation_loss": "validation rows"}
@@ -72,7 +83,11 @@ def headline_facts(found: Findings) -> dict[str, Any]:
     return {
         "verdict": _verdict(points(after["strategic"], after["blind"])),
         "changes": {rule: _change(metrics, rule) for rule in RULES},
-        "rules": RULES,
+        "rules": rule_titles(found.metrics),
+        "names": rule_names(found.metrics),
+        "meaning": ADOPTED if found.adopted else TRAINED,
+        "adopted": found.metrics.get("adopted"),
+        "compared": _compared(found),
         "response": metrics.linked(called(metrics.value("response", "kind")), "response", "kind"),
         "whole_steps": (metrics.value("accuracy").get("whole_steps") or {}).get("strategic"),
         "people": _who_moves(metrics),
@@ -85,6 +100,27 @@ def headline_facts(found: Findings) -> dict[str, Any]:
     }
 
 
+def _compared(found: Findings) -> list[list[Any]]:
+    """Return a row per rule that an audited model was compared with."""
+    if found.comparison is None:
+        return []
+    cited = Cited("comparison.json", found.comparison)
+    rows = []
+    for name in cited.value("rules"):
+        at = ("rules", name)
+        gain = [cited.link(*at, "gain", end, by=_in_points) for end in ("value", "low", "high")]
+        accuracies = [cited.share(*at, when) for when in ("nobody_moves", "after_response")]
+        rows.append([COMPARED[name], *accuracies, *(gain if name != AS_IS else ["", "", ""])])
+    return rows
+
+
+AS_IS = "as it is"
+COMPARED = {
+    AS_IS: "the model as it is",
+    "best threshold after response": "the model at its best threshold after response",
+    "strategic training": "a rule trained for people who respond",
+}
+"""What an audited model is compared with, in words."""
 SIMPLE = {
     "majority": "the majority's decision for everybody",
     "logistic": "logistic regression",
@@ -200,7 +236,7 @@ def _responses(metrics: Cited, kinds: Kinds) -> dict[str, Any]:
             },
             "hovertemplate": "%{x:.1%}<extra>" + words + "</extra>",
         }
-        for rule, words in RULES.items()
+        for rule, words in rule_titles(metrics.value()).items()
     ]
     layout = {
         "xaxis": {"title": {"text": "accuracy"}, "tickformat": ".0%"},

@@ -38,6 +38,8 @@ class Findings:
         ``table_sheet.json``.
     tradeoff, lookahead, collective, population
         What the pipelines of these names left; the rows of ``tradeoff`` may be of other tables.
+    comparison
+        Of an audit: what the model was compared with.
     """
 
     metrics: Facts
@@ -54,6 +56,7 @@ class Findings:
     lookahead: Facts | None = None
     collective: Facts | None = None
     population: Facts | None = None
+    comparison: Facts | None = None
 
     @property
     def dataset(self) -> str:
@@ -68,7 +71,14 @@ class Findings:
     @property
     def output(self) -> str:
         """Where the run's outputs about people lie, seen from the page."""
+        if self.adopted:
+            return f"../../../07_model_output/{self.dataset}/audit"
         return f"../../07_model_output/{self.dataset}"
+
+    @property
+    def adopted(self) -> bool:
+        """Whether the rule is a model of somebody else."""
+        return bool(self.metrics.get("adopted"))
 
     def command(self, pipeline: str) -> str:
         """Return the command that makes a stage for this table."""
@@ -106,6 +116,8 @@ SECTIONS = (
     Section("facts", "The data and the run", "Data and run", run_facts),
 )
 """In the order of the page."""
+OF_TRAINING = ("beyond", "history")
+"""Sections that say nothing of a model that is only audited."""
 
 
 def report_page(found: Findings) -> str:
@@ -123,10 +135,11 @@ def report_page(found: Findings) -> str:
         HTML that asks nothing of the network: style, plotting script and data are inside.
         The files its numbers link to lie beside it.
     """
+    shown = [part for part in SECTIONS if not (found.adopted and part.anchor in OF_TRAINING)]
     return render(
         "report.html",
         dataset=found.dataset,
-        sections=SECTIONS,
-        bodies={section.anchor: section.body(found) for section in SECTIONS},
+        sections=shown,
+        bodies={section.anchor: section.body(found) for section in shown},
         made_by=found.metrics["versions"]["countermove"],
     )

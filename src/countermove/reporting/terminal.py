@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from countermove.execution import watched
-from countermove.reporting.words import accuracy_rows, promise_line
+from countermove.reporting.words import accuracy_rows, promise_line, rule_names
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -39,8 +39,8 @@ def headline(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report:
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(f"accuracy, {metrics['dataset']}")
-    for rule in ("blind", "strategic"):
-        table.add_column(rule, justify="right")
+    for name in rule_names(metrics).values():
+        table.add_column(name.removesuffix(" rule"), justify="right")
     for people, *accuracies in accuracy_rows(metrics)[:2]:
         best = max(accuracies)
         styles = ["bold green" if value == best else "" for value in accuracies]

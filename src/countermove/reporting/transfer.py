@@ -50,6 +50,11 @@ class Line:
     high: float
 
 
+def titled(model: str) -> str:
+    """Return what a rule is called in headings; an audited model is named by its threshold."""
+    return f"{model} rule" if model in ("blind", "strategic") else f"model {model}"
+
+
 def line_names(report: Mapping[str, Any]) -> list[str]:
     """Return the lines of the figure from bottom to top."""
     stated = report["stated"]
@@ -103,7 +108,7 @@ def transfer_figure(report: Mapping[str, Any] | None) -> Figure:
     if report is None:
         return _nothing_yet()
     models, names = list(report["models"]), line_names(report)
-    titles = [f"{model} rule" for model in models]
+    titles = [titled(model) for model in models]
     figure = make_subplots(1, len(models), subplot_titles=titles, shared_yaxes=True)
     for column, model in enumerate(models, start=1):
         _draw_model(figure, report, model, column, len(names) - 1)
@@ -186,7 +191,8 @@ def deployment_facts(found: Findings) -> dict[str, Any]:
         ],
         "models": [
             {
-                "name": model,
+                "name": model.replace(" ", "-"),
+                "title": titled(model).capitalize(),
                 "figure": _figure(report, model),
                 "rows": _interval_rows(cited, report, model),
             }

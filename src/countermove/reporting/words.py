@@ -67,13 +67,26 @@ def accuracy_rows(metrics: Mapping[str, Any]) -> list[tuple[str, float, float]]:
     accuracy = metrics["accuracy"]
     stated = metrics["response"]["kind"]
     rows = {"nobody moves": accuracy["nobody_moves"]}
-    rows[f"{called(stated)} (trained for)"] = accuracy["after_response"]
+    assumed = "assumed" if metrics.get("adopted") else "trained for"
+    rows[f"{called(stated)} ({assumed})"] = accuracy["after_response"]
     rows |= {
         called(name): pair
         for name, pair in accuracy["sensitivity"].items()
         if name not in ("none", stated)
     }
     return [(name, pair["blind"], pair["strategic"]) for name, pair in rows.items()]
+
+
+def rule_names(metrics: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the two rules of a report are called: those of an audit are one model."""
+    if metrics.get("adopted"):
+        return {"blind": "model as it is", "strategic": "model at the promised threshold"}
+    return {"blind": "blind rule", "strategic": "strategic rule"}
+
+
+def rule_titles(metrics: Mapping[str, Any]) -> dict[str, str]:
+    """Return the same for headings."""
+    return {rule: name.capitalize() for rule, name in rule_names(metrics).items()}
 
 
 def left_out_lines(metrics: Mapping[str, Any]) -> list[str]:
@@ -87,10 +100,12 @@ def left_out_lines(metrics: Mapping[str, Any]) -> list[str]:
 
 def summary_lines(metrics: Mapping[str, Any]) -> list[str]:
     """Return the outcome of a run, one line per kind of people, and whether training pays."""
-    head = ("accuracy on test rows", "blind", "strategic")
+    names = rule_names(metrics)
+    head = ("accuracy on test rows", *(name.removesuffix(" rule") for name in names.values()))
     rows = [(name, f"{a:.3f}", f"{b:.3f}") for name, a, b in accuracy_rows(metrics)]
     width = max(len(name) for name, *_ in [head, *rows])
-    lines = [f"{name:<{width}}  {a:>5}  {b:>9}" for name, a, b in [head, *rows]]
+    wide = [max(5, len(head[1])), max(9, len(head[2]))]
+    lines = [f"{name:<{width}}  {a:>{wide[0]}}  {b:>{wide[1]}}" for name, a, b in [head, *rows]]
     choice = metrics.get("choice")
     return lines if choice is None else [*lines, choice["sentence"]]
 

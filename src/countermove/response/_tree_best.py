@@ -6,15 +6,19 @@ the splits are searched one by one in any case.
 
 from __future__ import annotations
 
+import copy
+import json
 import warnings
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from countermove._types import Floats, Mask
-from countermove.people.feasible import feasible_actions
+from countermove.people.feasible import FeasibleActions, feasible_actions
 from countermove.response._trees import TreeMoves, cheapest_crossing, highest_score
 from countermove.response.base import (
     GAIN,
@@ -28,7 +32,14 @@ from countermove.scores.base import values
 from countermove.scores.trees import TreeScore
 
 if TYPE_CHECKING:
+    from countermove.people import ActionSet
     from countermove.response.best import BestResponse
+    from countermove.scores.trees import TreeEnsemble
+
+KEPT = 4
+"""Groups of people whose highest scores are kept per model."""
+Kept = list[tuple[bytes, "ActionSet", TreeMoves | None]]
+_highest: WeakKeyDictionary[TreeEnsemble, Kept] = WeakKeyDictionary()
 
 
 class UnprovenWarning(UserWarning):
@@ -44,7 +55,8 @@ class TreeBest:
     def respond(self, score: TreeScore, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to."""
         rows = checked_rows(X, score)
-        found, floor = self._crossings(score, rows, GAIN)
+        known = self._afforded(score, rows)
+        found, floor = self._crossings(score, rows, GAIN, known)
         gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
         crosses = np.isfinite(found.cost) & (found.cost - floor.cost < gains)
         check_converged(crosses | found.proven | (found.bound - floor.cost >= gains), on_failure)
@@ -55,10 +67,15 @@ class TreeBest:
 
     def decisions_after(self, score: TreeScore, rows: Floats) -> Mask:
         """Return who is favoured after the response; who is not decided counts as refused."""
-        found, floor = self._crossings(score, rows, GAIN)
-        gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
-        favoured: Mask = np.isfinite(found.cost) & (found.cost - floor.cost < gains)
-        unknown = ~favoured & ~found.proven & (found.bound - floor.cost < gains)
+        known, favoured, unknown = self._afforded(score, rows), *np.zeros((2, len(rows)), bool)
+        if known is not None:
+            favoured = known.score + float(score.bias) >= 0.0
+            unknown = ~favoured & ~known.proven & (known.bound + float(score.bias) >= 0.0)
+        else:
+            found, floor = self._crossings(score, rows, GAIN)
+            gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
+            favoured = np.isfinite(found.cost) & (found.cost - floor.cost < gains)
+            unknown = ~favoured & ~found.proven & (found.bound - floor.cost < gains)
         if unknown.any():
             warnings.warn(
                 f"whether {unknown.sum()} of {len(rows)} people cross ({unknown.mean():.2%}) was "
@@ -70,11 +87,7 @@ class TreeBest:
 
     def scores_after(self, score: TreeScore, X: Tensor) -> Tensor:
         """Return the highest score people can afford; it has no gradient."""
-        rows = checked_rows(X, score)
-        gains = np.nextafter(np.broadcast_to(self._gains(rows, GAIN), len(rows)), 0.0)
-        feasible = feasible_actions(self.response.actions, rows)
-        found = highest_score(score, rows, feasible, self.response.cost, gains)
-        return torch.from_numpy(found.score)
+        return torch.from_numpy(self._highest_scores(score, checked_rows(X, score)).score)
 
     def crossing(self, score: TreeScore, X: Tensor) -> Crossing:
         """Return the cheapest favourable decision, whatever it costs."""
@@ -85,26 +98,63 @@ class TreeBest:
         cost = np.where(possible, self._paid(rows, np.where(possible, found.cost, 0.0)), 0.0)
         return Crossing(torch.from_numpy(cost), torch.from_numpy(possible))
 
+    def forced(self, rows: Floats) -> Mask:
+        """Return who may not stay where they stand, shape (n,)."""
+        return _forced(feasible_actions(self.response.actions, rows))
+
     def floor(self, score: TreeScore, rows: Floats) -> Floats:
         """Return what people pay if they do not cross, shape (n,)."""
         return self._paid(rows, self._crossings(score, rows, 0.0)[1].cost)
 
+    def _afforded(self, score: TreeScore, rows: Floats) -> TreeMoves | None:
+        """Return the highest scores these people can afford, at an intercept of 0, or None.
+
+        They decide every threshold at once, and cost a few crossings: they are searched for when
+        the same people are asked about the same trees for the second time.
+        """
+        kept = _highest.setdefault(score.ensemble, [])
+        gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
+        said = json.dumps(self.response.cost.describe(), sort_keys=True).encode()
+        parts = (rows, gains, score.mean, score.scale)
+        who = sha256(said + b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+        asked = who.digest()
+        for at, (digest, actions, found) in enumerate(kept):
+            if digest == asked and actions is self.response.actions:
+                if found is None:
+                    plain = copy.deepcopy(score)
+                    plain.bias.data.zero_()
+                    found = self._highest_scores(plain, rows)
+                kept[at] = (digest, actions, found)
+                return found
+        kept[KEPT - 1 :] = []
+        kept.insert(0, (asked, self.response.actions, None))
+        return None
+
+    def _highest_scores(self, score: TreeScore, rows: Floats) -> TreeMoves:
+        gains = np.nextafter(np.broadcast_to(self._gains(rows, GAIN), len(rows)), 0.0)
+        feasible = feasible_actions(self.response.actions, rows)
+        return highest_score(score, rows, feasible, self.response.cost, gains)
+
     def _crossings(
-        self, score: TreeScore, rows: Floats, gain: float
+        self, score: TreeScore, rows: Floats, gain: float, known: TreeMoves | None = None
     ) -> tuple[TreeMoves, TreeMoves]:
-        """Return everybody's cheapest crossing, and what they do if they do not cross."""
+        """Return everybody's cheapest crossing, and what they do if they do not cross.
+
+        Nobody looks for one of whom it is ``known`` that there is none they can afford.
+        """
         cost, feasible = self.response.cost, feasible_actions(self.response.actions, rows)
-        n = len(rows)
-        forced = ((feasible.low > 0.0) | (feasible.high < 0.0)).any(axis=1)
-        for part in feasible.listed:
-            forced |= ~part.allowed[np.arange(n), part.present]
+        n, forced = len(rows), _forced(feasible)
         still = _staying(score, rows)
         who = np.flatnonzero(forced)
         if who.size:
             held = cheapest_crossing(score, rows[who], feasible.rows(who), cost, -np.inf)
             still = _merged(still, held, who)
-        who = np.flatnonzero(forced | (values(score, rows) < 0.0))
-        found = _staying(score, rows)
+        short = values(score, rows) < 0.0
+        who, found = np.flatnonzero(forced | short), _staying(score, rows)
+        if known is not None:
+            none = known.proven & (known.score + float(score.bias) < 0.0) & ~forced
+            found.cost[none], found.bound[none] = np.inf, np.inf
+            who = np.flatnonzero((forced | short) & ~none)
         if who.size:
             gains = np.broadcast_to(self._gains(rows, gain), n)[who]
             crossed = cheapest_crossing(score, rows[who], feasible.rows(who), cost, 0.0, gains)
@@ -118,6 +168,13 @@ class TreeBest:
     def _paid(self, rows: Floats, cost: Floats) -> Floats:
         prices = self.response.prices(torch.from_numpy(rows))
         return cost if prices is None else cost * prices.numpy()
+
+
+def _forced(feasible: FeasibleActions) -> Mask:
+    forced: Mask = np.asarray(((feasible.low > 0.0) | (feasible.high < 0.0)).any(axis=1))
+    for part in feasible.listed:
+        forced |= ~part.allowed[np.arange(len(forced)), part.present]
+    return forced
 
 
 def _staying(score: TreeScore, rows: Floats) -> TreeMoves:

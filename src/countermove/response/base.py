@@ -188,6 +188,14 @@ class Response(ABC):
         """
         return self.decisions_after(score, X).astype(np.float64)
 
+    def answers(self, score: Score) -> bool:
+        """Return whether people can respond in this way to such a score."""
+        return score.slope() is not None
+
+    def refused_stay(self, score: Score, X: Floats) -> bool:
+        """Return whether whoever is refused after the response is known not to have moved."""
+        return False
+
     def expected_cost(self, score: Score, X: Any) -> Floats:
         """Return what people pay on average over the types they may be, shape (n,)."""
         cost: Floats = self.respond(score, checked_rows(X, score), on_failure="mask").cost
@@ -310,6 +318,10 @@ class NoResponse(Response):
     name = "none"
     exact_reach = True
     priced_by_person = True
+
+    def answers(self, score: Score) -> bool:
+        """Return True: staying needs nothing of a score."""
+        return True
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return everybody where they stand."""

@@ -148,6 +148,14 @@ class BestResponse(Response):
         check_converged(raise_failures(rows, solution.status, reduction.arrays), "raise")
         return solution.favoured
 
+    def answers(self, score: Score) -> bool:
+        """Return whether crossings are known: of scores with a slope, and of trees."""
+        return isinstance(score, TreeScore) or super().answers(score)
+
+    def refused_stay(self, score: Score, X: Floats) -> bool:
+        """Return whether nobody is made to move; only asked for where moves are searched for."""
+        return isinstance(score, TreeScore) and not TreeBest(self).forced(X).any()
+
     def decisions_in_whole_steps(
         self, score: Score, X: Any, windows: pd.DataFrame | None = None
     ) -> Mask:

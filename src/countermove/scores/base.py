@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
@@ -90,6 +90,13 @@ class Score(nn.Module, ABC):
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return the JSON-ready arguments that rebuild the score without its weights."""
+
+    @classmethod
+    def rebuilt(cls, arguments: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Self:
+        """Return the score of what `describe` returned and of its ``state_dict``."""
+        score = cls(**arguments)
+        score.load_state_dict(dict(weights))
+        return score
 
     def before_standardising(self, mean: Floats, scale: Floats) -> Score:
         """Return the same rule as a score of the rows ``x`` of which this one reads z.

@@ -34,6 +34,7 @@ from countermove.scores.nearest_centroid import NearestCentroidScore
 from countermove.scores.partly_linear import PartlyLinearScore
 from countermove.scores.recurrent import RecurrentScore
 from countermove.scores.representation import RepresentationScore
+from countermove.scores.trees import TreeScore
 
 FORMAT_VERSION = 2
 """1 had no ``threshold``: it was folded into the intercept, and `about` named it."""
@@ -53,6 +54,7 @@ _KINDS: dict[str, type[Score]] = {
         PartlyLinearScore,
         RecurrentScore,
         RepresentationScore,
+        TreeScore,
     )
 }
 
@@ -145,8 +147,8 @@ def unpack_model(
             f"{where} holds a score of unknown kind {kind!r}; {nearest(kind, _KINDS)}"
         )
     try:
-        score = _score(description["score"], load_tensors(weights))
-    except (SafetensorError, RuntimeError) as error:
+        score = _KINDS[kind].rebuilt(description["score"]["arguments"], load_tensors(weights))
+    except (SafetensorError, RuntimeError, KeyError) as error:
         raise ModelFileError(f"{where}/{WEIGHTS} does not fit its description: {error}") from error
     standardiser = Standardiser.from_json(description["standardiser"])
     about, schema = description["about"], description["schema_digest"]
@@ -198,21 +200,15 @@ def _read_refits(
         return None
     content = _verified(read, where, REFITS, said["sha256"])
     try:
-        stacked = load_tensors(content)
+        stacked, arguments = load_tensors(content), description["score"]["arguments"]
+        kind = _KINDS[description["score"]["kind"]]
         scores = tuple(
-            _score(description["score"], {name: part[k] for name, part in stacked.items()})
+            kind.rebuilt(arguments, {name: part[k] for name, part in stacked.items()})
             for k in range(said["count"])
         )
         return BootstrapRefits(scores, int(said["rows"]), float(said["cut_variance"]))
     except (SafetensorError, RuntimeError, IndexError, KeyError, DataError) as error:
         raise ModelFileError(f"{where}/{REFITS} holds no refits: {error}") from error
-
-
-def _score(said: dict[str, Any], weights: dict[str, torch.Tensor]) -> Score:
-    """Return a described score with its weights."""
-    score = _KINDS[said["kind"]](**said["arguments"])
-    score.load_state_dict(weights)
-    return score
 
 
 def _unfolded(stored: PublishedModel) -> PublishedModel:

@@ -6,8 +6,8 @@ strictly, after scaling), so that each row falls into the leaf it falls into in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numba
@@ -23,6 +23,8 @@ from countermove.scores.base import Score, rise_over_unit
 Integers = NDArray[np.int64]
 NUMBER = -1
 """Of a node that compares a number; others ask whether a code is in a set."""
+OF_NODES = ("feature", "split", "left", "right", "missing_left", "value", "root")
+"""The arrays of a `TreeEnsemble`, as they are stored."""
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
@@ -175,6 +177,34 @@ class TreeEnsemble:
             bits += part
         return words, counts, np.array(bits or [0], np.uint64)
 
+    def renumbered(self, columns: Sequence[int], n_features: int) -> TreeEnsemble:
+        """Return the trees of a wider table, in which column j stands at ``columns[j]``."""
+        place = np.asarray(columns, np.int64)
+        asks = np.isin(np.arange(len(self.left)), list(self.codes_left))
+        feature = np.where(asks, self.feature, place[np.where(asks, 0, self.feature)])
+        coded = tuple(tuple(place[list(thing)].tolist()) for thing in self.coded)
+        return replace(self, n_features=n_features, feature=feature, coded=coded)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the arrays ``OF_NODES`` do not say."""
+        return {
+            "n_features": self.n_features,
+            "codes_left": {str(node): list(codes) for node, codes in self.codes_left.items()},
+            "coded": [list(columns) for columns in self.coded],
+            "offset": self.offset,
+        }
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any], nodes: Mapping[str, Any]) -> TreeEnsemble:
+        """Return the trees of stored arrays and of what `to_json` said of them."""
+        return cls(
+            said["n_features"],
+            **{name: nodes[name] for name in OF_NODES},
+            codes_left={int(node): tuple(codes) for node, codes in said["codes_left"].items()},
+            coded=tuple(tuple(columns) for columns in said["coded"]),
+            offset=said["offset"],
+        )
+
     def used(self) -> NDArray[np.bool_]:
         """Return which columns some split reads, shape (d,)."""
         mask = np.zeros(self.n_features, bool)
@@ -230,6 +260,19 @@ class TreeScore(Score):
         self.scale = np.ones(d) if scale is None else np.array(scale, np.float64)
         self.bias = nn.Parameter(torch.zeros((), dtype=torch.float64), requires_grad=False)
         self.arrays = ensemble.arrays(self.mean, self.scale)
+        for name in OF_NODES:
+            held = np.ascontiguousarray(getattr(ensemble, name))
+            self.register_buffer(f"trees_{name}", torch.from_numpy(held))
+
+    @classmethod
+    def rebuilt(cls, arguments: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Self:
+        """Return the score of stored trees."""
+        nodes = {name: weights[f"trees_{name}"].numpy() for name in OF_NODES}
+        ensemble = TreeEnsemble.from_json(arguments["trees"], nodes)
+        link = Link.from_json(arguments["link"])
+        score = cls(ensemble, arguments["mean"], arguments["scale"], link)
+        score.load_state_dict(dict(weights))
+        return score
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return the same trees with an intercept of their own."""
@@ -269,6 +312,19 @@ class TreeScore(Score):
         columns = np.flatnonzero(self.ensemble.used()).tolist()
         return self(X), rise_over_unit(self, X.detach(), columns)
 
+    def of_columns(self, columns: Sequence[int], mean: Floats, scale: Floats) -> TreeScore:
+        """Return the score of the standardised rows of a wider table.
+
+        Parameters
+        ----------
+        columns
+            Where the table has the columns that this score reads in original units.
+        mean, scale
+            Of the table's columns.
+        """
+        wide = self.ensemble.renumbered(columns, len(mean))
+        return TreeScore(wide, mean, scale, self.link)
+
     def before_standardising(self, mean: Floats, scale: Floats) -> TreeScore:
         """Return the same trees as a score of the rows ``x`` of which this one reads z."""
         unit = self.scale / scale
@@ -277,5 +333,10 @@ class TreeScore(Score):
         return other
 
     def describe(self) -> dict[str, Any]:
-        """Return what rebuilds the score without its trees."""
-        return {"link": self.link.to_json()}
+        """Return what rebuilds the score, its nodes apart."""
+        return {
+            "trees": self.ensemble.to_json(),
+            "link": self.link.to_json(),
+            "mean": self.mean.tolist(),
+            "scale": self.scale.tolist(),
+        }

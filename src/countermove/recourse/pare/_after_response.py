@@ -107,6 +107,8 @@ def _missed_at(
     refused = ~response.decisions_after(rule, X)
     if not refused.any():
         return refused
+    if response.refused_stay(rule, X):
+        return np.asarray(refused & (standing < cut))
     answers = response.respond(rule, X)
     # Only the refused who moved have another reach than before.
     elsewhere = refused & np.asarray(answers.moved)

@@ -2,6 +2,7 @@
 
 from countermove.scores.adopted._adopt import adopt
 from countermove.scores.adopted._model import AdoptedModel
+from countermove.scores.adopted._published import adopt_file
 from countermove.scores.adopted._storage import load, save
 
-__all__ = ["AdoptedModel", "adopt", "load", "save"]
+__all__ = ["AdoptedModel", "adopt", "adopt_file", "load", "save"]

@@ -58,11 +58,12 @@ class Labels:
             )
         if favourable is None:
             return cls(found, found[1], 1)
-        if favourable not in found.tolist():
+        named = [str(label) for label in found.tolist()]  # settings know labels as text
+        if str(favourable) not in named:
             raise ParameterError(
                 f"favourable={favourable!r} is none of the model's labels {shown(found.tolist())}"
             )
-        place = found.tolist().index(favourable)
+        place = named.index(str(favourable))
         return cls(found, found[place], place)
 
 

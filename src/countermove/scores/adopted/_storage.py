@@ -26,11 +26,10 @@ from countermove.scores.adopted._columns import TableColumns
 from countermove.scores.adopted._model import AdoptedModel
 from countermove.scores.adopted._readers import Labels, linear_scores, tree_scores
 from countermove.scores.linear import LinearScore
-from countermove.scores.trees import TreeEnsemble, TreeScore
+from countermove.scores.trees import OF_NODES, TreeEnsemble, TreeScore
 
 FORMAT = "countermove adopted model 1"
 ARRAYS, DESCRIPTION = "adopted.safetensors", "adopted.json"
-_OF_NODES = ("feature", "split", "left", "right", "missing_left", "value", "root")
 
 
 def save(model: AdoptedModel, path: str | Path) -> str:
@@ -97,15 +96,8 @@ def _parts(model: AdoptedModel) -> tuple[dict[str, Any], dict[str, Any]]:
     score = model.score_
     if isinstance(score, TreeScore):
         trees = score.ensemble
-        codes = {str(node): list(found) for node, found in trees.codes_left.items()}
-        arrays = {name: np.ascontiguousarray(getattr(trees, name)) for name in _OF_NODES}
-        return arrays, {
-            "kind": "trees",
-            "link": score.link.to_json(),
-            "codes_left": codes,
-            "coded": [list(columns) for columns in trees.coded],
-            "offset": trees.offset,
-        }
+        arrays = {name: np.ascontiguousarray(getattr(trees, name)) for name in OF_NODES}
+        return arrays, {"kind": "trees", "link": score.link.to_json()} | trees.to_json()
     if isinstance(score, LinearScore):
         weights = score.weight.detach().numpy()
         return {"weight": weights.copy()}, {"kind": "affine", "intercept": float(score.bias)}
@@ -149,13 +141,7 @@ def _model(said: dict[str, Any], arrays: dict[str, Any]) -> AdoptedModel:
     classes = np.array(said["classes"])
     labels = Labels.of(classes, classes[said["place"]])
     if said["kind"] == "trees":
-        ensemble = TreeEnsemble(
-            unit.n_features,
-            **{name: arrays[name] for name in _OF_NODES},
-            codes_left={int(node): tuple(codes) for node, codes in said["codes_left"].items()},
-            coded=tuple(tuple(columns) for columns in said["coded"]),
-            offset=said["offset"],
-        )
+        ensemble = TreeEnsemble.from_json(said | {"n_features": unit.n_features}, arrays)
         pair = tree_scores(ensemble, Link.from_json(said["link"]), unit)
     else:
         pair = linear_scores(arrays["weight"], said["intercept"], unit)

@@ -1,0 +1,102 @@
+"""What another threshold or another rule would bring, judged on the same people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from countermove._types import Floats
+from countermove.errors import ParameterError
+from countermove.response import NoResponse, Response
+from countermove.response.response_set import kinds_of, members_of
+from countermove.scores import Score
+from countermove.scores.base import values
+from countermove.transfer.induced import at
+from countermove.transfer.optimal import difference
+from countermove.transfer.report import LabelledRows
+
+THRESHOLDS = 60
+"""Thresholds that compete, at quantiles of the scores."""
+AS_IS, BEST = "as it is", "best threshold after response"
+
+
+def compare_rules(
+    model: Score,
+    others: Mapping[str, Score],
+    chosen_on: LabelledRows,
+    judged_on: LabelledRows,
+    response: Response,
+    failure_probability: float,
+) -> dict[str, Any]:
+    """Compare a rule with itself at its best threshold after response, and with other rules.
+
+    Parameters
+    ----------
+    model
+        The rule as it is deployed.
+    others
+        Rules made for people who respond, by name.
+    chosen_on
+        Features (n, d) and labels ±1 of people on whom the threshold is chosen.
+    judged_on
+        The same of people used for nothing else.
+    response
+        How people respond; of a robust set the worst member counts.
+    failure_probability
+        Chance that an interval misses the difference, each on its own.
+
+    Returns
+    -------
+    dict
+        By rule: ``threshold`` (added to the score's own), ``nobody_moves``, ``after_response``
+        and ``gain`` over the model as it is, with its interval.
+    """
+    best = best_threshold(model, chosen_on, response)
+    rules = {AS_IS: (model, 0.0), BEST: (at(model, best), best)}
+    rules |= {name: (score, 0.0) for name, score in others.items()}
+    X, y = judged_on
+    wrong = {name: _wrong(score, X, y, response) for name, (score, _) in rules.items()}
+    found = {}
+    for name, (score, threshold) in rules.items():
+        gain = difference(wrong[AS_IS], wrong[name], failure_probability)
+        found[name] = {
+            "threshold": threshold,
+            "nobody_moves": 1.0 - float(_wrong(score, X, y, NoResponse()).mean()),
+            "after_response": 1.0 - float(wrong[name].mean()),
+            "gain": asdict(gain),
+        }
+    return found
+
+
+def check_answered(score: Score, response: Response) -> None:
+    """Refuse a score to which nobody knows how such people respond."""
+    names = [kind.name for kind in kinds_of(response) if not kind.answers(score)]
+    if names:
+        raise ParameterError(
+            f"the model is read as {score.kind.replace('_', ' ')}, and how people respond to that "
+            f"by {', '.join(names)} response is not known: set serm.response.kind=best, which "
+            "linear rules and trees have. Black boxes are not audited; in Python recommend() and "
+            "calibrate_pare() take them"
+        )
+
+
+def best_threshold(score: Score, people: LabelledRows, response: Response) -> float:
+    """Return the threshold whose rule is most often right once people have responded to it."""
+    X, y = people
+    levels = np.linspace(0.0, 1.0, THRESHOLDS)
+    grid = np.unique(np.append(np.quantile(values(score, X), levels), 0.0))
+    errors = [float(_wrong(at(score, float(t)), X, y, response).mean()) for t in grid]
+    tied = grid[np.isclose(errors, min(errors), rtol=0.0, atol=1e-12)]
+    return float(tied[np.argmin(np.abs(tied))])
+
+
+def _wrong(score: Score, X: Floats, y: Floats, response: Response) -> Floats:
+    """Return everybody's chance of a wrong decision after the worst of the responses, (n,)."""
+    found = []
+    for member in members_of(response):
+        chance = member.chance_after(score, X)
+        found.append(np.where(y > 0, 1.0 - chance, chance))
+    return max(found, key=lambda each: float(each.mean()))
