@@ -46,6 +46,11 @@ setup-develop: .venv/.develop ## Add what tests, types and documentation need
 	$(BIN)/kedro countermove compile
 	touch $@
 
+# Where tests need both, nothing compiles while packages are being installed.
+ifneq ($(filter test% bench,$(MAKECMDGOALS)),)
+.venv/.kernels: | .venv/.develop
+endif
+
 .venv/.develop: .venv/.runtime requirements/develop.txt
 	$(INSTALL) -r requirements/develop.txt
 	$(BIN)/pip check
