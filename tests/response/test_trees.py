@@ -16,6 +16,7 @@ from countermove.people import (
 )
 from countermove.people.feasible import FeasibleActions, feasible_actions
 from countermove.response import BestResponse
+from countermove.response._tree_best import TreeBest, UnprovenWarning
 from countermove.response._trees import TreeMoves, cheapest_crossing, highest_score
 from countermove.scores.trees import TreeEnsemble, TreeScore
 
@@ -254,7 +255,9 @@ def test_nobody_depends_on_who_else_is_searched() -> None:
 def test_decisions_at_many_thresholds_are_those_of_one_at_a_time():
     rng = np.random.default_rng(8)
     score, X = random_trees(rng, n_trees=8), random_people(rng, 60)
-    actions = ActionSet(integer=[2], groups=[(3, 4)], lower=-1.5, upper=1.5)
+    actions = ActionSet(
+        integer=[2], groups=[(3, 4)], lower=-1.5 * np.ones(D), upper=1.5 * np.ones(D)
+    )
     people, seen = BestResponse(QuadraticCost(0.7), actions), set()
     for threshold in np.linspace(0.05, 0.95, 9):
         rule = score.at_threshold(float(threshold))
@@ -268,3 +271,23 @@ def test_decisions_at_many_thresholds_are_those_of_one_at_a_time():
         np.testing.assert_array_equal(known.cost, new.cost)
         seen.add(int(known.moved.sum()))
     assert len(seen) > 2
+
+
+def test_who_is_not_decided_is_refused_stays_and_is_counted(monkeypatch):
+    rng = np.random.default_rng(8)
+    score, X = random_trees(rng, n_trees=12), random_people(rng, 200)
+    people = BestResponse(QuadraticCost(0.7), ActionSet(integer=[2], groups=[(3, 4)]))
+    truth = people.decisions_after(score, X)
+    assert people.unproven(score, X) == 0.0
+    monkeypatch.setattr(TreeBest, "nodes", 1)
+    hasty = BestResponse(QuadraticCost(0.7), ActionSet(integer=[2], groups=[(3, 4)]))
+    with pytest.warns(UnprovenWarning, match=r"of 200 people .* count as refused"):
+        found = hasty.decisions_after(score, X)
+    unknown = hasty.unproven(score, X)
+    assert 0.0 < unknown < 1.0
+    assert not (found & ~truth).any()  # nobody is approved who does not cross
+    assert (found != truth).mean() <= unknown
+    with pytest.warns(UnprovenWarning):
+        answer = hasty.respond(score, X)
+    assert 1.0 - answer.converged.mean() >= unknown
+    assert not answer.moved[~answer.converged].any()

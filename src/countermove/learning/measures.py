@@ -37,6 +37,7 @@ from countermove.response.partitions import (
 from countermove.response.response_set import kinds_of
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
+from countermove.scores.trees import TreeScore
 
 MEASURED = 200
 """People whose ascent is compared with a longer search: shares to three points."""
@@ -74,6 +75,7 @@ def rule_metrics(
             "uncalibrated": {"strategic": stated["uncalibrated"]},
             "whole_steps": whole_step_measures(scores, people, response),
             "baselines": baseline_accuracies(uncalibrated, people, response),
+            "unproven": unproven_shares(scores, people, response),
         },
         "choice": _chosen(uncalibrated),
         "not_evaluated": not_evaluated(usual),
@@ -112,6 +114,19 @@ def whole_step_measures(
             "reach": float(whole[refused].mean()) if refused.any() else None,
         }
     return measured
+
+
+def unproven_shares(
+    scores: Mapping[str, Score], people: Rows, response: Response
+) -> dict[str, float] | None:
+    """Return, per rule, of how many people it is not known whether they cross; they are refused.
+
+    None where responses are not searched for.
+    """
+    searched = any(isinstance(score, TreeScore) for score in scores.values())
+    if not (searched and isinstance(response, BestResponse)):
+        return None
+    return {name: response.unproven(score, people.X) for name, score in scores.items()}
 
 
 def baseline_accuracies(

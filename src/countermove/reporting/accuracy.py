@@ -90,6 +90,7 @@ def headline_facts(found: Findings) -> dict[str, Any]:
         "compared": _compared(found),
         "response": metrics.linked(called(metrics.value("response", "kind")), "response", "kind"),
         "whole_steps": (metrics.value("accuracy").get("whole_steps") or {}).get("strategic"),
+        "unproven": metrics.value("accuracy").get("unproven"),
         "people": _who_moves(metrics),
         "choice": _does_it_pay(metrics),
         "baselines": _baselines(metrics),

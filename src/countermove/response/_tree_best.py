@@ -19,15 +19,8 @@ from torch import Tensor
 
 from countermove._types import Floats, Mask
 from countermove.people.feasible import FeasibleActions, feasible_actions
-from countermove.response._trees import TreeMoves, cheapest_crossing, highest_score
-from countermove.response.base import (
-    GAIN,
-    Crossing,
-    OnFailure,
-    Responses,
-    check_converged,
-    checked_rows,
-)
+from countermove.response._trees import BUDGET, TreeMoves, cheapest_crossing, highest_score
+from countermove.response.base import GAIN, Crossing, Responses, checked_rows
 from countermove.scores.base import values
 from countermove.scores.trees import TreeScore
 
@@ -47,53 +40,64 @@ class UnprovenWarning(UserWarning):
 
 
 class TreeBest:
-    """What `BestResponse` does before a sum of trees."""
+    """What `BestResponse` does before a sum of trees.
+
+    Whoever's crossing was neither found nor ruled out within the nodes searched counts as
+    refused: they stay, are not ``converged``, and a warning says how many they are.
+    """
+
+    nodes = BUDGET
+    """Searched per person."""
 
     def __init__(self, response: BestResponse) -> None:
         self.response = response
 
-    def respond(self, score: TreeScore, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
+    def respond(self, score: TreeScore, X: Any) -> Responses[Any]:
         """Return where people move to."""
         rows = checked_rows(X, score)
         known = self._afforded(score, rows)
         found, floor = self._crossings(score, rows, GAIN, known)
         gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
         crosses = np.isfinite(found.cost) & (found.cost - floor.cost < gains)
-        check_converged(crosses | found.proven | (found.bound - floor.cost >= gains), on_failure)
+        decided = crosses | found.proven | (found.bound - floor.cost >= gains)
+        _warn(~decided)
         action = np.where(crosses[:, None], found.action, floor.action)
         cost = self._paid(rows, np.where(crosses, found.cost, floor.cost))
-        parts = (rows + action, cost, (action != 0.0).any(axis=1), crosses | found.proven)
+        parts = (rows + action, cost, (action != 0.0).any(axis=1), decided)
         return Responses.like(X, *(torch.from_numpy(np.asarray(part)) for part in parts))
 
     def decisions_after(self, score: TreeScore, rows: Floats) -> Mask:
-        """Return who is favoured after the response; who is not decided counts as refused."""
-        known, favoured, unknown = self._afforded(score, rows), *np.zeros((2, len(rows)), bool)
+        """Return who is favoured after the response."""
+        favoured, unknown = self._decided(score, rows)
+        _warn(unknown)
+        return favoured
+
+    def undecided(self, score: TreeScore, rows: Floats) -> Mask:
+        """Return of whom it is not known whether they cross."""
+        return self._decided(score, rows)[1]
+
+    def _decided(self, score: TreeScore, rows: Floats) -> tuple[Mask, Mask]:
+        """Return who is favoured after the response, and of whom that is not known."""
+        known, favoured = self._afforded(score, rows), np.zeros(len(rows), bool)
         if known is not None:
             favoured = known.score + float(score.bias) >= 0.0
             unknown = ~favoured & ~known.proven & (known.bound + float(score.bias) >= 0.0)
-        else:
-            found, floor = self._crossings(score, rows, GAIN)
-            gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
-            favoured = np.isfinite(found.cost) & (found.cost - floor.cost < gains)
-            unknown = ~favoured & ~found.proven & (found.bound - floor.cost < gains)
-        if unknown.any():
-            warnings.warn(
-                f"whether {unknown.sum()} of {len(rows)} people cross ({unknown.mean():.2%}) was "
-                "not decided within the nodes searched; they count as refused",
-                UnprovenWarning,
-                stacklevel=3,
-            )
-        return favoured
+            if not unknown.any():
+                return favoured, unknown
+        found, floor = self._crossings(score, rows, GAIN, known)
+        gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
+        favoured = favoured | (np.isfinite(found.cost) & (found.cost - floor.cost < gains))
+        return favoured, ~favoured & ~found.proven & (found.bound - floor.cost < gains)
 
     def scores_after(self, score: TreeScore, X: Tensor) -> Tensor:
         """Return the highest score people can afford; it has no gradient."""
         return torch.from_numpy(self._highest_scores(score, checked_rows(X, score)).score)
 
     def crossing(self, score: TreeScore, X: Tensor) -> Crossing:
-        """Return the cheapest favourable decision, whatever it costs."""
+        """Return the cheapest favourable decision known, whatever it costs."""
         rows = checked_rows(X, score)
         found, _ = self._crossings(score, rows, np.inf)
-        check_converged(found.proven, "raise")
+        _warn(~found.proven, "the cheapest crossing of", "is not proven; the best known is taken")
         possible = np.isfinite(found.cost)
         cost = np.where(possible, self._paid(rows, np.where(possible, found.cost, 0.0)), 0.0)
         return Crossing(torch.from_numpy(cost), torch.from_numpy(possible))
@@ -133,7 +137,7 @@ class TreeBest:
     def _highest_scores(self, score: TreeScore, rows: Floats) -> TreeMoves:
         gains = np.nextafter(np.broadcast_to(self._gains(rows, GAIN), len(rows)), 0.0)
         feasible = feasible_actions(self.response.actions, rows)
-        return highest_score(score, rows, feasible, self.response.cost, gains)
+        return highest_score(score, rows, feasible, self.response.cost, gains, self.nodes)
 
     def _crossings(
         self, score: TreeScore, rows: Floats, gain: float, known: TreeMoves | None = None
@@ -157,7 +161,8 @@ class TreeBest:
             who = np.flatnonzero((forced | short) & ~none)
         if who.size:
             gains = np.broadcast_to(self._gains(rows, gain), n)[who]
-            crossed = cheapest_crossing(score, rows[who], feasible.rows(who), cost, 0.0, gains)
+            given = (score, rows[who], feasible.rows(who), cost, 0.0, gains, self.nodes)
+            crossed = cheapest_crossing(*given)
             found = _merged(found, crossed, who)
         return found, still
 
@@ -168,6 +173,18 @@ class TreeBest:
     def _paid(self, rows: Floats, cost: Floats) -> Floats:
         prices = self.response.prices(torch.from_numpy(rows))
         return cost if prices is None else cost * prices.numpy()
+
+
+def _warn(
+    unknown: Mask, what: str = "whether", why: str = "cross is not decided; they count as refused"
+) -> None:
+    if unknown.any():
+        warnings.warn(
+            f"{what} {unknown.sum()} of {len(unknown)} people ({unknown.mean():.2%}) {why} "
+            "(the nodes searched per person are limited)",
+            UnprovenWarning,
+            stacklevel=4,
+        )
 
 
 def _forced(feasible: FeasibleActions) -> Mask:

@@ -87,7 +87,7 @@ class BestResponse(Response):
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the derivative of the crossing point."""
         if isinstance(score, TreeScore):
-            return TreeBest(self).respond(score, X, on_failure)
+            return TreeBest(self).respond(score, X)
         if self._is_conic(score):
             return self._conic().respond(score, X)
         if isinstance(X, Tensor):
@@ -151,6 +151,16 @@ class BestResponse(Response):
     def answers(self, score: Score) -> bool:
         """Return whether crossings are known: of scores with a slope, and of trees."""
         return isinstance(score, TreeScore) or super().answers(score)
+
+    def unproven(self, score: Score, X: Any) -> float:
+        """Return the share of people of whom it is not known whether they cross.
+
+        They count as refused. Only searches before trees end without knowing.
+        """
+        rows = checked_rows(X, score)
+        if not isinstance(score, TreeScore):
+            return 0.0
+        return float(TreeBest(self).undecided(score, rows).mean()) if len(rows) else 0.0
 
     def refused_stay(self, score: Score, X: Floats) -> bool:
         """Return whether nobody is made to move; only asked for where moves are searched for."""
