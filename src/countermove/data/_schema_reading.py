@@ -53,6 +53,7 @@ from countermove.data.schema import (
     ROW_ID,
     SHORTER,
     SOURCES,
+    SUPPLY_PRICE,
     Feature,
     Kind,
     Label,
@@ -326,8 +327,12 @@ def _missing(
     """Read what stands in for a cell without a value; None: rows with one are set aside."""
     entry, key = content.get("missing"), f"{where}.missing"
     supply = content.get("supply", False)
+    price = SUPPLY_PRICE
     if not isinstance(supply, bool):
-        refuse(f"{where}.supply", f"must be true or false, not {spelled(supply)}")
+        if not isinstance(supply, int | float) or not 0 < supply < math.inf:
+            problem = "must be true, false or what it costs (a positive number)"
+            refuse(f"{where}.supply", f"{problem}, not {supply!r}")
+        supply, price = True, float(supply)
     if entry is None or entry == "refuse":
         if supply:
             refuse(f"{where}.supply", "is given, but rows without a value are set aside")
@@ -347,8 +352,8 @@ def _missing(
             refuse(
                 key, f"is {entry!r}, but {MISSING!r} is a category already; give it as the value"
             )
-        return MissingCells(policy=entry, supply=supply)
-    return MissingCells(value=_stand_in(entry, kind, categories, key, fitting), supply=supply)
+        return MissingCells(entry, None, supply, price)
+    return MissingCells(None, _stand_in(entry, kind, categories, key, fitting), supply, price)
 
 
 def _stand_in(

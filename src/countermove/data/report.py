@@ -167,6 +167,10 @@ def _who(feature: Feature) -> str:
             words.append(f"not above {feature.max:g}")
         if feature.step is not None:
             words.append(f"in steps of {feature.step:g}")
+    if feature.suppliable and feature.missing is not None:
+        words.append(f"an empty cell can be supplied at {feature.missing.price:g}")
+    elif feature.missing is not None and feature.missing.supply:
+        words.append("an empty cell can be supplied, in words only: nobody enters a category")
     return ", ".join(words)
 
 

@@ -72,6 +72,9 @@ MISSING = "missing"
 MissingPolicy: TypeAlias = Literal["median", "mode", "own level"]
 MISSING_POLICIES: tuple[MissingPolicy, ...] = ("median", "mode", "own level")
 
+SUPPLY_PRICE = 0.01
+"""What supplying a missing cell costs unless the schema says otherwise, in units of the cost."""
+
 
 @dataclass(frozen=True)
 class MissingCells:
@@ -86,16 +89,21 @@ class MissingCells:
         The value that an empty cell means, for everybody.
     supply
         Whether people can supply the value; else nobody can do anything about it.
+    price
+        What supplying it costs, in units of the cost.
     """
 
     policy: MissingPolicy | None = None
     value: Value | None = None
     supply: bool = False
+    price: float = SUPPLY_PRICE
 
     def to_entry(self) -> dict[str, Any]:
         """Return the entries as a schema file would hold them."""
         stands = self.policy if self.value is None else self.value
-        return {"missing": stands} | ({"supply": True} if self.supply else {})
+        if not self.supply:
+            return {"missing": stands}
+        return {"missing": stands, "supply": True if self.price == SUPPLY_PRICE else self.price}
 
 
 def value_text(value: Value) -> str:
@@ -190,6 +198,14 @@ class Feature:
     def own_level(self) -> bool:
         """Whether a cell without a value is a category of its own."""
         return self.missing is not None and self.missing.policy == "own level"
+
+    @property
+    def suppliable(self) -> bool:
+        """Whether supplying a missing cell is an action: a category may have to be movable too."""
+        # Leaving an own level is entering a category, and nobody enters one of an immutable column.
+        if self.missing is None or not self.missing.supply:
+            return False
+        return not self.own_level or self.change != "immutable"
 
     @property
     def categorical(self) -> bool:
@@ -296,7 +312,8 @@ class ModelFeature:
     ``min`` and ``max`` bound the coded value (minus and plus infinity when the
     schema leaves them open); ``group`` names the one-hot columns of which exactly
     one is 1 (the source column, or the group the schema declares), else ``None``;
-    ``indicator`` marks the column that is 1 where the cell had no value.
+    ``indicator`` marks the column that is 1 where the cell had no value: nobody changes it, but
+    whoever supplies the cell, where that is an action, takes it down to 0.
     """
 
     name: str
@@ -580,9 +597,8 @@ def _expanded(feature: Feature) -> list[ModelFeature]:
         ]
     if feature.missing is not None:
         group = name if feature.own_level else None
+        told: Change = "down" if feature.suppliable else "immutable"
         found.append(
-            ModelFeature(
-                f"{name}={MISSING}", name, "binary", "immutable", 0.0, 1.0, 1.0, group, True
-            )
+            ModelFeature(f"{name}={MISSING}", name, "binary", told, 0.0, 1.0, 1.0, group, True)
         )
     return found
