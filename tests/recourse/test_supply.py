@@ -219,6 +219,20 @@ def test_responses_supply_and_pay_for_it(desk, kind):
     np.testing.assert_allclose(moved.cost, desk.cost.price(desk.X, moved.x_new), atol=1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [BestResponse, ScalarResponse])
+def test_responses_that_obey_relations_supply_before_they_move_the_value(desk, kind):
+    people = kind(desk.cost, desk.actions.obeyed_in_responses())
+    change = desk.original(people.respond(desk.score, desk.X).x_new - desk.X)
+    for name in ("income", "loans"):
+        lacks, told = desk.lacks(name), change[:, desk.place[f"{name}=missing"]]
+        assert set(np.round(told, 6)) == {0.0, -1.0}
+        assert (np.abs(change[lacks & (told > -0.5), desk.place[name]]) < 1e-6).all()
+        assert (told[~lacks] == 0.0).all()
+    supplied = change[:, desk.place["income=missing"]] < -0.5
+    assert (change[supplied, desk.place["income"]] > 1e-6).any()
+
+
 def test_supplying_raises_what_people_reach(desk):
     frozen = Desk(without_supply())
     with_it = best_reachable(desk.score, desk.X, actions=desk.actions).score

@@ -88,7 +88,7 @@ FEATURE_KEYS = (
     "kind", "change", "unit", "min", "max", "step", "range", "categories", "group",
     *WORDING_KEYS, "causal", "read", "missing", "supply",
 )  # fmt: skip
-LABEL_KEYS = ("column", "favourable", "at_least", "at_most", "unfavourable", "read")
+LABEL_KEYS = ("column", "favourable", "at_least", "at_most", "unfavourable", "read", "date")
 SERIES_KEYS = ("entity", "time", "steps", "shorter", "earlier")
 
 OWN_LEVEL = "own level"
@@ -171,6 +171,8 @@ def _check_roles(schema: Schema) -> None:
             refuse(role, f"holds the id column {schema.id!r}; the id has its own key")
     if schema.id == label:
         refuse("id", f"is the label column {label!r}")
+    if schema.label.date is not None and schema.label.date in {label, schema.id, *schema.ignore}:
+        refuse("label.date", f"is {schema.label.date!r}, which is the label, the id or ignored")
     ignored = sorted(roles["ignore"] & (names | roles["sensitive"]))
     if ignored:
         refuse("ignore", f"holds {shown(ignored)}, used elsewhere in the schema")
@@ -223,8 +225,9 @@ def _label(entry: object) -> Label:
     given = content.get("read")
     words = rules == ["favourable"]
     reading = None if given is None else read_column(given, "label.read", words)
+    date = optional_text(content.get("date"), "label.date") or None
     if words:
-        return _one_of_two(column, content, reading)
+        return replace(_one_of_two(column, content, reading), date=date)
     if content.get("unfavourable") is not None:
         refuse("label.unfavourable", f"is given beside {rules[0]}; a number needs none")
     return Label(
@@ -232,6 +235,7 @@ def _label(entry: object) -> Label:
         at_least=number_entry(content.get("at_least"), "label.at_least"),
         at_most=number_entry(content.get("at_most"), "label.at_most"),
         reading=reading,
+        date=date,
     )
 
 

@@ -28,6 +28,7 @@ from countermove.data.checks import (
     repeated_id_problems,
     rows_problem,
 )
+from countermove.data.doubts import dated_after
 from countermove.data.files import RawTable
 from countermove.data.parsing import is_number, numbers, texts, truth_values
 from countermove.data.quarantine import (
@@ -135,7 +136,8 @@ def clean_rows(
     used = read if schema.series is not None or not wrong.any() else read.without(wrong)
     counted = numbering(len(used.table), len(raw))
     table = _finished(used, schema, part_from is None, counted)
-    return Cleaned(table, used.rows, n_rows, quarantine, used.labels(schema.label))
+    late = dated_after(used.cells, schema)
+    return Cleaned(table, used.rows, n_rows, quarantine, used.labels(schema.label), late)
 
 
 def _check_parts(schema: Schema, part_from: int | None) -> None:

@@ -59,7 +59,7 @@ QUARANTINE = 0.05
 _POSSIBLE = ("relations", "derived", "path")
 _NOT_READ = ("range", "name", "verb", "horizon", "causal", "read", "supply")
 """Entries of a feature that change nothing in what a rule reads."""
-_NOT_LABEL = ("unfavourable", "read")
+_NOT_LABEL = ("unfavourable", "read", "date")
 _NOT_MEANT = (
     "description", "source", "ignore", "group_by", "time", "file", "read", "quarantine", *_POSSIBLE,
 )  # fmt: skip
@@ -251,6 +251,8 @@ class Label:
     Exactly one of the three is given: the favourable one of two values, or, for a
     column of numbers, the least (the greatest) value that is still favourable. With the
     ``unfavourable`` value any third one is a wrong row; without it the table must hold two values.
+    ``date`` names the column with the day of the outcome, which features should not lie after; a
+    table may hold it, and need not.
     """
 
     column: str
@@ -259,6 +261,7 @@ class Label:
     at_most: float | None = None
     unfavourable: Value | None = None
     reading: Reading | None = None
+    date: str | None = None
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the entry as a schema file would hold it."""
@@ -519,6 +522,11 @@ class Schema:
     def split_columns(self) -> tuple[str, ...]:
         """The columns that decide about a row's split beside its id: group and time."""
         return tuple(name for name in (self.group_by, self.time) if name is not None)
+
+    @property
+    def outcome_date(self) -> str | None:
+        """The column with the day of the outcome, else the time by which rows are split."""
+        return self.label.date or self.time
 
     @property
     def window_columns(self) -> tuple[str, ...]:
