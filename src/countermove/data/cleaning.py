@@ -457,7 +457,10 @@ def label_words(values: pd.Series, label: Label) -> pd.Series:
 
 
 def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool) -> pd.DataFrame:
-    """Return ids (if wanted) and model columns in original units; extra columns are left alone."""
+    """Return ids (if wanted) and model columns in original units; extra columns are left alone.
+
+    Cells that the schema lets people lack are NaN.
+    """
     if schema.series is not None:
         raise DataError(
             f"table {name!r}: {schema.name!r} is a time series; bring one row per entity and a "
@@ -468,10 +471,6 @@ def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool)
     typed = {f.name: _typed_feature(named, f, schema, problems) for f in schema.features}
     ids = texts(named[schema.id]) if with_ids and schema.id is not None else None
     problems += [] if ids is None else _id_problems(ids, named, whole=True, lenient=False)
-    for feature in schema.features:  # Nobody's move is known from a cell that is not.
-        if feature.missing is not None:
-            empty = typed[feature.name].isna().to_numpy(np.bool_)
-            problems += missing_problems(feature.name, empty)
     raise_all(problems, name)
     table = pd.DataFrame(typed).astype({f.name: _dtype_of(f) for f in schema.features})
     frame = pd.DataFrame(coded_features(table, schema), columns=list(schema.feature_names))

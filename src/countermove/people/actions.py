@@ -312,6 +312,14 @@ class ActionSet:
         steps = {j: (price, 1.0 / float(self.unit[j])) for j, price in self.supply.items()}
         return with_prices(cost.standardised(self.offset, self.unit), steps, len(self.unit))
 
+    def without_supply(self) -> ActionSet:
+        """Return the set of people who lack nothing that they could supply."""
+        if not self.supply:
+            return self
+        held = (*self.immutable, *self.supply)
+        falling = [j for j in self.only_decrease if j not in self.supply]
+        return self._copy(immutable=held, only_decrease=falling, supply={})
+
     def for_response(self) -> ActionSet:
         """Return the set a continuous response uses: one-hot groups stay as they are.
 
