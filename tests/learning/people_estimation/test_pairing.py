@@ -110,7 +110,9 @@ def test_settings_that_make_no_sense(tables, setting):
         estimate_people(*tables, **{"key": "who", **setting})
 
 
-@pytest.mark.parametrize(("matched", "supply"), [(True, True), (False, False)])
+@pytest.mark.parametrize(
+    ("matched", "supply"), [(True, True), pytest.param(False, False, marks=pytest.mark.slow)]
+)
 def test_whoever_lacks_a_cell_is_left_out_of_an_estimate(matched, supply, caplog):
     """The others are judged as if those had never been in the tables."""
     score, X, after = deployed(best(), n=400)
