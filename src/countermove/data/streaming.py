@@ -121,13 +121,13 @@ def place_rows(
     quarantine = joined([*wrong, repeats])
     kept = ~np.isin(np.flatnonzero(usable), repeats[ROW])
     alike = equal_rows(np.concatenate(features)[kept], keys.favourable[kept])
-    nowhere = np.full(len(usable), -1, dtype=np.int8)
-    placed = PlacedRows(nowhere, quarantine, tuple(labels), alike, dict(late))
+    place = np.full(len(usable), -1, dtype=np.int8)
+    placed = PlacedRows(place, quarantine, tuple(labels), alike, late)
     _check_share(quarantine, placed.n_lines, schema)
     if len(repeats):
         keys = keys.rows(kept)
         usable[repeats[ROW].to_numpy(np.intp)] = False
-    placed.place[usable] = places(keys, fractions, seed, balance, max_rows)
+    place[usable] = places(keys, fractions, seed, balance, max_rows)
     return placed
 
 
