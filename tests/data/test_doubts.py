@@ -4,10 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from countermove.data.cleaning import clean
-from countermove.data.doubts import association, auc, doubts
+from countermove.data.cleaning import clean, clean_rows
+from countermove.data.doubts import association, auc, doubts, equal_rows, feature_hashes
+from countermove.data.partitions import Partitions
+from countermove.data.report import SplitPlan, report_on
 from countermove.data.schema import Schema
 from countermove.data.splits import split_table
+from countermove.data.streaming import place_rows
+from countermove.errors import SchemaError
 
 SHARES = {"train": 0.6, "test": 0.4}
 
@@ -71,7 +75,81 @@ def test_dates_after_the_moment_up_to_which_is_counted_are_named(table):
     table["closed"] = np.where(table.index < 7, "2024-03-01", "2023-01-01")
     reading = {"date": "iso", "as": "days", "until": "2024-01-01"}
     warnings = found(table, features={"closed": {"read": reading}})
-    assert any("7 date(s) lie after '2024-01-01'" in warning for warning in warnings)
+    assert any("7 of 2000 date(s) lie after '2024-01-01'" in warning for warning in warnings)
+
+
+READINGS = {
+    "month": {"read": {"date": "%d.%m.%Y", "as": "month"}},
+    "age": {"read": {"date": "%d.%m.%Y", "as": "age", "until": "2025-12-31"}},
+    "until another column": {"read": {"date": "%d.%m.%Y", "as": "days", "until": "applied"}},
+}
+
+
+@pytest.fixture
+def dated(table):
+    """A table whose first 300 rows hold a date after the day of the outcome, 100 on that day."""
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(table)) % 300, unit="D")
+    apart = np.select([table.index < 300, table.index < 400], [2, 0], -30)
+    closed = days + pd.to_timedelta(apart, unit="D")
+    extra = {"decided": days.strftime("%Y-%m-%d 09:30"), "closed": closed.strftime("%d.%m.%Y")}
+    return table.assign(**extra, applied=(days - pd.Timedelta(days=90)).strftime("%Y-%m-%d"))
+
+
+def schema_of_dates(kind, **more):
+    entries = {"income": {}, "savings": {}, "closed": READINGS[kind]}
+    features = {name: {"kind": "numeric", "change": "both"} | e for name, e in entries.items()}
+    label = {"column": "paid", "favourable": 1} | more.pop("label", {})
+    return Schema.from_mapping("loans", {"label": label, "features": features} | more)
+
+
+@pytest.mark.parametrize("kind", READINGS)
+@pytest.mark.parametrize("key", ["label.date", "time"])
+def test_dates_after_the_outcome_are_named_whatever_becomes_of_them(dated, kind, key):
+    unread = [] if kind == "until another column" else ["applied"]
+    named = {"label": {"date": "decided"}} if key == "label.date" else {"time": "decided"}
+    named |= {"read": {"applied": {"date": "iso"}}} if not unread else {"ignore": unread}
+    schema = schema_of_dates(kind, **named)
+    read = clean_rows(dated, schema)
+    assert read.late == {"closed": 300}
+    said = [w for w in doubts(read.table, schema, late=read.late) if "'closed'" in w]
+    assert said[0].startswith("column 'closed': 300 of 2000 date(s) lie after 'decided'; was it")
+    assert sum("lie after" in warning for warning in said) == 1
+    report = report_on(dated, schema, SplitPlan(SHARES))
+    assert any("300 of 2000 date(s) lie after 'decided'" in text for text in report.warnings)
+
+
+def test_without_a_day_of_the_outcome_or_with_numbers_for_it_nothing_is_compared(dated):
+    plain = schema_of_dates("month", ignore=["decided", "applied"])
+    assert clean_rows(dated, plain).late == {}
+    numbered = dated.assign(decided=np.arange(len(dated)) + 2000)
+    ordered = schema_of_dates("month", time="decided", ignore=["applied"])
+    assert clean_rows(numbered, ordered).late == {}
+    absent = schema_of_dates("month", label={"date": "decidde"}, ignore=["decided", "applied"])
+    report = report_on(dated, absent, SplitPlan(SHARES))
+    assert any("label.date names 'decidde', which the table does not" in w for w in report.warnings)
+
+
+def test_parts_count_equal_rows_and_late_dates_as_the_whole_table_does(dated, tmp_path):
+    schema = schema_of_dates("age", label={"date": "decided"}, ignore=["applied"])
+    dated.loc[5:9, ["income", "savings", "closed"]] = [0.5, 0.25, "01.03.2023"]
+    dated.loc[5:9, "paid"] = [1, 1, 0, 1, 1]
+    dated.loc[20:21, ["income", "savings", "closed"]] = [0.75, 0.25, "01.03.2023"]
+    dated.loc[20:21, "paid"] = 1
+    whole = clean_rows(dated, schema)
+    found = equal_rows(feature_hashes(whole.table, schema), (whole.table["label"] == 1).to_numpy())
+    assert found == (7, 5)
+    dated.to_csv(tmp_path / "loans.csv", index=False)
+    placed = place_rows(Partitions((tmp_path / "loans.csv",), 300), schema, SHARES, 0)
+    assert placed.alike == found
+    assert placed.late == whole.late == {"closed": 293}
+
+
+def test_the_day_of_the_outcome_is_no_part_of_what_a_rule_reads(dated):
+    with_it = schema_of_dates("month", label={"date": "decided"}, ignore=["applied"])
+    assert with_it.digest() == schema_of_dates("month", ignore=["applied"]).digest()
+    assert Schema.from_mapping("loans", with_it.to_mapping()) == with_it
+    with pytest.raises(SchemaError, match=r"label\.date: is 'applied', which is the label, the id"):
+        schema_of_dates("month", label={"date": "applied"}, ignore=["applied"])
 
 
 @pytest.mark.parametrize(

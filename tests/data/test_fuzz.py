@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from countermove.data.checks import check_table
-from countermove.data.cleaning import clean, feature_numbers
+from countermove.data.cleaning import clean
 from countermove.data.drafting import draft_file, draft_schema
 from countermove.data.files import read_table
 from countermove.data.report import SplitPlan, report_on
@@ -25,6 +25,7 @@ from countermove.data.rows import fit_standardiser, rows_of, standardised_table
 from countermove.data.schema import Schema
 from countermove.data.sources import read_file
 from countermove.data.splits import split_table
+from countermove.data.typed_columns import feature_numbers
 from countermove.errors import CountermoveError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse

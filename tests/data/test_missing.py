@@ -10,7 +10,7 @@ from countermove.data.cleaning import clean, clean_rows
 from countermove.data.missing import lower_medians
 from countermove.data.partitions import Partitions, write_parts
 from countermove.data.rows import fit_standardiser, rows_of, standardised_table
-from countermove.data.schema import Schema
+from countermove.data.schema import SUPPLY_PRICE, Schema
 from countermove.data.standardise import Standardiser
 from countermove.data.streaming import fit_standardiser as fit_parts
 from countermove.errors import SchemaError
@@ -147,6 +147,17 @@ def test_indicator_columns_are_features_that_nobody_can_change():
     assert {c.change for c in found.values()} == {"immutable"}
     assert found["job=missing"].group == "job"
     assert found["town=missing"].group is None
+    supplied = described(income={"supply": 0.4}, job={"supply": True}, town={"supply": True})
+    told = {c.source for c in supplied.model_features() if c.indicator and c.change == "down"}
+    assert told == {"income", "town"}  # nobody can enter a category of an immutable own level
+
+
+def test_what_supplying_costs_is_kept():
+    plain, priced = described(income={"supply": True}), described(income={"supply": 0.4})
+    assert plain.feature("income").missing.price == SUPPLY_PRICE
+    assert priced.feature("income").missing.price == 0.4
+    for schema in (plain, priced):
+        assert Schema.from_mapping("loans", schema.to_mapping()) == schema
 
 
 def test_the_policy_is_part_of_what_a_model_reads_and_supplying_is_not():
@@ -164,7 +175,10 @@ def test_the_policy_is_part_of_what_a_model_reads_and_supplying_is_not():
         ("loans", {"missing": 1.5}, "whole numbers"),
         ("owner", {"missing": "perhaps"}, "no category of the column"),
         ("owner", {"missing": "own level"}, "takes one of refuse, mode"),
-        ("income", {"supply": "often"}, "must be true or false"),
+        ("income", {"supply": "often"}, "features.income.supply: must be true, false or what it"),
+        ("income", {"supply": 0}, r"must be true, false or what it costs .* not 0"),
+        ("income", {"supply": -1.5}, "must be true, false or what it costs"),
+        ("income", {"supply": {"cost": 1}}, "must be true, false or what it costs"),
         ("income", {"missing": "refuse", "supply": True}, "rows without a value are set aside"),
         ("job", {"categories": ["missing", "nurse"]}, "is a category already"),
     ],

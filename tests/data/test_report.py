@@ -38,6 +38,20 @@ def test_a_sound_table_is_summed_up(loans: Schema) -> None:
     assert report.text().endswith("tiny: sound")
 
 
+def test_what_can_be_supplied_is_said(loans: Schema) -> None:
+    entries = loans.to_mapping()
+    entries["features"]["income"] |= {"missing": "median", "supply": 0.4}
+    town = {"kind": "onehot", "categories": ["x", "y"], "missing": "own level", "supply": True}
+    entries["features"]["town"] = town
+    table = fabricate("tiny").assign(town=np.resize(["x", "y", None], 240))
+    table.loc[::9, "income"] = np.nan
+    report = report_on(table, Schema.from_mapping("tiny", entries), PLAN)
+    assert report.sound, report.text()
+    lines = {line.split()[0]: line for line in report.summary}
+    assert lines["income"].endswith("not above 200, an empty cell can be supplied at 0.4")
+    assert lines["town"].endswith("supplied, in words only: nobody enters a category")
+
+
 def test_every_problem_comes_at_once(loans: Schema) -> None:
     table = fabricate("tiny").astype({"income": object}).rename(columns={"savings": "svaings"})
     table.loc[3, "income"] = "plenty"

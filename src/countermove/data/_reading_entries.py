@@ -104,7 +104,8 @@ def check_readings(schema: Schema) -> None:
     """Refuse readings of columns that the schema does not use, or of another sort than it needs."""
     moments = {feature.reading.until_column for feature in schema.features
                if isinstance(feature.reading, DateReading)}  # fmt: skip
-    moments |= {schema.time, None if schema.series is None else schema.series.time}
+    moments |= {schema.time, schema.label.date}
+    moments |= {None if schema.series is None else schema.series.time}
     words = {*schema.sensitive, schema.group_by}
     features = {feature.name for feature in schema.features}
     for column, reading in schema.readings:

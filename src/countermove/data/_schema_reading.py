@@ -6,13 +6,13 @@ there. YAML's trap is refused too: ``yes``/``no`` that YAML turns into booleans.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from countermove.data._missing_reading import check_stand_in, read_missing
 from countermove.data._reading_entries import (
     check_feature,
     check_readings,
@@ -47,8 +47,6 @@ from countermove.data.schema import (
     GROUP_PREFIX,
     KINDS,
     LABEL,
-    MISSING,
-    MISSING_POLICIES,
     QUARANTINE,
     ROW_ID,
     SHORTER,
@@ -56,10 +54,8 @@ from countermove.data.schema import (
     Feature,
     Kind,
     Label,
-    MissingCells,
     Schema,
     Series,
-    Value,
     value_text,
 )
 from countermove.errors import SchemaError, nearest, shown
@@ -87,10 +83,8 @@ FEATURE_KEYS = (
     "kind", "change", "unit", "min", "max", "step", "range", "categories", "group",
     *WORDING_KEYS, "causal", "read", "missing", "supply",
 )  # fmt: skip
-LABEL_KEYS = ("column", "favourable", "at_least", "at_most", "unfavourable", "read")
+LABEL_KEYS = ("column", "favourable", "at_least", "at_most", "unfavourable", "read", "date")
 SERIES_KEYS = ("entity", "time", "steps", "shorter", "earlier")
-
-OWN_LEVEL = "own level"
 
 _RANGE = re.compile(r"\{(\d{1,4})\.\.(\d{1,4})\}")
 """A run of columns that share one entry, such as ``V{1..28}``."""
@@ -170,6 +164,8 @@ def _check_roles(schema: Schema) -> None:
             refuse(role, f"holds the id column {schema.id!r}; the id has its own key")
     if schema.id == label:
         refuse("id", f"is the label column {label!r}")
+    if schema.label.date is not None and schema.label.date in {label, schema.id, *schema.ignore}:
+        refuse("label.date", f"is {schema.label.date!r}, which is the label, the id or ignored")
     ignored = sorted(roles["ignore"] & (names | roles["sensitive"]))
     if ignored:
         refuse("ignore", f"holds {shown(ignored)}, used elsewhere in the schema")
@@ -222,8 +218,9 @@ def _label(entry: object) -> Label:
     given = content.get("read")
     words = rules == ["favourable"]
     reading = None if given is None else read_column(given, "label.read", words)
+    date = optional_text(content.get("date"), "label.date") or None
     if words:
-        return _one_of_two(column, content, reading)
+        return replace(_one_of_two(column, content, reading), date=date)
     if content.get("unfavourable") is not None:
         refuse("label.unfavourable", f"is given beside {rules[0]}; a number needs none")
     return Label(
@@ -231,6 +228,7 @@ def _label(entry: object) -> Label:
         at_least=number_entry(content.get("at_least"), "label.at_least"),
         at_most=number_entry(content.get("at_most"), "label.at_most"),
         reading=reading,
+        date=date,
     )
 
 
@@ -313,63 +311,16 @@ def _feature(name: str, entry: object) -> Feature:
         wording=read_wording(content, kind, change, where),
         causal=read_cause(content.get("causal"), f"{where}.causal"),
         reading=read_feature(content.get("read"), kind, categories, f"{where}.read"),
-        missing=_missing(content, kind, categories, where),
+        missing=read_missing(content, kind, categories, where),
     )
     check_feature(feature, where)
     _check_bounds(feature, where)
     return feature
 
 
-def _missing(
-    content: Mapping[str, Any], kind: Kind, categories: tuple[str, ...], where: str
-) -> MissingCells | None:
-    """Read what stands in for a cell without a value; None: rows with one are set aside."""
-    entry, key = content.get("missing"), f"{where}.missing"
-    supply = content.get("supply", False)
-    if not isinstance(supply, bool):
-        refuse(f"{where}.supply", f"must be true or false, not {spelled(supply)}")
-    if entry is None or entry == "refuse":
-        if supply:
-            refuse(f"{where}.supply", "is given, but rows without a value are set aside")
-        return None
-    fitting = {
-        "numeric": ("median",),
-        "integer": ("median",),
-        "ordered": ("median", "mode"),
-        "binary": ("mode",),
-        "onehot": ("mode", OWN_LEVEL),
-    }[kind]
-    if entry in MISSING_POLICIES:
-        if entry not in fitting:
-            listed = ", ".join(("refuse", *fitting))
-            refuse(key, f"is {entry!r}; a {kind} feature takes one of {listed}, or a value")
-        if entry == OWN_LEVEL and MISSING in categories:
-            refuse(
-                key, f"is {entry!r}, but {MISSING!r} is a category already; give it as the value"
-            )
-        return MissingCells(policy=entry, supply=supply)
-    return MissingCells(value=_stand_in(entry, kind, categories, key, fitting), supply=supply)
-
-
-def _stand_in(
-    entry: object, kind: Kind, categories: tuple[str, ...], key: str, fitting: tuple[str, ...]
-) -> Value:
-    """Read the value that an empty cell means."""
-    value = value_entry(entry, key)
-    if categories:
-        if value_text(value) not in categories:
-            known = nearest(value_text(value), (*categories, "refuse", *fitting))
-            refuse(key, f"is {value!r}, no category of the column; {known}")
-        return value_text(value)
-    number = number_entry(value, key)
-    if number is None or (kind == "binary" and number not in (0, 1)):
-        refuse(key, f"is {value!r}; expected 0 or 1")
-    return number
-
-
 def _check_bounds(feature: Feature, where: str) -> None:
     """Refuse bounds and steps that leave no value or make no sense for the kind."""
-    _check_stand_in(feature, where)
+    check_stand_in(feature, where)
     given = {"min": feature.min, "max": feature.max, "step": feature.step}
     if feature.kind not in ("numeric", "integer"):
         for key, value in given.items():
@@ -385,25 +336,6 @@ def _check_bounds(feature: Feature, where: str) -> None:
         for key, value in given.items():
             if value is not None and not float(value).is_integer():
                 refuse(f"{where}.{key}", f"is {value:g}, but the feature holds whole numbers")
-
-
-def _check_stand_in(feature: Feature, where: str) -> None:
-    """Refuse a value for empty cells that the column cannot hold."""
-    if feature.missing is None:
-        return
-    if feature.group is not None:
-        refuse(
-            f"{where}.missing", f"is given, but the column is one of the group {feature.group!r}"
-        )
-    value = feature.missing.value
-    if value is None or feature.kind not in ("numeric", "integer"):
-        return
-    low = -math.inf if feature.min is None else feature.min
-    high = math.inf if feature.max is None else feature.max
-    if not low <= float(value) <= high:
-        refuse(f"{where}.missing", f"is {value}, outside min and max")
-    if feature.kind == "integer" and not float(value).is_integer():
-        refuse(f"{where}.missing", f"is {value}, but the feature holds whole numbers")
 
 
 def _categories(entry: object, kind: Kind, where: str) -> tuple[str, ...]:

@@ -98,7 +98,8 @@ def header_problems(raw: pd.DataFrame, schema: Schema) -> list[TableProblem]:
     from countermove.data.recipes import raw_columns
 
     expected, found = raw_columns(schema), [str(column) for column in raw.columns]
-    beside = (*schema.ignore, *schema.window_columns, *schema.carried_windows)
+    beside = [*schema.ignore, *schema.window_columns, *schema.carried_windows]
+    beside += [] if schema.label.date is None else [schema.label.date]
     problems = column_problems(found, expected, beside)
     stuck = len(set(found)) < len(found) or not set(expected) & set(found)
     if stuck or (schema.cleaning is not None and not set(expected) <= set(found)):

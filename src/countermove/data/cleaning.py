@@ -11,25 +11,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from countermove._types import Floats, Index, Mask
+from countermove._types import Index, Mask
 from countermove.data.checks import (
     TableError,
     TableProblem,
-    category_problems,
     cell_problem,
     constant_problems,
     group_problems,
     header_problems,
     missing_id_problems,
     missing_problems,
-    number_problems,
     numbering,
     raise_all,
     repeated_id_problems,
-    rows_problem,
 )
+from countermove.data.doubts import dated_after
 from countermove.data.files import RawTable
-from countermove.data.parsing import is_number, numbers, texts, truth_values
+from countermove.data.parsing import numbers, texts
 from countermove.data.quarantine import (
     Cleaned,
     check_share,
@@ -37,19 +35,20 @@ from countermove.data.quarantine import (
     listed_cells,
     with_broken,
 )
-from countermove.data.reading import (
-    Cells,
-    DateReading,
-    NumberReading,
-    Reading,
-    WordReading,
-    until_dates,
-)
 from countermove.data.recipes import RECIPES, apply_recipe
 from countermove.data.rows import coded_features
-from countermove.data.schema import LABEL, ROW_ID, Feature, Label, Schema, value_text
-from countermove.data.series import Steps, last_steps, order_steps, read_times
-from countermove.errors import DataError, nearest, shown
+from countermove.data.schema import LABEL, ROW_ID, Label, Schema
+from countermove.data.series import Steps, last_steps, order_steps
+from countermove.data.typed_columns import (
+    dtype_of,
+    label_values,
+    label_words,
+    typed_feature,
+    typed_label,
+    typed_time,
+    typed_words,
+)
+from countermove.errors import DataError, shown
 
 
 def clean(raw: pd.DataFrame, schema: Schema, part_from: int | None = None) -> pd.DataFrame:
@@ -135,7 +134,8 @@ def clean_rows(
     used = read if schema.series is not None or not wrong.any() else read.without(wrong)
     counted = numbering(len(used.table), len(raw))
     table = _finished(used, schema, part_from is None, counted)
-    return Cleaned(table, used.rows, n_rows, quarantine, used.labels(schema.label))
+    late = dated_after(used.cells, schema)
+    return Cleaned(table, used.rows, n_rows, quarantine, used.labels(schema.label), late)
 
 
 def _check_parts(schema: Schema, part_from: int | None) -> None:
@@ -194,12 +194,12 @@ def _finished(read: _Read, schema: Schema, whole: bool, counted: str) -> pd.Data
     if whole:
         problems = problems + constant_problems(table, schema)
     raise_all(problems, schema.name, counted)
-    return table.astype({f.name: _dtype_of(f) for f in schema.features} | {LABEL: np.int64})
+    return table.astype({f.name: dtype_of(f) for f in schema.features} | {LABEL: np.int64})
 
 
 def _no_rows(schema: Schema) -> pd.DataFrame:
     """Return a typed table without rows."""
-    types = {f.name: _dtype_of(f) for f in schema.features} | {LABEL: "int64"}
+    types = {f.name: dtype_of(f) for f in schema.features} | {LABEL: "int64"}
     types |= dict.fromkeys(schema.carried_windows, "float64")
     columns = (*schema.table_columns, *schema.carried_windows)
     return pd.DataFrame({name: pd.Series(dtype=types.get(name, "str")) for name in columns})
@@ -230,11 +230,11 @@ def _read(
         asked = asked if steps is None else steps.last
     for feature in schema.observed:
         if feature.column in named:
-            typed[feature.name] = _typed_feature(named, feature, schema, problems)
+            typed[feature.name] = typed_feature(named, feature, schema, problems)
     _type_the_rest(named, schema, typed, problems)
     if schema.label.column in named:
         values, whole = named[schema.label.column], part_from is None
-        typed[LABEL] = _typed_label(values, schema.label, asked, problems, whole)
+        typed[LABEL] = typed_label(values, schema.label, asked, problems, whole)
     typed |= _windows(numbered, len(named), schema, problems)
     table = pd.DataFrame(typed)
     problems += group_problems(table, schema)
@@ -251,11 +251,11 @@ def _type_the_rest(
     words = (*schema.sensitive, *([schema.group_by] if schema.group_by is not None else []))
     for column in words:
         if column in named and column not in typed:
-            typed[column] = _words(named[column], schema.reading_of(column))
+            typed[column] = typed_words(named[column], schema.reading_of(column))
             problems += missing_problems(column, typed[column].isna().to_numpy(np.bool_))
     if schema.time is not None and schema.time in named and schema.time not in typed:
         reading = schema.reading_of(schema.time)
-        typed[schema.time] = _typed_time(named[schema.time], schema.time, reading, problems)
+        typed[schema.time] = typed_time(named[schema.time], schema.time, reading, problems)
 
 
 def _windows(
@@ -305,157 +305,11 @@ def superfluous(ids: pd.Series, cells: pd.DataFrame) -> Mask:
     return np.asarray(~kept)
 
 
-def _words(values: pd.Series, reading: Reading | None) -> pd.Series:
-    return reading.read(values) if isinstance(reading, WordReading) else texts(values)
-
-
-def _typed_time(
-    values: pd.Series, column: str, reading: Reading | None, problems: list[TableProblem]
-) -> pd.Series:
-    """Return numbers or dates; both in one column would depend on which part holds which."""
-    read, found = read_times(values, column, reading)
-    problems += found
-    dates = pd.api.types.is_datetime64_any_dtype(values.dtype) or reading is not None
-    if read.dtype != np.float64 and not dates:
-        mixed = ~np.isnan(numbers(values)[0])
-        problems += cell_problem(column, "a number among dates", mixed, "a date")
-    return read
-
-
-def _typed_feature(
-    named: pd.DataFrame, feature: Feature, schema: Schema, problems: list[TableProblem]
-) -> pd.Series:
-    """Read one column; cells that cannot be read become missing, and a problem."""
-    values = named[feature.column]
-    if feature.categories:
-        return _typed_categories(values, feature, problems)
-    read, missing, unparseable = feature_numbers(named, feature, schema)
-    problems += missing_problems(feature.name, missing) if feature.missing is None else []
-    if unparseable.any():
-        examples = dict.fromkeys(repr(str(cell)) for cell in values[unparseable].head(100))
-        kind = "a date" if isinstance(feature.reading, DateReading) else "a number"
-        what = f"not {kind}, such as {shown(examples, cap=3)}"
-        problems += cell_problem(feature.name, what, unparseable, kind)
-    problems += number_problems(read, feature)
-    # One zero: -0.0 and 0.0 are the same value, and must look it when rows are compared.
-    return pd.Series(read + 0.0)
-
-
-def feature_numbers(table: pd.DataFrame, feature: Feature, schema: Schema) -> Cells:
-    """Return a feature without categories as numbers, which cells are missing or unreadable."""
-    values, reading = table[feature.column], feature.reading
-    if isinstance(reading, DateReading):
-        own = schema.reading_of(reading.until_column or "")
-        moment = own if isinstance(own, DateReading) else None
-        return reading.read(values, until_dates(table, reading, moment))
-    if feature.kind == "binary":
-        values = truth_values(values)
-    return reading.read(values) if isinstance(reading, NumberReading) else numbers(values)
-
-
-def _typed_categories(
-    values: pd.Series, feature: Feature, problems: list[TableProblem]
-) -> pd.Series:
-    words = feature_words(values, feature)
-    present = words.notna().to_numpy(np.bool_)
-    problems += missing_problems(feature.name, ~present) if feature.missing is None else []
-    problems += category_problems(words, feature, present)
-    if feature.kind != "binary":
-        return words
-    return words.map({text: float(code) for code, text in enumerate(feature.categories)})
-
-
-def feature_words(values: pd.Series, feature: Feature) -> pd.Series:
-    """Return a column of categories in their spelling, missing where it holds no value."""
-    if isinstance(feature.reading, WordReading):
-        return feature.reading.read(values, feature.categories)
-    return texts(values, numeric=all(is_number(text) for text in feature.categories))
-
-
-def _dtype_of(feature: Feature) -> str:
-    """Return the type of a feature's column in a typed table."""
-    if feature.categorical:
-        return "str"
-    whole = feature.kind != "numeric" and feature.missing is None
-    return "int64" if whole else "float64"
-
-
-def _typed_label(
-    values: pd.Series, label: Label, asked: Mask, problems: list[TableProblem], whole: bool = True
-) -> pd.Series:
-    """Return +1 (favourable) and -1 per row; what is wrong is added to ``problems``."""
-    # ``asked`` are the rows whose outcome counts: in a series, the last step of each entity.
-    # A part of a table (not ``whole``) may hold one outcome only.
-    if label.favourable is not None:
-        return _one_of_two(values, label, asked, problems, whole)
-    if isinstance(label.reading, NumberReading):
-        read, missing, unparseable = label.reading.read(values)
-    else:
-        read, missing, unparseable = numbers(values)
-    problems += missing_problems(label.column, missing & asked)
-    text, column = f"the label {label.column!r}: not a number", (label.column,)
-    problems += rows_problem(text, unparseable & asked, columns=column, expected="a number")
-    good, rule = _within(read, label)
-    judged = asked & ~np.isnan(read)
-    if whole and judged.any() and len(set(good[judged])) == 1:
-        some = "every" if good[judged].all() else "no"
-        text = f"the label {label.column!r}: {some} row has {rule}; expected both outcomes "
-        problems.append(
-            TableProblem(text + f"(found {read[judged].min():g} to {read[judged].max():g})")
-        )
-    return pd.Series(np.where(good, 1, -1))
-
-
-def _within(read: Floats, label: Label) -> tuple[Mask, str]:
-    """Return which numbers are favourable, and the rule in words."""
-    if label.at_least is not None:
-        return read >= label.at_least, f"at least {label.at_least:g}"
-    most = np.inf if label.at_most is None else label.at_most
-    return read <= most, f"at most {most:g}"
-
-
-def _one_of_two(
-    values: pd.Series, label: Label, asked: Mask, problems: list[TableProblem], whole: bool
-) -> pd.Series:
-    column, favourable = label.column, label_values(label)[0]
-    words = label_words(values, label)
-    missing = words.isna().to_numpy(np.bool_)
-    problems += missing_problems(column, missing & asked)
-    found = sorted(words[asked].dropna().unique().tolist())
-    listed = shown(repr(word) for word in found)
-    if label.unfavourable is not None:
-        known = label_values(label)
-        unknown = asked & ~missing & ~words.isin(known).to_numpy(np.bool_)
-        strange = shown(dict.fromkeys(repr(word) for word in words[unknown]))
-        text = f"the label {column!r}: {strange} is neither {known[0]!r} nor {known[1]!r}"
-        expected = f"{known[0]!r} or {known[1]!r}"
-        problems += rows_problem(text, unknown, columns=(column,), expected=expected)
-        found = [word for word in found if word in known]
-    if found and (len(found) > 2 or (whole and len(found) == 1)):
-        many = "one value" if len(found) == 1 else f"{len(found)} values"
-        problems.append(TableProblem(f"the label {column!r} has {many}, {listed}; expected two"))
-    if found and favourable not in found and (whole or len(found) == 2):
-        text = f"the label {column!r} never holds its favourable value {favourable!r}; "
-        problems.append(TableProblem(text + nearest(favourable, found)))
-    return pd.Series(np.where(words == favourable, 1, -1))
-
-
-def label_values(label: Label) -> list[str]:
-    """Return the values that the schema names, the favourable one first."""
-    given = (label.favourable, label.unfavourable)
-    return [value_text(value) for value in given if value is not None]
-
-
-def label_words(values: pd.Series, label: Label) -> pd.Series:
-    """Return an outcome of two values in the schema's spelling, missing where it holds none."""
-    known = label_values(label)
-    if isinstance(label.reading, WordReading):
-        return label.reading.read(values, known)
-    return texts(values, numeric=is_number(known[0]))
-
-
 def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool) -> pd.DataFrame:
-    """Return ids (if wanted) and model columns in original units; extra columns are left alone."""
+    """Return ids (if wanted) and model columns in original units; extra columns are left alone.
+
+    Cells that the schema lets people lack are NaN.
+    """
     if schema.series is not None:
         raise DataError(
             f"table {name!r}: {schema.name!r} is a time series; bring one row per entity and a "
@@ -463,15 +317,11 @@ def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool)
         )
     named = _columns(raw, schema, name, with_ids)
     problems: list[TableProblem] = []
-    typed = {f.name: _typed_feature(named, f, schema, problems) for f in schema.features}
+    typed = {f.name: typed_feature(named, f, schema, problems) for f in schema.features}
     ids = texts(named[schema.id]) if with_ids and schema.id is not None else None
     problems += [] if ids is None else _id_problems(ids, named, whole=True, lenient=False)
-    for feature in schema.features:  # Nobody's move is known from a cell that is not.
-        if feature.missing is not None:
-            empty = typed[feature.name].isna().to_numpy(np.bool_)
-            problems += missing_problems(feature.name, empty)
     raise_all(problems, name)
-    table = pd.DataFrame(typed).astype({f.name: _dtype_of(f) for f in schema.features})
+    table = pd.DataFrame(typed).astype({f.name: dtype_of(f) for f in schema.features})
     frame = pd.DataFrame(coded_features(table, schema), columns=list(schema.feature_names))
     if ids is not None:
         frame.insert(0, ROW_ID, ids.to_numpy(dtype=object))

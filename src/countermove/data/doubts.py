@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats, Mask
+from countermove.data.parsing import numbers
 from countermove.data.reading import DateReading
-from countermove.data.schema import LABEL, Feature, Schema
-from countermove.data.splits import repeated
+from countermove.data.schema import LABEL, Schema
+from countermove.data.splits import Hashes, repeated
 from countermove.errors import shown
 
 NEARLY_CONSTANT = 0.99
@@ -50,7 +51,10 @@ LOOKED_AT = 100_000
 
 
 def doubts(
-    table: pd.DataFrame, schema: Schema, splits: Mapping[str, pd.DataFrame] | None = None
+    table: pd.DataFrame,
+    schema: Schema,
+    splits: Mapping[str, pd.DataFrame] | None = None,
+    late: Mapping[str, int] | None = None,
 ) -> Iterator[str]:
     """Yield what is allowed in a typed table but rarely meant, one sentence each.
 
@@ -63,6 +67,8 @@ def doubts(
     splits
         The same rows as a run divides them, the training rows first; what differs between
         them is then said too.
+    late
+        By feature, how many of its dates lie after the outcome's (`dated_after`).
     """
     if all(feature.change == "immutable" for feature in schema.features):
         yield (
@@ -79,6 +85,7 @@ def doubts(
         )
     yield from _nearly_constant(table, schema)
     yield from _leaks(table, seen, schema)
+    yield from _late(table, schema, late or {})
     yield from _protected(seen, schema)
     yield from _copies(seen, schema)
     yield from _numbered(table, schema)
@@ -106,7 +113,6 @@ def _leaks(table: pd.DataFrame, seen: pd.DataFrame, schema: Schema) -> Iterator[
                 f"column {name!r} is filled for one outcome only: was it recorded afterwards? If "
                 "so, move it to `ignore:`"
             )
-        yield from _after(table[name], feature)
 
 
 def auc(values: pd.Series, favourable: Mask) -> float:
@@ -140,16 +146,47 @@ def _filled_for_one(values: pd.Series, favourable: Mask) -> bool:
     return alone < 1 and len(there) * math.log(max(alone, 1e-300)) < math.log(CHANCE)
 
 
-def _after(values: pd.Series, feature: Feature) -> Iterator[str]:
-    """Yield dates that lie after the moment up to which is counted."""
-    reading = feature.reading
-    if isinstance(reading, DateReading) and reading.until is not None:
-        later = int((pd.to_numeric(values, errors="coerce") < 0).sum())
-        if later:
+def _late(table: pd.DataFrame, schema: Schema, late: Mapping[str, int]) -> Iterator[str]:
+    """Yield dates that lie after the outcome, or after the moment up to which is counted."""
+    for feature in schema.features:
+        reading, count, moment = feature.reading, late.get(feature.name, 0), ""
+        if count:
+            moment = f"{schema.outcome_date!r}"
+        elif isinstance(reading, DateReading) and reading.until is not None:
+            values = pd.to_numeric(table[feature.name], errors="coerce")
+            count, moment = int((values < 0).sum()), f"{reading.until!r}, up to which is counted"
+        if count:
             yield (
-                f"column {feature.name!r}: {later} date(s) lie after {reading.until!r}, up to "
-                "which is counted; was it recorded after the outcome? If so, move it to `ignore:`"
+                f"column {feature.name!r}: {count} of {len(table)} date(s) lie after {moment}; was "
+                "it recorded after the outcome? If so, move it to `ignore:`"
             )
+
+
+def dated_after(cells: pd.DataFrame, schema: Schema) -> dict[str, int]:
+    """Return how many dates of each feature lie on a later day than the row's outcome.
+
+    Parameters
+    ----------
+    cells
+        The table under the schema's names, as its cells came.
+    schema
+        Names the day of the outcome (`label.date`), else the time that splits the rows. Features
+        without a later date are left out; so are all if there is no such day.
+    """
+    dated = [f for f in schema.observed if isinstance(f.reading, DateReading)]
+    column = schema.outcome_date
+    if not dated or column is None or column not in cells or schema.series is not None:
+        return {}
+    if np.isfinite(numbers(cells[column])[0]).all():
+        return {}  # rows are split by a number, which is no day
+    own = schema.reading_of(column)
+    judged = (own if isinstance(own, DateReading) else DateReading()).dates(cells[column])[0]
+    found = {}
+    for feature in dated:
+        if isinstance(feature.reading, DateReading) and feature.column != column:
+            moments = feature.reading.dates(cells[feature.name])[0]
+            found[feature.name] = int((moments.dt.normalize() > judged.dt.normalize()).sum())
+    return {name: count for name, count in found.items() if count}
 
 
 def _protected(seen: pd.DataFrame, schema: Schema) -> Iterator[str]:
@@ -280,17 +317,35 @@ def _nearly_constant(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
 
 
 def _alike(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
+    alike, split = equal_rows(feature_hashes(table, schema), (table[LABEL] == 1).to_numpy())
+    if alike:
+        yield (
+            f"{alike} rows have the same features as another row, {split} of them with "
+            f"differing outcomes; {_placed(schema)}"
+        )
+
+
+def feature_hashes(table: pd.DataFrame, schema: Schema) -> Hashes:
+    """Return a number per typed row that equal features share."""
     features = table[[feature.name for feature in schema.features]]
-    hashes = pd.util.hash_pandas_object(features, index=False).to_numpy().astype(np.uint64)
+    return pd.util.hash_pandas_object(features, index=False).to_numpy().astype(np.uint64)
+
+
+def equal_rows(hashes: Hashes, favourable: Mask) -> tuple[int, int]:
+    """Return how many rows have the features of another row, and how many of them differ from it.
+
+    Parameters
+    ----------
+    hashes
+        Of the features of each row (`feature_hashes`).
+    favourable
+        The outcome of each row.
+    """
     alike = repeated(hashes)
-    if not alike.any():
-        return
-    outcomes = table[LABEL].groupby(hashes).transform("nunique").to_numpy()
-    split = int((alike & (outcomes > 1)).sum())
-    yield (
-        f"{int(alike.sum())} rows have the same features as another row, {split} of them with "
-        f"differing outcomes; {_placed(schema)}"
-    )
+    groups = pd.factorize(hashes[alike])[0]
+    good, rows = np.bincount(groups, favourable[alike]), np.bincount(groups)
+    both = (good > 0) & (good < rows)
+    return int(alike.sum()), int(rows[both].sum())
 
 
 def _placed(schema: Schema) -> str:

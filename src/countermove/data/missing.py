@@ -61,6 +61,10 @@ class FillColumns:
             return int(np.searchsorted(np.cumsum(levels), (levels.sum() - 1) // 2, side="right"))
         return int(np.argmax(levels))
 
+    def lacking(self, X: Floats) -> Mask:
+        """Return who lacks the cell, of people in original units, shape (n,)."""
+        return np.asarray(X[:, self.indicator] > 0.5)
+
 
 def fill_columns(schema: Schema) -> list[FillColumns]:
     """Return the features whose cells may be missing."""
@@ -72,6 +76,23 @@ def fill_columns(schema: Schema) -> list[FillColumns]:
         for f in schema.features
         if f.missing is not None
     ]
+
+
+def until_supplied(schema: Schema, fill: Floats | None) -> list[tuple[int, int, float]]:
+    """Return what is assumed of cells that people can supply: indicator, column and its value.
+
+    Whoever's indicator is 1 stays at the value; whoever supplies the cell moves on from it. Of
+    categories one column says it all; own levels and what nobody can change need no saying.
+    """
+    found: list[tuple[int, int, float]] = []
+    if fill is None:
+        return found
+    for each in fill_columns(schema):
+        feature = each.feature
+        if feature.suppliable and not feature.own_level and feature.change != "immutable":
+            place = each.columns[int(np.argmax(fill[list(each.columns)]))]
+            found.append((each.indicator, place, float(fill[place])))
+    return found
 
 
 def filled_in(X: Floats, fill: Floats | None) -> Floats:

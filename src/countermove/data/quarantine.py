@@ -6,7 +6,7 @@ Every wrong cell is one line: the row, the column, what was found and what belon
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ class Cleaned:
         The wrong cells of the others, with the columns `LISTED`, and lines that are no rows.
     labels
         The two values that the outcome has, where it has two, the favourable one first.
+    late
+        By feature, how many of its dates lie after the outcome's, where there are any.
     """
 
     table: pd.DataFrame
@@ -51,6 +53,7 @@ class Cleaned:
     n_rows: int
     quarantine: pd.DataFrame
     labels: tuple[str, ...] = ()
+    late: Mapping[str, int] = field(default_factory=dict)
 
 
 def nothing_wrong() -> pd.DataFrame:
@@ -187,9 +190,16 @@ def words(count: int, n_rows: int) -> str:
 
 
 def intake(
-    quarantine: pd.DataFrame, n_rows: int, largest: float, labels: Sequence[str] = ()
+    quarantine: pd.DataFrame,
+    n_rows: int,
+    largest: float,
+    labels: Sequence[str] = (),
+    **counted: Any,
 ) -> dict[str, Any]:
-    """Return what became of a table's rows, JSON-ready; no cell of anybody set aside is in it."""
+    """Return what became of a table's rows, JSON-ready; no cell of anybody set aside is in it.
+
+    ``counted`` is what else was: equal rows, dates after the outcome.
+    """
     why = [
         {key: value for key, value in reason.items() if key != "example"}
         for reason in reasons(quarantine)
@@ -200,4 +210,5 @@ def intake(
         "largest_share": largest,
         "reasons": why,
         "labels": list(labels),
+        **counted,
     }

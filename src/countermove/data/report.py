@@ -81,7 +81,12 @@ def report_on(given: RawTable | pd.DataFrame, schema: Schema, plan: SplitPlan) -
     possible = relation_report(known.reset_index(drop=True), table, schema)
     problems += possible.problems
     warnings = [*_set_aside(read.quarantine, len(raw) + len(whole.broken))]
-    warnings += [*doubts(table, schema, parts), *possible.warnings]
+    warnings += [*doubts(table, schema, parts, read.late), *possible.warnings]
+    if schema.label.date is not None and schema.label.date not in raw.columns:
+        warnings.append(
+            f"label.date names {schema.label.date!r}, which the table does not have: no feature "
+            "is compared with the day of the outcome"
+        )
     rows = sizes.get(CALIBRATION, plan.calibration_needed)
     # Where rows belong together, clusters count: `countermove.recourse.check.few_clusters`.
     if rows < plan.calibration_needed and schema.group_by is None:
@@ -167,6 +172,10 @@ def _who(feature: Feature) -> str:
             words.append(f"not above {feature.max:g}")
         if feature.step is not None:
             words.append(f"in steps of {feature.step:g}")
+    if feature.suppliable and feature.missing is not None:
+        words.append(f"an empty cell can be supplied at {feature.missing.price:g}")
+    elif feature.missing is not None and feature.missing.supply:
+        words.append("an empty cell can be supplied, in words only: nobody enters a category")
     return ", ".join(words)
 
 
@@ -209,7 +218,7 @@ def table_sheet(
         "schema_digest": schema.digest(),
         "columns": [_column(feature, typed[feature.name]) for feature in schema.features],
         "intake": intake,
-        "warnings": list(doubts(typed, schema, splits)),
+        "warnings": list(doubts(typed, schema, splits, (intake or {}).get("dated_after"))),
     }
 
 

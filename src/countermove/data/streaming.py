@@ -1,12 +1,13 @@
 """Ingest a part at a time: the same splits as in one piece, in bounded memory.
 
-The rows are read twice: once to note what decides where each goes (17 bytes a
-row, 8 more per column that groups or dates them), once to put them there. Means
-and scales are merged over the training parts.
+The rows are read twice: once to note what decides where each goes and which are equal (25
+bytes a row, 8 more per column that groups or dates them), once to put them there. Means and
+scales are merged over the training parts.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ import pandas as pd
 from countermove._types import Floats, Index, Mask
 from countermove.data.checks import repeated_id_problems
 from countermove.data.cleaning import clean_rows, superfluous
+from countermove.data.doubts import equal_rows, feature_hashes
 from countermove.data.missing import fill_columns, filled_in, fitted_fill, never_missing
 from countermove.data.partitions import Partitions
 from countermove.data.quarantine import (
@@ -29,7 +31,7 @@ from countermove.data.quarantine import (
 from countermove.data.relations import Tails
 from countermove.data.rows import coded_features, feature_matrix, standardised_table
 from countermove.data.schema import ROW_ID, Schema
-from countermove.data.splits import Place, RowKeys, places, repeated, row_keys
+from countermove.data.splits import Hashes, Place, RowKeys, places, repeated, row_keys
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, shown
 
@@ -47,6 +49,8 @@ class PlacedRows:
     place: Place
     quarantine: pd.DataFrame
     labels: tuple[str, ...]  # both values of the outcome, the favourable one first
+    alike: tuple[int, int]  # rows with another row's features, and those that differ in outcome
+    late: Mapping[str, int]  # by feature, dates after the outcome
 
     @property
     def n_lines(self) -> int:
@@ -86,6 +90,8 @@ def place_rows(
     wrong: list[pd.DataFrame] = []
     used: list[Mask] = []
     labels: dict[str, None] = {}
+    features: list[Hashes] = []
+    late: Counter[str] = Counter()
 
     def keys_of_parts() -> Iterator[RowKeys]:
         held = 0
@@ -99,6 +105,8 @@ def place_rows(
             kept = np.zeros(read.n_rows, dtype=np.bool_)
             kept[read.kept] = True
             used.append(kept)
+            features.append(feature_hashes(read.table, schema))
+            late.update(read.late)
             yield row_keys(read.table, schema, seed)
 
     keys = RowKeys.joined(keys_of_parts())
@@ -111,12 +119,15 @@ def place_rows(
         )
     repeats = _repeated_ids(keys, raw, schema)
     quarantine = joined([*wrong, repeats])
-    placed = PlacedRows(np.full(len(usable), -1, dtype=np.int8), quarantine, tuple(labels))
+    kept = ~np.isin(np.flatnonzero(usable), repeats[ROW])
+    alike = equal_rows(np.concatenate(features)[kept], keys.favourable[kept])
+    place = np.full(len(usable), -1, dtype=np.int8)
+    placed = PlacedRows(place, quarantine, tuple(labels), alike, late)
     _check_share(quarantine, placed.n_lines, schema)
     if len(repeats):
-        keys = keys.rows(~np.isin(np.flatnonzero(usable), repeats[ROW]))
+        keys = keys.rows(kept)
         usable[repeats[ROW].to_numpy(np.intp)] = False
-    placed.place[usable] = places(keys, fractions, seed, balance, max_rows)
+    place[usable] = places(keys, fractions, seed, balance, max_rows)
     return placed
 
 

@@ -232,9 +232,8 @@ class ResponseModel(Parameters):
     def build(self, cost: Cost, actions: ActionSet) -> Response:
         """Return the response; a cost of these people's own goes before the common one."""
         own = getattr(self, "cost", None)
-        response: Response = super().build(
-            cost=cost if own is None else own.build(), actions=actions, **self.named
-        )
+        paid = cost if own is None else actions.priced(own.build())
+        response: Response = super().build(cost=paid, actions=actions, **self.named)
         return response
 
 

@@ -261,7 +261,8 @@ class EvaluationParameters(Parameters):
         self, serm: SermParameters, schema: Schema, standardiser: Standardiser
     ) -> tuple[dict[str, Response], list[str]]:
         """Return the plausible responses by name, and the names of those trained for."""
-        cost, actions = serm.cost.build(), serm.actions.build(schema, standardiser)
+        actions = serm.actions.build(schema, standardiser)
+        cost = actions.priced(serm.cost.build())
         given = serm.response
         trained: Sequence[ModelOfPeopleParameters]
         trained = given.members if isinstance(given, RobustParameters) else [given]

@@ -100,7 +100,8 @@ class SermParameters(Parameters):
 
     def build(self, schema: Schema, standardiser: Standardiser) -> Response:
         """Return the response people are assumed to give, with what else they may be."""
-        cost, actions = self.cost.build(), self.actions.build(schema, standardiser)
+        actions = self.actions.build(schema, standardiser)
+        cost = actions.priced(self.cost.build())
         people = self.response.build(cost, actions)
         if self.confidence_set is not None:
             people.confidence = self.confidence_set.build(cost, actions)

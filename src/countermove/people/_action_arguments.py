@@ -155,9 +155,33 @@ def schema_arguments(schema: Schema, standardiser: Standardiser) -> dict[str, An
         "groups": list(groups.values()),
         "steps": steps,
         "missing": [
-            (each.indicator, 0.5, (*each.columns, each.indicator)) for each in fill_columns(schema)
+            (each.indicator, 0.5, (*each.columns, each.indicator))
+            for each in fill_columns(schema)
+            if not each.feature.suppliable
         ],
+        "supply": {
+            each.indicator: each.policy.price
+            for each in fill_columns(schema)
+            if each.feature.suppliable
+        },
     }
+
+
+def supply_prices(
+    supply: Mapping[int, float] | None, only_decrease: tuple[int, ...]
+) -> dict[int, float]:
+    """Return what supplying a cell costs, by the position of its indicator, checked."""
+    prices = {int(j): float(price) for j, price in (supply or {}).items()}
+    strange = sorted(set(prices) - set(only_decrease))
+    if strange:
+        raise ParameterError(
+            f"supply names feature {shown(strange)}, absent from only_decrease: whoever supplies "
+            "a cell takes its indicator from 1 to 0, and nobody the other way"
+        )
+    wrong = [f"{j}: {price}" for j, price in prices.items() if not 0.0 < price < math.inf]
+    if wrong:
+        raise ParameterError(f"what supplying costs is positive and finite, got {shown(wrong)}")
+    return prices
 
 
 Unknown = tuple[int, float, tuple[int, ...]]

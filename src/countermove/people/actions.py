@@ -25,9 +25,11 @@ from countermove.people._action_arguments import (
     positions,
     schema_arguments,
     step_sizes,
+    supply_prices,
     unknown_cells,
 )
 from countermove.people._units import Units, checked_moments, checked_units, not_converted
+from countermove.people.costs import Cost, with_prices
 from countermove.people.possible import Possible
 
 if TYPE_CHECKING:
@@ -81,6 +83,9 @@ class ActionSet:
     missing
         Cells that people may lack, each as (indicator, level, columns): whoever's indicator
         column is above the level has no value in the columns, and nothing there to move from.
+    supply
+        Indicators of cells that people can supply, among ``only_decrease``, with what the step
+        from 1 to 0 costs; `priced` puts that into a cost.
     units
         Of bounds, ``A`` and ``b``. ``"standardised"``: 1 is one standard deviation of the
         training rows, and bounds on ``x_new`` count from their mean. ``"original"``: the
@@ -104,6 +109,7 @@ class ActionSet:
         units: Units = "standardised",
         possible: Possible | Mapping[str, Any] | None = None,
         missing: Iterable[tuple[int, float, Iterable[int]]] = (),
+        supply: Mapping[int, float] | None = None,
     ) -> None:
         self.lower = bound(lower, "lower")
         self.upper = bound(upper, "upper")
@@ -121,6 +127,7 @@ class ActionSet:
             Possible.from_description(possible) if isinstance(possible, Mapping) else possible
         )
         self.missing = unknown_cells(missing)
+        self.supply = supply_prices(supply, self.only_decrease)
         self.unit: Floats | None = None
         self.offset: Floats | None = None
         self.columns: tuple[ModelFeature, ...] | None = None
@@ -279,17 +286,39 @@ class ActionSet:
     def narrowed(self, largest_action: float | None, n_features: int) -> ActionSet:
         """Return the set with every feature's move held to ``largest_action`` either way.
 
-        The limit is positive and in the units of the set; None leaves the set as it is.
+        The limit is positive and in the units of the set; None leaves the set as it is. Supplying
+        a missing cell is not limited.
         """
         if largest_action is None:
             return self
         if not largest_action > 0.0:
             raise ParameterError(f"largest_action is positive, got {largest_action!r}")
         limit = np.full(n_features, float(largest_action))
+        limit[list(self.supply)] = np.inf  # a cell is supplied or not: that is no amount
         return self._copy(
             lower=-limit if self.lower is None else np.maximum(self.lower, -limit),
             upper=limit if self.upper is None else np.minimum(self.upper, limit),
         )
+
+    def priced(self, cost: Cost) -> Cost:
+        """Return the cost under which supplying a cell costs what ``supply`` says.
+
+        A cost without a closed form prices the indicator's column itself.
+        """
+        if not self.supply:
+            return cost
+        if self.unit is None or self.offset is None:
+            raise ParameterError("what supplying costs is known once `standardised` was called")
+        steps = {j: (price, 1.0 / float(self.unit[j])) for j, price in self.supply.items()}
+        return with_prices(cost.standardised(self.offset, self.unit), steps, len(self.unit))
+
+    def without_supply(self) -> ActionSet:
+        """Return the set of people who lack nothing that they could supply."""
+        if not self.supply:
+            return self
+        held = (*self.immutable, *self.supply)
+        falling = [j for j in self.only_decrease if j not in self.supply]
+        return self._copy(immutable=held, only_decrease=falling, supply={})
 
     def for_response(self) -> ActionSet:
         """Return the set a continuous response uses: one-hot groups stay as they are.
@@ -507,10 +536,11 @@ class ActionSet:
         standardiser
             The units, and the usual ranges of its training rows.
         possible
-            Whether relations, histories and ranges hold; else each column by itself.
+            Whether relations, histories and ranges hold; else each column by itself (but one
+            that people lack and can supply is as assumed until they do).
         """
         arguments = schema_arguments(schema, standardiser)
-        limits = Possible.from_schema(schema, standardiser) if possible else None
+        limits = Possible.from_schema(schema, standardiser, declared=possible)
         if limits is not None:
             arguments["immutable"] = sorted({*arguments["immutable"], *limits.held})
         original = cls(**arguments, units="original", possible=limits)
@@ -535,13 +565,15 @@ class ActionSet:
             arguments["possible"] = self.possible.describe()
         if self.missing:
             arguments["missing"] = [[j, a, list(columns)] for j, a, columns in self.missing]
+        if self.supply:
+            arguments["supply"] = {str(j): price for j, price in self.supply.items()}
         return arguments if self.units == "standardised" else arguments | {"units": self.units}
 
     def __repr__(self) -> str:
         return f"ActionSet({', '.join(f'{k}={v}' for k, v in self.describe().items())})"
 
     def _copy(self, **changes: Any) -> ActionSet:
-        names = (*_ARRAYS, *_POSITIONS, "steps", "units", "possible", "missing")
+        names = (*_ARRAYS, *_POSITIONS, "steps", "units", "possible", "missing", "supply")
         arguments = {name: getattr(self, name) for name in names} | changes
         other = ActionSet(**arguments)
         other.unit, other.offset, other.columns = self.unit, self.offset, self.columns

@@ -326,6 +326,36 @@ class MixtureCost(Cost):
         )
 
 
+def with_prices(cost: Cost, steps: Mapping[int, tuple[float, float]], n_features: int) -> Cost:
+    """Return the cost with prices of their own for some columns, whatever else moves.
+
+    Parameters
+    ----------
+    cost
+        Per standard deviation; one without a closed form is returned as it is.
+    steps
+        By column, what a step down costs and how long it is.
+    n_features
+        Number of columns.
+    """
+    shape = cost.canonical(n_features)
+    if shape is None:
+        return cost
+    at = torch.tensor(list(steps))
+    price, length = torch.tensor(list(steps.values()), dtype=torch.float64).T
+    if shape.matrix is not None:
+        others = torch.ones(n_features, dtype=torch.float64).index_fill(0, at, 0.0)
+        own = torch.zeros(n_features, dtype=torch.float64).index_copy(0, at, price / length**2)
+        return MahalanobisCost(shape.matrix * others[:, None] * others + torch.diag(own))
+    if shape.weights is None:
+        assert shape.kink is not None
+        return LinearCost(shape.kink.index_copy(0, at, -price / length))
+    weights = shape.weights.index_copy(0, at, price / length**2)
+    if shape.kink is None:
+        return WeightedQuadraticCost(weights)
+    return MixtureCost(2.0 * shape.kink.index_fill(0, at, 0.0), 0.5, 1.0, 2.0 * weights)
+
+
 KINDS: dict[str, type[Cost]] = {
     cost.kind: cost
     for cost in (QuadraticCost, WeightedQuadraticCost, MahalanobisCost, LinearCost, MixtureCost)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
+from countermove.data.missing import until_supplied
 from countermove.data.relations import (
     HistoryPath,
     LinearRows,
@@ -75,19 +76,25 @@ class Possible:
     in_responses: bool = False
 
     @classmethod
-    def from_schema(cls, schema: Schema, standardiser: Standardiser) -> Possible | None:
+    def from_schema(
+        cls, schema: Schema, standardiser: Standardiser, declared: bool = True
+    ) -> Possible | None:
         """Return what a schema declares, in original units; None where it declares nothing.
 
-        Ranges are those the standardiser brings from its training rows.
+        Ranges are those the standardiser brings from its training rows. Not ``declared``: only
+        that a cell which people can supply is as assumed until then.
         """
+        if not declared:
+            schema = replace(schema, relations=(), derived=(), paths=())
         relations, d = numeric_relations(schema), len(schema.feature_names)
+        relations = _until_supplied(relations, schema, standardiser)
         place = {name: j for j, name in enumerate(schema.feature_names)}
         histories = []
         for path in schema.paths:
             columns = tuple(place[name] for name in path.columns)
             coded = np.empty((0, len(columns))) if path.window else coded_states(path, schema)
             histories.append(HistoryColumns(path, columns, coded))
-        ranges = standardiser.ranges
+        ranges = standardiser.ranges if declared else None
         if not relations and not histories and ranges is None:
             return None
         low = np.full(d, -np.inf) if ranges is None else ranges.low
@@ -293,6 +300,30 @@ class Possible:
             max_steps=said.get("max_steps"),
             in_responses=bool(said.get("in_responses", False)),
         )
+
+
+def _until_supplied(
+    relations: NumericRelations, schema: Schema, standardiser: Standardiser
+) -> NumericRelations:
+    """Return the relations, and that cells which people can supply are as assumed until then."""
+    found = until_supplied(schema, standardiser.fill)
+    if not found:
+        return relations
+    indicators, columns, assumed = zip(*found, strict=True)
+    names, then = schema.feature_names, relations.conditional
+    texts = [f"if {names[i]} then {names[j]} == {value:g}" for i, j, value in found]
+    rows = LinearRows(
+        np.vstack([then.A, np.eye(len(names))[list(columns)]]),
+        np.append(then.lower, assumed),
+        np.append(then.upper, assumed),
+        (*then.texts, *texts),
+    )
+    return replace(
+        relations,
+        conditional=rows,
+        premise_columns=np.append(relations.premise_columns, indicators).astype(np.intp),
+        premise_values=np.append(relations.premise_values, np.ones(len(found))),
+    )
 
 
 def _history(said: Mapping[str, Any]) -> HistoryColumns:

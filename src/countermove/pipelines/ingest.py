@@ -8,11 +8,12 @@ import pandas as pd
 from kedro.pipeline import Node, Pipeline
 
 from countermove.data.cleaning import clean_rows
+from countermove.data.doubts import equal_rows, feature_hashes
 from countermove.data.files import RawTable
 from countermove.data.quarantine import intake
 from countermove.data.rows import fit_standardiser as fit
 from countermove.data.rows import standardised_table
-from countermove.data.schema import Schema
+from countermove.data.schema import LABEL, Schema
 from countermove.data.splits import split_table
 from countermove.data.standardise import Standardiser
 from countermove.params import IngestParameters
@@ -24,7 +25,13 @@ def clean_table(raw: RawTable, schema: Schema) -> tuple[pd.DataFrame, pd.DataFra
     """Type every column as the schema says, the label as +1 and -1; set wrong rows aside."""
     read = clean_rows(raw, schema)
     n_lines = len(raw.frame) + len(raw.broken)
-    facts = intake(read.quarantine, n_lines, schema.quarantine, read.labels)
+    alike, split = equal_rows(
+        feature_hashes(read.table, schema), (read.table[LABEL] == 1).to_numpy()
+    )
+    facts = intake(
+        read.quarantine, n_lines, schema.quarantine, read.labels,
+        same_features=alike, differing_outcomes=split, dated_after=dict(read.late),
+    )  # fmt: skip
     return read.table, read.quarantine, facts
 
 

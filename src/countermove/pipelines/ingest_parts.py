@@ -33,7 +33,11 @@ def place_rows(
         raw(ingest.rows_per_part, layout=schema.file), schema, ingest.split.build(),
         ingest.split_seed(seed), ingest.balance, ingest.max_rows,
     )  # fmt: skip
-    facts = intake(placed.quarantine, placed.n_lines, schema.quarantine, placed.labels)
+    alike, split = placed.alike
+    facts = intake(
+        placed.quarantine, placed.n_lines, schema.quarantine, placed.labels,
+        same_features=alike, differing_outcomes=split, dated_after=dict(placed.late),
+    )  # fmt: skip
     return pd.DataFrame({"split": placed.place}), placed.quarantine, facts
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from countermove._types import Floats, Mask
+from countermove._types import Floats
 from countermove.data.missing import FillColumns, fill_columns
-from countermove.data.schema import Feature, Schema
+from countermove.data.schema import MISSING, Feature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.recourse._language import Phrases
 from countermove.recourse._search import ApprovalThreshold
 from countermove.recourse._steps import display_name
+from countermove.recourse.words import CHANGE
 from countermove.scores.base import score_of, values
 
 if TYPE_CHECKING:
@@ -29,31 +30,34 @@ def with_lacking(
     X: Floats,
     schema: Schema,
     standardiser: Standardiser,
-    unknown: Mask | None,
     cut: ApprovalThreshold,
     phrases: Phrases,
 ) -> pd.DataFrame:
     """Return advice that tells the refused what is not known of them, and what they can supply.
 
     The column ``supply`` is there if the schema lets people supply something: the features that
-    a person may supply, separated by ``;``. Supplying is no move: the decision is made again with
-    the value. Where the score is affine in an amount, the words say from which value on it would
-    be favourable, all else as it is.
+    a person may supply, separated by ``;``. Whoever is advised to supply one is told that the
+    decision is made with what they supply. Others are told from which value on it would be
+    favourable, all else as it is, where the score is affine in an amount.
     """
-    cells = fill_columns(schema)
-    lacking = np.zeros(X.shape, dtype=np.bool_) if unknown is None else unknown
+    cells, before = fill_columns(schema), standardiser.inverse(X)
     refused = (table["decision"] < 0).to_numpy(np.bool_)
-    said = np.full(len(table), "", dtype=object)
-    supply = np.full(len(table), "", dtype=object)
+    said, supply = np.full((2, len(table)), "", dtype=object)
+    advised = np.zeros(len(table), dtype=np.bool_)
     for each in cells:
-        who = np.flatnonzero(refused & lacking[:, each.indicator])
+        lacking = refused & each.lacking(before)
         name = display_name(each.feature, phrases) or each.feature.name
         if not each.policy.supply:
-            said[who] += phrases["lacking"].replace("{name}", name)
+            said[lacking] += phrases["lacking"].replace("{name}", name)
             continue
-        supply[who] = [f"{text};{each.feature.name}".lstrip(";") for text in supply[who]]
+        supply[lacking] = [f"{text};{each.feature.name}".lstrip(";") for text in supply[lacking]]
+        change = table.get(f"{CHANGE}{each.feature.name}={MISSING}", 0.0)
+        steps = lacking & np.asarray(change < 0.0)
+        advised |= steps
+        who = np.flatnonzero(lacking & ~steps)
         enough = _enough(each, model, X[who], standardiser, cut)
         said[who] += [_supplied(*value, each.feature, name, phrases) for value in enough]
+    said[advised] = [phrases["supplied"] + text for text in said[advised]]
     table = table.assign(words=(table["words"] + said).astype("str")) if said.any() else table
     if any(each.policy.supply for each in cells):
         table.insert(list(table.columns).index("words"), "supply", supply)

@@ -127,7 +127,11 @@ def _codes(schema: Schema, after: Floats) -> pd.DataFrame:
     columns = schema.model_features()
     found = {}
     for feature in schema.features:
-        own = [j for j, column in enumerate(columns) if column.source == feature.name]
+        own = [
+            j
+            for j, column in enumerate(columns)
+            if column.source == feature.name and (column.group or not column.indicator)
+        ]
         values = after[:, own]
         found[feature.name] = values[:, 0] if len(own) == 1 else values.argmax(axis=1) * 1.0
     return pd.DataFrame(found)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from countermove._types import Floats, Mask
+from countermove.data.missing import FillColumns, fill_columns
 from countermove.data.relations import HistoryPath, PathStates
 from countermove.data.schema import Feature, ModelFeature, Schema
 from countermove.data.wording import VALUE, text_in
@@ -70,6 +71,8 @@ def step_phrases(moves: AdvisedChanges, phrases: Phrases) -> pa.Array:
     spoken = np.zeros(moves.moved.shape, bool)
     for path in moves.schema.paths:
         steps += _time(moves, path, phrases, spoken)
+    for each in fill_columns(moves.schema):
+        steps += _supplied(moves, each, phrases, spoken)
     for j, column in enumerate(moves.schema.model_features()):
         for sign in (1.0, -1.0) if column.group is None else (1.0,):
             who = moves.moved[:, j] & (moves.action[:, j] * sign > 0.0) & ~spoken[:, j]
@@ -114,17 +117,62 @@ def _steps_until(
     return (first if sure else first * len(path.window)).astype(np.float64), sure
 
 
+def _supplied(
+    moves: AdvisedChanges, each: FillColumns, phrases: Phrases, spoken: Mask
+) -> list[pa.Array]:
+    """Return what people supply who lack a cell, and what it has to be; mark its columns."""
+    feature, own = each.feature, list(each.columns)
+    who = moves.moved[:, each.indicator]
+    if not who.any():
+        return []
+    spoken[np.ix_(np.flatnonzero(who), np.array([*own, each.indicator]))] = True
+    name = display_name(feature, phrases) or feature.name
+    moved: Mask = who & moves.moved[:, own].any(axis=1)
+    falls: Mask = moved & (moves.action[:, own[0]] < 0.0)
+    categorical = feature.kind in ("onehot", "binary")
+    found = []
+    for part, sign in ((who & ~moved, 0.0), (moved & ~falls, 1.0), (falls, -1.0)):
+        if not part.any():
+            continue
+        here = moves.before[part]
+        fields = {"name": name, "before": present_values(moves.schema, here, feature.name, phrases)}
+        if sign and categorical:
+            there = here + moves.action[part]
+            fields["after"] = present_values(moves.schema, there, feature.name, phrases)
+        elif sign:
+            fields["after"] = _amount(moves, own[0], sign, part, phrases)
+        key = "supply_level" if feature.own_level else "supply_to" if sign else "supply_step"
+        found.append(spread(filled(phrases[key], fields), part))
+    return found
+
+
 def _changed(moves: AdvisedChanges, j: int, sign: float, who: Mask, phrases: Phrases) -> pa.Array:
     """Return the phrases of people who raise (or lower) a feature."""
+    column = moves.schema.model_features()[j]
+    feature, before = moves.feature(column), moves.before[who, j]
+    verb = _verb(feature, sign, phrases)
+    if verb and VALUE not in verb:
+        return chosen([verb], np.zeros(len(before)))
+    end = _amount(moves, j, sign, who, phrases)
+    if not verb:
+        start = spelled(feature, before, phrases, unit=False)
+        name = moves.name(column, phrases)
+        key = "raise" if sign > 0.0 else "lower"
+        return filled(phrases[key], {"name": name, "before": start, "after": end})
+    if moves.kept is not None:
+        verb = _without_bound(verb, phrases)
+    start = spelled(feature, before, phrases, unit=True)
+    fields = {"verb": filled(verb, {"value": end}), "before": start}
+    return filled(phrases["own_verb"], fields)
+
+
+def _amount(moves: AdvisedChanges, j: int, sign: float, who: Mask, phrases: Phrases) -> pa.Array:
+    """Return the amounts that people raise (or lower) a feature to, and what they are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     column = moves.schema.model_features()[j]
-    feature, before = moves.feature(column), moves.before[who, j]
-    after = before + moves.action[who, j]
-    verb = _verb(feature, sign, phrases)
-    if verb and VALUE not in verb:
-        return chosen([verb], np.zeros(len(before)))
+    feature, after = moves.feature(column), moves.before[who, j] + moves.action[who, j]
     code = _bounds(column, after, sign, None if moves.kept is None else moves.kept[who, j])
     # What is said of a bound has to be true of the digits shown.
     low, high = outward(moves.low[who, j], 1.0, ENDS), outward(moves.high[who, j], -1.0, ENDS)
@@ -140,17 +188,7 @@ def _changed(moves: AdvisedChanges, j: int, sign: float, who: Mask, phrases: Phr
             "high": spelled(feature, np.where(wide, high, after), phrases, unit=True),
         }
         amount = pc.if_else(pa.array(code == WITHIN), filled(phrases["within"], ends), amount)
-    end = joined(chosen(list(heads), code), amount, chosen(list(tails), code))
-    if not verb:
-        start = spelled(feature, before, phrases, unit=False)
-        name = moves.name(column, phrases)
-        key = "raise" if sign > 0.0 else "lower"
-        return filled(phrases[key], {"name": name, "before": start, "after": end})
-    if moves.kept is not None:
-        verb = _without_bound(verb, phrases)
-    start = spelled(feature, before, phrases, unit=True)
-    fields = {"verb": filled(verb, {"value": end}), "before": start}
-    return filled(phrases["own_verb"], fields)
+    return joined(chosen(list(heads), code), amount, chosen(list(tails), code))
 
 
 def _verb(feature: Feature, sign: float, phrases: Phrases) -> str:

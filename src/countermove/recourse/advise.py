@@ -249,10 +249,10 @@ def decide_and_advise(
             said.phrases,
         )  # fmt: skip
         table = _with_reasons(table, reasons, words)
-    if allowed.missing:
+    if any(feature.missing is not None for feature in schema.features):
         cut = ApprovalThreshold(threshold, probability_slope(bare))
-        lacking = (schema, model.standardiser, allowed.unknown(people.X), cut, said.phrases)
-        table = with_lacking(table, bare, people.X, *lacking)
+        told = (schema, model.standardiser, cut, said.phrases)
+        table = with_lacking(table, bare, people.X, *told)
     return PeopleAdvice(table, advice, bare, allowed, threshold, reasons)
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats, Index, Mask
+from countermove.data.missing import fill_columns
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError
@@ -275,8 +276,8 @@ def reason_array(
     n, before = len(X), standardiser.inverse(X)
     low, high = allowed.box(X)
     movable = allowed.movable_among(X.shape[1])
-    unknown = allowed.unknown(X)
-    indicators = {j for j, column in enumerate(schema.model_features()) if column.indicator}
+    lacking = {each.feature.name: each.lacking(before) for each in fill_columns(schema)}
+    indicators = {each.indicator for each in fill_columns(schema)}
     place = np.full(reasons.order.shape, -1, np.int64)
     said, count = [pa.array([], pa.string())], 0
     for k, name in enumerate(reasons.columns):
@@ -289,9 +290,9 @@ def reason_array(
         room = np.where(toward > 0.0, high[who, own[0]], -low[who, own[0]])
         why = _why(advice, who, own, bool(movable[own].any()), toward, room)
         phrase = _phrase(schema, before[who], name, why, phrases)
-        if unknown is not None and unknown[who, own[0]].any():
+        if name in lacking and lacking[name][who].any():
             absent = phrases["reason_missing"].replace("{name}", _shown_name(schema, name, phrases))
-            phrase = pc.if_else(pa.array(unknown[who, own[0]]), absent, phrase)
+            phrase = pc.if_else(pa.array(lacking[name][who]), absent, phrase)
         said.append(phrase)
         numbers = np.full(n, -1)
         numbers[who] = count + np.arange(len(who))

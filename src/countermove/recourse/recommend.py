@@ -224,7 +224,8 @@ def recommend(
         What may change; the model's own actions by default. In standardised units, or in those
         of ``X`` (``units="original"``, `ActionSet.from_schema`).
     cost
-        What a move costs, in either units; the squared length in standardised units by default.
+        What a move costs, in either units; the squared length in standardised units by default,
+        with the price of supplying a missing cell where that is an action (`ActionSet.priced`).
     objective
         ``cheapest``, or ``sparsest``: fewest features, then cheapest.
     max_features
@@ -271,7 +272,7 @@ def recommend(
     score = score_of(model)
     rows = units.rows(checked_people(X, score))
     allowed = actions_of_model(model, units.actions(actions))
-    cost = QuadraticCost() if cost is None else units.cost(cost)
+    cost = allowed.priced(QuadraticCost()) if cost is None else units.cost(cost)
     cut = ApprovalThreshold(threshold, probability_slope(model))
     beyond = _above(cut, margin).aim - cut.aim
     preference = preference_of(objective, max_features, options, beyond, ceiling)

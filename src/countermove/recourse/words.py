@@ -221,7 +221,8 @@ def advice_table(
     names = [f"r{i}" for i in range(len(X))] if ids is None else [str(name) for name in ids]
     if len(names) != len(advice.status):
         raise DataError(f"{len(names)} ids for the advice of {len(advice.status)} people")
-    action = standardiser.action_to_original(advice.action)
+    rounding = np.abs(advice.action) <= NOTHING
+    action = standardiser.action_to_original(np.where(rounding, 0.0, advice.action))
     before = standardiser.inverse(X)
     together = {name for path in schema.paths for name in path.columns}
     acts = np.isin(advice.status, (FOUND, BEYOND_REACH))

@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
+from countermove.data.cleaning import clean
+from countermove.data.rows import fit_standardiser
+from countermove.data.schema import Schema
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError
 from countermove.learning.people_estimation import estimate_people
+from countermove.learning.people_estimation.estimation import estimate_from_tables
 from countermove.people import ActionSet
 from countermove.scores import LinearScore
+from countermove.scores.storage import PublishedModel
 
 from .deployments import best, deployed, rule
 
@@ -102,3 +108,40 @@ def test_a_rule_that_gives_nobody_a_reason(tables):
 def test_settings_that_make_no_sense(tables, setting):
     with pytest.raises(ParameterError, match=next(iter(setting))):
         estimate_people(*tables, **{"key": "who", **setting})
+
+
+@pytest.mark.parametrize(
+    ("matched", "supply"), [(True, True), pytest.param(False, False, marks=pytest.mark.slow)]
+)
+def test_whoever_lacks_a_cell_is_left_out_of_an_estimate(matched, supply, caplog):
+    """The others are judged as if those had never been in the tables."""
+    score, X, after = deployed(best(), n=400)
+    names = list("abcde")
+    features = {name: {"kind": "numeric", "change": "both"} for name in names}
+    features["b"] |= {"missing": "median", "supply": supply}
+    label = {"column": "paid", "favourable": 1}
+    schema = Schema.from_mapping("t", {"id": "who", "label": label, "features": features})
+    before, later = (pd.DataFrame(table, columns=names) for table in (X, after))
+    for frame in (before, later):
+        frame.insert(0, "who", [f"p{row}" for row in range(400)])
+    raw = before.assign(paid=np.arange(400) % 2)
+    raw.loc[::7, "b"] = np.nan
+    unit = fit_standardiser(clean(raw, schema), schema, divide_by_root_d=False)
+    wider = LinearScore(6)
+    with torch.no_grad():
+        weights = torch.cat([score.weight[:2], torch.zeros(1), score.weight[2:]])
+        wider.weight.copy_(weights * torch.tensor(unit.scale))
+        wider.bias.copy_(score.bias + weights.double() @ torch.tensor(unit.mean))
+    model = PublishedModel(wider, unit, schema.digest(), {})
+    actions = ActionSet.from_schema(schema, unit, possible=False)
+    gone = [before.copy(), later.copy()]
+    gone[0].loc[:9, "b"] = np.nan
+    gone[1].loc[5:14, "b"] = np.nan
+    away = [before.drop(index=range(15 if matched else 10)),
+            later.drop(index=range(15) if matched else range(5, 15))]  # fmt: skip
+    found, expected = (
+        estimate_from_tables(model, *tables, schema, actions, matched).to_json()
+        for tables in (gone, away)
+    )
+    assert found == expected
+    assert f"{15 if matched else 10} of 400 people before" in caplog.text

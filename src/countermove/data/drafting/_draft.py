@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from countermove.data.cleaning import feature_numbers, feature_words
 from countermove.data.drafting._labels import LabelGuess, guess_label
 from countermove.data.drafting._layout import FoundLayout, find_layout
 from countermove.data.drafting._mining import MinedRelation, mine_relations
@@ -20,6 +19,7 @@ from countermove.data.drafting._roles import Roles
 from countermove.data.files import RawTable, read_table, table_suffix
 from countermove.data.schema import Schema
 from countermove.data.storage import replace_file
+from countermove.data.typed_columns import feature_numbers, feature_words
 from countermove.errors import DataError, ParameterError
 
 RAW = Path("data") / "01_raw"

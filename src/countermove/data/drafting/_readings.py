@@ -325,7 +325,7 @@ def sentinel_reasons(values: np.ndarray) -> tuple[str, ...]:
         if not there.any() or len(np.unique(rest)) < 3:
             continue
         beyond = value < min(rest.min(), 0.0) or value > rest.max()
-        if beyond and (there.sum() > 1 or abs(value) > 2 * np.abs(rest).max()):
+        if beyond and (there.sum() > 1 or abs(value) / 2 > np.abs(rest).max()):
             said.append(
                 f"{value:g} in {int(there.sum())} row(s): no value? then read: "
                 f"{{missing_values: [{value:g}]}}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ from countermove.response.base import Response
 from countermove.response.reduction import ActionPlan, slope_of
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
+
+logger = logging.getLogger(__name__)
 
 SETTLED = 0.1
 MANY = 2000
@@ -193,20 +196,39 @@ def estimate_from_tables(
     cost: str = "auto",
     level: float = 0.95,
 ) -> PeopleEstimate:
-    """Estimate how people responded to a published model, from raw tables of its schema."""
+    """Estimate how people responded to a published model, from raw tables of its schema.
+
+    Whoever lacks a cell, before or after, is left out: nobody's move is known from it.
+    """
     tables = [
         people_records(table, schema, f"{schema.name}_{moment}", matched)
         for table, moment in ((before, "before"), (after, "after"))
     ]
+    tables = _without_gaps(tables, matched)
     return estimate_people(
         model.rule,
         *tables,
         key=ROW_ID if matched else None,
-        actions=actions,
+        actions=actions.without_supply(),
         units=model.standardiser,
         cost=cost,
         level=level,
     )
+
+
+def _without_gaps(tables: list[pd.DataFrame], matched: bool) -> list[pd.DataFrame]:
+    """Return the tables without people who lack a cell, in either of them if they are matched."""
+    gaps = [table.isna().any(axis=1) for table in tables]
+    if matched:
+        people = {row for t, gap in zip(tables, gaps, strict=True) for row in t.loc[gap, ROW_ID]}
+        gaps = [table[ROW_ID].isin(people) for table in tables]
+    if any(gap.any() for gap in gaps):
+        logger.warning(
+            "%d of %d people before and %d of %d after lack a cell%s and are left out",
+            gaps[0].sum(), len(gaps[0]), gaps[1].sum(), len(gaps[1]),
+            " in one of the tables" if matched else "",
+        )  # fmt: skip
+    return [t[~gap].reset_index(drop=True) for t, gap in zip(tables, gaps, strict=True)]
 
 
 def simulate_deployment(

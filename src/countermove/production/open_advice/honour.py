@@ -17,6 +17,7 @@ import pandas as pd
 from countermove._types import Floats
 from countermove.data.partitions import Partitions
 from countermove.data.schema import ROW_ID, Schema
+from countermove.data.standardise import Standardiser
 from countermove.production.open_advice.register import AdviceRegister, Advised, AdvisedMove
 from countermove.production.registry import Registry
 from countermove.recourse.advise import CODES
@@ -108,6 +109,7 @@ class Honoured:
         said |= {name: 0.0 for name in table.columns if name.startswith(CHANGE)}
         said |= {name: np.nan for name in table.columns if name.startswith((LOW, HIGH))}
         said |= {name: None for name in table.columns if name in REFUSED_ONLY}
+        said |= {name: "" for name in table.columns if name == "supply"}
         for name, values_ in said.items() if rows else ():
             table.loc[rows, name] = values_
         if CODES in table:
@@ -124,11 +126,15 @@ class Honoured:
         return {"people": people, "models": {k: model_digest(m) for k, m in self.models.items()}}
 
 
-def advised_people(scored: Partitions, admitted: Partitions, schema: Schema) -> dict[str, Advised]:
+def advised_people(
+    scored: Partitions, admitted: Partitions, schema: Schema, standardiser: Standardiser
+) -> dict[str, Advised]:
     """Return what a scored batch advised, by id: columns, directions and values to reach."""
     changes = [c.name for c in schema.model_features() if c.change != "immutable"]
     before = pd.concat([part[[ROW_ID, *changes]] for part in admitted], ignore_index=True)
     before = before.set_index(ROW_ID)
+    if standardiser.fill is not None:  # whoever lacks a cell was advised from what stands in
+        before = before.fillna(pd.Series(standardiser.fill, standardiser.names))
     found: dict[str, dict[str, AdvisedMove]] = {}
     for part in scored:
         given = part[part["status"] == FOUND]

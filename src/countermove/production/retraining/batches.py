@@ -11,7 +11,7 @@ import pandas as pd
 
 from countermove.data._text_files import BrokenLine
 from countermove.data.checks import repeated_id_problems, rows_problem
-from countermove.data.cleaning import clean_rows, label_words
+from countermove.data.cleaning import clean_rows
 from countermove.data.parsing import texts
 from countermove.data.quarantine import (
     ROW,
@@ -26,6 +26,7 @@ from countermove.data.rows import standardised_table
 from countermove.data.schema import LABEL, ROW_ID, Schema
 from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
+from countermove.data.typed_columns import label_words
 from countermove.errors import BlockedError, DataError, shown
 from countermove.production.forgetting import rehashed
 from countermove.production.registry import Registry

@@ -262,7 +262,8 @@ def _keep_open(
     if register is None or days is None:
         return
     parts = tuple(sorted((place.work / "scored").glob("part-*.parquet")))
-    advised = advised_people(Partitions(parts), admitted, settings.schema)
+    units = rule.model.standardiser
+    advised = advised_people(Partitions(parts), admitted, settings.schema, units)
     register.write(place.batch, rule.version, advised, days)
 
 
