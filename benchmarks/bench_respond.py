@@ -15,6 +15,10 @@ import numpy as np
 import torch
 
 from benchmarks.memory import high_water_mark
+from countermove.data.cleaning import clean
+from countermove.data.rows import fit_standardiser, rows_of, standardised_table
+from countermove.data.schema import load_schema
+from countermove.data.sources import read_embedded
 from countermove.people import ActionSet, Cost, MixtureCost, QuadraticCost
 from countermove.response import BestResponse, Response, ScalarResponse
 from countermove.scores import LinearScore
@@ -78,8 +82,72 @@ def measure(name: str) -> tuple[float, float, float]:
     return float(yard), float(spent), float(share)
 
 
+def credit_people() -> tuple[LinearScore, np.ndarray, ActionSet]:
+    """Return credit's people, what they may do, and a rule along the label that refuses 60 %."""
+    schema = load_schema("credit", "conf/base/schemas")
+    table = clean(read_embedded("credit"), schema)
+    units = fit_standardiser(table, schema, divide_by_root_d=False)
+    rows = rows_of(standardised_table(table, schema, units), schema)
+    actions = ActionSet.from_schema(schema, units).with_windows(rows.X, rows.windows)
+    score = LinearScore(rows.X.shape[1])
+    weight = (rows.X * rows.y[:, None]).mean(axis=0)
+    with torch.no_grad():
+        score.weight[:] = torch.from_numpy(weight)
+        score.bias.fill_(-float(np.quantile(rows.X @ weight, 0.6)))
+    return score, rows.X, actions
+
+
+def possible_calls(response: Response, score: LinearScore, X: np.ndarray) -> dict[str, object]:
+    """Return what training, thresholds and evaluation ask of a response."""
+    rows = torch.from_numpy(X)
+
+    def without_gradient() -> None:
+        with torch.no_grad():
+            response.scores_after(score, rows)
+
+    calls = {
+        "respond": lambda: response.respond(score, X),
+        "decisions": lambda: response.decisions_after(score, X),
+        "scores with gradient": lambda: response.scores_after(score, rows),
+        "scores": without_gradient,
+    }
+    if isinstance(response, BestResponse):
+        calls["crossing"] = lambda: response.crossing_cost(score, X)
+    return calls
+
+
+def processor_seconds(action) -> float:  # type: ignore[no-untyped-def]
+    """Return the processor time of one call."""
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
+def measure_possible() -> None:
+    """Print what it costs that people stay possible, per person and against columns alone."""
+    torch.set_num_threads(1)
+    score, X, actions = credit_people()
+    print("| possible people, credit | plain, µs | possible, µs | ratio (limit 20) |")
+    print("|---|---|---|---|")
+    for kind, make in (("best", BestResponse), ("smooth", ScalarResponse)):
+        sides = [
+            possible_calls(make(actions=allowed), score, X)
+            for allowed in (actions.with_possible(None), actions.obeyed_in_responses())
+        ]
+        for name in sides[0]:
+            for calls in sides:
+                calls[name]()
+            rounds = [[processor_seconds(calls[name]) for calls in sides] for _ in range(ROUNDS)]
+            plain, possible = np.median(np.array(rounds), axis=0) / len(X) * 1e6
+            ratio = possible / plain
+            print(f"| {kind}, {name} | {plain:.2f} | {possible:.2f} | {ratio:.1f} |", flush=True)
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
+    if sys.argv[1:] == ["possible"]:
+        measure_possible()
+        return
     print("| response | X @ w + copy, s | respond, s | ratio (limit 6) | memory (limit 1.2) |")
     print("|---|---|---|---|---|")
     for name in sys.argv[1:] or responses():
@@ -87,6 +155,9 @@ def main() -> None:
             yard, spent, share = pool.apply(measure, (name,))
         ratio = spent / yard
         print(f"| {name} | {yard:.3f} | {spent:.3f} | {ratio:.1f} | {share:.2f} |", flush=True)
+    if not sys.argv[1:]:
+        print()
+        measure_possible()
 
 
 if __name__ == "__main__":

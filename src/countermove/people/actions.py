@@ -233,6 +233,9 @@ class ActionSet:
 
     def for_people(self, X: ArrayLike) -> ActionSet:
         """Return the set of these people: who lacks a cell stands still there, by bounds."""
+        obeyed = self.possible is not None and self.possible.in_responses
+        if obeyed and self.possible is not None and not self.possible.only_ranges:
+            return self  # its branches know of cells that nobody knows
         rows = np.asarray(X, dtype=np.float64)
         unknown = self.unknown(rows)
         if unknown is None:

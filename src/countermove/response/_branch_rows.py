@@ -12,52 +12,49 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
-from countermove.people.feasible import APART
+from countermove.response._branch_boxes import (
+    best_choice,
+    chosen_worth,
+    first_choice,
+    narrow,
+    next_choice,
+    possible,
+    weigh,
+    whole_box,
+)
 from countermove.response._compile import jit
-from countermove.response._relation_rows import (
-    ACTION,
-    ALONG,
+from countermove.response._price_search import (
     CROSS,
-    HI,
-    LO,
+    EXHAUSTED,
     REACH,
-    SLOPE,
-    SQUARE,
-    TOLERANCE,
-    Y,
-    act,
-    judged,
-    make_desk,
-    part,
+    dual_worth,
+    foresee_more,
+    lower_bound,
     peak_of,
     refine,
     settle,
+)
+from countermove.response._relation_rows import (
+    ACTION,
+    ALONG,
+    HALF,
+    HI,
+    LO,
+    SLOPE,
+    Y,
+    act,
+    lean,
+    list_live,
+    make_desk,
+    part,
     tangent,
     totals,
 )
+from countermove.response.reduction import FINE, NOT_CONVERGED
+from countermove.response.step import step
 
-
-class BranchTables(NamedTuple):
-    """What everybody shares beside the rows."""
-
-    rule: Index  # (m,) the premise that puts a row in force, -1: always
-    column: Index  # (p,) of each premise
-    step: Floats  # (p,) by which its column leaves it, 0: by anything
-    block: Index  # (p,) the listed block of its column, or -1
-    sides: Index  # (s, p) below (-1), at (0) or above (1) the value of each premise
-    options: Index  # (h + 1,) where each block's states start
-    columns: Index  # (h, width) padded with -1
-
-
-class BranchPeople(NamedTuple):
-    """What differs between people."""
-
-    low: Floats  # (n, k)
-    high: Floats
-    offset: Floats  # (n, m)
-    value: Floats  # (n, p) the action that makes a premise true
-    change: Floats  # (n, o, width)
-    allowed: Mask  # (n, o)
+EQUAL = 1e-12
+"""A branch that may be better by this share at most is left out."""
 
 
 class BranchFound(NamedTuple):
@@ -74,198 +71,7 @@ class BranchFound(NamedTuple):
     converged: Mask
 
 
-@part
-def whole_box(people, i, desk):  # type: ignore[no-untyped-def]
-    """Put everything that any branch allows on the desk, rows aside."""
-    for j in range(desk.columns.shape[1]):
-        desk.columns[LO, j], desk.columns[HI, j] = people.low[i, j], people.high[i, j]
-    for r in range(desk.rows.shape[1]):
-        desk.on[r], desk.rows[Y, r] = False, 0.0
-
-
-@part
-def _side_of(away):  # type: ignore[no-untyped-def]
-    """Return on which side of a premise's value a column stands."""
-    return 0 if abs(away) <= APART else (1 if away > 0.0 else -1)
-
-
-@part
-def _listed(b, people, i, p, choice):  # type: ignore[no-untyped-def]
-    """Return on which side of a premise the state of its block is."""
-    block = b.block[p]
-    for c in range(b.columns.shape[1]):
-        if b.columns[block, c] == b.column[p]:
-            return _side_of(people.change[i, choice[block], c] - people.value[i, p])
-    return 1
-
-
-@part
-def _edge(value, step, side):  # type: ignore[no-untyped-def]
-    """Return the first action beyond a premise's value."""
-    if step == 0.0:
-        return value + side * APART
-    steps = value / step
-    if side < 0:
-        return (math.ceil(steps - APART) - 1.0) * step
-    return (math.floor(steps + APART) + 1.0) * step
-
-
-@jit
-def _sided(b, people, i, side, desk):  # type: ignore[no-untyped-def]
-    """Narrow the box to a side of the premises; return whether any is left."""
-    for p in range(b.column.size):
-        j, value, where = b.column[p], people.value[i, p], b.sides[side, p]
-        if b.block[p] >= 0:
-            continue
-        if where == 0:
-            if value < desk.columns[LO, j] - APART or value > desk.columns[HI, j] + APART:
-                return False
-            desk.columns[LO, j] = desk.columns[HI, j] = min(
-                max(value, desk.columns[LO, j]), desk.columns[HI, j]
-            )
-            continue
-        edge = _edge(value, b.step[p], where)
-        if where < 0:
-            desk.columns[HI, j] = min(desk.columns[HI, j], edge)
-        else:
-            desk.columns[LO, j] = max(desk.columns[LO, j], edge)
-        if desk.columns[LO, j] > desk.columns[HI, j]:
-            return False
-    return True
-
-
-@jit
-def narrow(t, b, people, i, side, choice, desk):  # type: ignore[no-untyped-def]
-    """Put a branch on the desk: states, and a side of the premises (-1: any, without rows)."""
-    whole_box(people, i, desk)
-    for block in range(b.columns.shape[0]):
-        for c in range(b.columns.shape[1]):
-            j = b.columns[block, c]
-            if j >= 0:
-                desk.columns[LO, j] = desk.columns[HI, j] = people.change[i, choice[block], c]
-    if side < 0:
-        return True
-    if not _sided(b, people, i, side, desk):
-        return False
-    for r in range(t.first.size - 1):
-        p = b.rule[r]
-        desk.on[r] = (
-            p < 0
-            or (_listed(b, people, i, p, choice) if b.block[p] >= 0 else b.sides[side, p]) == 0
-        )
-    return _tighten(t, people.offset[i], desk)
-
-
-@jit
-def _tighten(t, offset, desk):  # type: ignore[no-untyped-def]
-    """Turn rows about one column into bounds, drop what always holds; say whether any is left."""
-    again = True
-    while again:
-        again = False
-        for r in range(t.first.size - 1):
-            if not desk.on[r]:
-                continue
-            least, most, rest, open_ones, at = offset[r], offset[r], offset[r], 0, 0
-            for e in range(t.first[r], t.first[r + 1]):
-                j = t.at[e]
-                below, above = t.entry[e] * desk.columns[LO, j], t.entry[e] * desk.columns[HI, j]
-                least += min(below, above)
-                most += max(below, above)
-                if desk.columns[LO, j] < desk.columns[HI, j]:
-                    open_ones, at = open_ones + 1, e
-                else:
-                    rest += below
-            if most < -1e-9:
-                return False
-            if least >= 0.0 or open_ones == 0:
-                desk.on[r] = False
-            elif most <= 1e-12 or open_ones == 1:
-                desk.on[r], again = False, True
-                _settle_row(t, r, most, rest, at, desk)
-    return True
-
-
-@jit
-def _settle_row(t, r, most, rest, at, desk):  # type: ignore[no-untyped-def]
-    """Fix the columns of a row that only its best corner meets, or bound its one open column."""
-    if most <= 1e-12:
-        for e in range(t.first[r], t.first[r + 1]):
-            j = t.at[e]
-            desk.columns[LO, j] = desk.columns[HI, j] = (
-                desk.columns[HI, j] if t.entry[e] > 0.0 else desk.columns[LO, j]
-            )
-        return
-    j, bound = t.at[at], -rest / t.entry[at]
-    if t.entry[at] > 0.0:
-        desk.columns[LO, j] = min(max(desk.columns[LO, j], bound), desk.columns[HI, j])
-    else:
-        desk.columns[HI, j] = max(min(desk.columns[HI, j], bound), desk.columns[LO, j])
-
-
-@part
-def first_choice(b, choice):  # type: ignore[no-untyped-def]
-    """Choose the first state of every block: the present one."""
-    for block in range(b.columns.shape[0]):
-        choice[block] = b.options[block]
-
-
-@part
-def next_choice(b, people, i, choice):  # type: ignore[no-untyped-def]
-    """Choose the next states; return whether there were any left."""
-    for block in range(b.columns.shape[0]):
-        for o in range(choice[block] + 1, b.options[block + 1]):
-            if people.allowed[i, o]:
-                choice[block] = o
-                return True
-        choice[block] = b.options[block]
-    return False
-
-
-@part
-def _in_a_state(b, people, i, block, desk):  # type: ignore[no-untyped-def]
-    """Return whether the action leads a block to one of its allowed states."""
-    for o in range(b.options[block], b.options[block + 1]):
-        same = people.allowed[i, o]
-        for c in range(b.columns.shape[1]):
-            j = b.columns[block, c]
-            same &= j < 0 or abs(desk.columns[ACTION, j] - people.change[i, o, c]) <= 1e-9
-        if same:
-            return True
-    return False
-
-
-@part
-def _between(b, people, i, p, desk):  # type: ignore[no-untyped-def]
-    """Return whether the action leaves a premise's value by less than a whole step."""
-    if b.block[p] >= 0 or b.step[p] == 0.0:
-        return False
-    x, value = desk.columns[ACTION, b.column[p]], people.value[i, p]
-    side = _side_of(x - value)
-    return side != 0 and side * (x - _edge(value, b.step[p], side)) < -1e-9
-
-
-@jit
-def possible(t, b, people, i, desk):  # type: ignore[no-untyped-def]
-    """Return whether the action on the desk lies in some branch."""
-    for block in range(b.columns.shape[0]):
-        if not _in_a_state(b, people, i, block, desk):
-            return False
-    for p in range(b.column.size):
-        if _between(b, people, i, p, desk):
-            return False
-    for r in range(t.first.size - 1):
-        p, total, size = b.rule[r], people.offset[i, r], 1.0
-        if p >= 0 and _side_of(desk.columns[ACTION, b.column[p]] - people.value[i, p]) != 0:
-            continue
-        for e in range(t.first[r], t.first[r + 1]):
-            total += t.entry[e] * desk.columns[ACTION, t.at[e]]
-            size += abs(t.entry[e] * desk.columns[ACTION, t.at[e]])
-        if total < -TOLERANCE * size:
-            return False
-    return True
-
-
-@jit
+@lean
 def keep(i, u, desk, found, t):  # type: ignore[no-untyped-def]
     """Write down what is on the desk as person ``i``'s best action."""
     found.gain[i], found.cost[i] = totals(t, desk)
@@ -280,70 +86,147 @@ def keep(i, u, desk, found, t):  # type: ignore[no-untyped-def]
         found.held[i, r] = desk.on[r] and desk.rows[Y, r] > 0.0
 
 
+class Notes(NamedTuple):
+    """What is noted about one person's branches."""
+
+    choice: Index  # (h,) the states of the branch on the desk
+    kept: Index  # of the best one so far
+    favourite: Index  # of the one that promises most
+    worth: Floats  # (s + o,) of sides, and what states add
+    held_by: Floats  # (m,) multipliers of the best branch so far
+
+
 @jit
-def best_of(kind, target, room, limit, i, t, b, people, choice, desk, found):  # type: ignore[no-untyped-def]
-    """Write person ``i``'s best action of all branches, if it is below the limit."""
+def make_notes(t, b):  # type: ignore[no-untyped-def]
+    """Allocate them."""
+    blocks, m = b.columns.shape[0], t.first.size - 1
+    count = b.sides.shape[0] + b.options[b.options.size - 1]
+    choice = np.zeros(blocks, np.int64)
+    return Notes(choice, choice.copy(), choice.copy(), np.zeros(count), np.zeros(m))
+
+
+@part
+def _steepness(t, people, i):  # type: ignore[no-untyped-def]
+    """Return how fast the gain follows the price where nothing stops anybody."""
     steep = 0.0
     for j in range(t.cost.shape[1]):
         one = t.cost[SLOPE, j]
         gains = people.high[i, j] > 0.0 if one > 0.0 else people.low[i, j] < 0.0
-        steep += one * one / (2.0 * t.cost[SQUARE, j]) if gains else 0.0
+        steep += one * one * t.cost[HALF, j] if gains else 0.0
+    return steep
+
+
+@part
+def _try_branch(kind, target, room, limit, u, far, steep, side, i, t, b, people, notes, desk):  # type: ignore[no-untyped-def]
+    """Return value, price and how it ended in one branch; infinite: not below ``limit``."""
+    if not narrow(t, b, people, i, side, notes.choice, desk):
+        return np.inf, u, FINE
+    offset = people.offset[i]
+    # What the best branch so far was worth at a price of its own says what this one is at most.
+    for r in range(notes.held_by.size):
+        desk.rows[Y, r] = notes.held_by[r] if desk.on[r] else 0.0
+    if lower_bound(kind, target, far, dual_worth(far, t, offset, desk)) >= limit:
+        return np.inf, u, FINE
+    if far > u:
+        for r in range(notes.held_by.size):
+            desk.rows[Y, r] = 0.0
+    return settle(kind, target, room, limit, u, steep, t, offset, desk)
+
+
+@part
+def _copied(old, new):  # type: ignore[no-untyped-def]
+    """Copy an array."""
+    for k in range(old.size):
+        new[k] = old[k]
+
+
+@part
+def _next_branch(b, people, i, turn, side, favourite, notes):  # type: ignore[no-untyped-def]
+    """Return the next side, its states among the notes, and whether there was any left."""
+    # The most promising branch comes first, then all others in their order.
+    if turn == 0:
+        _copied(notes.choice, notes.favourite)
+        first_choice(b, notes.choice)
+        side = -1
+    more = True
+    while more:
+        side += 1
+        if side == b.sides.shape[0]:
+            side, more = 0, next_choice(b, people, i, notes.choice)
+        again = side == favourite
+        for block in range(notes.choice.size):
+            again = again and notes.choice[block] == notes.favourite[block]
+        if not again:
+            break
+    return side, more
+
+
+@lean
+def _best_branch(kind, target, room, limit, u, steep, i, t, b, people, notes, desk, found):  # type: ignore[no-untyped-def]
+    """Write person ``i``'s best action of all branches, if it is below the limit."""
+    weigh(u, t, b, people, i, desk, notes.worth)
+    for r in range(notes.held_by.size):
+        notes.held_by[r] = 0.0
+    favourite = best_choice(b, notes.worth, notes.choice)
+    side, same, price, far, turn, more = favourite, 0.0, u, u, 0, True
+    while more:
+        bound = lower_bound(kind, target, u, chosen_worth(b, notes.worth, side, notes.choice))
+        if bound < limit - same:
+            value, at, ended = _try_branch(
+                kind, target, room, limit - same, price, far, steep, side, i, t, b, people, notes,
+                desk,
+            )  # fmt: skip
+            found.converged[i] &= ended != NOT_CONVERGED
+            if value < limit:
+                limit, same = value, EQUAL * abs(value)
+                keep(i, np.inf if ended == EXHAUSTED else at, desk, found, t)
+                price = far = at
+                if ended == EXHAUSTED:
+                    price, far = u, foresee_more(at, t, desk)
+                for r in range(notes.held_by.size):
+                    notes.held_by[r] = desk.rows[Y, r] if desk.on[r] else 0.0
+        side, more = _next_branch(b, people, i, turn, side, favourite, notes)
+        turn += 1
+
+
+@part
+def best_of(kind, target, room, limit, i, t, b, people, notes, desk, found):  # type: ignore[no-untyped-def]
+    """Write person ``i``'s best action, if it is below the limit: the plain one if possible."""
+    steep = _steepness(t, people, i)
     found.converged[i] = True
     if steep == 0.0:
         return
     start = target / steep if kind == CROSS else math.sqrt(2.0 * target / steep)
-    offset = people.offset[i]
     whole_box(people, i, desk)
-    value, u, ok = settle(kind, target, room, limit, start, steep, t, offset, desk)
-    found.converged[i] = ok
+    value, u, ended = settle(kind, target, room, limit, start, steep, t, people.offset[i], desk)
+    found.converged[i] = ended != NOT_CONVERGED
     if value == np.inf:
         return
     if possible(t, b, people, i, desk):
-        keep(i, u, desk, found, t)
+        keep(i, np.inf if ended == EXHAUSTED else u, desk, found, t)
         return
-    start = min(u, 8.0 * start)
-    first_choice(b, choice)
-    more = True
-    while more:
-        narrow(t, b, people, i, -1, choice, desk)
-        if _worth_it(kind, target, limit, start, t, offset, desk):
-            for side in range(b.sides.shape[0]):
-                if narrow(t, b, people, i, side, choice, desk):
-                    value, u, ok = settle(kind, target, room, limit, start, steep, t, offset, desk)
-                    found.converged[i] &= ok
-                    if value < limit:
-                        limit = value
-                        keep(i, u, desk, found, t)
-        more = next_choice(b, people, i, choice)
-
-
-@part
-def _worth_it(kind, target, limit, u, t, offset, desk):  # type: ignore[no-untyped-def]
-    """Return whether the box on the desk, without rows, may hold anything below the limit."""
-    act(u, t, offset, desk)
-    gain, cost = totals(t, desk)
-    return judged(kind, target, u, gain, cost)[2] < limit
+    _best_branch(kind, target, room, limit, u, steep, i, t, b, people, notes, desk, found)
 
 
 @jit
 def reach_branches(t, b, people, budget, found):  # type: ignore[no-untyped-def]
     """Write everybody's action of the most gain within their budget."""
-    desk, choice = make_desk(t), np.zeros(b.columns.shape[0], np.int64)
+    desk, notes = make_desk(t), make_notes(t, b)
     for i in range(people.low.shape[0]):
         spend = budget[i % budget.shape[0]]
-        best_of(REACH, spend, 1e-14 * spend, 0.0, i, t, b, people, choice, desk, found)
+        best_of(REACH, spend, 1e-14 * spend, 0.0, i, t, b, people, notes, desk, found)
 
 
 @jit
 def cross_branches(t, b, people, need, room, gains, who, found):  # type: ignore[no-untyped-def]
     """Write the cheapest action with the gain that each of ``who`` needs, if below their gains."""
-    desk, choice = make_desk(t), np.zeros(b.columns.shape[0], np.int64)
+    desk, notes = make_desk(t), make_notes(t, b)
     for i in who:
         most = gains[i % gains.shape[0]]
-        best_of(CROSS, need[i], room[i], most, i, t, b, people, choice, desk, found)
+        best_of(CROSS, need[i], room[i], most, i, t, b, people, notes, desk, found)
 
 
-@jit
+@lean
 def _home(t, b, people, i, choice, desk):  # type: ignore[no-untyped-def]
     """Put the branch that a person stands in on the desk; return its side of the premises."""
     first_choice(b, choice)
@@ -356,36 +239,80 @@ def _home(t, b, people, i, choice, desk):  # type: ignore[no-untyped-def]
     return -1
 
 
-@jit
-def _highest(smooth, steep, i, t, b, people, choice, kept, desk, line, found):  # type: ignore[no-untyped-def]
-    """Return side and price of the highest point of all branches, its states in ``kept``."""
-    offset, best, u, at, more = people.offset[i], -np.inf, 0.0, -1, True
-    first_choice(b, choice)
+@part
+def _highest_worth(smooth, u, top, worth):  # type: ignore[no-untyped-def]
+    """Return what no point of a branch is above, its u·gain - cost being at most ``worth``."""
+    # A gain g costs nothing less than 0, nor than u g - worth; beyond where the two meet the step
+    # less the second is highest there or at its stationary point ``top``.
+    s, sharpness, factor = smooth
+    free = worth / u
+    highest = step(sharpness * (s + free))
+    far = top / sharpness - s
+    if far > free:
+        highest = max(highest, step(top) - factor * (u * far - worth))
+    return highest
+
+
+@part
+def _hopeful(smooth, u, top, best, worth):  # type: ignore[no-untyped-def]
+    """Return whether a branch may be higher than the best so far."""
+    if worth == -np.inf or u <= 0.0 or best == -np.inf:
+        return worth > -np.inf
+    return _highest_worth(smooth, u, top, worth) > best + EQUAL
+
+
+@part
+def _open_branch(smooth, u, top, best, side, i, t, b, people, notes, desk):  # type: ignore[no-untyped-def]
+    """Put a branch on the desk; return whether it may be higher than the best so far."""
+    if not narrow(t, b, people, i, side, notes.choice, desk):
+        return False
+    for r in range(notes.held_by.size):
+        desk.rows[Y, r] = notes.held_by[r] if desk.on[r] else 0.0
+    hopeful = _hopeful(smooth, u, top, best, dual_worth(u, t, people.offset[i], desk))
+    for r in range(notes.held_by.size):
+        desk.rows[Y, r] = 0.0
+    return hopeful
+
+
+@lean
+def _highest(smooth, u, top, steep, i, t, b, people, notes, desk, line, found):  # type: ignore[no-untyped-def]
+    """Return side and price of the highest point of all branches, its states among the notes."""
+    offset, best, price, at, turn, more = people.offset[i], -np.inf, u, -1, 0, True
+    weigh(u, t, b, people, i, desk, notes.worth)
+    for r in range(notes.held_by.size):
+        notes.held_by[r] = 0.0
+    favourite = side = best_choice(b, notes.worth, notes.choice)
+    peak_at = top
     while more:
-        narrow(t, b, people, i, -1, choice, desk)
-        value, _, _ = peak_of(smooth, False, steep, t, offset, desk, line)
-        for side in range(b.sides.shape[0] if value > best else 0):
-            if narrow(t, b, people, i, side, choice, desk):
-                value, price, ok = peak_of(smooth, False, steep, t, offset, desk, line)
-                found.converged[i] &= ok
-                if value > best:
-                    best, u, at = value, price, side
-                    kept[:] = choice
-        more = next_choice(b, people, i, choice)
-    return at, u
+        worth = chosen_worth(b, notes.worth, side, notes.choice)
+        if _hopeful(smooth, u, top, best, worth) and _open_branch(
+            smooth, price, peak_at, best, side, i, t, b, people, notes, desk
+        ):
+            value, own, ok = peak_of(smooth, False, steep, t, offset, desk, line)
+            found.converged[i] &= ok
+            if value > best:
+                best, price, at = value, own, side
+                _copied(notes.choice, notes.kept)
+                act(own, t, offset, desk)
+                peak_at = abs(smooth[1] * (smooth[0] + totals(t, desk)[0]))
+                for r in range(notes.held_by.size):
+                    notes.held_by[r] = desk.rows[Y, r] if desk.on[r] else 0.0
+        side, more = _next_branch(b, people, i, turn, side, favourite, notes)
+        turn += 1
+    return at, price
 
 
 @jit
 def smooth_branches(t, b, people, scores, sharpness, first, factors, found):  # type: ignore[no-untyped-def]
     """Write where everybody's smoothed step is best; with ``first``, the first point at home."""
-    desk, choice, steep = make_desk(t), np.zeros(b.columns.shape[0], np.int64), 0.0
-    kept, line = choice.copy(), np.empty((3, 8 * t.cost.shape[1] + 64))
+    desk, notes, steep = make_desk(t), make_notes(t, b), 0.0
+    line = np.empty((3, 8 * t.cost.shape[1] + 64))
     for j in range(t.cost.shape[1]):
-        steep += t.cost[SLOPE, j] * t.cost[SLOPE, j] / (2.0 * t.cost[SQUARE, j])
+        steep += t.cost[SLOPE, j] * t.cost[SLOPE, j] * t.cost[HALF, j]
     for i in range(people.low.shape[0]):
         offset, smooth = people.offset[i], (scores[i], sharpness, factors[i % factors.shape[0]])
         if first:
-            at = _home(t, b, people, i, kept, desk)
+            at = _home(t, b, people, i, notes.kept, desk)
             _, u, found.converged[i] = peak_of(smooth, True, steep, t, offset, desk, line)
         else:
             whole_box(people, i, desk)
@@ -394,8 +321,9 @@ def smooth_branches(t, b, people, scores, sharpness, first, factors, found):  # 
             if ok and possible(t, b, people, i, desk):
                 keep(i, u, desk, found, t)
                 continue
-            at, u = _highest(smooth, steep, i, t, b, people, choice, kept, desk, line, found)
-        narrow(t, b, people, i, at, kept, desk)
+            top = abs(sharpness * (scores[i] + totals(t, desk)[0]))
+            at, u = _highest(smooth, u, top, steep, i, t, b, people, notes, desk, line, found)
+        narrow(t, b, people, i, at, notes.kept, desk)
         keep(i, refine(u, smooth, t, offset, desk), desk, found, t)
 
 
@@ -412,6 +340,7 @@ def branch_tangents(t, found, vectors, moved):  # type: ignore[no-untyped-def]
         desk.on[:] = found.held[i]
         for r in range(t.first.size - 1):
             desk.rows[Y, r] = 1.0 if found.held[i, r] else 0.0
+        list_live(desk)
         tangent(vectors[i], t, desk)
         moved[i] = desk.columns[ALONG]
 

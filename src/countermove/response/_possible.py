@@ -10,10 +10,9 @@ from countermove._types import Floats, Index, Mask
 from countermove.errors import ParameterError, shown
 from countermove.people import ActionSet
 from countermove.people.feasible import FeasibleActions, feasible_actions
+from countermove.response._branch_boxes import BranchPeople, BranchTables
 from countermove.response._branch_rows import (
     BranchFound,
-    BranchPeople,
-    BranchTables,
     branch_tangents,
     cross_branches,
     held_directions,
@@ -58,7 +57,9 @@ class PossiblePeople:
         sides = np.eye(len(own))
         G = np.vstack([sides, -sides, self.A])
         over = G / (2.0 * square)
-        return SparseRows(np.stack([own, square]), *self._sparse, over @ G.T, over @ own)
+        return SparseRows(
+            np.stack([own, square, 0.5 / square]), *self._sparse, over @ G.T, over @ own
+        )
 
     def reach(self, slope: Floats, weights: Floats, budgets: Floats) -> BranchFound:
         """Return everybody's action of the most gain within a budget, shape (1,) or (n,)."""
@@ -194,10 +195,8 @@ def solve_possible_reach(
     """Write everybody's largest affordable score gain; return the rule met in their branches."""
     people, arrays = reduction.plan.people(rows), reduction.arrays
     found = people.reach(arrays.slope, arrays.weights, budgets)
-    reach[:] = found.gain
-    solution.out[:] = people.full(found.action)
-    solution.price[:] = found.price
-    return _in_branches(reduction, people, found, solution)
+    reach[:], solution.price[:] = found.gain, found.price
+    return _in_branches(reduction, people, found, solution, rows, as_action=True)
 
 
 def solve_possible_best(
@@ -216,12 +215,7 @@ def solve_possible_best(
     solution.favoured[:] = (scores >= 0.0) | found.found
     solution.crossed[:] = found.found
     solution.cost[:], solution.price[:] = found.cost, np.where(found.found, found.price, 0.0)
-    solution.moved[:] = (found.action != 0.0).any(axis=1)
-    if len(solution.out):
-        solution.out[:] = people.full(found.action)
-        if not as_action:
-            solution.out[:] += rows
-    return _in_branches(reduction, people, found, solution)
+    return _in_branches(reduction, people, found, solution, rows, as_action)
 
 
 def solve_possible_smooth(
@@ -239,18 +233,23 @@ def solve_possible_smooth(
     found = people.smooth(arrays.slope, arrays.weights, scores, sharpness, first, factors)
     solution.after[:] = scores + found.gain
     solution.price[:], solution.cost[:] = found.price, found.cost * factors
+    return _in_branches(reduction, people, found, solution, rows, as_action)
+
+
+def _in_branches(
+    reduction: Reduction,
+    people: PossiblePeople,
+    found: BranchFound,
+    solution: RowSolutions,
+    rows: Floats,
+    as_action: bool,
+) -> Reduction:
+    """Write who moved where and who did not converge; return the rule met in the best branches."""
+    solution.status[:] = np.where(found.converged, FINE, NOT_CONVERGED)
     solution.moved[:] = (found.action != 0.0).any(axis=1)
     if len(solution.out):
         solution.out[:] = people.full(found.action)
         if not as_action:
             solution.out[:] += rows
-    return _in_branches(reduction, people, found, solution)
-
-
-def _in_branches(
-    reduction: Reduction, people: PossiblePeople, found: BranchFound, solution: RowSolutions
-) -> Reduction:
-    """Note who did not converge; return the rule met by people in their best branches."""
-    solution.status[:] = np.where(found.converged, FINE, NOT_CONVERGED)
-    rows = people.rows(reduction.arrays.slope, reduction.arrays.weights)
-    return replace(reduction, branches=BranchSolution(people, rows, found))
+    met = people.rows(reduction.arrays.slope, reduction.arrays.weights)
+    return replace(reduction, branches=BranchSolution(people, met, found))

@@ -40,6 +40,7 @@ from countermove.response.step import price_parts
 from countermove.scores import LinearScore, Score
 
 if TYPE_CHECKING:
+    from countermove.response._branch_rows import BranchFound
     from countermove.response.smooth import ScalarResponse
 
 
@@ -273,7 +274,7 @@ def reach_of(response: Response, weight: Floats, X: Floats) -> Reach | Literal["
     budget = _budgets(response, X)
     slope = weight * plan.ones
     if plan.possible:
-        return _possible_reach(plan, slope, price, budget, X)
+        return _possible_reach(plan, response, slope, X)
     bounds = plan.bounds(len(X))
     if only_directions(bounds):
         return _shared(plan, price, np.sqrt(budget), weight)
@@ -283,13 +284,18 @@ def reach_of(response: Response, weight: Floats, X: Floats) -> Reach | Literal["
     return OwnReach(reach, moved, multiplier, slope, price)
 
 
-def _possible_reach(
-    plan: ActionPlan, slope: Floats, price: Floats, budget: Floats, X: Floats
-) -> OwnReach:
-    """Return the reach of people who stay possible, in the branch of each where it is greatest."""
-    people = plan.people(X)
-    found = people.reach(slope, price, budget)
+def _possible_gains(plan: ActionPlan, response: Response, slope: Floats, X: Floats) -> BranchFound:
+    """Return what people who stay possible can do for the score, each in their best branch."""
+    price = _prices(response, len(slope))
+    found = plan.people(X).reach(slope, price, _budgets(response, X))
     check_converged(found.converged, "raise")
+    return found
+
+
+def _possible_reach(plan: ActionPlan, response: Response, slope: Floats, X: Floats) -> OwnReach:
+    """Return the same with what Newton's method reads of it."""
+    found, people = _possible_gains(plan, response, slope, X), plan.people(X)
+    price = _prices(response, len(slope))
     multiplier = np.where(np.isfinite(found.price), 0.5 * found.price, 0.0)
     free, flat = people.directions(found, price)
     moved = X + people.full(found.action)
@@ -300,8 +306,11 @@ def gains_of(response: Response, score: Score, X: Tensor) -> Floats | None:
     """Return how much everybody can raise the score, (n,); None where that is not known here."""
     if not has_second_order(response):
         return None
-    rows = np.ascontiguousarray(X.detach().numpy())
-    reach = reach_of(response, as_array(slope_of(score)), rows)
+    rows, slope = np.ascontiguousarray(X.detach().numpy()), as_array(slope_of(score))
+    plan = response.plan(len(slope))
+    if plan.possible:
+        return _possible_gains(plan, response, slope * plan.ones, rows).gain
+    reach = reach_of(response, slope, rows)
     return reach.reach if isinstance(reach, OwnReach) else None
 
 
