@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -14,12 +15,18 @@ from countermove.data.rows import fit_standardiser, rows_of, standardised_table
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_embedded
 from countermove.errors import CostError, ParameterError
+from countermove.learning.classifier import StrategicClassifier
+from countermove.learning.compilation import _usual_ranges
 from countermove.people import (
     ActionSet,
     MahalanobisCost,
+    QuadraticCost,
     WeightedQuadraticCost,
 )
-from countermove.response import BestResponse, ScalarResponse
+from countermove.people.possible import Possible
+from countermove.response import AscentResponse, BestResponse, Population, ScalarResponse
+from countermove.response._possible import PossiblePeople
+from countermove.response.response_set import kinds_of, obeying
 from countermove.scores import LinearScore
 from countermove.training import Loss
 from countermove.training.curvature import risk_derivatives
@@ -289,3 +296,118 @@ def test_nobody_s_response_depends_on_who_else_responds():
     for rows in (np.arange(25), np.arange(25, 50), np.array([7])):
         alone = BestResponse(actions=actions).of_rows(rows).respond(score, X[rows])
         assert (alone.x_new == together.x_new[rows]).all()
+
+
+def little_people():
+    """Return an action set on two columns: a <= b, and b <= 1 where a is 0; a by whole steps."""
+    rows = {"A": [[-1.0, 1.0]], "lower": [0.0], "upper": [np.inf], "texts": ["a <= b"]}
+    then = {"A": [[0.0, 1.0]], "lower": [-np.inf], "upper": [1.0], "texts": ["if a == 0"]}
+    said = {
+        "columns": ["a", "b"], "rows": rows, "conditional": then, "derived": [], "histories": [],
+        "premise_columns": [0], "premise_values": [0.0], "mean": [0.0, 0.0], "scale": [1.0, 1.0],
+        "low": [-np.inf, -np.inf], "high": [np.inf, np.inf],
+    }  # fmt: skip
+    actions = ActionSet(integer=[0], min_value=[-3.0, -3.0], max_value=[3.0, 3.0], possible=said)
+    return actions.obeyed_in_responses()
+
+
+@pytest.mark.slow
+def test_cheapest_crossings_equal_trying_every_place_of_a_fine_grid():
+    actions, draws = little_people(), np.random.default_rng(3)
+    a = draws.integers(-2, 2, 40).astype(float)
+    b = np.where(a == 0.0, draws.uniform(0.0, 1.0, 40), a + draws.uniform(0.0, 1.0, 40))
+    X = np.column_stack([a, np.round(b, 2)])
+    score = rule([1.0, 0.6], -3.1)
+    cost = BestResponse(actions=actions).crossing_cost(score, X)
+    fine = np.round(np.arange(-3.0, 3.005, 0.01), 2)
+    places = np.stack(np.meshgrid(fine, fine, indexing="ij"), axis=-1).reshape(-1, 2)
+    first, second = places.T
+    # Whoever leaves 0 leaves it by a whole step; other steps are relaxed.
+    possible = (
+        (first <= second)
+        & ((first != 0.0) | (second <= 1.0))
+        & ~((np.abs(first) < 1.0) & (first != 0.0))
+    )
+    there = places[possible & (places @ [1.0, 0.6] >= 3.1 - 1e-9)]
+    for x, found in zip(X, cost, strict=True):
+        away = ((there - x) ** 2).sum(axis=1)
+        assert found <= away.min() + 1e-9
+        assert found == pytest.approx(away.min(), abs=0.06)
+
+
+@pytest.mark.slow
+def test_reach_grows_with_the_budget_shrinks_with_relations_and_whoever_crossed_stays():
+    score, X, actions = crowd("credit", 500, seed=13)
+    rows = torch.from_numpy(X)
+    with torch.no_grad():
+        dear, fair, cheap = (
+            BestResponse(QuadraticCost(price), actions).scores_after(score, rows).numpy()
+            for price in (2.0, 1.0, 0.5)
+        )
+        alone = BestResponse(actions=actions.obeyed_in_responses(False))
+        relaxed = alone.scores_after(score, rows).numpy()
+    assert (dear <= fair + 1e-12).all()
+    assert (fair <= cheap + 1e-12).all()
+    assert (fair <= relaxed + 1e-12).all()
+    assert (fair < relaxed - 1e-6).any()
+    people = BestResponse(actions=actions)
+    moved = people.respond(score, X)
+    crossed = np.flatnonzero(moved.moved)
+    again = people.of_rows(crossed).respond(score, moved.x_new[crossed])
+    assert not again.moved.any()
+
+
+@pytest.mark.slow
+def test_training_among_possible_people_ends_at_one_optimum_from_six_starts():
+    _, X, actions = crowd("credit", 3000, seed=17)
+    rows = np.random.default_rng(5)
+    y = np.where(X[:, 8] + 0.3 * X[:, 1] + rows.normal(size=len(X)) > 0.5, -1.0, 1.0)
+    ends = []
+    for start in range(6):
+        score = rule(rows.normal(size=X.shape[1]), 0.0) if start else None
+        fitted = StrategicClassifier(
+            score=score, response=BestResponse(actions=actions), loss="logistic",
+            selection="none", standardise=False, start="given" if start else None,
+        ).fit(X, y)  # fmt: skip
+        assert fitted.history_.converged
+        ends.append(np.append(fitted.coef_, fitted.intercept_))
+    for end in ends[1:]:
+        cosine = end @ ends[0] / np.linalg.norm(end) / np.linalg.norm(ends[0])
+        assert cosine == pytest.approx(1.0, abs=1e-6)
+
+
+def test_whoever_stands_where_nobody_ends_up_may_stay_or_move_inward():
+    actions = little_people()
+    X = np.array([[-1.0, 3.5], [-1.0, 0.5]])
+    people = PossiblePeople(actions.for_response(), X).people
+    assert (people.low <= 0.0).all()
+    assert (people.high >= 0.0).all()
+    assert people.low[0, 1] == pytest.approx(-6.5)
+    assert people.high[0, 1] == 0.0
+
+
+def test_responses_that_cannot_obey_relations_relax_them_with_a_warning_or_are_refused(caplog):
+    _, X, actions = crowd("credit", 5)
+    d = X.shape[1]
+    best = BestResponse(actions=actions)
+    assert obeying(best) is best
+    for other in (
+        BestResponse(MahalanobisCost(np.eye(d)), actions),
+        AscentResponse(actions=actions),
+        Population([best, AscentResponse(actions=actions)], [0.5, 0.5]),
+        ScalarResponse(actions=actions, polish=False, start="stay"),
+    ):
+        caplog.clear()
+        relaxed = obeying(other)
+        assert "do not bind these responses" in caplog.text
+        for kind in kinds_of(relaxed):
+            assert not kind.actions.possible.in_responses
+        with pytest.raises(ParameterError, match=r"serm\.actions\.responses: relax"):
+            obeying(other, strictly=True)
+    ranges = replace(actions.possible, relations=_no_relations(d), histories=(), states=None)
+    boxed = AscentResponse(actions=actions.with_possible(ranges))
+    assert obeying(boxed, strictly=True) is boxed
+
+
+def _no_relations(d):
+    return Possible.from_description(_usual_ranges(d)).relations

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.learning.objectives import check_weights
 from countermove.people import ActionSet, Cost
@@ -18,6 +19,9 @@ from countermove.response.base import Response
 from countermove.response.named import NAMES, named_response
 from countermove.response.population import Population
 from countermove.response.response_set import RobustResponse
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OF_POPULATION = ("shares", "never", "log_sd", "log_price", "nodes")
 """What a mapping may say of a `Population` beside its kinds."""
@@ -46,6 +50,11 @@ class JudgedMembers:
     def of_rows(self, rows: Any) -> JudgedMembers:
         """Return the population of some rows only: per-person bounds follow them."""
         return replace(self, members=tuple(member.of_rows(rows) for member in self.members))
+
+    def with_windows(self, X: Floats, windows: pd.DataFrame | None) -> JudgedMembers:
+        """Return the population of people whose histories are known."""
+        members = tuple(member.with_windows(X, windows) for member in self.members)
+        return replace(self, members=members)
 
     def with_cost(self, cost: Cost) -> JudgedMembers:
         """Return the same behaviour at another cost."""

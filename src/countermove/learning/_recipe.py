@@ -11,7 +11,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -50,6 +50,9 @@ from countermove.scores.covariance import RuleCovariance, covariance_of
 from countermove.training import History, Loss, Trainer, TrainingRows
 from countermove.training._descent import to_the_optimum
 from countermove.training.rows import SecondOrderObjective
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STARTS = ("blind", "means", "random", "given")
 SELECTIONS = ("guarded", "none")
@@ -245,6 +248,13 @@ class TrainingRecipe:
         trained = self.trained_against.of_rows(rows)
         same = self.judged_by is self.trained_against
         judges = trained if same else self.judged_by.of_rows(rows)
+        return replace(self, trained_against=trained, judged_by=judges)
+
+    def with_windows(self, X: Floats, windows: pd.DataFrame | None) -> TrainingRecipe:
+        """Return the recipe for people whose histories are known: training, then validation."""
+        trained = self.trained_against.with_windows(X, windows)
+        same = self.judged_by is self.trained_against
+        judges = trained if same else self.judged_by.with_windows(X, windows)
         return replace(self, trained_against=trained, judged_by=judges)
 
     def blind(self, score: Score | None, sample: TrainingRows) -> Score | None:

@@ -274,6 +274,9 @@ class StrategicClassifier(ScoreClassifier):
         recipe = self._recipe(seed)
         check_summable(recipe, self.optimiser)
         sample = StreamedRows.of(train, validation, seed, held, mapper)
+        if train.windows:
+            X = np.vstack([sample.X.numpy(), sample.X_validation.numpy()])
+            recipe = recipe.with_windows(X, sample.windows)
         if recipe.uses_newton(self._start(self.n_features_in_), self.n_features_in_):
             self._warn_of_epochs()
         order = np.arange(len(sample.y_validation))

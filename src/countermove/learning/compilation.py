@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 __all__ = ["compile_kernels"]
 
@@ -55,8 +56,33 @@ def compile_kernels() -> int:
                 ).fit(X, y)
             fitted.respond(X)
             done += 1
+    # Branches of possible people, as runs on tables with relations or ranges ask for them.
+    ranged = ActionSet(possible=_usual_ranges(d)).obeyed_in_responses()
+    possible = (BestResponse(actions=ranged), ScalarResponse(actions=ranged))
+    for response in possible:
+        fitted = StrategicClassifier(response=response, selection="none", standardise=False)
+        fitted.fit(X, y).respond(X)
+        done += 1
     # The choice between rules sums losses by kernels of its own.
-    for allowed in (ActionSet(), box):
+    for allowed in (ActionSet(), box, ranged):
         people = Population(BestResponse(QuadraticCost(), allowed), never=0.2, log_sd=0.5)
         StrategicClassifier(response=people, standardise=False).fit(X, y)
     return done
+
+
+def _usual_ranges(d: int) -> dict[str, Any]:
+    """Return who can exist, as `Possible.describe` says it: amounts up to 2 either way."""
+    none: dict[str, list[float]] = {"A": [], "lower": [], "upper": [], "texts": []}
+    return {
+        "columns": [str(j) for j in range(d)],
+        "rows": none,
+        "conditional": none,
+        "premise_columns": [],
+        "premise_values": [],
+        "derived": [],
+        "histories": [],
+        "mean": [0.0] * d,
+        "scale": [1.0] * d,
+        "low": [-2.0] * d,
+        "high": [2.0] * d,
+    }

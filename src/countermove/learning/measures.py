@@ -34,7 +34,7 @@ from countermove.response.partitions import (
     MOVED,
     respond_parts,
 )
-from countermove.response.response_set import kinds_of
+from countermove.response.response_set import kinds_of, why_relaxed
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
 from countermove.scores.trees import TreeScore
@@ -55,6 +55,7 @@ def rule_metrics(
 ) -> dict[str, Any]:
     """Measure a blind and a calibrated strategic rule on the test rows."""
     people = rows_of(test, schema)
+    response = response.with_windows(people.X, people.windows)
     # Of a robust response the worst member is reported (the mean where shares are known);
     # the uncalibrated rule shows what the promise of recourse cost.
     scores = {"blind": blind.rule, "strategic": strategic.rule}
@@ -74,6 +75,7 @@ def rule_metrics(
             "sensitivity": found,
             "uncalibrated": {"strategic": stated["uncalibrated"]},
             "whole_steps": whole_step_measures(scores, people, response),
+            "relations": relations_kept(response),
             "baselines": baseline_accuracies(uncalibrated, people, response),
             "unproven": unproven_shares(scores, people, response),
         },
@@ -95,10 +97,14 @@ def whole_step_measures(
 ) -> dict[str, Any] | None:
     """Return what is left of the moves once only possible people move, in whole steps.
 
-    Per rule: the accuracy, and the share of the refused who reach approval, relaxed as in
-    training and in whole steps. None unless people respond best to a score with a slope.
+    Per rule: the accuracy and the share of the refused who reach approval, in whole steps and
+    relaxed as in training, and by how much the relaxed accuracy is above the other. None unless
+    people respond best, at a cost that is a sum over columns, to a score with a slope.
     """
     if not isinstance(response, BestResponse):
+        return None
+    shape = response.cost.canonical(people.X.shape[1])
+    if shape is None or shape.weights is None:
         return None
     measured = {}
     for name, score in scores.items():
@@ -108,8 +114,11 @@ def whole_step_measures(
             refused = score(torch.from_numpy(people.X)).numpy() < 0.0
         relaxed = response.decisions_after(score, people.X)
         whole = response.decisions_in_whole_steps(score, people.X, people.windows)
+        right, eased = ((decided == (people.y > 0)).mean() for decided in (whole, relaxed))
         measured[name] = {
-            "accuracy": float((whole == (people.y > 0)).mean()),
+            "accuracy": float(right),
+            "accuracy_relaxed": float(eased),
+            "gap": float(eased - right),
             "reach_relaxed": float(relaxed[refused].mean()) if refused.any() else None,
             "reach": float(whole[refused].mean()) if refused.any() else None,
         }
@@ -127,6 +136,17 @@ def unproven_shares(
     if not (searched and isinstance(response, BestResponse)):
         return None
     return {name: response.unproven(score, people.X) for name, score in scores.items()}
+
+
+def relations_kept(response: Response) -> dict[str, Any] | None:
+    """Return whether relations bind the responses, and if not, why; None where there are none."""
+    possible = response.actions.possible
+    if possible is None:
+        return None
+    if possible.in_responses:
+        return {"obeyed": True, "reason": None}
+    reason = why_relaxed(response) or "the settings relax them (serm.actions.responses)"
+    return {"obeyed": False, "reason": reason}
 
 
 def baseline_accuracies(
@@ -199,9 +219,9 @@ def answer_parts(
     mapper: Mapper,
 ) -> dict[str, Any]:
     """Let a population in parts respond to a stored rule; return what that did."""
-    run = respond_parts(
-        response, model.rule, parts, folder, schema.feature_names, ("row_id", "label"), mapper
-    )
+    names, months = schema.feature_names, schema.carried_windows
+    carried = ("row_id", "label")
+    run = respond_parts(response, model.rule, parts, folder, names, carried, mapper, months)
     return population_facts(run.result()).to_json() | {"run": run.to_json()}
 
 

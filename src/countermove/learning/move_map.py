@@ -70,9 +70,9 @@ def move_map(
     # The numbers are of all test rows, at scale 1 those of metrics.json; of the people drawn alone
     # where a response takes long (rows.measured says of how many). Of people who differ the moves
     # are those of one type drawn per row, approvals and accuracies are expected ones.
-    member = members_of(response)[0]
     rules = {"strategic": strategic.rule, "blind": blind.rule}
     people = rows_of(test, schema)
+    member = members_of(response)[0].with_windows(people.X, people.windows)
     slow = member.costly or any(score.slope() is None for score in rules.values())
     shown = _drawn(len(people.y), SHOWN_COSTLY if slow else SHOWN, seed)
     measured = shown if slow else np.arange(len(people.y))

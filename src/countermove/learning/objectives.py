@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
@@ -29,6 +29,9 @@ from countermove.response.training_signal import constant_weights
 from countermove.scores import Score
 from countermove.training import Derivatives, Loss
 from countermove.training.curvature import refusal, risk_derivatives, smooth_maximum
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SOFTER = tuple(2.0 ** -np.arange(0.0, 1.1, 0.25))
 """Temperatures, times the root of the least price, of the gentler steps that lead to a steep one.
@@ -163,13 +166,26 @@ class StrategicRisk:
         return self if same else replace(self, responses=responses)
 
     def of_rows(self, rows: Tensor) -> Self:
-        """Return the risk of some people of the sample: bounds of their own follow them."""
+        """Return the risk of some people of the sample: bounds of their own follow them.
+
+        Of nobody in particular (mini-batches of rows in parts): histories by features alone.
+        """
+        if not len(rows):
+            return self.with_windows(np.empty((0, 0)), None)
         responses = tuple(response.of_rows(rows) for response in self.responses)
         judges = tuple(response.of_rows(rows) for response in self.judged_by)
         pairs = zip((*responses, *judges), (*self.responses, *self.judged_by), strict=True)
         if all(new is old for new, old in pairs):
             return self
         return replace(self, responses=responses, judged_by=judges)
+
+    def with_windows(self, X: Floats, windows: pd.DataFrame | None) -> Self:
+        """Return the risk of people whose histories are known (see `Response.with_windows`)."""
+        return replace(
+            self,
+            responses=tuple(response.with_windows(X, windows) for response in self.responses),
+            judged_by=tuple(response.with_windows(X, windows) for response in self.judged_by),
+        )
 
     def with_cost(self, cost: Cost) -> Self:
         """Return the risk of the same behaviour at another cost."""

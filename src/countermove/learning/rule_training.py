@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from countermove._types import Floats
@@ -42,6 +43,8 @@ def train_published(
 ) -> Trained:
     """Train a score on one split, stopped by another."""
     learn, judge = rows_of(train, schema), rows_of(validation, schema)
+    months = pd.concat([learn.windows, judge.windows], ignore_index=True)
+    response = response.with_windows(np.vstack([learn.X, judge.X]), months)
     classifier = StrategicClassifier(
         response=response,
         regulariser=regulariser,
@@ -102,7 +105,12 @@ def train_parts(
 ) -> PublishedModel:
     """Train a score on the parts of ``train``, stopped by those of ``validation``."""
     names = tuple(schema.feature_names)
-    rows = {name: PartRows(parts[name], names) for name in ("train", "validation")}
+    possible = response.actions.possible
+    months = schema.carried_windows if possible is not None and possible.in_responses else ()
+    rows = {
+        name: PartRows(parts[name], names, windows=tuple(months))
+        for name in ("train", "validation")
+    }
     classifier = StrategicClassifier(
         response=response,
         regulariser=regulariser,

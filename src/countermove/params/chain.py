@@ -271,10 +271,10 @@ class EvaluationParameters(Parameters):
         for place, each in enumerate(trained):
             several = isinstance(each, PopulationResponseParameters) and _name(each) in built
             name = f"{_name(each)}_{place + 1}" if several else _name(each)
-            built.setdefault(name, each.build(cost, actions))
+            built.setdefault(name, serm.actions.bind(each.build(cost, actions)))
         stated = list(built)
         for each in plausible:
-            built.setdefault(_name(each), each.build(cost, actions))
+            built.setdefault(_name(each), serm.actions.bind(each.build(cost, actions)))
         return built, stated
 
 

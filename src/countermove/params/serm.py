@@ -37,6 +37,11 @@ class ActionsParameters(Parameters):
         "as the schema says; each column by itself, without relations, histories and usual "
         "ranges (columns); or everything (free)",
     )
+    responses: Literal["auto", "obey", "relax"] = setting(
+        "auto",
+        "whether relations, histories and usual ranges bind responses too: where they can (auto), "
+        "or the run is refused (obey), or not (relax); recourse always obeys them",
+    )
 
     def build(self, schema: Schema, standardiser: Standardiser) -> ActionSet:
         """Return the action set in standardised units."""
@@ -44,7 +49,14 @@ class ActionsParameters(Parameters):
 
         if self.kind == "free":
             return ActionSet()
-        return ActionSet.from_schema(schema, standardiser, possible=self.kind == "schema")
+        allowed = ActionSet.from_schema(schema, standardiser, possible=self.kind == "schema")
+        return allowed.obeyed_in_responses(self.responses != "relax")
+
+    def bind(self, people: Response) -> Response:
+        """Return people whose responses obey the set as far as they can."""
+        from countermove.response.response_set import obeying
+
+        return obeying(people, strictly=self.responses == "obey")
 
 
 class TrainingParameters(Parameters):
@@ -102,7 +114,7 @@ class SermParameters(Parameters):
         """Return the response people are assumed to give, with what else they may be."""
         actions = self.actions.build(schema, standardiser)
         cost = actions.priced(self.cost.build())
-        people = self.response.build(cost, actions)
+        people = self.actions.bind(self.response.build(cost, actions))
         if self.confidence_set is not None:
             people.confidence = self.confidence_set.build(cost, actions)
         return people

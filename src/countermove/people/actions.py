@@ -206,7 +206,7 @@ class ActionSet:
             own["possible"] = self.possible.of_rows(chosen)
         return self._copy(**own)
 
-    def with_windows(self, X: Floats, windows: pd.DataFrame) -> ActionSet:
+    def with_windows(self, X: Floats, windows: pd.DataFrame | None) -> ActionSet:
         """Return the set of people whose histories are known month by month.
 
         Parameters
@@ -215,9 +215,14 @@ class ActionSet:
             The people, shape (n, d), in the units of the set.
         windows
             The raw columns that the paths read, one row per person; people or columns that
-            are missing keep what their features tell.
+            are missing keep what their features tell. None: nobody's are known (any more).
         """
-        if self.possible is None or not self.possible.histories or windows.empty:
+        if self.possible is None or not self.possible.histories:
+            return self
+        if windows is None:
+            forgotten = replace(self.possible, states=None)
+            return self if self.possible.states is None else self.with_possible(forgotten)
+        if windows.empty:
             return self
         return self.with_possible(self.possible.with_windows(X, windows))
 
@@ -256,16 +261,16 @@ class ActionSet:
         """Return the set with another description of who can exist."""
         return self._copy(possible=possible)
 
-    def obeyed_in_responses(self) -> ActionSet:
+    def obeyed_in_responses(self, obeyed: bool = True) -> ActionSet:
         """Return the set whose relations, histories and usual ranges bind responses too.
 
         Best and smooth responses at quadratic costs without cross terms then lead only to people
         who can exist, branch by branch; whole steps stay relaxed. Other responses and costs take
-        ranges and refuse relations and histories.
+        ranges and refuse relations and histories. Not ``obeyed``: responses relax them again.
         """
-        if self.possible is None:
+        if self.possible is None or self.possible.in_responses == obeyed:
             return self
-        return self.with_possible(replace(self.possible, in_responses=True))
+        return self.with_possible(replace(self.possible, in_responses=obeyed))
 
     def within_steps(self, max_steps: int | None) -> ActionSet:
         """Return the set where nobody is asked for more steps along a history (None: any)."""

@@ -57,6 +57,8 @@ def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters)
             "version %s was stored without its people; those of the present settings are used",
             stored.version,
         )
+    else:  # Responses of earlier releases relaxed relations, and did not say so.
+        settings = settings | {"actions": {"responses": "relax"} | settings.get("actions", {})}
     made_by = serm if settings is None else SermParameters.model_validate(settings)
     return made_by.build(schema, stored.model.standardiser)
 

@@ -146,14 +146,14 @@ def _with_variance_of_cut(model: PublishedModel, held: Floats) -> PublishedModel
 
 def _choice_rows(rows: Rows, column: str | None) -> ChoiceRows:
     if column is None:
-        return ChoiceRows(rows.X, rows.y, rows.ids, clusters=rows.clusters)
+        return ChoiceRows(rows.X, rows.y, rows.ids, None, rows.clusters, rows.windows)
     if column not in rows.groups.columns:
         raise UnknownNameError(
             f"the table has no group column {column!r}: {nearest(column, map(str, rows.groups))}; "
             "groups are the columns the schema lists as sensitive"
         )
     groups = rows.groups[column].to_numpy(dtype=object)
-    return ChoiceRows(rows.X, rows.y, rows.ids, groups, rows.clusters)
+    return ChoiceRows(rows.X, rows.y, rows.ids, groups, rows.clusters, rows.windows)
 
 
 def _pare_alone(
@@ -238,7 +238,8 @@ def _approval_certificates(
         return []
     grid, alpha = joint.promise.thresholds, terms.failure_probability
     given = {"ids": people.ids, "clusters": people.clusters}
-    return [approval_certificate(model, people.X, response, grid, joint.threshold, alpha, **given)]
+    moving = people.answering(response)
+    return [approval_certificate(model, people.X, moving, grid, joint.threshold, alpha, **given)]
 
 
 def _compared(
@@ -252,9 +253,9 @@ def _compared(
     """Return each threshold (joint, of PARE alone, wanted) with its performance on other rows."""
     plain = {} if bound is None else {"plain": min(terms.threshold, bound)}
     found = {"wanted": terms.threshold, **plain, "joint": joint.threshold}
-    compared = {}
+    compared, moving = {}, response.with_windows(rows.X, rows.windows)
     for name, threshold in found.items():
-        at = measure_after_response(model, rows.X, rows.y, response, [threshold], terms.loss)
+        at = measure_after_response(model, rows.X, rows.y, moving, [threshold], terms.loss)
         compared[name] = {
             "threshold": threshold,
             "accuracy": float(at.accuracy[0]),

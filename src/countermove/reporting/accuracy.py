@@ -91,6 +91,7 @@ def headline_facts(found: Findings) -> dict[str, Any]:
         "response": metrics.linked(called(metrics.value("response", "kind")), "response", "kind"),
         "whole_steps": (metrics.value("accuracy").get("whole_steps") or {}).get("strategic"),
         "unproven": metrics.value("accuracy").get("unproven"),
+        "relations": metrics.value("accuracy").get("relations"),
         "people": _who_moves(metrics),
         "choice": _does_it_pay(metrics),
         "baselines": _baselines(metrics),

@@ -30,8 +30,7 @@ class PossiblePeople:
     def __init__(self, actions: ActionSet, X: Floats) -> None:
         actions.check_people(len(X), "the people who respond")
         self.X, self.actions = X.copy(), actions
-        feasible = feasible_actions(actions, X, whole=False)
-        _check_staying(feasible)
+        feasible = _staying(feasible_actions(actions, X, whole=False), actions)
         self.used = feasible.used
         self.feasible = feasible = feasible.only(self.used)
         A, offsets, rule = _rows(feasible)
@@ -134,18 +133,22 @@ class BranchSolution:
         return self.people.full(moved)
 
 
-def _check_staying(feasible: FeasibleActions) -> None:
-    """Refuse people who may not stay: what they pay at least is no plain response."""
-    forced = (feasible.low > 0.0) | (feasible.high < 0.0)
-    rows = forced.any(axis=1)
+def _staying(feasible: FeasibleActions, actions: ActionSet) -> FeasibleActions:
+    """Return the actions of people who may all stay; refuse those whom an action bound moves."""
+    # Whoever stands where nobody ends up, like whoever breaks a relation, may stay or move inward.
+    bounds = actions.bounds(*feasible.low.shape)
+    rows = np.zeros(len(feasible.low), bool) | ((bounds.lower > 0.0) | (bounds.upper < 0.0)).any(1)
     if feasible.b is not None:
         rows |= (feasible.b < -1e-9).any(axis=1)
     if rows.any():
         raise ParameterError(
             f"the action set makes the people in rows {shown(np.flatnonzero(rows))} move, and "
             "relations between columns may not let them: responses among possible people start "
-            "from people who may stay. Widen their bounds, or drop `possible` from the actions"
+            "from people who may stay. Widen their bounds, or let columns move alone in "
+            "responses: serm.actions.responses: relax (ActionSet.obeyed_in_responses(False))"
         )
+    low, high = np.minimum(feasible.low, 0.0), np.maximum(feasible.high, 0.0)
+    return replace(feasible, low=low, high=high)
 
 
 def _rows(feasible: FeasibleActions) -> tuple[Floats, Floats, Index]:

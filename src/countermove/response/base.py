@@ -25,6 +25,8 @@ from countermove.response.reduction import ActionPlan, Reduction, make_reduction
 from countermove.scores import Score
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from countermove.response.response_set import ConfidenceSet
 
 OnFailure = Literal["raise", "mask"]
@@ -231,7 +233,24 @@ class Response(ABC):
 
     def for_people(self, X: ArrayLike) -> Self:
         """Return the response of these people, shape (n, d): nobody moves a cell that they lack."""
-        actions = self.actions.for_people(X)
+        return self._with_actions(self.actions.for_people(X))
+
+    def with_windows(self, X: Floats, windows: pd.DataFrame | None) -> Self:
+        """Return the response of people whose histories are known month by month.
+
+        The same where responses relax histories; see `ActionSet.with_windows`. Row i of what is
+        known then belongs to person i (`of_rows`).
+        """
+        possible = self.actions.possible
+        if possible is None or not possible.in_responses:
+            return self
+        return self._with_actions(self.actions.with_windows(X, windows))
+
+    def relaxed(self) -> Self:
+        """Return the same people, whose responses relax relations, histories and usual ranges."""
+        return self._with_actions(self.actions.obeyed_in_responses(False))
+
+    def _with_actions(self, actions: ActionSet) -> Self:
         if actions is self.actions:
             return self
         other = copy.copy(self)

@@ -10,6 +10,7 @@ import numpy as np
 
 from countermove._types import Floats, Mask
 from countermove.data.partitions import Partitions
+from countermove.data.schema import WINDOW_PREFIX
 from countermove.data.storage import settings_digest
 from countermove.errors import CountermoveError, ParameterError
 from countermove.execution import Mapper, PartsRun, PartTask, SerialMapper, map_parts, matrix_of
@@ -31,10 +32,18 @@ CELLS, FEWEST = 1 << 18, 1024
 
 
 class RespondTask(PartTask):
-    """Let the people of a part respond; ``keep`` names columns to carry along."""
+    """Let the people of a part respond; ``keep`` names columns to carry along.
+
+    ``windows`` names the columns of the months that histories are read off.
+    """
 
     def __init__(
-        self, response: Response, score: Score, features: Sequence[str], keep: Sequence[str] = ()
+        self,
+        response: Response,
+        score: Score,
+        features: Sequence[str],
+        keep: Sequence[str] = (),
+        windows: Sequence[str] = (),
     ) -> None:
         if len(features) != score.n_features:
             raise ParameterError(
@@ -45,7 +54,9 @@ class RespondTask(PartTask):
             raise ParameterError(f"the result has its own column {taken[0]!r}; rename yours")
         self.response, self.score = response, score
         self.features, self.keep = tuple(features), tuple(keep)
-        self.columns = (*self.keep, *self.features)
+        possible = response.actions.possible
+        self.windows = tuple(windows) if possible is not None and possible.in_responses else ()
+        self.columns = (*self.keep, *self.features, *self.windows)
 
     def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Return the rows where people move to, with cost, mover and decision."""
@@ -69,6 +80,10 @@ class RespondTask(PartTask):
             X = matrix_of(rows.slice(first, size), self.features)
             begin = first_row + first
             people = self.response.of_rows(np.arange(begin, begin + len(X)))
+            if self.windows:
+                months = rows.slice(first, size).select(list(self.windows)).to_pandas()
+                known = months.rename(columns=lambda name: str(name).removeprefix(WINDOW_PREFIX))
+                people = people.with_windows(X, known)
             found = people.respond(self.score, X)
             moved[:, here], cost[here] = found.x_new.T, found.cost
             flags[MOVED][here] = found.moved
@@ -81,7 +96,7 @@ class RespondTask(PartTask):
         said = {
             "score": score_digest(self.score),
             "response": self.response.describe(),
-            "columns": [self.features, self.keep],
+            "columns": [self.features, self.keep, *self.windows],
         }
         return settings_digest(said)
 
@@ -94,12 +109,13 @@ def respond_parts(
     features: Sequence[str],
     keep: Sequence[str] = (),
     mapper: Mapper | None = None,
+    windows: Sequence[str] = (),
 ) -> PartsRun:
     """Let a population in parts respond to a score; the result is a folder of parts."""
     # For scores affine in what moves and costs with a scalar reduction the result is the same,
     # bit for bit, on every engine and for every way of cutting the table; for conic costs within
     # the solver's tolerance.
-    task = RespondTask(response, score, features, keep)
+    task = RespondTask(response, score, features, keep, windows)
     return map_parts(task, parts, folder, SerialMapper() if mapper is None else mapper)
 
 

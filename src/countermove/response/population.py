@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ from countermove.randomness import row_uniforms
 from countermove.response._chances import chance_of, cost_of, price_nodes
 from countermove.response.base import NoResponse, OnFailure, Response, Responses, checked_rows
 from countermove.scores import Score
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROUNDING = 1e-6
 """By how much shares may miss one."""
@@ -235,6 +238,14 @@ class Population(Response):
     def for_people(self, X: ArrayLike) -> Self:
         """Return the population of these people: nobody moves a cell that they lack."""
         return self._of_kinds([kind.for_people(X) for kind in self.kinds])
+
+    def with_windows(self, X: Floats, windows: pd.DataFrame | None) -> Self:
+        """Return the population of people whose histories are known month by month."""
+        return self._of_kinds([kind.with_windows(X, windows) for kind in self.kinds])
+
+    def relaxed(self) -> Self:
+        """Return the same people, whose responses relax relations and histories."""
+        return self._of_kinds([kind.relaxed() for kind in self.kinds])
 
     def with_cost(self, cost: Cost) -> Self:
         """Return the same people, the median cost of every kind being ``cost``."""

@@ -7,9 +7,10 @@ model, a `Population`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 from weakref import WeakKeyDictionary
 
 import torch
@@ -20,13 +21,18 @@ from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
 from countermove.people import Cost, QuadraticCost
 from countermove.randomness import seed_of
-from countermove.response.base import OnFailure, Response, Responses
+from countermove.response.base import NoResponse, OnFailure, Response, Responses
 from countermove.response.best import BestResponse
 from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.response.population import Population
 from countermove.response.representation import RepresentationResponse, represented
 from countermove.response.smooth import ScalarResponse
 from countermove.scores import Score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger(__name__)
 
 
 class RobustResponse(Response):
@@ -65,10 +71,7 @@ class RobustResponse(Response):
 
     def of_rows(self, rows: Any) -> Self:
         """Return the same of the people in ``rows``."""
-        members = tuple(member.of_rows(rows) for member in self.members)
-        if all(new is old for new, old in zip(members, self.members, strict=True)):
-            return self
-        return type(self)(members, self.weights)
+        return self._of_members([member.of_rows(rows) for member in self.members])
 
     @property
     def knows_missing(self) -> bool:
@@ -77,7 +80,17 @@ class RobustResponse(Response):
 
     def for_people(self, X: Any) -> Self:
         """Return the same of these people: nobody moves a cell that they lack."""
-        members = tuple(member.for_people(X) for member in self.members)
+        return self._of_members([member.for_people(X) for member in self.members])
+
+    def with_windows(self, X: Floats, windows: pd.DataFrame | None) -> Self:
+        """Return the same of people whose histories are known month by month."""
+        return self._of_members([member.with_windows(X, windows) for member in self.members])
+
+    def relaxed(self) -> Self:
+        """Return the same members, whose responses relax relations and histories."""
+        return self._of_members([member.relaxed() for member in self.members])
+
+    def _of_members(self, members: Sequence[Response]) -> Self:
         if all(new is old for new, old in zip(members, self.members, strict=True)):
             return self
         return type(self)(members, self.weights)
@@ -175,6 +188,45 @@ def kinds_of(response: Response) -> tuple[Response, ...]:
         for member in members_of(response)
         for kind in (member.kinds if isinstance(member, Population) else (member,))
     )
+
+
+def why_relaxed(response: Response) -> str | None:
+    """Return why a response cannot obey relations between columns and histories; None: it can."""
+    for kind in kinds_of(response):
+        possible = kind.actions.possible
+        if isinstance(kind, NoResponse) or possible is None or possible.only_ranges:
+            continue
+        if not isinstance(kind, BestResponse | ScalarResponse):
+            return f"people of kind {kind.name} are searched for in boxes"
+        if isinstance(kind, ScalarResponse) and not kind.polish:
+            return "polish=False follows the published procedure"
+        shape = kind.cost.canonical(len(possible.low))
+        if shape is None or shape.matrix is not None or shape.kink is not None:
+            return f"a {kind.cost.describe()['kind']} cost is no sum of squares over columns"
+    return None
+
+
+def obeying(response: Response, strictly: bool = False) -> Response:
+    """Return a response that obeys relations and histories, or, if it cannot, one that relaxes.
+
+    Parameters
+    ----------
+    response
+        People whose action set says that responses obey it (`ActionSet.obeyed_in_responses`).
+    strictly
+        Refuse people who cannot, instead of a warning.
+    """
+    reason = why_relaxed(response)
+    if reason is None:
+        return response
+    told = f"relations between columns do not bind these responses: {reason}"
+    if strictly:
+        raise ParameterError(
+            f"{told}. Choose best or smooth responses at a quadratic or weighted cost, or let "
+            "columns move alone in responses: serm.actions.responses: relax"
+        )
+    logger.warning("%s; columns move alone in them, not in recourse", told)
+    return response.relaxed()
 
 
 def discretised(response: Response) -> tuple[tuple[float, Response], ...]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
+from countermove._types import Floats
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.scores import Score
 from countermove.training.newton import Derivatives
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Batch = tuple[Tensor, Tensor, Tensor]
 """Rows, labels and the rows' positions."""
@@ -48,6 +52,14 @@ class Objective(Protocol):
 
     def settle(self) -> None:
         """Bring what is learned besides the score back to where it may be; after every step."""
+
+
+@runtime_checkable
+class HistoryObjective(Protocol):
+    """An objective of people who may be known month by month."""
+
+    def with_windows(self, X: Floats, windows: pd.DataFrame | None) -> Self:
+        """Return the objective of people at ``X`` with these months (None: unknown)."""
 
 
 @runtime_checkable

@@ -14,17 +14,25 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from countermove._types import Floats
 from countermove.data.partitions import Partitions
+from countermove.data.schema import WINDOW_PREFIX
 from countermove.errors import DataError, NotEnoughRowsError, shown
 from countermove.execution import Mapper, Piece, SerialMapper, matrix_of, pieces_of
 from countermove.randomness import generator
 from countermove.scores import Score
 from countermove.training.newton import Derivatives
-from countermove.training.rows import Batch, Objective, SecondOrderObjective, TrainingRows
+from countermove.training.rows import (
+    Batch,
+    HistoryObjective,
+    Objective,
+    SecondOrderObjective,
+    TrainingRows,
+)
 
 BLENDED = 4
 """Parts that are shuffled together: a table sorted by label must not train in its order."""
@@ -39,6 +47,7 @@ class PartRows:
     parts: Partitions  # no more than their ``rows_per_part`` rows make one piece
     features: tuple[str, ...]  # columns the score reads, in its order, standardised
     label: str = "label"  # in {-1, +1}
+    windows: tuple[str, ...] = ()  # columns of the months that histories are read off
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -58,6 +67,10 @@ class PartRows:
         table = _read(piece, [self.label, *self.features])
         return matrix_of(table, self.features), np.array(table[self.label].to_numpy(), np.float64)
 
+    def months(self, piece: Piece) -> pd.DataFrame:
+        """Return the months of a piece's people, under the columns' own names."""
+        return _unprefixed(_read(piece, list(self.windows)).to_pandas())
+
     def span(self) -> tuple[Floats, Floats]:
         """Return the least and the largest value of each feature, shape (d,) each."""
         ends = [(X.min(axis=0), X.max(axis=0)) for X, _ in map(self.read, self.pieces)]
@@ -72,12 +85,12 @@ class PartRows:
             if wrong.size:
                 raise DataError(f"labels are -1 or +1; not so in rows {shown(wrong)}", rows=wrong)
 
-    def draw(self, n: int, seed: int, stage: str) -> tuple[Tensor, Tensor]:
-        """Return about ``n`` rows drawn evenly from all parts (all, if there are fewer)."""
+    def draw(self, n: int, seed: int, stage: str) -> tuple[Tensor, Tensor, pd.DataFrame]:
+        """Return about ``n`` rows drawn evenly from all parts, labels and months."""
         frame = self.parts.draw(n, generator(seed, stage))
         X = np.ascontiguousarray(frame[list(self.features)].to_numpy(dtype=np.float64))
         y = np.array(frame[self.label].to_numpy(), dtype=np.float64)
-        return torch.from_numpy(X), torch.from_numpy(y)
+        return torch.from_numpy(X), torch.from_numpy(y), _unprefixed(frame[list(self.windows)])
 
 
 @dataclass(frozen=True)
@@ -85,6 +98,8 @@ class StreamedRows(TrainingRows):
     """Training rows in parts; ``X, y`` and the validation rows are held."""
 
     rows: PartRows = field(kw_only=True)
+    windows: pd.DataFrame = field(kw_only=True, default_factory=pd.DataFrame)
+    """Months of the people held: those of ``X``, then those of the validation rows."""
     in_parts: ClassVar[bool] = True
     # Who sums over all rows (L-BFGS, Newton). Mini-batches are taken here: each needs the one
     # before.
@@ -102,10 +117,15 @@ class StreamedRows(TrainingRows):
         """Draw the rows to hold, at most about ``held`` of each, and leave the others on disk."""
         train.check()
         validation.check()
+        X, y, months = train.draw(held, seed, "held:train")
+        judged_X, judged_y, judged_months = validation.draw(held, seed, "held:validation")
         return cls(
-            *train.draw(held, seed, "held:train"),
-            *validation.draw(held, seed, "held:validation"),
+            X,
+            y,
+            judged_X,
+            judged_y,
             rows=train,
+            windows=pd.concat([months, judged_months], ignore_index=True),
             mapper=SerialMapper() if mapper is None else mapper,
         )
 
@@ -128,7 +148,7 @@ class StreamedRows(TrainingRows):
     def descend(self, objective: Objective, score: Score) -> float:
         """Sum the parts' gradients, in the order of the parts whoever worked."""
         pieces, total = self.rows.pieces, self.n
-        shared = GradientWork(self.rows, objective, score)
+        shared = GradientWork(self.rows, _of_nobody(objective), score)
         found = {one.index: one.value for one in self.mapper.map(part_gradient, pieces, shared)}
         parameters = [parameter for parameter in score.parameters() if parameter.requires_grad]
         risk = 0.0
@@ -142,7 +162,7 @@ class StreamedRows(TrainingRows):
 
     def second_order(self, objective: SecondOrderObjective, score: Score) -> Derivatives:
         """Sum the parts' derivatives, in the order of the parts whoever worked."""
-        shared = CurvatureWork(self.rows, objective, score)
+        shared = CurvatureWork(self.rows, _of_nobody(objective), score)
         pieces, total = self.rows.pieces, self.n
         found = {one.index: one.value for one in self.mapper.map(part_curvature, pieces, shared)}
         means = [found[0][m] * (pieces[0].n_rows / total) for m in range(len(found[0]))]
@@ -179,8 +199,9 @@ def part_gradient(work: GradientWork, piece: Piece) -> tuple[int, float, list[Fl
     """Return the number of rows of a part, its mean loss and the loss's gradient."""
     X, y = _cached(work.rows, piece)
     work.score.zero_grad()
-    loss = work.objective.loss(work.score, torch.from_numpy(X), torch.from_numpy(y))
-    loss.backward()  # type: ignore[no-untyped-call]
+    objective = _of_piece(work.objective, work.rows, piece, X)
+    loss = objective.loss(work.score, torch.from_numpy(X), torch.from_numpy(y))
+    loss.backward()
     trained = [parameter for parameter in work.score.parameters() if parameter.requires_grad]
     gradients = [
         np.zeros(tuple(p.shape)) if p.grad is None else p.grad.numpy().copy() for p in trained
@@ -200,13 +221,39 @@ class CurvatureWork:
 
 def part_curvature(work: CurvatureWork, piece: Piece) -> tuple[Derivatives, ...]:
     """Return the means over a part with their derivatives."""
-    X, y = map(torch.from_numpy, _cached(work.rows, piece))
-    return work.objective.second_order(work.score, X, y)
+    X, y = _cached(work.rows, piece)
+    objective = _of_piece(work.objective, work.rows, piece, X)
+    labels = torch.from_numpy(y)
+    found: tuple[Derivatives, ...] = objective.second_order(work.score, torch.from_numpy(X), labels)
+    return found
+
+
+def _of_nobody(objective: Any) -> Any:
+    """Return an objective as it travels: without the months of the people held."""
+    if isinstance(objective, HistoryObjective):
+        objective = objective.with_windows(np.empty((0, 0)), None)
+    return objective
+
+
+def _of_piece(objective: Any, rows: PartRows, piece: Piece, X: Floats) -> Any:
+    """Return the objective of a piece's people, whose months it reads."""
+    if rows.windows and isinstance(objective, HistoryObjective):
+        objective = objective.with_windows(X, _cached_months(rows, piece))
+    return objective
 
 
 @lru_cache(maxsize=CACHED)
 def _cached(rows: PartRows, piece: Piece) -> tuple[Floats, Floats]:
     return rows.read(piece)
+
+
+@lru_cache(maxsize=CACHED)
+def _cached_months(rows: PartRows, piece: Piece) -> pd.DataFrame:
+    return rows.months(piece)
+
+
+def _unprefixed(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.rename(columns=lambda name: str(name).removeprefix(WINDOW_PREFIX))
 
 
 def _together(rows: PartRows, pieces: Sequence[Piece]) -> tuple[Floats, Floats]:

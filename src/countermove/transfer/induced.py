@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from countermove.scores import Score
 from countermove.scores.base import score_of, values
 from countermove.training.units import standardised_model
 from countermove.transfer.sample import Labels, Pair, Sample
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Chances = Callable[[Floats], Any]
 """From features (n, d) to the probabilities of label +1, (n,)."""
@@ -240,8 +243,9 @@ class Deployments:
         chances: Chances | None = None,
         seed: int = 0,
         stage: str = JUDGED,
+        windows: pd.DataFrame | None = None,
     ) -> None:
-        self._rule, self._chances, self._seed = rule, chances, seed
+        self._rule, self._chances, self._seed, self._windows = rule, chances, seed, windows
         score = score_of(rule)
         self._X = checked_rows(X, score)
         self._stage = stage
@@ -254,6 +258,8 @@ class Deployments:
         key = id(response), threshold
         if key not in self._answers:
             people = redrawn(response, self._seed, self._stage)
+            if self._windows is not None:
+                people = people.with_windows(self._X, self._windows)
             self._answers[key] = answered_as_given(self._rule, self._X, people, threshold)
         x_new, scores = self._answers[key]
         label = self._followed(x_new) if labels == "follow" else self.source.label

@@ -80,6 +80,7 @@ def transfer_report(
     chances: Chances | None = None,
     terms: TransferTerms | None = None,
     seed: int = 0,
+    windows: tuple[pd.DataFrame, pd.DataFrame] | None = None,
 ) -> TransferReport:
     """Report what deploying each rule does to its error, with every bound.
 
@@ -101,6 +102,8 @@ def transfer_report(
         See `TransferTerms`.
     seed
         Of labels that follow.
+    windows
+        The months of both, where histories are known (`ActionSet.with_windows`).
     """
     terms = TransferTerms() if terms is None else terms
     plain = _plain(responses)
@@ -113,10 +116,10 @@ def transfer_report(
     if not len(chosen_on[1]) or not len(judged_on[1]):
         raise NotEnoughRowsError("a transfer report needs people to choose on and others to judge")
     model = None if chances is None else calibration(chances, *judged_on)
-    models, bounds = {}, []
+    models, bounds, months = {}, [], windows or (None, None)
     for rule, score in rules.items():
-        choosing = Deployments(score, *chosen_on, chances, seed, stage="people chosen on")
-        judging = Deployments(score, *judged_on, chances, seed)
+        choosing = Deployments(score, *chosen_on, chances, seed, "people chosen on", months[0])
+        judging = Deployments(score, *judged_on, chances, seed, windows=months[1])
         judge = _Judge(rule, choosing, judging, plain, names, terms, model)
         models[rule] = judge.facts()
         bounds += judge.bounds()
@@ -254,5 +257,6 @@ def report_published(
         chances=chances,
         terms=terms,
         seed=seed,
+        windows=(chosen.windows, judged.windows),
     )
     return {"dataset": schema.name} | report.to_json()

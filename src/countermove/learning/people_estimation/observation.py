@@ -263,7 +263,8 @@ def observe(
             f"the rule reads {score.n_features} features but the tables hold {X.shape[1]}: "
             f"{shown(people.names)}"
         )
-    allowed = ActionSet() if actions is None else actions
+    # What was seen may break relations that a response would obey: prices are read off columns.
+    allowed = ActionSet() if actions is None else actions.obeyed_in_responses(False)
     allowed.check_people(len(X), "the people before")
     plan = ActionPlan(allowed, X.shape[1])
     weight = slope_of(score).detach().numpy()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from countermove.data.rows import rows_of
+from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import CLUSTER_PREFIX, WINDOW_PREFIX, Schema
 from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
@@ -68,6 +68,14 @@ class AssumedResponses:
     stated: Sequence[str]
     trained: Response
 
+    def with_windows(self, rows: Rows) -> AssumedResponses:
+        """Return the same of people whose histories may be known."""
+        known = {
+            name: response.with_windows(rows.X, rows.windows)
+            for name, response in self.responses.items()
+        }
+        return replace(self, responses=known)
+
 
 def holdout_decisions(
     score: Score, X: Any, y: Any, responses: Mapping[str, Response]
@@ -80,12 +88,13 @@ def holdout_decisions(
 
 
 def without_recourse(
-    model: PublishedModel, X: Any, response: Response, terms: PromiseTerms
+    model: PublishedModel, people: Rows, response: Response, terms: PromiseTerms
 ) -> tuple[int, int]:
     """Return how many people have no recourse under a model's promise, and how many there are."""
     bare, slope = model.without_threshold(), model.probability_slope
     reach = reach_of(bare, response.actions, terms.method, terms.largest_action)
-    members = members_of(response) if terms.after_response else (NoResponse(),)
+    X, moving = people.X, response.with_windows(people.X, people.windows)
+    members = members_of(moving) if terms.after_response else (NoResponse(),)
     missed = [
         missed_after_response(
             bare.score, X, member, np.array([model.threshold]), reach=reach, slope=slope
@@ -108,10 +117,11 @@ def evaluate_challenger(
 ) -> dict[str, Any]:
     """Evaluate challenger and champion on the hold-out, check the gates; JSON-ready."""
     champion, held = registry.champion(), rows_of(holdout, schema)
+    known = people.with_windows(held)
     before = None
     if champion is not None:
-        before = holdout_decisions(champion.model.rule, held.X, held.y, people.responses)
-    after = holdout_decisions(challenger.rule, held.X, held.y, people.responses)
+        before = holdout_decisions(champion.model.rule, held.X, held.y, known.responses)
+    after = holdout_decisions(challenger.rule, held.X, held.y, known.responses)
     terms = PromiseTerms(**calibration["terms"])
     case = Case(
         challenger=after,
@@ -120,7 +130,7 @@ def evaluate_challenger(
         groups=held.groups,
         certificate=calibration["certificate"],
         champion_certificate=None if champion is None else champion.facts["certificate"],
-        without_recourse=without_recourse(challenger, held.X, people.trained, terms),
+        without_recourse=without_recourse(challenger, held, people.trained, terms),
         bounds=error_bounds(after, people.stated, failure_probability),
         looks=challengers_evaluated(registry.decisions()),
         open_advice=open_advice,

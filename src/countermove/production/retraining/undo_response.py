@@ -44,7 +44,8 @@ class UndoResponse:
         self._schema, self._score = schema, score
         known = rows_of(reference, schema)
         # Of several plausible kinds of people, the first is taken for what they did.
-        there = members_of(response)[0].respond(score, known.X, on_failure="mask").x_new
+        people = members_of(response)[0].with_windows(known.X, known.windows)
+        there = people.respond(score, known.X, on_failure="mask").x_new
         slope = score.slope()
         self._norm = 1.0 if slope is None else max(float(slope.detach().norm()), TINY)
         self._donors = {

@@ -317,7 +317,8 @@ def choose_jointly(
     check_disjoint(calibration.ids, selection.ids, len(calibration.X))
     default = default_grid(model, selection.X, terms.threshold)
     grid = default if terms.grid is None else checked_grid(terms.grid)
-    measured = measure_after_response(model, selection.X, selection.y, response, grid, terms.loss)
+    moving = selection.answering(response)
+    measured = measure_after_response(model, selection.X, selection.y, moving, grid, terms.loss)
     judged = response if terms.after_response else NoResponse()
     promise = _promise(model, calibration, judged, grid, terms, reach)
     lowest = _lowest_affordable(model, selection, judged, measured, terms, reach)
@@ -344,7 +345,7 @@ def _promise(
     return calibrate_after_response(
         model,
         people.X,
-        judged,
+        people.answering(judged),
         grid,
         miss_rate=terms.miss_rate,
         failure_probability=terms.failure_probability,
@@ -369,8 +370,9 @@ def _lowest_affordable(
         return None
     values = measured.of(terms.measure)
     floor = float(values.max()) - terms.largest_loss
+    moving = selection.answering(judged)
     shares = miss_shares(
-        model, selection.X, judged, measured.thresholds, groups=selection.groups, reach=reach
+        model, selection.X, moving, measured.thresholds, groups=selection.groups, reach=reach
     )
     likely = shares <= terms.miss_rate
     if likely.any() and float(values[likely].max()) >= floor:

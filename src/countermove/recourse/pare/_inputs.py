@@ -22,6 +22,7 @@ from countermove.people import ActionSet
 from countermove.randomness import seed_of
 from countermove.recourse._search import checked_people, method_of
 from countermove.recourse.recommend import best_reachable
+from countermove.response import Response
 from countermove.scores import Score
 from countermove.scores.base import score_of, values
 from countermove.training.units import standardised_model
@@ -94,13 +95,18 @@ class PromiseTerms:
 
 @dataclass(frozen=True)
 class ChoiceRows:
-    """Rows a choice is made from: features (n, d), labels ±1 (n,); ids, groups, clusters."""
+    """Rows a choice is made from: features (n, d), labels ±1 (n,), and what else is known."""
 
     X: Floats
     y: Floats
     ids: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
     clusters: NDArray[Any] | None = None
+    windows: pd.DataFrame | None = None
+
+    def answering(self, response: Response) -> Response:
+        """Return a response as it is of these people, whose histories may be known."""
+        return response if self.windows is None else response.with_windows(self.X, self.windows)
 
 
 INDEPENDENT = Assumption("calibration rows are independent draws of the people to be judged")

@@ -46,6 +46,7 @@ def certify_error(
 ) -> Certificate:
     """Bound the error of a rule on standardised test rows whose people answer it."""
     people = rows_of(test, schema)
+    response = response.with_windows(people.X, people.windows)
     # Every member of a robust response gets an equal part of the failure probability, so the
     # largest bound holds for whichever of them is true.
     members = members_of(response)
