@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,38 @@ def test_a_champion_brings_its_own_people(caplog):
     old = StoredVersion("000001-x", model(), "sha", {})
     assert champion_people(old, SCHEMA, now).cost.scale == 9.0
     assert "stored without its people" in caplog.text
+
+
+CREDIT = load_schema("credit", SCHEMAS)
+
+
+def credit_people(**settings):
+    """Return people of credit's schema, in units of one."""
+    d = len(CREDIT.feature_names)
+    units = Standardiser(np.zeros(d), np.ones(d), CREDIT.feature_names)
+    return SermParameters.model_validate(settings).build(CREDIT, units)
+
+
+def test_relations_bind_responses_unless_they_cannot_or_settings_relax_them(caplog):
+    assert credit_people().actions.possible.in_responses
+    assert not credit_people(actions={"responses": "relax"}).actions.possible.in_responses
+    assert not caplog.text
+    mixture = {"kind": "mixture", "direction": [1.0] * len(CREDIT.feature_names), "gamma": 0.3}
+    relaxed = credit_people(cost=mixture)
+    assert not relaxed.actions.possible.in_responses
+    assert "do not bind these responses" in caplog.text
+    with pytest.raises(ParameterError, match="responses: relax"):
+        credit_people(cost=mixture, actions={"responses": "obey"})
+
+
+def test_champions_of_earlier_releases_keep_people_who_relax_relations():
+    settings = {"cost": {"kind": "quadratic", "scale": 3.0}, "actions": {"kind": "schema"}}
+    d = len(CREDIT.feature_names)
+    units = Standardiser(np.zeros(d), np.ones(d), CREDIT.feature_names)
+    champion = replace(model(), standardiser=units)
+    stored = StoredVersion("000001-x", champion, "sha", {"people": settings})
+    people = champion_people(stored, CREDIT, SermParameters())
+    assert not people.actions.possible.in_responses
 
 
 @pytest.mark.slow

@@ -24,7 +24,13 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.people.possible import Possible
-from countermove.response import AscentResponse, BestResponse, Population, ScalarResponse
+from countermove.response import (
+    AscentResponse,
+    BestResponse,
+    ConicResponse,
+    Population,
+    ScalarResponse,
+)
 from countermove.response._possible import PossiblePeople
 from countermove.response.response_set import kinds_of, obeying
 from countermove.scores import LinearScore
@@ -276,8 +282,11 @@ def test_newton_sees_the_curvature_of_the_loss_among_possible_people(name):
 def test_what_cannot_be_exact_is_refused():
     score, X, actions = crowd("credit", 5)
     d = X.shape[1]
-    with pytest.raises(CostError, match="use ConicResponse"):
+    with pytest.raises(CostError, match=r"serm\.actions\.responses: relax"):
         ScalarResponse(MahalanobisCost(np.eye(d)), actions).respond(score, X)
+    for boxed in (AscentResponse(actions=actions), ConicResponse(QuadraticCost(), actions)):
+        with pytest.raises(ParameterError, match=r"serm\.actions\.responses: relax"):
+            boxed.respond(score, X)
     with pytest.raises(ParameterError, match="not the people"):
         BestResponse(actions=actions).scores_after(score, torch.from_numpy(X).requires_grad_())
     with pytest.raises(ParameterError, match="polish=True"):

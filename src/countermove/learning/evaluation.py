@@ -16,7 +16,7 @@ from countermove._types import Floats
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.people import ActionSet, Cost
 from countermove.response.base import NoResponse, Response
-from countermove.response.response_set import RobustResponse, kinds_of, members_of
+from countermove.response.response_set import RobustResponse, kinds_of, members_of, obeying
 from countermove.scores import Score
 from countermove.scores.trees import TreeScore
 
@@ -170,10 +170,10 @@ def usual_responses_to(score: Score, response: Response) -> dict[str, Response]:
         return usual
     if isinstance(score, TreeScore):
         return {name: each for name, each in usual.items() if each.answers(score)}
-    # Other scores without a slope can only be climbed.
+    # Other scores without a slope can only be climbed, column by column.
+    boxed = obeying(AscentResponse(response.cost, response.actions)).actions
     climbing = {
-        f"ascent_{value:g}": AscentResponse(response.cost, response.actions, value)
-        for value in TEMPERATURES
+        f"ascent_{value:g}": AscentResponse(response.cost, boxed, value) for value in TEMPERATURES
     }
     return {"none": NoResponse(), **climbing}
 

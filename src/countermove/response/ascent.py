@@ -190,6 +190,7 @@ class AscentResponse(Response):
         moving = plan.moving.copy()
         moving[list(score.fixed)] = False
         columns = np.flatnonzero(moving)
+        plan.check_boxes()
         lower, upper = plan.actions.box(X.detach().numpy())
         shape = self.cost.canonical(score.n_features)
         if shape is None:

@@ -29,6 +29,13 @@ Limits: TypeAlias = tuple[Floats, Floats, Floats, Floats, bool]
 """Bounds of actions and of places, lower and upper, (1, d) or (n, d); whether they matter."""
 
 
+ALONE = (
+    "let columns move alone in responses: ActionSet.obeyed_in_responses(False), in settings "
+    "serm.actions.responses: relax"
+)
+"""What to do where relations cannot be obeyed."""
+
+
 class ActionPlan:
     """What a response knows of its actions before it meets a score; made once and kept."""
 
@@ -78,14 +85,8 @@ class ActionPlan:
 
     def box(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return everybody's box of actions with its graph; refuse people without any action."""
+        self.check_boxes()
         possible = self.actions.possible
-        if possible is not None and not possible.only_ranges:
-            raise ParameterError(
-                "relations between columns and histories hold for best and smooth responses at "
-                "quadratic costs without cross terms; this response or cost knows boxes only. "
-                "Use such a cost, or let columns move alone: ActionSet.with_possible(None), "
-                "in settings actions: {kind: columns}"
-            )
         self.actions.box(X.detach().numpy())
         lower, upper, low, high = (torch.from_numpy(part) for part in self.limits(len(X))[:4])
         lower, upper = torch.maximum(lower, low - X), torch.minimum(upper, high - X)
@@ -96,6 +97,16 @@ class ActionPlan:
         return torch.maximum(lower, usual[0].clamp(max=0.0)), torch.minimum(
             upper, usual[1].clamp(min=0.0)
         )
+
+    def check_boxes(self) -> None:
+        """Refuse relations between columns and histories, for who knows boxes only."""
+        possible = self.actions.possible
+        if possible is not None and not possible.only_ranges:
+            raise ParameterError(
+                "relations between columns and histories hold for best and smooth responses at "
+                "quadratic costs without cross terms; this response or cost knows boxes only. "
+                f"Use such a cost, or {ALONE}"
+            )
 
     def movable(self, slope: Tensor) -> Tensor:
         """Return the slope over the features that move."""
@@ -202,7 +213,7 @@ def make_reduction(score: Score, cost: Cost, plan: ActionPlan, n_rows: int) -> R
     if plan.possible and (shape.matrix is not None or shape.kink is not None):
         raise CostError(
             "people who stay possible (relations, histories, usual ranges) are solved column by "
-            "column under quadratic costs without cross terms; use ConicResponse for this cost"
+            f"column under quadratic costs without cross terms; use such a cost, or {ALONE}"
         )
     usable = plan.movable(slope)
     unbounded, shared = plan.facts(n_rows)
