@@ -10,13 +10,13 @@ from typing import Any
 import numba
 
 
-def forget_stale_kernels(folder: Path) -> None:
-    """Drop the compiled kernels of a folder when any of its sources has changed."""
+def forget_stale_kernels(folder: Path, *called: Path) -> None:
+    """Drop the compiled kernels of a folder when any source has changed, or any ``called`` one."""
     # Numba looks at one file at a time, but a kernel has those it calls compiled into it, so an
     # edit elsewhere would leave it out of date.
     if not os.access(folder, os.W_OK):
         return
-    sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    sources = b"".join(path.read_bytes() for path in (*sorted(folder.glob("*.py")), *called))
     fingerprint = hashlib.sha256(sources).hexdigest()
     cache = folder / "__pycache__"
     mark = cache / "kernels.sha256"
@@ -28,7 +28,11 @@ def forget_stale_kernels(folder: Path) -> None:
     mark.write_text(fingerprint)
 
 
-forget_stale_kernels(Path(__file__).parent)
+_HERE = Path(__file__).parent
+# Kernels here call those that search whole steps, and those that read trees.
+forget_stale_kernels(
+    _HERE, *sorted((_HERE / "exact").glob("*.py")), _HERE.parent / "scores" / "trees.py"
+)
 
 
 def jit(function: Any) -> Any:

@@ -6,13 +6,12 @@ crossing; nodes that cannot reach the target are dropped, and none left proves t
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.response._compile import forget_stale_kernels, jit
+from countermove.response._compile import jit
 from countermove.response._tree_cells import (
     Cells,
     Leaves,
@@ -47,8 +46,6 @@ from countermove.response.exact._bound import part
 from countermove.response.exact._search import FOUND
 from countermove.response.exact._search import NONE as EMPTY
 from countermove.scores.trees import code_of
-
-forget_stale_kernels(Path(__file__).parent)
 
 PROVEN, NONE, OPEN = 0, 1, 2
 """How a search ended: at its optimum, with a proof that there is nothing, or out of nodes."""
