@@ -57,10 +57,10 @@ def compare(
     from countermove.data.rows import rows_of
     from countermove.transfer.comparison import compare_rules
 
-    chosen, judged = ((rows.X, rows.y) for rows in (rows_of(f, schema) for f in (validation, test)))
-    others = {"strategic training": trained.rule}
-    terms = (people, evaluation.failure_probability)
-    return {"rules": compare_rules(model.rule, others, chosen, judged, *terms)}
+    chosen, judged = (rows_of(frame, schema) for frame in (validation, test))
+    others, months = {"strategic training": trained.rule}, (chosen.windows, judged.windows)
+    given = (model.rule, others, (chosen.X, chosen.y), (judged.X, judged.y), people)
+    return {"rules": compare_rules(*given, evaluation.failure_probability, months)}
 
 
 def report_transfer(

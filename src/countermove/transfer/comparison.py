@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from countermove.transfer.induced import at
 from countermove.transfer.optimal import difference
 from countermove.transfer.report import LabelledRows
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 THRESHOLDS = 60
 """Thresholds that compete, at quantiles of the scores."""
 AS_IS, BEST = "as it is", "best threshold after response"
@@ -30,6 +33,7 @@ def compare_rules(
     judged_on: LabelledRows,
     response: Response,
     failure_probability: float,
+    windows: tuple[pd.DataFrame, pd.DataFrame] | None = None,
 ) -> dict[str, Any]:
     """Compare a rule with itself at its best threshold after response, and with other rules.
 
@@ -47,6 +51,8 @@ def compare_rules(
         How people respond; of a robust set the worst member counts.
     failure_probability
         Chance that an interval misses the difference, each on its own.
+    windows
+        The months of both groups of people, where histories are known.
 
     Returns
     -------
@@ -54,11 +60,15 @@ def compare_rules(
         By rule: ``threshold`` (added to the score's own), ``nobody_moves``, ``after_response``
         and ``gain`` over the model as it is, with its interval.
     """
-    best = best_threshold(model, chosen_on, response)
+    choosing, judging = (
+        response.with_windows(people[0], months)
+        for people, months in zip((chosen_on, judged_on), windows or (None, None), strict=True)
+    )
+    best = best_threshold(model, chosen_on, choosing)
     rules = {AS_IS: (model, 0.0), BEST: (at(model, best), best)}
     rules |= {name: (score, 0.0) for name, score in others.items()}
     X, y = judged_on
-    wrong = {name: _wrong(score, X, y, response) for name, (score, _) in rules.items()}
+    wrong = {name: _wrong(score, X, y, judging) for name, (score, _) in rules.items()}
     found = {}
     for name, (score, threshold) in rules.items():
         gain = difference(wrong[AS_IS], wrong[name], failure_probability)
