@@ -12,11 +12,12 @@ import yaml
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from countermove.data.cleaning import clean
+from countermove.data.cleaning import clean, clean_rows
 from countermove.data.doubts import gives_away
 from countermove.data.drafting import draft_schema
 from countermove.data.drafting._guesses import expanded_groups, guess_column, round_bounds
 from countermove.data.drafting._words import name_words, ordered_words
+from countermove.data.files import RawTable
 from countermove.data.sources import read_embedded
 from countermove.data.synthetic import fabricate
 from countermove.errors import DataError
@@ -167,6 +168,28 @@ def test_the_favourable_value_follows_the_words(
     assert label["column"] == name
     assert label["favourable"] == favourable
     assert {str(favourable), str(label["unfavourable"])} == {v.removesuffix(".0") for v in values}
+
+
+@pytest.mark.parametrize("pair", [["0", "1"], ["no", "Yes"]])
+@pytest.mark.parametrize("known", [{}, {"label": "outcome"}])
+def test_a_few_rows_with_a_third_outcome_are_wrong_rows(
+    pair: list[str], known: dict[str, str]
+) -> None:
+    table = pd.DataFrame({"a": [str(row % 7) for row in range(40)], "outcome": pair * 20})
+    table.loc[3, "outcome"] = "9"
+    draft = draft_schema(table, "mine", **known)
+    assert "1 row(s) hold '9', and are set aside" in draft.text
+    label = yaml.safe_load(draft.text)["label"]
+    assert sorted(str(label[key]) for key in ("favourable", "unfavourable")) == sorted(pair)
+    read = clean_rows(RawTable(table), draft.schema)
+    assert len(read.table) == 39
+    assert read.quarantine["found"].tolist() == ["9"]
+
+
+def test_many_rows_with_a_third_outcome_are_refused() -> None:
+    table = pd.DataFrame({"a": [str(row % 7) for row in range(42)], "answer": ["x", "y", "z"] * 14})
+    with pytest.raises(DataError, match="has 3 value"):
+        draft_schema(table, "mine", label="answer")
 
 
 def test_several_rows_per_company_become_a_series(

@@ -33,6 +33,10 @@ from countermove.errors import DataError, nearest, shown
 TYPICAL_STEPS = 1.5
 """Rows per entity, on average, from which a table counts as a series."""
 
+STRAY = 0.05
+"""Share of the rows that may hold something else than the two values of an outcome that is named;
+they are wrong rows then."""
+
 MOST_SPELLINGS = 12
 """Columns with more different cells than this are no outcome of two values."""
 
@@ -63,7 +67,7 @@ def guess_label(
         known = nearest(column, map(str, table.columns))
         raise DataError(f"there is no column {column!r} to be the label; {known}")
     chosen, reason = (column, "named by you") if column is not None else _label_column(table)
-    found = _pair(table[chosen])
+    found = _pair(table[chosen]) or _pair(table[chosen], strays=True)
     if found is None:
         return _by_threshold(chosen, table[chosen], reason)
     best = _better(chosen, found.pair) if favourable is None else favourable
@@ -77,24 +81,32 @@ def guess_label(
     label = Label(chosen, _plain(best), unfavourable=_plain(other), reading=found.reading)
     joined = "" if found.reading is None else _joined(table[chosen], found)
     text = f"{reason}; is {best!r} what people hope for, rather than {other!r}?{joined}"
+    strange = found.words[found.words.notna() & ~found.words.isin(found.pair)]
+    if len(strange):
+        listed = shown(map(repr, sorted(set(map(str, strange)))))
+        text += f" {len(strange)} row(s) hold {listed}, and are set aside"
     return LabelGuess(label, text, good)
 
 
-def _pair(values: pd.Series) -> _Pair | None:
-    """Return an outcome of two values in any spellings, None where there are not two."""
+def _pair(values: pd.Series, strays: bool = False) -> _Pair | None:
+    """Return an outcome of two values in any spellings, None where there are not two.
+
+    With ``strays`` a few rows may hold something else, see ``STRAY``.
+    """
     _, missing, strange = numbers(values)
     if not strange.any() and not missing.all():
         words = texts(values, numeric=True)
-        distinct = sorted(map(str, words.dropna().unique()))
-        return _Pair((distinct[0], distinct[1]), None, words) if len(distinct) == 2 else None
+        kept = _kept(Counter(map(str, words.dropna())), strays)
+        return None if kept is None else _Pair((kept[0], kept[1]), None, words)
     words = texts(values)
     counts = Counter(map(str, words.dropna()))
     blank = tuple(word for word in counts if word.lower() in MISSING_WORDS)
     forms = by_form(Counter({word: n for word, n in counts.items() if word not in blank}))
     names = {form: usual(of) for form, of in forms.items()}
-    if len(forms) == 2:
+    kept = _kept(Counter({form: sum(of.values()) for form, of in forms.items()}), strays)
+    if kept is not None:
         reading = WordReading(fold=True, missing_values=blank)
-        one, other = sorted(names.values())
+        one, other = sorted(names[form] for form in kept)
     else:
         answers = one_answer(list(forms))
         if answers is None:
@@ -103,6 +115,14 @@ def _pair(values: pd.Series) -> _Pair | None:
         reading = WordReading(fold=True, missing_values=blank, spellings=joined.spellings)
         one, other = (word for word, _ in joined.spellings)
     return _Pair((one, other), reading, reading.read(values, (one, other)))
+
+
+def _kept(counts: Counter[str], strays: bool) -> list[str] | None:
+    """Return the two values of an outcome, sorted; None where there are others, or too many."""
+    two = sorted(value for value, _ in counts.most_common(2))
+    others = counts.total() - sum(counts[value] for value in two)
+    few = others <= STRAY * counts.total() if strays else others == 0
+    return two if len(two) == 2 and few else None
 
 
 def _joined(values: pd.Series, pair: _Pair) -> str:
@@ -129,6 +149,9 @@ def _label_column(table: pd.DataFrame) -> tuple[str, str]:
     named = [c for c in pairs if name_words(c) & LABEL]
     if named:
         return named[-1], "two values and a name that fits"
+    nearly = [c for c in few if name_words(c) & LABEL and _pair(table[c], strays=True) is not None]
+    if nearly:
+        return nearly[-1], "two values but for a few rows, and a name that fits"
     scored = [c for c in open_columns if name_words(c) & LABEL and _spread(table[c]) > 2]
     if scored:
         return scored[-1], "numbers and a name that fits"
