@@ -298,6 +298,23 @@ def test_what_cannot_be_exact_is_refused():
         BestResponse(actions=actions).respond(score, X[:3])
 
 
+@pytest.mark.parametrize("size", [2.0**-72, 2.0**60])
+@pytest.mark.slow
+def test_tiny_and_huge_rules_are_met_as_rules_of_usual_size(size):
+    """A rule whose weights all but vanish used to end a training run."""
+    score, X, actions = crowd("credit", 400)
+    large = rule(score.weight.detach().numpy() * size, score.bias.item() * size)
+    people = BestResponse(actions=actions)
+    np.testing.assert_array_equal(
+        people.decisions_after(large, X), people.decisions_after(score, X)
+    )
+    with torch.no_grad():
+        one, other = (people.scores_after(each, torch.from_numpy(X)) for each in (score, large))
+    np.testing.assert_allclose(other / size, one, rtol=1e-9, atol=1e-9)
+    known, new = people.respond(score, X), people.respond(large, X)
+    np.testing.assert_allclose(new.x_new, known.x_new, rtol=1e-7, atol=1e-7)
+
+
 @pytest.mark.slow
 def test_nobody_s_response_depends_on_who_else_responds():
     score, X, actions = crowd("credit", 50)

@@ -24,6 +24,10 @@ from countermove.response.exact._cheapest import padded_options, premise_sides
 from countermove.response.reduction import FINE, NOT_CONVERGED, Reduction, RowSolutions
 
 
+NOTHING = 1e-11
+"""Share of the largest weight below which a weight counts as none."""
+
+
 class PossiblePeople:
     """The branches of n people: states of histories, sides of premises, and the rows in force."""
 
@@ -53,6 +57,8 @@ class PossiblePeople:
     def rows(self, slope: Floats, weights: Floats) -> SparseRows:
         """Return rule, cost Σ q_j δ_j² and rows."""
         own, square = slope[self.used], weights[self.used]
+        # A weight this far below the largest is rounding: nobody's search ends for chasing it.
+        own = np.where(np.abs(own) < NOTHING * np.abs(own).max(initial=0.0), 0.0, own)
         sides = np.eye(len(own))
         G = np.vstack([sides, -sides, self.A])
         over = G / (2.0 * square)
@@ -62,9 +68,10 @@ class PossiblePeople:
 
     def reach(self, slope: Floats, weights: Floats, budgets: Floats) -> BranchFound:
         """Return everybody's action of the most gain within a budget, shape (1,) or (n,)."""
-        found = self._empty()
-        reach_branches(self.rows(slope, weights), self.branches, self.people, budgets, found)
-        return found
+        found, size = self._empty(), _size(slope)
+        rows = self.rows(slope / size, weights)
+        reach_branches(rows, self.branches, self.people, budgets, found)
+        return _enlarged(found, size)
 
     def cross(
         self, slope: Floats, weights: Floats, need: Floats, room: Floats, gains: Floats, who: Index
@@ -73,20 +80,20 @@ class PossiblePeople:
 
         An action gains at most ``room`` beyond what is needed, half as much may be missing.
         """
-        found = self._empty()
-        rows = self.rows(slope, weights)
-        cross_branches(rows, self.branches, self.people, need, room, gains, who, found)
-        return found
+        found, size = self._empty(), _size(slope)
+        rows, asked = self.rows(slope / size, weights), (need / size, room / size)
+        cross_branches(rows, self.branches, self.people, *asked, gains, who, found)
+        return _enlarged(found, size)
 
     def smooth(
         self, slope: Floats, weights: Floats, scores: Floats, sharpness: float, first: bool,
         factors: Floats,
     ) -> BranchFound:  # fmt: skip
         """Return where the smoothed step is best, or the ``first`` such point at home."""
-        found = self._empty()
-        rows = self.rows(slope, weights)
-        smooth_branches(rows, self.branches, self.people, scores, sharpness, first, factors, found)
-        return found
+        found, size = self._empty(), _size(slope)
+        rows, asked = self.rows(slope / size, weights), (scores / size, sharpness * size)
+        smooth_branches(rows, self.branches, self.people, *asked, first, factors, found)
+        return _enlarged(found, size)
 
     def directions(self, found: BranchFound, price: Floats) -> tuple[Mask, Floats]:
         """Return which features nothing stops, (n, d), and which directions rows rule out."""
@@ -115,6 +122,23 @@ class PossiblePeople:
         return BranchFound(
             action, lo, hi, held, price, gain, cost, np.zeros(n, bool), np.ones(n, bool)
         )
+
+
+def _size(slope: Floats) -> float:
+    """Return by how much a slope is taken smaller: 1 unless it is tiny or huge."""
+    # The searches tell differences of about 1 apart. A power of two costs no digit.
+    largest = float(np.abs(slope).max(initial=0.0))
+    if largest == 0.0 or 1e-6 <= largest <= 1e6:
+        return 1.0
+    return float(2.0 ** np.floor(np.log2(largest)))
+
+
+def _enlarged(found: BranchFound, size: float) -> BranchFound:
+    """Return what was found in units of a smaller slope, in those of the slope itself."""
+    if size != 1.0:
+        found.gain[:] *= size
+        found.price[:] /= size
+    return found
 
 
 @dataclass(frozen=True)
