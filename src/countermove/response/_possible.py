@@ -23,7 +23,6 @@ from countermove.response._relation_rows import SparseRows
 from countermove.response.exact._cheapest import padded_options, premise_sides
 from countermove.response.reduction import FINE, NOT_CONVERGED, Reduction, RowSolutions
 
-
 NOTHING = 1e-11
 """Share of the largest weight below which a weight counts as none."""
 
