@@ -152,7 +152,8 @@ def create_pipeline(**_: object) -> Pipeline:
         ),
     ]  # fmt: skip
     chain = recourse.create_pipeline() + evaluation.create_pipeline() + reporting.create_pipeline()
-    kept = [node for node in chain.nodes if node.name.partition(".")[2] not in _replaced(own)]
+    replaced = {node.name for node in own}
+    kept = [node for node in chain.nodes if node.name.partition(".")[2] not in replaced]
     inside = Pipeline([*own, *kept])
     before = Node(
         make_people, ["schema", "standardiser", "params:serm"], "people", name="make_people"
@@ -167,8 +168,3 @@ def create_pipeline(**_: object) -> Pipeline:
             namespace="audit",
         )
     )
-
-
-def _replaced(own: list[Node]) -> set[str]:
-    """Return the names of the chain's nodes in whose place the audit has its own."""
-    return {node.name for node in own}
