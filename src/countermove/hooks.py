@@ -21,7 +21,7 @@ from countermove.reporting import terminal
 from countermove.reporting.words import promise_line, summary_lines
 
 logger = logging.getLogger(__name__)
-HEADLINE = ("metrics", "recourse_calibration", "report")
+HEADLINE = ("metrics", "recourse_calibration", "summary", "report")
 """The datasets a headline is made from."""
 AUDITED = tuple(f"audit.{name}" for name in HEADLINE)
 
@@ -60,7 +60,7 @@ class SummaryHook:
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Show accuracy before and after response, what is promised, and where the page is.
 
-        Only after a run that made all three: a part of the chain has no headline. Rows set
+        Only after a run that made them all: a part of the chain has no headline. Rows set
         aside are always counted.
         """
         for line in _set_aside(pipeline, catalog):
@@ -69,11 +69,12 @@ class SummaryHook:
         found = [names for names in (HEADLINE, AUDITED) if set(names) <= made]
         if not found:
             return
-        metrics, calibration = (catalog.load(name) for name in found[0][:2])
-        report = _place(catalog, found[0][2])
-        if terminal.show(metrics, calibration, report):
+        metrics, calibration, summary = (catalog.load(name) for name in found[0][:3])
+        report, first = _place(catalog, found[0][3]), summary["headline"]
+        if terminal.show(metrics, calibration, first, report):
             return
-        for line in (*summary_lines(metrics), promise_line(calibration), f"report: {report}"):
+        more = (*summary_lines(metrics), promise_line(calibration), f"report: {report}")
+        for line in (first, *more):
             logger.info(line)
 
 

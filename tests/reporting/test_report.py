@@ -30,7 +30,7 @@ def text_of(html):
 
 
 def test_headline_says_who_is_right_more_often(bare):
-    words = text_of(SECTIONS[0].body(bare))
+    words = text_of(SECTIONS[1].body(bare))
     assert "right for 88.0\u202f% of them, 38.0 points more often than the blind rule" in words
     assert "Loses 40.0 points" in words
     assert "Gains 18.0 points" in words
@@ -43,7 +43,7 @@ def test_headline_says_who_is_right_more_often(bare):
 def test_headline_admits_defeat(bare, blind, words):
     metrics = copy.deepcopy(bare.metrics)
     metrics["accuracy"]["after_response"]["blind"] = blind
-    assert words in text_of(SECTIONS[0].body(replace(bare, metrics=metrics)))
+    assert words in text_of(SECTIONS[1].body(replace(bare, metrics=metrics)))
 
 
 def test_headline_says_who_is_assumed_to_move(bare):

@@ -133,11 +133,22 @@ def worst_accuracy(score: Score, X: Floats, y: Floats, responses: Sequence[Respo
     return min(accuracy_after(score, X, y, response).accuracy for response in responses)
 
 
+def stated_chance(score: Score, X: Floats, y: Floats, response: Response) -> Floats:
+    """Return everybody's chance of approval after a response, shape (n,).
+
+    Of a robust set: the mean over its members where shares are known, else that of the member
+    under which the rule is right least often.
+    """
+    found = [member.chance_after(score, X) for member in members_of(response)]
+    if isinstance(response, RobustResponse) and response.weights is not None:
+        return np.average(found, axis=0, weights=response.weights)
+    return min(found, key=lambda chance: float(np.where(y > 0, chance, 1.0 - chance).mean()))
+
+
 def stated_accuracy(score: Score, X: Floats, y: Floats, response: Response) -> float:
-    """Return the accuracy under a response: the worst member's, or the mean if shares are known."""
-    found = [accuracy_after(score, X, y, member).accuracy for member in members_of(response)]
-    weights = response.weights if isinstance(response, RobustResponse) else None
-    return min(found) if weights is None else float(np.dot(weights, found))
+    """Return the accuracy under a response, its members as in `stated_chance`."""
+    chance = stated_chance(score, X, y, response)
+    return float(np.where(y > 0, chance, 1.0 - chance).mean())
 
 
 def usual_responses(

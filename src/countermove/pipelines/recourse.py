@@ -38,6 +38,8 @@ def calibrate(
 
 
 def advise(
+    blind: PublishedModel,
+    uncalibrated: PublishedModel,
     model: PublishedModel,
     rows: pd.DataFrame,
     train: pd.DataFrame,
@@ -47,11 +49,14 @@ def advise(
     seed: int,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     """Decide about every test person, look for recourse for the refused, and audit it."""
+    from countermove.learning.decisions import judged_decisions
     from countermove.recourse.advise import advise as advise_people
 
     terms = (recourse.build(), seed, recourse.advice())
     advised = advise_people(model, rows, train, schema, people, *terms)
-    return advised.decisions, advised.advice, advised.sheet(), advised.audit
+    judged = judged_decisions(blind, model, uncalibrated, rows, train, schema, people)
+    decisions = advised.decisions.merge(judged, on="row_id", validate="one_to_one")
+    return decisions, advised.advice, advised.sheet(), advised.audit
 
 
 def create_pipeline(**_: object) -> Pipeline:
@@ -67,11 +72,14 @@ def create_pipeline(**_: object) -> Pipeline:
             ),
             Node(
                 advise,
-                ["recourse_model", "test_rows", "train_rows", *people, "params:seed"],
+                [
+                    "blind_model", "strategic_model", "recourse_model", "test_rows", "train_rows",
+                    *people, "params:seed",
+                ],
                 ["decisions", "advice", "advice_sheet", "recourse_audit"],
                 name="advise",
             ),
         ],
         namespace="recourse",
         prefix_datasets_with_namespace=False,
-    )
+    )  # fmt: skip

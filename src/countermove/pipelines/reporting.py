@@ -1,4 +1,4 @@
-"""Reporting: two figures, a data sheet and the report page."""
+"""Reporting: two figures, a data sheet, the decision summary and the report page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import pandas as pd
 from kedro.pipeline import Node, Pipeline
 
 from countermove.data.schema import Schema
+from countermove.params import EvaluationParameters
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-else:  # Kedro resolves annotations at start-up, and plotly is slow to import.
-    Figure = Any
+
+    from countermove.scores.storage import PublishedModel
+else:  # Kedro resolves annotations at start-up, and plotly and torch are slow to import.
+    Figure = PublishedModel = Any
 
 Facts = dict[str, Any]
 
@@ -44,18 +47,36 @@ def describe_table(
     return table_sheet(typed, schema, intake, {"train": train, "test": test})
 
 
+def summarise(
+    decisions: pd.DataFrame,
+    model: PublishedModel,
+    schema: Schema,
+    metrics: Facts,
+    calibration: Facts,
+    certificates: list[Facts],
+    move_map: Facts | None,
+    evaluation: EvaluationParameters,
+) -> Facts:
+    """Answer what a committee asks first."""
+    from countermove.reporting.summary import decision_summary
+
+    found = (metrics, calibration, certificates, move_map)
+    return decision_summary(decisions, model, schema, *found, evaluation.failure_probability)
+
+
 def write_page(
     metrics: Facts, certificates: list[Facts], calibration: Facts, frontier: pd.DataFrame,
     audit: Facts, advice: pd.DataFrame, transfer: Facts | None, move_map: Facts | None,
     history: Facts | None, sheet: Facts, tradeoff: pd.DataFrame | None,
     lookahead: Facts | None, collective: Facts | None, population: Facts | None,
+    summary: Facts,
 ) -> str:  # fmt: skip
     """Write the report of what the run left; a stage that left nothing is None."""
     from countermove.reporting.page import Findings, report_page
 
     found = Findings(
         metrics, certificates, calibration, frontier, audit, advice, transfer, move_map,
-        history, sheet, tradeoff, lookahead, collective, population,
+        history, sheet, tradeoff, lookahead, collective, population, summary=summary,
     )  # fmt: skip
     return report_page(found)
 
@@ -75,8 +96,9 @@ FOUND = [
     "lookahead_beside",
     "collective_beside",
     "population_beside",
+    "summary",
 ]
-"""What the page shows, in the order of `Findings`."""
+"""What the page shows."""
 
 
 def create_pipeline(**_: object) -> Pipeline:
@@ -91,8 +113,17 @@ def create_pipeline(**_: object) -> Pipeline:
                 "table_sheet",
                 name="describe_table",
             ),
+            Node(
+                summarise,
+                [
+                    "decisions", "recourse_model", "schema", "metrics", "recourse_calibration",
+                    "certificates", "move_map", "params:evaluation",
+                ],
+                "summary",
+                name="summarise",
+            ),
             Node(write_page, FOUND, "report", name="write_page"),
         ],
         namespace="reporting",
         prefix_datasets_with_namespace=False,
-    )
+    )  # fmt: skip

@@ -14,6 +14,7 @@ from countermove.reporting._people import advice_facts, people_facts
 from countermove.reporting._promise import promise_facts, tradeoffs_facts
 from countermove.reporting._rendering import render
 from countermove.reporting._run import beyond_facts, run_facts
+from countermove.reporting._summary import summary_facts
 from countermove.reporting.accuracy import headline_facts, history_facts
 from countermove.reporting.transfer import deployment_facts
 
@@ -40,6 +41,8 @@ class Findings:
         What the pipelines of these names left; the rows of ``tradeoff`` may be of other tables.
     comparison
         Of an audit: what the model was compared with.
+    summary
+        ``summary.json``: what a committee asks first.
     """
 
     metrics: Facts
@@ -57,6 +60,7 @@ class Findings:
     collective: Facts | None = None
     population: Facts | None = None
     comparison: Facts | None = None
+    summary: Facts | None = None
 
     @property
     def dataset(self) -> str:
@@ -104,6 +108,7 @@ class Section:
 
 
 SECTIONS = (
+    Section("summary", "Decision summary", "Summary", summary_facts),
     Section("headline", "How often the rule is right", "Headline", headline_facts),
     Section("moves", "Who moves, and where to", "Move map", move_map_facts),
     Section("people", "Who moves and who pays", "People", people_facts),

@@ -15,20 +15,24 @@ WIDEST = 100
 """Columns of a terminal beyond which a sentence is hard to follow."""
 
 
-def headline(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report: str) -> Group:
+def headline(
+    metrics: Mapping[str, Any], calibration: Mapping[str, Any], first: str, report: str
+) -> Group:
     """Return the headline of a run, for a rich console.
 
     Parameters
     ----------
     metrics, calibration
         What the run left in ``metrics.json`` and ``recourse_calibration.json``.
+    first
+        The first sentence of the decision summary.
     report
         Where the page lies.
 
     Returns
     -------
     Group
-        Accuracy (share of test rows) of both rules while nobody moves and after the
+        The sentence; accuracy (share of test rows) of both rules while nobody moves and after the
         response trained for, the better of each row bold; whether training pays; the promise;
         the page.
     """
@@ -52,10 +56,12 @@ def headline(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report:
     page = Text.assemble("Report:   ", (report, "bold cyan"))
     choice = metrics.get("choice")
     pays = [] if choice is None else [Text(choice["sentence"])]
-    return Group("", Padding(table, (0, 0, 1, 0)), *pays, promise, page)
+    return Group("", Text(first), "", Padding(table, (0, 0, 1, 0)), *pays, promise, page)
 
 
-def show(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report: str) -> bool:
+def show(
+    metrics: Mapping[str, Any], calibration: Mapping[str, Any], first: str, report: str
+) -> bool:
     """Write the headline where a person watches, and return whether one does."""
     from rich.console import Console
 
@@ -63,7 +69,7 @@ def show(metrics: Mapping[str, Any], calibration: Mapping[str, Any], report: str
     if not watched(console):
         return False
     console.print(
-        headline(metrics, calibration, report),
+        headline(metrics, calibration, first, report),
         width=min(WIDEST, console.width),
         soft_wrap=False,
     )

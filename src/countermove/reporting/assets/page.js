@@ -177,11 +177,13 @@
   const figures = new Map();
   const seen = new Set();
   function show(figure) {
+    if (folded(figure)) return; // it has no width: it is drawn once its part opens
     seen.add(figure);
     if (!figures.has(figure)) figures.set(figure, figure.classList.contains("stored") ? stored(figure) : chart(figure));
     figures.get(figure)();
   }
   function again() { seen.forEach(show); }
+  function folded(figure) { return figure.closest("details.part:not([open])"); }
   const every = Array.from(document.querySelectorAll("figure"));
   const near = new IntersectionObserver(function (entries) {
     entries.filter((entry) => entry.isIntersecting).forEach(function (entry) {
@@ -190,6 +192,22 @@
     });
   }, { rootMargin: "800px" });
   every.forEach((figure) => near.observe(figure));
+  // A link opens the folded part it leads to; a figure in a folded part is drawn once that opens.
+  function unfold() {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let part = target; part; part = part.parentElement) {
+      if (part.tagName === "DETAILS") part.open = true;
+    }
+    const inside = target && target.querySelector(":scope > details.part");
+    if (inside) inside.open = true;
+    if (target) target.scrollIntoView();
+  }
+  window.addEventListener("hashchange", unfold);
+  document.querySelectorAll("nav a").forEach((link) => link.addEventListener("click", () => setTimeout(unfold, 0)));
+  document.querySelectorAll("details.part").forEach((part) => part.addEventListener("toggle", function () {
+    if (part.open) part.querySelectorAll("figure").forEach(show);
+  }));
+  unfold();
   const map = document.querySelector("figure.move-map");
   if (map) figures.set(map, moveMap(map));
 
@@ -207,7 +225,7 @@
   }
   // The figures further down follow one by one while the reader does nothing.
   function rest() {
-    const next = every.find((figure) => !seen.has(figure));
+    const next = every.find((figure) => !seen.has(figure) && !folded(figure));
     if (next) {
       near.unobserve(next);
       show(next);

@@ -1,0 +1,100 @@
+"""What each rule decides about each person, before and after they respond.
+
+All that a report says of accuracies, groups and ratios can be counted again from it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+
+from countermove._types import Floats
+from countermove.data.rows import Rows, rows_of
+from countermove.data.schema import Schema
+from countermove.learning.evaluation import stated_chance
+from countermove.learning.simple_rules import linear_score
+from countermove.learning.social import outcomes
+from countermove.response import Population, Response
+from countermove.response.response_set import members_of
+from countermove.scores import Score
+from countermove.scores.storage import PublishedModel
+
+ROUNDING = 1e-9
+"""Scores nearer than this to the threshold are on it: people who move stop there."""
+BEFORE, AFTER, SCORE_AFTER = "approved", "approved_after", "score_after"
+GROUP = "group."
+"""Names of the columns; those of another rule begin with its name and a dot."""
+
+
+def judged_decisions(
+    blind: PublishedModel,
+    calibrated: PublishedModel,
+    uncalibrated: PublishedModel,
+    test: pd.DataFrame,
+    train: pd.DataFrame,
+    schema: Schema,
+    response: Response,
+) -> pd.DataFrame:
+    """Return label, groups, and what every rule decides about the test people.
+
+    Returns
+    -------
+    DataFrame
+        ``row_id``, ``label`` (±1), ``approved`` and ``approved_after`` (0 or 1, or the chance
+        where people differ), ``score_after`` (NaN where people differ: they have no one place),
+        ``price`` (what approval costs at least, 0 for the approved, infinite where there is no
+        way, NaN where unknown), ``group.<column>``; ``blind.approved`` and so on for the blind
+        rule, the rule ``before_promise`` (as trained, before the threshold was calibrated), the
+        ``majority`` of the training rows and every linear rule that training chose from.
+    """
+    people = rows_of(test, schema)
+    response = response.with_windows(people.X, people.windows)
+    columns: dict[str, object] = {"row_id": people.ids, "label": people.y.astype(np.int8)}
+    columns |= _decided(calibrated.rule, people, response)
+    found = outcomes(calibrated.rule, people.X, people.y, response)
+    columns["price"] = np.max(found.price, axis=0)
+    columns |= {f"{GROUP}{name}": values.to_numpy() for name, values in people.groups.items()}
+    for name, rule in _others(blind, uncalibrated, train, schema).items():
+        decided = _decided(rule, people, response)
+        columns |= {f"{name}.{column}": values for column, values in decided.items()}
+    return pd.DataFrame(columns)
+
+
+def _others(
+    blind: PublishedModel, uncalibrated: PublishedModel, train: pd.DataFrame, schema: Schema
+) -> dict[str, Score]:
+    """Return the rules a published one is compared with, by name."""
+    rules: dict[str, Score] = {"blind": blind.rule, "before_promise": uncalibrated.rule}
+    favourable = float(rows_of(train, schema).y.mean()) >= 0.0
+    constant = np.zeros(blind.score.n_features + 1)
+    constant[-1] = 1.0 if favourable else -1.0
+    rules["majority"] = linear_score(constant)
+    chosen = (uncalibrated.about.get("choice") or {}).get("rules", {})
+    return rules | {
+        name: linear_score(np.append(rule["weight"], rule["intercept"]))
+        for name, rule in chosen.items()
+        if "weight" in rule and name != "majority"
+    }
+
+
+def _decided(score: Score, people: Rows, response: Response) -> dict[str, Floats]:
+    """Return one rule's decisions before and after response, and scores after it."""
+    with torch.no_grad():
+        before = score(torch.from_numpy(people.X)).numpy() >= 0.0
+    return {
+        BEFORE: before.astype(np.float64),
+        AFTER: stated_chance(score, people.X, people.y, response),
+        SCORE_AFTER: _scores_after(score, people.X, response),
+    }
+
+
+def _scores_after(score: Score, X: Floats, response: Response) -> Floats:
+    """Return the scores where people stand once they have moved; NaN where they differ."""
+    alike = members_of(response)
+    if len(alike) > 1 or isinstance(alike[0], Population):
+        return np.full(len(X), np.nan)
+    moved = alike[0].respond(score, X, on_failure="mask")
+    with torch.no_grad():
+        after: Floats = score(torch.from_numpy(moved.x_new)).numpy()
+    return np.where(np.abs(after) < ROUNDING, 0.0, after)

@@ -1,0 +1,148 @@
+"""The first section of the page: the decision summary, every number linked to its place."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from countermove.reporting._citing import Cited, Key, Text, Write
+from countermove.reporting.accuracy import SIMPLE
+from countermove.reporting.words import number, rule_names, share
+
+if TYPE_CHECKING:
+    from countermove.reporting.page import Findings
+
+SHOWN = 5
+"""Columns of the scorecard, and groups, that stand open; the others fold."""
+STATES = {"holds": "good", "does not hold": "bad", "not shown": "open", "not tested": "open"}
+"""How each state is coloured; the word itself says it."""
+UNBROKEN = "\u00a0"
+
+
+def summary_facts(found: Findings) -> dict[str, Any]:
+    """Return what the committee's section shows; ``summary`` is None where it was not made."""
+    if found.summary is None:
+        return {"summary": None}
+    cited = Cited("summary.json", found.summary)
+    points = _points_rows(cited)
+    groups = _group_rows(cited)
+    return {
+        "summary": cited,
+        "rules": _rule_rows(cited, found),
+        "points": points[:SHOWN],
+        "more_points": points[SHOWN:],
+        "base": cited.link("rule", "base", by=_points) if points else None,
+        "level": cited.link("level", by=lambda value: share(value, 0)),
+        "approval": {when: _spread(cited, "approval", when) for when in found.summary["approval"]},
+        "outcomes": {who: _spread(cited, "outcomes", who) for who in found.summary["outcomes"]},
+        "n": cited.link("approval", "approved", "n"),
+        "groups": groups[:SHOWN],
+        "more_groups": groups[SHOWN:],
+        "promise": _promise(cited),
+        "states": STATES,
+    }
+
+
+def _rule_rows(cited: Cited, found: Findings) -> list[list[Text]]:
+    """Return accuracy before and after response, AUC and paired differences, rule by rule."""
+    names = rule_names(found.metrics)
+    titles = {"published": f"{names['strategic']} (published)", "blind": names["blind"]} | {
+        name: words for name, words in SIMPLE.items() if name != "blind"
+    }
+    return [
+        [
+            titles[name],
+            _spread(cited, "rules", name, "before"),
+            _spread(cited, "rules", name, "after"),
+            _spread(cited, "rules", name, "auc", by=_hundredths),
+            _spread(cited, "rules", name, "gain", by=_in_points),
+        ]
+        for name in cited.value("rules")
+    ]
+
+
+def _points_rows(cited: Cited) -> list[list[Text]]:
+    """Return the scorecard, the weightiest column first; nothing for rules that have none."""
+    entries = cited.value("rule", "points") or []
+    rows: list[list[Text]] = []
+    for i, entry in enumerate(entries):
+        at = ("rule", "points", i)
+        step = cited.number(*at, "deviation", form=",.4g")
+        rows.append(
+            [
+                entry["column"],
+                entry["unit"] or "1",
+                cited.link(*at, "per_unit", by=_points),
+                (cited.link(*at, "per_deviation", by=_points), " per ", step),
+            ]
+        )
+    return rows
+
+
+def _group_rows(cited: Cited) -> list[list[Text]]:
+    """Return one row per group of every sensitive column, the lowest ratio first."""
+    places = [
+        (column, i)
+        for column, entries in cited.value("groups").items()
+        for i in range(len(entries))
+    ]
+    return [_group_row(cited, *at) for at in sorted(places, key=lambda at: _ratio(cited, *at))]
+
+
+def _ratio(cited: Cited, column: str, i: int) -> float:
+    ratio = cited.value("groups", column, i, "ratio")
+    return math.inf if ratio is None or ratio["value"] is None else float(ratio["value"])
+
+
+def _group_row(cited: Cited, column: str, i: int) -> list[Text]:
+    at = ("groups", column, i)
+    ratio: Text = "most approved"
+    if cited.value(*at, "ratio") is not None:
+        ratio = _spread(cited, *at, "ratio", by=_hundredths)
+    return [
+        f"{column}: {cited.value(*at, 'group')}",
+        cited.link(*at, "n"),
+        _spread(cited, *at, "approval"),
+        ratio,
+        _spread(cited, *at, "error"),
+        _spread(cited, *at, "burden", by=_hundredths),
+    ]
+
+
+def _promise(cited: Cited) -> dict[str, Any]:
+    """Return the promise in words, its level, its rows, its assumptions and its cost."""
+    assumptions = cited.value("promise", "assumptions")
+    return {
+        "words": cited.link("promise", "words", by=lambda words: words[:1].upper() + words[1:]),
+        "given": cited.value("promise", "applicable"),
+        "level": cited.link("promise", "level", by=lambda value: share(value, 0)),
+        "n": cited.link("promise", "n"),
+        "cost": _spread(cited, "promise", "cost", by=_in_points),
+        "assumptions": [
+            cited.linked(one, "promise", "assumptions", i) for i, one in enumerate(assumptions)
+        ],
+    }
+
+
+def _spread(cited: Cited, *path: Key, by: Write = share) -> Text:
+    """Return an estimate with its interval, each number linked; a dash where there is none."""
+    found = cited.value(*path)
+    if found is None or found["value"] is None:
+        return number(None)
+    value = cited.link(*path, "value", by=by)
+    if found["low"] is None:
+        return value
+    low, high = cited.link(*path, "low", by=by), cited.link(*path, "high", by=by)
+    return (value, " (", low, f"{UNBROKEN}to{UNBROKEN}", high, ")")
+
+
+def _in_points(value: float | None) -> str:
+    return number(None if value is None else 100.0 * value, "+.1f")
+
+
+def _hundredths(value: float | None) -> str:
+    return number(value, ".2f")
+
+
+def _points(value: float) -> str:
+    return number(value, "+.3g")
