@@ -63,7 +63,7 @@ def test_gains_are_paired_differences(run):
 def test_groups_and_ratios_are_those_of_the_decisions(run):
     approved = run.decisions["approved_after"]
     for column, entries in run.summary["groups"].items():
-        by_value = approved.groupby(run.decisions[f"group.{column}"]).mean()
+        by_value = approved.groupby(run.decisions[f"group:{column}"]).mean()
         for entry in entries:
             assert entry["approval"]["value"] == pytest.approx(by_value[entry["group"]])
             if entry["ratio"] is not None:

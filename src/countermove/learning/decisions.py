@@ -11,7 +11,7 @@ import torch
 
 from countermove._types import Floats
 from countermove.data.rows import Rows, rows_of
-from countermove.data.schema import Schema
+from countermove.data.schema import GROUP_PREFIX, Schema
 from countermove.learning.evaluation import stated_chance
 from countermove.learning.simple_rules import linear_score
 from countermove.learning.social import outcomes
@@ -23,7 +23,6 @@ from countermove.scores.storage import PublishedModel
 ROUNDING = 1e-9
 """Scores nearer than this to the threshold are on it: people who move stop there."""
 BEFORE, AFTER, SCORE_AFTER = "approved", "approved_after", "score_after"
-GROUP = "group."
 """Names of the columns; those of another rule begin with its name and a dot."""
 
 
@@ -44,7 +43,7 @@ def judged_decisions(
         ``row_id``, ``label`` (±1), ``approved`` and ``approved_after`` (0 or 1, or the chance
         where people differ), ``score_after`` (NaN where people differ: they have no one place),
         ``price`` (what approval costs at least, 0 for the approved, infinite where there is no
-        way, NaN where unknown), ``group.<column>``; ``blind.approved`` and so on for the blind
+        way, NaN where unknown), ``group:<column>``; ``blind.approved`` and so on for the blind
         rule, the rule ``before_promise`` (as trained, before the threshold was calibrated), the
         ``majority`` of the training rows and every linear rule that training chose from.
     """
@@ -54,7 +53,9 @@ def judged_decisions(
     columns |= _decided(calibrated.rule, people, response)
     found = outcomes(calibrated.rule, people.X, people.y, response)
     columns["price"] = np.max(found.price, axis=0)
-    columns |= {f"{GROUP}{name}": values.to_numpy() for name, values in people.groups.items()}
+    columns |= {
+        f"{GROUP_PREFIX}{name}": values.to_numpy() for name, values in people.groups.items()
+    }
     for name, rule in _others(blind, uncalibrated, train, schema).items():
         decided = _decided(rule, people, response)
         columns |= {f"{name}.{column}": values for column, values in decided.items()}

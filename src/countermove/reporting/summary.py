@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from countermove._types import Floats, Mask
-from countermove.data.schema import Schema
+from countermove.data.schema import GROUP_PREFIX, Schema
 from countermove.errors import DataError
-from countermove.learning.decisions import AFTER, BEFORE, GROUP, SCORE_AFTER
+from countermove.learning.decisions import AFTER, BEFORE, SCORE_AFTER
 from countermove.reporting._estimates import (
     Estimate,
     auc_difference,
@@ -202,8 +202,8 @@ def _outcomes(judged: _Judged) -> dict[str, Estimate]:
 
 def _groups(judged: _Judged) -> dict[str, list[dict[str, Any]]]:
     """Return approval, error and burden by the values of each sensitive column."""
-    columns = [name for name in judged.table if str(name).startswith(GROUP)]
-    return {str(name).removeprefix(GROUP): _by_value(judged, str(name)) for name in columns}
+    columns = [name for name in judged.table if str(name).startswith(GROUP_PREFIX)]
+    return {str(name).removeprefix(GROUP_PREFIX): _by_value(judged, str(name)) for name in columns}
 
 
 def _by_value(judged: _Judged, column: str) -> list[dict[str, Any]]:
