@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 SCHEMES = ("light", "dark")
 DRAWN = "html[data-drawn=all]"
+UNFOLD = "document.querySelectorAll('details.part').forEach(part => part.open = true)"
 
 
 @contextmanager
@@ -25,6 +26,8 @@ def opened(chromium, report, size="desktop", scheme="light", wait=DRAWN):
     page.on("request", lambda request: asked.append(request.url))
     page.goto(report.as_uri(), wait_until="load")
     page.wait_for_selector(wait, state="attached", timeout=60_000)
+    page.evaluate(UNFOLD)
+    page.wait_for_timeout(500)
     yield page
     page.close()
     assert complaints == []
@@ -133,9 +136,23 @@ def test_words_and_numbers_are_there_without_any_script(chromium, report):
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(report.as_uri())
+    assert page.locator("#summary .outcome").is_visible()
+    page.locator("#moves summary").first.click()
     assert "of people move" in page.locator("#map-status").inner_text()
-    assert page.locator("section").count() == 10
+    assert page.locator("section").count() == 11
     context.close()
+
+
+def test_the_summary_is_open_and_a_link_opens_the_part_it_leads_to(chromium, report):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(report.as_uri(), wait_until="load")
+    page.wait_for_selector(DRAWN, state="attached", timeout=60_000)
+    assert page.locator("#summary .outcome").is_visible()
+    assert not page.locator("#map-scale").is_visible()
+    page.locator("nav a[href='#moves']").click()
+    page.locator("#map-scale").wait_for(state="visible")
+    page.locator(".move-map .plot svg.main-svg").first.wait_for(state="visible")
+    page.close()
 
 
 def test_it_opens_within_two_seconds(chromium, report):

@@ -64,19 +64,15 @@ def _rule_rows(cited: Cited, found: Findings) -> list[list[Text]]:
 def _points_rows(cited: Cited) -> list[list[Text]]:
     """Return the scorecard, the weightiest column first; nothing for rules that have none."""
     entries = cited.value("rule", "points") or []
-    rows: list[list[Text]] = []
-    for i, entry in enumerate(entries):
-        at = ("rule", "points", i)
-        step = cited.number(*at, "deviation", form=",.4g")
-        rows.append(
-            [
-                entry["column"],
-                entry["unit"] or "1",
-                cited.link(*at, "per_unit", by=_points),
-                (cited.link(*at, "per_deviation", by=_points), " per ", step),
-            ]
-        )
-    return rows
+    return [
+        [
+            entry["column"],
+            entry["unit"] or "1",
+            cited.link("rule", "points", i, "per_unit", by=_points),
+            cited.link("rule", "points", i, "per_deviation", by=_points),
+        ]
+        for i, entry in enumerate(entries)
+    ]
 
 
 def _group_rows(cited: Cited) -> list[list[Text]]:

@@ -100,8 +100,10 @@ def verdicts(
             _line("equal treatment of groups", UNTESTED, "no sensitive column is declared")
         )
     claim = calibration["certificate"]
-    state = HOLDS if claim["value"] is not None else FAILS
-    found.append(_line("recourse is promised", state, claim["words"] or claim["reason"]))
+    promised = claim["value"] is not None
+    level = f"with {share(claim['level'], 0)} confidence (n = {number(claim['n'])}), as said below"
+    reason = level if promised else claim["reason"]
+    found.append(_line("recourse is promised", HOLDS if promised else FAILS, reason))
     error = next((one for one in certificates if one["name"] == "error_after_response"), None)
     if error is not None and error["value"] is not None:
         sure = f"with {share(error['level'], 0)} confidence (n = {number(error['n'])})"
