@@ -22,9 +22,12 @@ code=$?
 { echo "--- $(date -u +%Y-%m-%dT%H:%M:%SZ) exit code $code"; cat "$said"; } >>"$log"
 
 case $code in
-    0) subject= ;;                                                  # promoted
-    3) subject= ;;                                                  # champion kept
+    0) subject= ;;  # promoted, or nothing new
+    3) subject= ;;  # champion kept
     4) subject="retraining blocked by its data: look at the batch" ;;
+    5) subject="champion kept although drift says retrain: read which gate refuses" ;;
+    6) subject="there is no champion: the first challenger was refused" ;;
+    7) subject="the decision stands, but its page was not written" ;;
     75) subject="retraining put off: another run is at work" ;;
     *) subject="retraining failed with code $code" ;;
 esac

@@ -20,9 +20,8 @@ from kedro.framework.startup import ProjectMetadata
 from kedro.validation.exceptions import ParameterValidationError
 
 from countermove.errors import (
-    BlockedError,
     CountermoveError,
-    LockedError,
+    NothingNewError,
     UnknownNameError,
     nearest,
     ours,
@@ -35,15 +34,11 @@ from countermove.pipelines.retrain.commands import (
     show_difference,
     show_history,
 )
+from countermove.production.endings import ending_of_error
 
 PRODUCTION = "prod"
 IDLE_PLUGINS = ("kedro-viz", "kedro-telemetry")
 """Plugins whose hooks have no business in a scheduled run."""
-
-EXIT_CODES = {"promoted": 0, "kept": 3}
-"""How a retraining ended, for a scheduler."""
-FAILURE_CODES: dict[type[CountermoveError], int] = {BlockedError: 4, LockedError: 75}
-"""Blocked by data; another run is at work, try later. Every other failure is 1."""
 
 RAW = Path("data", "01_raw")
 CACHE_VARIABLE = "COUNTERMOVE_CACHE"
@@ -75,8 +70,10 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             own = ours(error)
             if own is None:
                 raise
-            code = FAILURE_CODES.get(type(own), 1)
-            raise _Failure(f"{type(own).__name__}: {own}", code) from error
+            if isinstance(own, NothingNewError):
+                click.echo(str(own), err=True)
+                return None
+            raise _Failure(f"{type(own).__name__}: {own}", ending_of_error(own).code) from error
 
     return wrapped
 
@@ -93,7 +90,7 @@ def _run(pipeline: str | None, pipelines: list[str], env: str | None, **options:
     options["env"] = env
     result = kedro_run.callback(pipeline=pipeline, pipelines=pipelines, **options)  # type: ignore[misc]
     if "retrain_outcome" in result:
-        code = EXIT_CODES[result["retrain_outcome"].load()]
+        code = result["retrain_outcome"].load()["code"]
         if code:
             click.get_current_context().exit(code)
     return result

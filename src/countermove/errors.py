@@ -61,6 +61,14 @@ class BlockedError(DataError):
     """The available rows do not allow a retraining; the champion stays, and nothing was lost."""
 
 
+class NothingNewError(CountermoveError):
+    """No batch is new since the last retraining: nothing to do, and no failure."""
+
+
+class AfterDecisionError(CountermoveError):
+    """A decision was made and stands; writing its page, a report or the history failed."""
+
+
 class LockedError(CountermoveError):
     """Another run is at work on the same thing; try again when it is done."""
 

@@ -111,7 +111,7 @@ def test_the_wheel_retrains_from_a_folder_of_its_own(project, tmp_path_factory):
     assert first.returncode == 0, first.stderr
     assert (place / "data/06_models/tiny/champion.json").exists()
     second = night()
-    assert second.returncode == 4, second.stderr
+    assert second.returncode == 0, second.stderr
     assert "no new batch" in second.stderr
     type(project)(place).bring_batch("one")
     assert night().returncode in (0, 3)

@@ -34,6 +34,11 @@ def decision(project: Project) -> dict:
     return json.loads(path.read_text())
 
 
+def outcome(project: Project) -> dict:
+    path = project.path / "data" / "08_reporting" / "tiny" / "retrain_outcome.json"
+    return json.loads(path.read_text())
+
+
 @pytest.mark.slow
 def test_months_of_retraining(project: Project, tmp_path: Path):
     first = project.run("--pipeline=retrain", "--env=test")
@@ -41,8 +46,11 @@ def test_months_of_retraining(project: Project, tmp_path: Path):
     champion = decision(project)["champion_after"]
 
     again = project.run("--pipeline=retrain", "--env=test")
-    assert again.returncode == 4
+    assert again.returncode == 0
     assert "no new batch" in again.stderr
+    assert "Error" not in again.stderr
+    assert outcome(project)["outcome"] == "nothing_new"
+    assert decision(project)["version"] == champion
 
     bring(project, "2026-01", newcomers(1))
     second = project.run("--pipeline=retrain", "--env=test")
@@ -59,6 +67,7 @@ def test_months_of_retraining(project: Project, tmp_path: Path):
     empty = project.run("--pipeline=retrain", "--env=test")
     assert empty.returncode == 4
     assert "batch '2026-02' is empty" in empty.stderr
+    assert (outcome(project)["outcome"], outcome(project)["code"]) == ("blocked", 4)
 
     listed = project.kedro("countermove", "history", "--env=test")
     assert listed.returncode == 0, listed.stderr

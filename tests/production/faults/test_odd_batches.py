@@ -48,7 +48,7 @@ def test_two_files_of_one_name_block(tmp_path):
 @pytest.mark.slow
 @pytest.mark.fault
 def test_empty_and_broken_batches_leave_with_code_4(working):
-    blocked(working, "no new batch")
+    assert working.retrain().returncode == 0  # nothing new
     path = working.bring_batch("empty")
     table = pd.read_csv(path)
     table.head(0).to_csv(path, index=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 
-from countermove.errors import BlockedError, ours
+from countermove.errors import AfterDecisionError, BlockedError, ours
 from countermove.params import RetrainParameters
+from countermove.production.endings import AFTER_DECISION, Ending, ending_of_error, outcome_record
 
 logger = logging.getLogger(__name__)
 PIPELINE = "retrain"
@@ -25,6 +27,8 @@ class RetrainHook:
     def __init__(self) -> None:
         self._held = ExitStack()
         self._lock, self._wait_seconds = Path(), 0.0
+        self._found: list[str] = []
+        self._decided_before = 0
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
@@ -46,11 +50,13 @@ class RetrainHook:
             held_so_far.enter_context(held(self._lock, self._wait_seconds))
             registry, history = catalog.load("registry"), catalog.load("history")
             held_so_far.enter_context(history.alone())
-            found = recover(registry)
-            for sentence in found:
+            self._found = recover(registry)
+            for sentence in self._found:
                 logger.warning("after an interrupted run: %s", sentence)
-            history.note(registry.time(), found)
-            history.add_decisions(registry.decisions())
+            history.note(registry.time(), self._found)
+            decisions = registry.decisions()
+            history.add_decisions(decisions)
+            self._decided_before = len(decisions)
             # Kedro reports no error to hooks up to here: only now may the lock outlive the block.
             self._held = held_so_far.pop_all()
 
@@ -62,24 +68,60 @@ class RetrainHook:
         if run_params.get("pipeline_names") != [PIPELINE]:
             return
         self._held.close()
-        if "decision" not in pipeline.all_outputs():
+        if "retrain_outcome" not in pipeline.all_outputs():
             return
-        decision = catalog.load("decision")
-        logger.info("%s: champion %s", decision["outcome"], decision["champion_after"])
-        for reason in decision["reasons"]:
+        ended = catalog.load("retrain_outcome")
+        catalog.save("retrain_outcome", ended | {"found": self._found})
+        logger.info("%s: champion %s", ended["outcome"], ended["champion_after"])
+        for reason in ended["reasons"]:
             logger.info("  %s", reason)
 
     @hook_impl
     def on_pipeline_error(
         self, error: Exception, run_params: dict[str, Any], catalog: DataCatalog
     ) -> None:
-        """Record that rows stopped the run, if they did, and let the next one in."""
-        stopped = ours(error)
-        if run_params.get("pipeline_names") == [PIPELINE] and isinstance(stopped, BlockedError):
-            from countermove.production.retraining.promotion import record_blocked
+        """Record why the run stopped, let the next one in, and say whether a decision stands."""
+        if run_params.get("pipeline_names") != [PIPELINE]:
+            return
+        with self._held:
+            stopped = ours(error) or error
+            if isinstance(stopped, BlockedError):
+                from countermove.production.retraining.promotion import record_blocked
 
-            record_blocked(catalog.load("registry"), catalog.load("history"), str(stopped))
-        self._held.close()
+                record_blocked(catalog.load("registry"), catalog.load("history"), str(stopped))
+            decision = self._decided(catalog)
+            if decision is None:
+                self._write_outcome(catalog, ending_of_error(stopped), None, str(stopped))
+                return
+            words = (
+                f"decision {decision['version']} stands ({decision['outcome']}; champion "
+                f"{decision['champion_after']}), but what follows it failed: "
+                f"{type(stopped).__name__}: {stopped}"
+            )
+            self._write_outcome(catalog, AFTER_DECISION, decision, words)
+            raise AfterDecisionError(f"{words}. {AFTER_DECISION.to_do} writes the page") from error
+
+    def _decided(self, catalog: DataCatalog) -> dict[str, Any] | None:
+        """Return what this run decided about a challenger before it failed; None: nothing."""
+        try:
+            decisions = catalog.load("registry").decisions()[self._decided_before :]
+        except Exception as error:  # noqa: BLE001  (Kedro wraps whatever a registry raises)
+            logger.warning("whether a decision was made cannot be read: %s", error)
+            return None
+        made = [each for each in decisions if each.outcome in ("promoted", "kept")]
+        return asdict(made[-1]) if made else None
+
+    def _write_outcome(
+        self,
+        catalog: DataCatalog,
+        ending: Ending,
+        decision: dict[str, Any] | None,
+        words: str,
+    ) -> None:
+        try:
+            catalog.save("retrain_outcome", outcome_record(ending, decision, words, self._found))
+        except Exception as error:  # noqa: BLE001  (the disk may be what stopped the run)
+            logger.warning("retrain_outcome.json was not written: %s", ours(error) or error)
 
 
 def lock_of(context: KedroContext) -> Path:

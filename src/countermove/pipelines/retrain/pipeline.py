@@ -180,11 +180,17 @@ def decide(
     return decide_on_challenger(registry, history, *about, seen, train, people_settings(serm))
 
 
-def write_page(decision: dict[str, Any], drift: dict[str, Any]) -> tuple[str, str]:
+def write_page(
+    registry: Registry, decision: dict[str, Any], drift: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
     """Put the decision, its gates and the drift on one page; say how the run ended."""
+    from countermove.production.endings import ending_of_decision, outcome_record
     from countermove.reporting.retraining import retraining_page
 
-    return retraining_page(decision, drift), decision["outcome"]
+    decisions = registry.decisions()
+    earlier = decisions[: [each.version for each in decisions].index(decision["version"])]
+    ended = outcome_record(ending_of_decision(decision, earlier), decision=decision)
+    return retraining_page(decision, drift), ended
 
 
 def create_pipeline(**_: object) -> Pipeline:
@@ -270,7 +276,7 @@ def create_pipeline(**_: object) -> Pipeline:
         ),
         Node(
             write_page,
-            ["decision", "drift"],
+            ["registry", "decision", "drift"],
             ["retraining_page", "retrain_outcome"],
             name="write_page",
         ),

@@ -27,7 +27,7 @@ from countermove.data.schema import LABEL, ROW_ID, Schema
 from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
 from countermove.data.typed_columns import label_words
-from countermove.errors import BlockedError, DataError, shown
+from countermove.errors import BlockedError, DataError, NothingNewError, shown
 from countermove.production.forgetting import rehashed
 from countermove.production.registry import Registry
 from countermove.production.retraining.promotion import used_batches
@@ -86,7 +86,7 @@ def read_batches(
     hashes |= {b.name: b.sha256 for b in batches if b.sha256 in changed.get(b.name, ())}
     found = gather(batches, hashes, base, with_labels(schema, labels))
     if pointer is not None and not found.new:
-        raise BlockedError(
+        raise NothingNewError(
             f"no new batch: all {len(batches)} were looked at before; the champion "
             f"{pointer.version} stays"
         )
