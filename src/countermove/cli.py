@@ -25,14 +25,18 @@ from countermove.errors import (
     UnknownNameError,
     nearest,
     ours,
+    without_passwords,
 )
 from countermove.params.renamed import renamed_run
 from countermove.pipelines.retrain.commands import (
+    change_batch,
     for_a_dataset,
     forget_person,
+    list_batches,
     roll_back,
     show_difference,
     show_history,
+    sign_records,
 )
 from countermove.production.endings import ending_of_error
 
@@ -122,11 +126,54 @@ def history(context: Any) -> None:
 
 @countermove.command()
 @click.argument("version", required=False)
+@click.option("--force", is_flag=True, help="Also to a version that its gates refused.")
 @plain_errors
 @for_a_dataset
-def rollback(context: Any, version: str | None) -> None:
+def rollback(context: Any, version: str | None, force: bool) -> None:
     """Make an earlier VERSION the champion again; the one before the present by default."""
-    roll_back(context, version)
+    roll_back(context, version, force)
+
+
+@countermove.command()
+@click.option("--confirm", metavar="NAME", help="Take a batch whose date lies in the future.")
+@plain_errors
+@for_a_dataset
+def batches(context: Any, confirm: str | None) -> None:
+    """List labelled batches: state, content, rows, rows set aside, date."""
+    list_batches(context, confirm)
+
+
+_REASON = click.option("--reason", default="", help="Why, for the record.")
+
+
+@countermove.command()
+@click.argument("name")
+@_REASON
+@click.option("--undo", is_flag=True, help="Take the batch back.")
+@plain_errors
+@for_a_dataset
+def withdraw(context: Any, name: str, reason: str, undo: bool) -> None:
+    """Leave batch NAME out of all later retrainings; it stays on record."""
+    change_batch(context, "restore" if undo else "withdraw", name, reason)
+
+
+@countermove.command()
+@click.argument("name")
+@_REASON
+@plain_errors
+@for_a_dataset
+def supersede(context: Any, name: str, reason: str) -> None:
+    """Take the corrected content of batch NAME in place of the one that was used."""
+    change_batch(context, "supersede", name, reason)
+
+
+@countermove.command()
+@click.option("--unsigned", is_flag=True, help="Also records that bear no signature yet.")
+@plain_errors
+@for_a_dataset
+def sign(context: Any, unsigned: bool) -> None:
+    """Sign every record of the registry with the present key, as after a change of keys."""
+    sign_records(context, unsigned)
 
 
 @countermove.command()
@@ -285,7 +332,7 @@ def explain(
         raise UnknownNameError(f"there is no pipeline {pipeline!r}: {nearest(pipeline, known)}")
     session = KedroSession.create(metadata.project_path, env=env, runtime_params=params)
     for line in explained(pipelines[pipeline], session.load_context()):
-        click.echo(line)
+        click.echo(without_passwords(line))
 
 
 @countermove.command("settings")

@@ -6,11 +6,42 @@ the rows it concerns, so that a caller can act on them instead of parsing text.
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 SHOWN = 10
 """How many rows or values a message spells out; the error object carries all of them."""
+
+
+_IN_URL = re.compile(r"(://[^\s/@:]*):\S*@")
+_IN_QUERY = re.compile(
+    r"([?&;][\w.-]*(?:password|passwd|pwd|secret|token|signature|key)=)[^&;\s]+", re.IGNORECASE
+)
+
+
+def without_passwords(text: str) -> str:
+    """Return a text whose URLs show no password, token or key.
+
+    Every error of ours, the log of a run and what describes a place pass through here.
+
+    >>> without_passwords("cannot open sftp://risk:4711@host/models?api_key=x")
+    'cannot open sftp://risk:***@host/models?api_key=***'
+    """
+    return _IN_QUERY.sub(r"\1***", _IN_URL.sub(r"\1:***@", text))
+
+
+class PasswordFilter(logging.Filter):
+    """Takes passwords out of what a handler writes, whoever logs it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the message and the traceback; let the record pass."""
+        record.msg, record.args = without_passwords(record.getMessage()), None
+        if record.exc_info and not record.exc_text:
+            record.exc_text = logging.Formatter().formatException(record.exc_info)
+        record.exc_text = record.exc_text and without_passwords(record.exc_text)
+        return True
 
 
 class CountermoveError(Exception):
@@ -19,13 +50,13 @@ class CountermoveError(Exception):
     Parameters
     ----------
     message
-        What was given, what was expected and what to do.
+        What was given, what was expected and what to do; passwords of URLs are left out.
     rows
         Zero-based positions of the rows concerned, all of them.
     """
 
     def __init__(self, message: str, *, rows: Iterable[int] = ()) -> None:
-        super().__init__(message)
+        super().__init__(without_passwords(message))
         self.rows: tuple[int, ...] = tuple(int(row) for row in rows)
 
 

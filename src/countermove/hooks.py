@@ -15,6 +15,7 @@ from kedro.pipeline import Pipeline
 
 from countermove.data.quarantine import words
 from countermove.data.sources import check_dataset_name
+from countermove.errors import PasswordFilter
 from countermove.params import GROUPS
 from countermove.params.checking import check_settings
 from countermove.reporting import terminal
@@ -27,11 +28,15 @@ AUDITED = tuple(f"audit.{name}" for name in HEADLINE)
 
 
 class NamesHook:
-    """Refuse an unknown dataset or setting before any path is built from its name."""
+    """Refuse an unknown dataset or setting before any path is built from it; log no password."""
 
     @hook_impl(tryfirst=True)
     def after_context_created(self, context: KedroContext) -> None:
         """Check ``dataset`` against the schemas in conf, and the settings that the run reads."""
+        # Kedro's configuration of logging may name no class of ours.
+        for handler in logging.getLogger().handlers:
+            if not any(isinstance(each, PasswordFilter) for each in handler.filters):
+                handler.addFilter(PasswordFilter())
         # As loaded: `context.params` would validate every pipeline's, in pydantic's words.
         params = context.config_loader["parameters"]
         check_dataset_name(str(params["dataset"]), schema_folder(context.project_path))

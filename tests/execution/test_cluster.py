@@ -2,7 +2,11 @@
 
 import logging
 import os
+import subprocess
+import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +17,7 @@ from countermove.errors import ClusterError, DataError, ParameterError, PartErro
 from countermove.execution import Execution, Tls, map_parts
 
 from . import work
-from .clusters import RunningCluster, free_port
+from .clusters import ROOT, RunningCluster, free_port
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +61,69 @@ def test_an_unreachable_scheduler_is_reported_within_seconds():
     with pytest.raises(ClusterError, match=f"127.0.0.1:{port} within 2 s.*Nothing was written"):
         Execution("dask", scheduler=f"tcp://127.0.0.1:{port}", timeout=2.0).open()
     assert time.monotonic() - started < 20.0
+
+
+def listening(processes):
+    """Return the addresses on which some processes listen, as the kernel has them."""
+    open_sockets = {}
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A":
+                open_sockets[f"socket:[{fields[9]}]"] = fields[1].partition(":")[0]
+    links = (link for each in processes for link in Path(f"/proc/{each}/fd").iterdir())
+    found = set()
+    for link in links:
+        with suppress(OSError):
+            found.add(open_sockets.get(os.readlink(link)))
+    return found - {None}
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads Linux's table of sockets")
+def test_local_workers_and_their_dashboard_listen_on_loopback_only():
+    code = (
+        "import os, sys; from countermove.execution import Execution\n"
+        "if __name__ == '__main__':\n"
+        "    from tests.execution import work\n"
+        "    with Execution('dask', workers=1).open() as mapper:\n"
+        "        (other,) = mapper.map(work.own_process, range(1))\n"
+        "        print(os.getpid(), other.value, flush=True); sys.stdin.read()\n"
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    with run:
+        assert listening(run.stdout.readline().split()) == {"0100007F"}
+        run.stdin.close()
+    assert run.returncode == 0
+
+
+def test_another_host_is_warned_about(caplog, monkeypatch):
+    def nothing(*given):
+        raise ClusterError(str(given))
+
+    monkeypatch.setattr("countermove.execution.cluster._local_cluster", nothing)
+    with caplog.at_level(logging.WARNING), pytest.raises(ClusterError, match=r"0\.0\.0\.0"):
+        Execution("dask", workers=1, host="0.0.0.0").open()
+    assert "execution.host" in caplog.text
+
+
+def test_a_scheduler_that_is_lost_is_told_in_a_sentence(monkeypatch):
+    from distributed.comm import CommClosedError
+
+    with RunningCluster(workers=1) as own, own.execution().open() as mapper:
+        monkeypatch.setattr(type(mapper._client), "submit", raiser(CommClosedError("raw words")))
+        with pytest.raises(ClusterError, match=r"was lost while .* finished are kept") as lost:
+            list(mapper.map(work.double, range(3), 1))
+    assert "raw words" not in str(lost.value)
+
+
+def raiser(error):
+    def raise_it(*_, **__):
+        raise error
+
+    return raise_it
 
 
 def test_tls_files_must_be_there(tmp_path):

@@ -10,14 +10,13 @@ from kedro_datasets._typing import JSONPreview, TablePreview
 
 from countermove.catalog._folders import ReadOnlyDataset, UserFilesDataset, schema_at
 from countermove.catalog._previews import ROWS, table_preview
-from countermove.data.files import read_table, table_stem, table_suffix
-from countermove.errors import BlockedError, DataError
+from countermove.errors import without_passwords
 from countermove.scores.storage import DESCRIPTION, PublishedModel, load_model, save_model
 
 if TYPE_CHECKING:
     from countermove.production.history import DecisionHistory
     from countermove.production.registry import Registry
-    from countermove.production.retraining.batches import LabelledBatch
+    from countermove.production.retraining.labelled_batch import LabelledBatch
 
 
 class ModelDataset(AbstractVersionedDataset[PublishedModel, PublishedModel]):
@@ -82,6 +81,8 @@ class RegistryDataset(ReadOnlyDataset):
         ``{"path": …}`` of the present schema.
     credentials
         Options of the file system, from credentials.yml.
+    unsigned
+        ``refuse`` or ``accept`` records without a signature, where there is a key.
     metadata
         Layer and other hints for kedro-viz.
     """
@@ -93,16 +94,22 @@ class RegistryDataset(ReadOnlyDataset):
         location: dict[str, str],
         schema: dict[str, str],
         credentials: dict[str, Any] | None = None,
+        unsigned: str = "refuse",
         metadata: dict[str, Any] | None = None,
     ) -> None:
         self._url, self._schema = location["path"], Path(schema["path"])
         self._credentials, self.metadata = credentials, metadata
+        if unsigned not in ("refuse", "accept"):
+            raise DatasetError(f"globals: unsigned_records is refuse or accept, got {unsigned!r}")
+        self._unsigned: Any = unsigned
 
     def load(self) -> Registry:
         """Open the registry."""
-        from countermove.production.registry import Registry
+        from countermove.production.registry import Registry, Signer
 
-        return Registry(self._url, schema_at(self._schema).digest(), self._credentials)
+        signer = Signer.from_environment(self._unsigned)
+        digest = schema_at(self._schema).digest()
+        return Registry(self._url, digest, self._credentials, signer=signer)
 
     def preview(self) -> JSONPreview:
         """Return the pointer to the champion."""
@@ -112,7 +119,7 @@ class RegistryDataset(ReadOnlyDataset):
         return JSONPreview(store.read(CHAMPION).decode()) if store.exists(CHAMPION) else None
 
     def _describe(self) -> dict[str, Any]:
-        return {"url": self._url}
+        return {"url": without_passwords(self._url)}
 
 
 class HistoryDataset(ReadOnlyDataset):
@@ -162,26 +169,16 @@ class HistoryDataset(ReadOnlyDataset):
 
 
 class LabelledBatchesDataset(UserFilesDataset):
-    """Labelled batches: every table in a folder, in order of their names.
+    """Labelled batches: every table in a folder, by date where all have one, else by name.
 
     A folder that does not exist holds no batch.
     """
 
     def load(self) -> list[LabelledBatch]:
-        """Read every batch as it came."""
-        from countermove.production.retraining.batches import LabelledBatch
+        """Read every batch as it came, with the marker beside it."""
+        from countermove.production.retraining.labelled_batch import read_folder
 
-        files = sorted(path for path in self._folder.glob("*") if table_suffix(path) is not None)
-        names = [table_stem(path) for path in files]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise BlockedError(f"two files for batch {twice[0]!r} in {self._folder}; keep one")
-        layout = self._layout()
-        try:
-            tables = [(path, read_table(path, layout)) for path in files]
-            return [LabelledBatch(table_stem(p), read.frame, read.broken) for p, read in tables]
-        except DataError as error:
-            raise BlockedError(f"a batch cannot be read: {error}", rows=error.rows) from error
+        return read_folder(self._folder, self._layout())
 
     def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the first rows of the newest batch."""

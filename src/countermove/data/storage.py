@@ -86,10 +86,14 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
+def canonical_json(record: Mapping[str, Any]) -> str:
+    """Return a JSON-ready record as text, the same whatever the order of its keys."""
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical_digest(record: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a JSON-ready record, whatever the order of its keys."""
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return sha256(text.encode()).hexdigest()
+    return sha256(canonical_json(record).encode()).hexdigest()
 
 
 def seal(record: Mapping[str, Any]) -> bytes:
@@ -99,18 +103,26 @@ def seal(record: Mapping[str, Any]) -> bytes:
 
 
 def unseal(content: bytes, where: str) -> dict[str, Any]:
-    """Return a sealed record without its seal; refuse one that was altered."""
+    """Return a sealed record without its seal; refuse an altered one.
+
+    Whatever the content is (no JSON, a list, nested too deeply, without a seal, NaN), the error
+    is a ``ModelFileError``.
+    """
     try:
-        record: dict[str, Any] = json.loads(content)
+        record = json.loads(content)
         recorded = record.pop(SEAL)
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise ModelFileError(f"{where} is not a sealed record: {error!r}") from error
-    if canonical_digest(record) != recorded:
+        digest = canonical_digest(record)
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise ModelFileError(
+            f"{where} is not a sealed record: {type(error).__name__}: {str(error)[:200]}; "
+            "restore the file from a backup"
+        ) from error
+    if digest != recorded:
         raise ModelFileError(
             f"{where} was altered: its content does not match the SHA-256 it records; "
             "restore the file from a backup"
         )
-    return record
+    return dict(record)
 
 
 def settings_digest(settings: Mapping[str, Any]) -> str:

@@ -197,6 +197,9 @@ class Execution:
     memory_per_worker
         Limit of a local process, such as ``"2GB"``; None shares the machine's memory. Beyond
         it a worker writes to disk, then stops.
+    host
+        Address on which the processes of this machine and their dashboard listen. On any other
+        than loopback, whoever reaches it can run code and read the rows.
     timeout
         Seconds to wait for a scheduler and its first worker.
     tls
@@ -207,6 +210,7 @@ class Execution:
     workers: int | None = None
     scheduler: str | None = None
     memory_per_worker: str | None = None
+    host: str = "127.0.0.1"
     timeout: float = 10.0
     tls: Tls | None = field(default=None)
 

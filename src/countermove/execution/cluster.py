@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -49,14 +50,17 @@ class DaskMapper(Mapper):
         package: Any = Package.of(shared)
         if len(package.content) > LARGE:
             # Dask hands it from worker to worker; a list, because scatter opens mappings.
-            [package] = self._client.scatter([package], broadcast=True, hash=False)
+            with self._connected():
+                [package] = self._client.scatter([package], broadcast=True, hash=False)
         indices: dict[Any, int] = {}
         running = as_completed(loop=self._client.loop)
         ahead = AHEAD * self.workers
         failed: tuple[int, BaseException] | None = None
 
         def start(index: int) -> None:
-            future = self._client.submit(run_item, work, package, index, items[index], pure=False)
+            with self._connected():
+                given = (run_item, work, package, index, items[index])
+                future = self._client.submit(*given, pure=False)
             indices[future.key] = index
             running.add(future)
 
@@ -93,7 +97,13 @@ class DaskMapper(Mapper):
         wanted = self._execution
         if wanted.scheduler is None:
             memory = wanted.memory_per_worker or "auto"
-            return Client(_local_cluster(wanted.workers or cores(), memory))
+            if wanted.host not in LOOPBACK:
+                logger.warning(
+                    "local Dask workers listen on %s (execution.host): anyone who reaches the "
+                    "machine there can run code on it and read the rows",
+                    wanted.host,
+                )
+            return Client(_local_cluster(wanted.workers or cores(), memory, wanted.host))
         _warn_if_open(wanted)
         try:
             return Client(wanted.scheduler, timeout=wanted.timeout, security=self._security())
@@ -128,16 +138,23 @@ class DaskMapper(Mapper):
                 f"the scheduler at {wanted.scheduler} has had no worker for {wanted.timeout:g} s; "
                 "start one with 'dask worker <address>'. Nothing was written"
             ) from error
-        return sum(self._client.nthreads().values())
+        with self._connected():
+            return sum(self._client.nthreads().values())
 
     def _result(self, future: Any) -> Done:
+        with self._connected():
+            result: Done = future.result()  # It is finished: what is raised here is the network's.
+        return result
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Say in a sentence that the scheduler was lost, however Dask puts it."""
         from distributed.client import FutureCancelledError
 
         try:
-            result: Done = future.result()
-        except FutureCancelledError as error:
+            yield
+        except (FutureCancelledError, OSError, TimeoutError) as error:  # CommClosedError is one.
             raise ClusterError(_gone(self._execution)) from error
-        return result
 
     def _why(self, future: Any) -> BaseException:
         """Return the item's own error, or what became of its workers."""
@@ -145,7 +162,8 @@ class DaskMapper(Mapper):
 
         if future.status != "error":
             return ClusterError(_gone(self._execution))
-        error: BaseException = future.exception()
+        with self._connected():
+            error: BaseException = future.exception()
         if not isinstance(error, KilledWorker):
             return error
         return ClusterError(
@@ -156,15 +174,15 @@ class DaskMapper(Mapper):
         )
 
 
-_RUNNING: dict[tuple[int, str], Any] = {}
+_RUNNING: dict[tuple[int, str, str], Any] = {}
 
 
-def _local_cluster(workers: int, memory: str) -> Any:
+def _local_cluster(workers: int, memory: str, host: str) -> Any:
     """Return processes on this machine, started once: every node of a run works with the same."""
     import dask
     from distributed import LocalCluster
 
-    wanted = workers, memory
+    wanted = workers, memory, host
     for other in [key for key in _RUNNING if key != wanted]:
         _RUNNING.pop(other).close()
     if wanted not in _RUNNING:
@@ -173,8 +191,9 @@ def _local_cluster(workers: int, memory: str) -> Any:
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
-                host="127.0.0.1",
-                dashboard_address=":0",
+                host=host,
+                # On its own (":0") the dashboard would listen on every address of the machine.
+                dashboard_address=f"{host}:0",
                 memory_limit=memory,
                 silence_logs=logging.ERROR,
             )

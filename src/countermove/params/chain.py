@@ -70,6 +70,7 @@ class ExecutionParameters(Parameters):
     workers: Count | None = library("threads or processes of this machine; null: one per core")
     scheduler: str | None = library("address of a Dask scheduler; null: processes of this machine")
     memory_per_worker: str | None = library('limit of a local process, as in "2GB"')
+    host: str = library("address on which local processes and their dashboard listen")
     timeout: Positive = library("seconds to wait for a scheduler and its first worker")
     tls: TlsParameters | None = library("certificates for a tls:// scheduler")
     rows_per_part: Count = library("rows of a table in parts that a worker holds at once", PARTS)

@@ -163,6 +163,11 @@ class RetrainParameters(Parameters):
     window: Count | None = setting(
         None, "train on the last so many batches beside the base table; null: on all"
     )
+    ready: Literal["none", "marker", "rows"] = setting(
+        "none",
+        "when a new batch is whole: none: once its file is there; marker: once <file>.ready is; "
+        "rows: once that file also says how many rows there are",
+    )
     wait_seconds: NotNegative = setting(0.0, "how long a run waits for another one to end")
     gates: GatesParameters = part(GatesParameters, "Gates of a promotion; null switches one off.")
     drift: DriftParameters = part(

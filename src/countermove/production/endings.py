@@ -136,6 +136,8 @@ def outcome_record(
 ) -> dict[str, Any]:
     """Return what ``retrain_outcome.json`` holds of a run."""
     made = {} if decision is None else decision
+    told = made.get("facts", {}).get("reconsidered", {})
+    reasons = made.get("reasons", []) if words is None else [words]
     return {
         "outcome": ending.name,
         "code": ending.code,
@@ -144,6 +146,6 @@ def outcome_record(
         "decision": made.get("version"),
         "champion_before": made.get("champion_before"),
         "champion_after": made.get("champion_after"),
-        "reasons": made.get("reasons", []) if words is None else [words],
+        "reasons": [*reasons, *([told["words"]] if told else [])],
         "found": list(found),
     }

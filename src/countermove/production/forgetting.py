@@ -30,9 +30,8 @@ from countermove.data.storage import (
     put_in_place,
     replace_file,
     seal,
-    unseal,
 )
-from countermove.errors import SchemaError
+from countermove.errors import ModelFileError, SchemaError
 from countermove.production.lock import held
 from countermove.production.open_advice import AdviceRegister
 from countermove.production.registry import Registry
@@ -108,7 +107,7 @@ class Kept:
             hashes = rehashed(self.registry)
             name = table_stem(path)
             hashes[name] = [*hashes.get(name, []), table_hash(rest)]
-            self.registry.store.write(REHASHED, seal({"batches": hashes}))
+            self.registry.write(REHASHED, {"batches": hashes})
             replace_file(path, table_content(rest, path, self.schema.file))
         return gone
 
@@ -140,9 +139,13 @@ def rehashed(registry: Registry) -> dict[str, list[str]]:
     """Return, by labelled batch, the hashes it has had since people were deleted from it."""
     if not registry.store.exists(REHASHED):
         return {}
-    record = unseal(registry.store.read(REHASHED), registry.store.where(REHASHED))
-    found: dict[str, list[str]] = record["batches"]
-    return found
+    found = registry.read(REHASHED).get("batches")
+    lists = list(found.values()) if isinstance(found, dict) else [None]
+    if not all(isinstance(each, list) and all(isinstance(h, str) for h in each) for each in lists):
+        raise ModelFileError(
+            f"{registry.store.where(REHASHED)} does not hold lists of hashes; restore it"
+        )
+    return dict(found)
 
 
 def _from_scored(place: BatchFolder, row_id: str) -> int:

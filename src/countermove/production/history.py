@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from countermove.errors import LockedError, ModelFileError, StorageError
+from countermove.errors import LockedError, ModelFileError, StorageError, without_passwords
 from countermove.production.registry import Decision
 
 _TABLES = MetaData()
@@ -90,8 +90,7 @@ class DecisionHistory:
                 "postgresql+psycopg://user:password@host:port/database, with @, : and / in a "
                 "password written as %40, %3A and %2F"
             ) from None
-        # What messages may show: no password.
-        self.where = self._engine.url.render_as_string(hide_password=True)
+        self.where = without_passwords(url)
         self._make_tables()
 
     def _make_tables(self) -> None:

@@ -25,7 +25,7 @@ from safetensors.torch import save as save_tensors
 
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, write_through
-from countermove.errors import DataError, ModelFileError, nearest
+from countermove.errors import CountermoveError, DataError, ModelFileError, nearest
 from countermove.scores.base import Score
 from countermove.scores.covariance import BootstrapRefits, RuleCovariance
 from countermove.scores.linear import LinearScore
@@ -133,6 +133,21 @@ def unpack_model(
     read: Callable[[str], bytes], where: str, schema_digest: str | None = None
 ) -> tuple[PublishedModel, str]:
     """Return the model in the files that ``read`` returns by name, and its SHA-256."""
+    try:
+        return _unpacked(read, where, schema_digest)
+    except CountermoveError:
+        raise
+    except Exception as error:
+        # Whoever rewrites a description with its digest can put anything anywhere in it.
+        raise ModelFileError(
+            f"{where} does not describe a model: {type(error).__name__}: {str(error)[:200]}; "
+            "restore the files or use another version"
+        ) from error
+
+
+def _unpacked(
+    read: Callable[[str], bytes], where: str, schema_digest: str | None
+) -> tuple[PublishedModel, str]:
     description, digest = _read_description(read(DESCRIPTION), f"{where}/{DESCRIPTION}")
     if schema_digest is not None and description["schema_digest"] != schema_digest:
         raise ModelFileError(
@@ -270,9 +285,11 @@ def _read_description(content: bytes, path: str) -> tuple[dict[str, Any], str]:
     try:
         description: dict[str, Any] = json.loads(content)
         recorded: str = description.pop("sha256")
-    except (ValueError, KeyError, AttributeError) as error:
+        digest = canonical_digest(description)
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise ModelFileError(
-            f"{path} is not a model description: {error!r}; restore the file or use another version"
+            f"{path} is not a model description: {type(error).__name__}: {str(error)[:200]}; "
+            "restore the file or use another version"
         ) from error
     if description.get("format_version") not in READS:
         raise ModelFileError(
@@ -280,7 +297,7 @@ def _read_description(content: bytes, path: str) -> tuple[dict[str, Any], str]:
             f"{' and '.join(map(str, READS))}; load it with the release that wrote it "
             f"({description.get('package_version')})"
         )
-    if canonical_digest(description) != recorded:
+    if digest != recorded:
         raise ModelFileError(
             f"{path} was altered: its content does not match the SHA-256 it records; "
             "restore the file or use another version"

@@ -9,11 +9,17 @@ import pytest
 from kedro.io import DataCatalog, MemoryDataset
 from kedro.pipeline import Pipeline
 
-from countermove.errors import LockedError, ModelFileError
+from countermove.errors import (
+    AfterDecisionError,
+    BlockedError,
+    LockedError,
+    ModelFileError,
+    StorageError,
+)
 from countermove.pipelines.retrain.guard import RetrainHook, lock_of
 from countermove.production.history import DecisionHistory
 from countermove.production.lock import held
-from countermove.production.registry import Registry
+from countermove.production.registry import Decision, Registry
 
 RUN = {"pipeline_names": ["retrain"]}
 
@@ -37,7 +43,7 @@ def place(tmp_path: Path) -> tuple[RetrainHook, DataCatalog, Path]:
 
 def test_the_lock_is_held_from_before_to_after(place):
     hook, catalog, lock = place
-    hook.before_pipeline_run(run_params=RUN, catalog=catalog)
+    hook.before_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
     with pytest.raises(LockedError), held(lock):
         pass
     # A part of the pipeline ends without a decision: nothing is told, the lock is free.
@@ -51,13 +57,61 @@ def test_the_lock_is_let_go_when_a_recovery_fails(place, tmp_path):
     (tmp_path / "registry").mkdir()
     (tmp_path / "registry" / "champion.json").write_text("{}")
     with pytest.raises(ModelFileError):
-        hook.before_pipeline_run(run_params=RUN, catalog=catalog)
+        hook.before_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
     with held(lock):
         pass
 
 
 def test_other_pipelines_take_no_lock(place):
     hook, catalog, lock = place
-    hook.before_pipeline_run(run_params={"pipeline_names": ["serm"]}, catalog=catalog)
+    other = {"pipeline_names": ["serm"]}
+    hook.before_pipeline_run(run_params=other, pipeline=Pipeline([]), catalog=catalog)
     with held(lock):
         pass
+
+
+def test_the_successor_of_a_killed_run_says_what_it_found(place, caplog):
+    hook, catalog, lock = place
+    lock.parent.mkdir(parents=True)
+    lock.write_text("process 4711 on ws (since 2026-11-16T02:15:00+00:00)")
+    hook.before_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
+    assert "process 4711 on ws" in caplog.text
+    assert "was killed or its machine went down; it left nothing half done" in caplog.text
+    assert "4711" in catalog.load("history").events()["words"].iloc[0]
+    hook.after_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
+    assert lock.read_text() == ""
+
+
+def test_a_failure_after_the_decision_says_that_the_decision_stands(place):
+    hook, catalog, lock = place
+    catalog["retrain_outcome"] = MemoryDataset()
+    hook.before_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
+    registry = catalog.load("registry")
+    made = Decision("000001-x", "retrain", "kept", registry.time(), "a", "a", ["why"], {})
+    registry.record(made)
+    with pytest.raises(AfterDecisionError, match=r"decision 000001-x stands .*no space") as failed:
+        hook.on_pipeline_error(error=StorageError("no space"), run_params=RUN, catalog=catalog)
+    assert "write_page" in str(failed.value)
+    ended = catalog.load("retrain_outcome")
+    assert (ended["code"], ended["decision"]) == (7, "000001-x")
+    with held(lock):
+        pass
+
+
+def test_a_failure_before_the_decision_is_a_failure(place):
+    hook, catalog, _ = place
+    catalog["retrain_outcome"] = MemoryDataset()
+    hook.before_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
+    hook.on_pipeline_error(error=StorageError("no space"), run_params=RUN, catalog=catalog)
+    assert catalog.load("retrain_outcome")["outcome"] == "failed"
+
+
+def test_a_blocked_run_is_recorded(place):
+    hook, catalog, _ = place
+    catalog["retrain_outcome"] = MemoryDataset()
+    hook.before_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
+    wrapped = RuntimeError("node failed")
+    wrapped.__cause__ = BlockedError("batch 'a' is empty")
+    hook.on_pipeline_error(error=wrapped, run_params=RUN, catalog=catalog)
+    assert catalog.load("retrain_outcome")["reasons"] == ["batch 'a' is empty"]
+    assert catalog.load("registry").decisions()[-1].outcome == "blocked"

@@ -185,7 +185,9 @@ class TestOnce:
         write(office)
         with (
             held(BatchFolder(office.scored, "b1").lock),
-            pytest.raises(LockedError, match=r"process \d+ is at work here and holds .*b1\.lock"),
+            pytest.raises(
+                LockedError, match=r"process \d+ on .* is at work here and holds .*b1\.lock"
+            ),
         ):
             office.score("b1")
         assert not office.score("b1").already

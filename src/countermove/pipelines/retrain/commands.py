@@ -1,10 +1,14 @@
-"""``kedro countermove history | rollback | diff | forget``: look after the champion by hand."""
+"""``kedro countermove history | rollback | diff | batches | withdraw | supersede | sign | forget``.
+
+A champion and the batches it learns from are looked after by hand.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +64,7 @@ def show_history(context: Any) -> None:
     click.echo(f"champion: {champion or 'none yet'}")
 
 
-def roll_back(context: Any, version: str | None) -> None:
+def roll_back(context: Any, version: str | None, force: bool) -> None:
     """Make an earlier VERSION the champion again; the one before the present by default."""
     from countermove.production.registry import recover
     from countermove.production.retraining.promotion import roll_back as go_back
@@ -69,7 +73,7 @@ def roll_back(context: Any, version: str | None) -> None:
         if version is None:
             for sentence in recover(registry):
                 click.echo(sentence)
-        decision = go_back(registry, history, version)
+        decision = go_back(registry, history, version, force)
     click.echo(f"{decision.champion_after} is the champion; before: {decision.champion_before}")
 
 
@@ -84,6 +88,58 @@ def show_difference(context: Any, old: str, new: str | None) -> None:
         raise ModelFileError("there is no champion yet; name two versions")
     for sentence in difference(registry.load(old), later):
         click.echo(sentence)
+
+
+def list_batches(context: Any, confirm: str | None) -> None:
+    """List every batch with its state; CONFIRM one whose date lies in the future."""
+    from countermove.production.retraining.ledger import BatchLedger
+
+    files = context.catalog.load("labelled_batches")
+    if confirm is not None:
+        with _alone(context) as (registry, _):
+            click.echo(BatchLedger(registry).confirm(confirm, files, "confirmed by hand"))
+        return
+    ready = context.params["retrain"].ready
+    states = BatchLedger(context.catalog.load("registry")).states(files, ready)
+    width = max((len(each.batch) for each in states), default=0)
+    for each in states:
+        aside = f", {each.set_aside} quarantined" if each.set_aside else ""
+        rows = "? rows" if each.rows is None else f"{each.rows} rows{aside}"
+        day = f"  {each.date}" if each.date else ""
+        click.echo(f"{each.batch:<{width}}  {each.state:<10}  {each.sha256[:12]}  {rows}{day}")
+        if each.words and each.state not in ("new", "taken"):
+            click.echo(f"{'':<{width}}  {each.words}")
+    if not states:
+        click.echo("no batch yet: put one into data/01_raw/batches/<dataset>/<name>.csv")
+
+
+def change_batch(context: Any, act: str, name: str, reason: str) -> None:
+    """Withdraw, restore or supersede the batch NAME."""
+    from countermove.production.retraining.ledger import BatchLedger
+
+    with _alone(context) as (registry, history):
+        ledger = BatchLedger(registry)
+        if act == "restore":
+            said = ledger.restore(name, reason)
+        else:
+            files = context.catalog.load("labelled_batches")
+            said = getattr(ledger, act)(name, files, reason)
+        history.note(registry.time(), [said])
+    click.echo(said)
+
+
+def sign_records(context: Any, unsigned: bool) -> None:
+    """Sign every record of the registry with the present key."""
+    from countermove.errors import ParameterError
+    from countermove.production.registry.signing import KEY_VARIABLE
+
+    with _alone(context) as (registry, _):
+        if not registry.signer.keys:
+            raise ParameterError(f"set {KEY_VARIABLE} to the key that is to sign")
+        if unsigned:
+            registry.signer = replace(registry.signer, unsigned="accept")
+        count = registry.sign_all()
+    click.echo(f"{count} records are signed with the first key of {KEY_VARIABLE}")
 
 
 def forget_person(context: Any, person: str) -> None:

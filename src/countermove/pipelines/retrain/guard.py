@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
-from kedro.io import DataCatalog
+from kedro.io import DataCatalog, DatasetError
 from kedro.pipeline import Pipeline
 
-from countermove.errors import AfterDecisionError, BlockedError, ours
+from countermove.errors import AfterDecisionError, BlockedError, NothingNewError, ours
 from countermove.params import RetrainParameters
 from countermove.production.endings import AFTER_DECISION, Ending, ending_of_error, outcome_record
+
+if TYPE_CHECKING:
+    from countermove.production.registry import Registry
 
 logger = logging.getLogger(__name__)
 PIPELINE = "retrain"
@@ -26,7 +29,7 @@ class RetrainHook:
 
     def __init__(self) -> None:
         self._held = ExitStack()
-        self._lock, self._wait_seconds = Path(), 0.0
+        self._lock, self._settings = Path(), RetrainParameters()
         self._found: list[str] = []
         self._decided_before = 0
 
@@ -35,30 +38,47 @@ class RetrainHook:
         """Remember where the lock lies, and how long a run waits for it."""
         self._lock = lock_of(context)
         params = context.config_loader["parameters"]
-        settings = RetrainParameters.model_validate(params.get(PIPELINE, {}))
-        self._wait_seconds = settings.wait_seconds
+        self._settings = RetrainParameters.model_validate(params.get(PIPELINE, {}))
 
     @hook_impl
-    def before_pipeline_run(self, run_params: dict[str, Any], catalog: DataCatalog) -> None:
-        """Take the lock, recover, and say what was found."""
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
+    ) -> None:
+        """Take the lock, recover, say what was found, and leave where nothing is new."""
         if run_params.get("pipeline_names") != [PIPELINE]:
             return
         from countermove.production.lock import held
         from countermove.production.registry import recover
 
         with ExitStack() as held_so_far:
-            held_so_far.enter_context(held(self._lock, self._wait_seconds))
+            died = held_so_far.enter_context(held(self._lock, self._settings.wait_seconds))
             registry, history = catalog.load("registry"), catalog.load("history")
             held_so_far.enter_context(history.alone())
-            self._found = recover(registry)
+            self._found = _told(died, recover(registry))
             for sentence in self._found:
                 logger.warning("after an interrupted run: %s", sentence)
             history.note(registry.time(), self._found)
             decisions = registry.decisions()
             history.add_decisions(decisions)
             self._decided_before = len(decisions)
+            if "batch_facts" in pipeline.all_outputs():
+                self._leave_if_nothing_is_new(registry, catalog)
             # Kedro reports no error to hooks up to here: only now may the lock outlive the block.
             self._held = held_so_far.pop_all()
+
+    def _leave_if_nothing_is_new(self, registry: Registry, catalog: DataCatalog) -> None:
+        """Raise before any node runs; what blocks a run is reported by the node that reads rows."""
+        from countermove.production.retraining.ledger import BatchLedger
+
+        with suppress(BlockedError, DatasetError):
+            try:
+                files = catalog.load("labelled_batches")
+                chosen = BatchLedger(registry).check_new(files, self._settings.ready)
+            except NothingNewError as nothing:
+                self._write_outcome(catalog, ending_of_error(nothing), None, str(nothing))
+                raise
+            for sentence in chosen.waiting:
+                logger.warning(sentence)
 
     @hook_impl
     def after_pipeline_run(
@@ -122,6 +142,14 @@ class RetrainHook:
             catalog.save("retrain_outcome", outcome_record(ending, decision, words, self._found))
         except Exception as error:  # noqa: BLE001  (the disk may be what stopped the run)
             logger.warning("retrain_outcome.json was not written: %s", ours(error) or error)
+
+
+def _told(died: str | None, recovered: list[str]) -> list[str]:
+    """Return what a run's successor says: who was killed, and what was put in order."""
+    if died is None:
+        return recovered
+    left = "what it left was put in order" if recovered else "it left nothing half done"
+    return [f"{died} was killed or its machine went down; {left}", *recovered]
 
 
 def lock_of(context: KedroContext) -> Path:

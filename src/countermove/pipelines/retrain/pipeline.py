@@ -50,7 +50,7 @@ def gather_batches(
     """Check every batch, keep each labelled person once, set wrong rows aside."""
     from countermove.production.retraining.batches import read_batches
 
-    terms = (retrain.observed, retrain.window, intake["labels"])
+    terms = (retrain.observed, retrain.window, intake["labels"], retrain.ready)
     return read_batches(registry, batches, typed, schema, *terms)
 
 
@@ -159,6 +159,30 @@ def judge(
     return evaluate_challenger(registry, challenger, calibration, holdout, schema, assumed, *terms)
 
 
+def reconsider(
+    registry: Registry,
+    facts: dict[str, Any],
+    challenger: PublishedModel,
+    calibration: dict[str, Any],
+    holdout: pd.DataFrame,
+    schema: Schema,
+    people: Response,
+    serm: SermParameters,
+    evaluation: EvaluationParameters,
+    retrain: RetrainParameters,
+    open_advice: dict[str, int],
+) -> dict[str, Any]:
+    """Say whether the last decision would have been another without what was withdrawn since."""
+    from countermove.production.retraining.ledger import BatchLedger
+
+    ledger = BatchLedger(registry)
+    if ledger.last is None or not ledger.reconsidered():
+        return {}
+    about = (challenger, calibration, holdout, schema, people, serm, evaluation, retrain)
+    judged = judge(registry.before(ledger.last.version), *about, open_advice)
+    return ledger.would_have_been(judged["gates"], sum(batch["new"] for batch in facts.values()))
+
+
 def decide(
     registry: Registry,
     history: DecisionHistory,
@@ -171,11 +195,13 @@ def decide(
     drift: dict[str, Any],
     train: pd.DataFrame,
     serm: SermParameters,
+    reconsidered: dict[str, Any],
 ) -> dict[str, Any]:
     """Record the decision, and carry it out."""
     from countermove.production.retraining.promotion import decide_on_challenger
 
     seen = {"batches": facts, "holdout": pinned, "outcomes": outcomes, "drift": drift}
+    seen |= {"reconsidered": reconsidered} if reconsidered else {}
     about = (challenger, calibration, judgement)
     return decide_on_challenger(registry, history, *about, seen, train, people_settings(serm))
 
@@ -266,10 +292,21 @@ def create_pipeline(**_: object) -> Pipeline:
             name="judge",
         ),
         Node(
+            reconsider,
+            [
+                "registry", "batch_facts", calibrated, "challenger_calibration", "test_rows",
+                "schema", "people", "params:serm", "params:evaluation", "params:retrain",
+                "open_advice",
+            ],
+            "reconsidered",
+            name="reconsider",
+        ),
+        Node(
             decide,
             [
                 "registry", "history", calibrated, "challenger_calibration", "judgement",
                 "batch_facts", "holdout_facts", "outcomes", "drift", rows[0], "params:serm",
+                "reconsidered",
             ],
             "decision",
             name="decide",

@@ -11,11 +11,10 @@ from pathlib import Path
 from countermove.data.storage import beside, flush
 from countermove.errors import ParameterError, StorageError
 from countermove.production.registry import Store
+from countermove.production.registry.signing import SHORTEST, checked_key
 
 KEY_VARIABLE = "COUNTERMOVE_ADVICE_KEY"
 """Names the key, for registries that are not a folder of this machine, or to share one."""
-SHORTEST = 32
-"""Characters of a key: without it the hashes of short ids are undone by trying them all."""
 
 
 def key_file(store: Store) -> Path | None:
@@ -27,7 +26,7 @@ def advice_key(store: Store, new: bool) -> bytes:
     """Return the key of a registry's open advice; ``new`` allows to make one."""
     given = os.environ.get(KEY_VARIABLE)
     if given is not None:
-        return _checked(given, f"the environment variable {KEY_VARIABLE}")
+        return checked_key(given, f"the environment variable {KEY_VARIABLE}")
     path = key_file(store)
     if path is None:
         raise ParameterError(
@@ -44,7 +43,7 @@ def advice_key(store: Store, new: bool) -> bytes:
             )
         _make(path)
     try:
-        return _checked(path.read_text("ascii", errors="replace"), str(path))
+        return checked_key(path.read_text("ascii", errors="replace"), str(path))
     except OSError as error:
         raise StorageError(f"cannot read the key {path}: {error.strerror or error}") from error
 
@@ -52,16 +51,6 @@ def advice_key(store: Store, new: bool) -> bytes:
 def person_hash(key: bytes, row_id: str) -> str:
     """Return the HMAC-SHA-256 of a person's id."""
     return hmac.digest(key, row_id.encode(), "sha256").hex()
-
-
-def _checked(key: str, where: str) -> bytes:
-    key = key.strip()
-    if len(key) < SHORTEST:
-        raise ParameterError(
-            f"the key in {where} has {len(key)} characters; at least {SHORTEST} random ones are "
-            'needed, as `python -c "import secrets; print(secrets.token_hex(32))"` prints them'
-        )
-    return key.encode()
 
 
 def _make(path: Path) -> None:

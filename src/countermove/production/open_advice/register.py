@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from countermove.data.storage import seal, unseal
 from countermove.errors import ModelFileError
 from countermove.production.open_advice.keys import advice_key, person_hash
 from countermove.production.registry import Registry
@@ -61,26 +60,31 @@ class BatchAdvice:
     expires_at: str
     people: Mapping[str, Advised]
 
-    def to_bytes(self) -> bytes:
-        """Return the sealed JSON."""
-        return seal(asdict(self) | {"format_version": FORMAT_VERSION})
+    def to_record(self) -> dict[str, Any]:
+        """Return the record, JSON-ready."""
+        return asdict(self) | {"format_version": FORMAT_VERSION}
 
     @classmethod
-    def from_bytes(cls, content: bytes, where: str) -> BatchAdvice:
-        """Read what `to_bytes` wrote; refuse what was altered."""
+    def from_record(cls, record: Mapping[str, Any], where: str) -> BatchAdvice:
+        """Read what `to_record` returned; refuse what is not of its form."""
+        given = dict(record)
         try:
-            record = unseal(content, where)
-            if record.pop("format_version") not in READS:
+            if given.pop("format_version") not in READS:
                 raise ModelFileError(f"{where} was written in another format; use its own release")
             people = {
                 person: {column: AdvisedMove(*move) for column, move in of.items()}
-                for person, of in record["people"].items()
+                for person, of in given["people"].items()
             }
-            return cls(**record | {"people": people})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            moves = [move for of in people.values() for move in of.values()]
+            found = cls(**given | {"people": people})
+            # Whatever is compared later can be: numbers with numbers, times with times.
+            all(move.reached(0.0) for move in moves)
+            found.has_expired(found.given_at)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelFileError(
                 f"{where} does not hold open advice: {error!r}; restore it from a backup"
             ) from error
+        return found
 
     def has_expired(self, at: str) -> bool:
         """Return whether the advice is no longer open at a time."""
@@ -118,7 +122,7 @@ class AdviceRegister:
     def read(self, batch: str) -> BatchAdvice:
         """Read the file of one batch."""
         name = f"{OPEN_ADVICE}/{batch}.json"
-        return BatchAdvice.from_bytes(self._store.read(name), self._store.where(name))
+        return BatchAdvice.from_record(self.registry.read(name), self._store.where(name))
 
     def open(self) -> list[BatchAdvice]:
         """Return what is open now, oldest first; what has expired is deleted on the way."""
@@ -162,6 +166,6 @@ class AdviceRegister:
     def _save(self, kept: BatchAdvice) -> None:
         name = f"{OPEN_ADVICE}/{kept.batch}.json"
         if kept.people:
-            self._store.write(name, kept.to_bytes())
+            self.registry.write(name, kept.to_record())
         elif self._store.exists(name):
             self._store.remove(name)

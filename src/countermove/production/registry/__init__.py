@@ -3,6 +3,7 @@
 from countermove.production.registry.records import Decision, Pointer
 from countermove.production.registry.recovery import recover
 from countermove.production.registry.registry import Champion, Registry, StoredVersion
+from countermove.production.registry.signing import Signer
 from countermove.production.registry.store import Store
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Decision",
     "Pointer",
     "Registry",
+    "Signer",
     "Store",
     "StoredVersion",
     "recover",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
-from countermove.data.storage import seal, unseal
 from countermove.errors import ModelFileError
 
 FORMAT_VERSION = 1
 Kind = Literal["cold_start", "retrain", "rollback", "recovery"]
 Outcome = Literal["promoted", "kept", "blocked", "rolled_back", "interrupted"]
+NAME = re.compile(r"[0-9]{6,12}-[0-9A-Za-z]{1,40}")
+"""Of a version: nothing that leads out of its folder, no digits of other scripts."""
 CHANGES: tuple[Outcome, ...] = ("promoted", "rolled_back")
 """Outcomes after which another version is the champion."""
 
@@ -24,34 +26,51 @@ def sequence_of(version: str) -> int:
     >>> sequence_of("000012-20261116T132005Z")
     12
     """
-    head, _, _ = version.partition("-")
-    if not head.isdigit():
+    if not NAME.fullmatch(version):
         raise ModelFileError(f"{version!r} is no version; they look like 000012-20261116T132005Z")
-    return int(head)
+    return int(version.partition("-")[0])
 
 
-class _Sealed:
-    """A record that is stored with its own SHA-256."""
+class _Record:
+    """What the registry keeps as one JSON file; fields of other names or types are refused."""
 
-    def to_bytes(self) -> bytes:
-        """Return the sealed JSON."""
-        return seal(asdict(self) | {"format_version": FORMAT_VERSION})  # type: ignore[call-overload]
+    def to_record(self) -> dict[str, Any]:
+        """Return the record, JSON-ready."""
+        return asdict(self) | {"format_version": FORMAT_VERSION}  # type: ignore[call-overload, no-any-return]
 
     @classmethod
-    def from_bytes(cls, content: bytes, where: str) -> Self:
-        """Read what `to_bytes` wrote; refuse what was altered or made by another format."""
-        record = unseal(content, where)
-        if record.pop("format_version", None) != FORMAT_VERSION:
+    def from_record(cls, record: Mapping[str, Any], where: str) -> Self:
+        """Read what `to_record` returned; refuse another format, other fields, other types."""
+        given = dict(record)
+        if given.pop("format_version", None) != FORMAT_VERSION:
             raise ModelFileError(f"{where} was written in another format; use its own release")
-        names = {entry.name for entry in fields(cls)}  # type: ignore[arg-type]
-        if set(record) != names:
-            odd = ", ".join(sorted(set(record) ^ names))
-            raise ModelFileError(f"{where} does not hold what it should; look at: {odd}")
-        return cls(**record)
+        kinds = {entry.name: _KINDS[str(entry.type)] for entry in fields(cls)}  # type: ignore[arg-type]
+        odd = sorted(set(given) ^ set(kinds))
+        odd = odd or [name for name, kind in kinds.items() if not isinstance(given[name], kind)]
+        if not odd and isinstance(given.get("reasons"), list):
+            odd = [] if all(isinstance(each, str) for each in given["reasons"]) else ["reasons"]
+        if odd:
+            raise ModelFileError(
+                f"{where} does not hold what it should; look at: {', '.join(odd)}, and restore "
+                "the file from a backup"
+            )
+        return cls(**given)
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "Kind": (str,),
+    "Outcome": (str,),
+    "str | None": (str, type(None)),
+    "list[str]": (list,),
+    "Mapping[str, Any]": (dict,),
+    "dict[str, Any]": (dict,),
+}
+"""What JSON may hold for a field of each type."""
 
 
 @dataclass(frozen=True)
-class Pointer(_Sealed):
+class Pointer(_Record):
     """``champion.json``: which version decides, and what it must hash to.
 
     Attributes
@@ -79,7 +98,7 @@ class Pointer(_Sealed):
 
 
 @dataclass(frozen=True)
-class Decision(_Sealed):
+class Decision(_Record):
     """``decisions/<version>.json``: what a run decided, and everything it decided by.
 
     Attributes

@@ -7,7 +7,8 @@ champion still loads; `recover` then finishes or clears away what was begun.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from countermove.data.storage import canonical_digest, seal, unseal
 from countermove.errors import ModelFileError, nearest
 from countermove.production.registry.records import Decision, Pointer, sequence_of
+from countermove.production.registry.signing import Signer
 from countermove.production.registry.store import Store
 from countermove.scores.storage import PublishedModel, pack_model, unpack_model
 
@@ -73,6 +75,8 @@ class Registry:
         Credentials of the file system.
     clock
         Gives the time; only names and records carry it, nothing is ordered by it.
+    signer
+        Signs and checks records; None: with the keys that the environment names, if any.
     """
 
     def __init__(
@@ -81,13 +85,33 @@ class Registry:
         schema_digest: str | None = None,
         options: Mapping[str, Any] | None = None,
         clock: Callable[[], datetime] = now,
+        signer: Signer | None = None,
     ) -> None:
         self.store = Store(url, options)
+        self.signer = Signer.from_environment() if signer is None else signer
         self._schema_digest, self._clock = schema_digest, clock
+        self._as_of: str | None = None
+
+    def before(self, version: str) -> Registry:
+        """Return the registry as it was before a decision: its champion and decisions; to read."""
+        earlier = copy(self)
+        earlier._as_of = version
+        return earlier
 
     def time(self, days: int = 0) -> str:
         """Return the present time, or that in some days, as records carry it."""
         return (self._clock() + timedelta(days=days)).isoformat(timespec="seconds")
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Return a record; refuse one that is damaged, altered, or signed by nobody with a key."""
+        where = self.store.where(name)
+        return self.signer.verified(name, unseal(self.store.read(name), where), where)
+
+    def write(self, name: str, record: Mapping[str, Any]) -> None:
+        """Write or replace a record, sealed, and signed if there is a key."""
+        if self._as_of is not None:
+            raise ModelFileError(f"the registry before decision {self._as_of} is not written to")
+        self.store.write(name, seal(self.signer.signed(name, record)))
 
     def next_version(self) -> str:
         """Return a name that no version and no decision bears: one more than the largest."""
@@ -107,7 +131,7 @@ class Registry:
         for name, content in files.items():
             self.store.write(f"{VERSIONS}/{version}/{name}", content)
         record = dict(facts) | {"version": version, "sha256": digest}
-        self.store.write(f"{VERSIONS}/{version}/{FACTS}", seal(record))
+        self.write(f"{VERSIONS}/{version}/{FACTS}", record)
         return digest
 
     def load(self, version: str) -> StoredVersion:
@@ -117,7 +141,7 @@ class Registry:
             hint = nearest(version, known) if known else "there is none yet"
             raise ModelFileError(f"{self.store.where()} holds no version {version!r}: {hint}")
         place = f"{VERSIONS}/{version}"
-        facts = unseal(self.store.read(f"{place}/{FACTS}"), self.store.where(f"{place}/{FACTS}"))
+        facts = self._facts(f"{place}/{FACTS}")
         model, digest = unpack_model(
             lambda name: self.store.read(f"{place}/{name}"),
             self.store.where(place),
@@ -133,10 +157,13 @@ class Registry:
 
     def pointer(self) -> Pointer | None:
         """Read ``champion.json``; None before the first promotion."""
+        if self._as_of is not None:
+            before = self.decision(self._as_of).champion_before
+            return None if before is None else self._pointing(before, self._as_of, None, "")
         if not self.store.exists(CHAMPION):
             return None
         try:
-            return Pointer.from_bytes(self.store.read(CHAMPION), self.store.where(CHAMPION))
+            return Pointer.from_record(self.read(CHAMPION), self.store.where(CHAMPION))
         except ModelFileError as error:
             raise ModelFileError(
                 f"{error}. Or choose another champion by name: kedro countermove rollback VERSION"
@@ -167,7 +194,12 @@ class Registry:
     def decision(self, version: str) -> Decision:
         """Read one decision."""
         name = f"{DECISIONS}/{version}.json"
-        return Decision.from_bytes(self.store.read(name), self.store.where(name))
+        found = Decision.from_record(self.read(name), self.store.where(name))
+        if found.version != version:
+            raise ModelFileError(
+                f"{self.store.where(name)} is decision {found.version}; restore the file"
+            )
+        return found
 
     def record(self, decision: Decision) -> None:
         """Write down a decision; after this it is carried out, even if the run dies here."""
@@ -176,29 +208,65 @@ class Registry:
             raise ModelFileError(
                 f"{self.store.where(name)} exists already: decisions do not change"
             )
-        self.store.write(name, decision.to_bytes())
+        self.write(name, decision.to_record())
 
     def carry_out(self, decision: Decision) -> Pointer:
         """Point to the champion that a recorded decision chose, after verifying it."""
         if not decision.changes_champion or decision.champion_after is None:
             raise ModelFileError(f"decision {decision.version} leaves the champion as it is")
-        chosen = self.load(decision.champion_after)
-        pointer = Pointer(
+        chosen = (decision.champion_after, decision.version, decision.champion_before)
+        pointer = self._pointing(*chosen, decision.at)
+        self.write(CHAMPION, pointer.to_record())
+        return pointer
+
+    def _pointing(self, version: str, decided_by: str, previous: str | None, since: str) -> Pointer:
+        """Return a pointer to a version, which is verified."""
+        chosen = self.load(version)
+        return Pointer(
             version=chosen.version,
             sha256=chosen.sha256,
             facts_sha256=canonical_digest(chosen.facts),
-            decided_by=decision.version,
-            previous=decision.champion_before,
-            since=decision.at,
+            decided_by=decided_by,
+            previous=previous,
+            since=since,
             metrics=chosen.facts["metrics"],
             data_hash=chosen.facts["data_hash"],
         )
-        self.store.write(CHAMPION, pointer.to_bytes())
-        return pointer
+
+    def sign_all(self) -> int:
+        """Sign every record with the present key; return how many there are."""
+        # One after the other, each replaced whole: a kill leaves some signed by the old key.
+        names = list(self._records())
+        for name in names:
+            self.write(name, self.read(name))
+        return len(names)
+
+    def _records(self) -> Iterator[str]:
+        folders = ("", DECISIONS, OPEN_ADVICE)
+        for folder in folders:
+            for name in self.store.names(folder):
+                if name.endswith(".json") and not name.startswith("."):
+                    yield f"{folder}/{name}".lstrip("/")
+        yield from (f"{VERSIONS}/{version}/{FACTS}" for version in self.versions())
+
+    def _facts(self, name: str) -> dict[str, Any]:
+        """Read the facts of a version, which name the model's SHA-256."""
+        facts = self.read(name)
+        kinds = {"sha256": str, "metrics": dict, "data_hash": str}
+        odd = [key for key, kind in kinds.items() if not isinstance(facts.get(key), kind)]
+        if odd:
+            raise ModelFileError(
+                f"{self.store.where(name)} does not hold what it should; look at: {', '.join(odd)},"
+                " and restore the file from a backup"
+            )
+        return facts
 
     def _listed(self) -> list[str]:
         return [name for name in self.store.names(VERSIONS) if not name.startswith(".")]
 
     def _decided(self) -> list[str]:
-        names = self.store.names(DECISIONS)
-        return [name.removesuffix(".json") for name in names if not name.startswith(".")]
+        names = [name for name in self.store.names(DECISIONS) if not name.startswith(".")]
+        found = [name.removesuffix(".json") for name in names]
+        if self._as_of is None:
+            return found
+        return [name for name in found if sequence_of(name) < sequence_of(self._as_of)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from countermove.data.storage import replace_file
-from countermove.errors import ModelFileError, StorageError
+from countermove.errors import ModelFileError, StorageError, without_passwords
 
 
 class Store:
@@ -52,7 +52,8 @@ class Store:
 
     def where(self, name: str = "") -> str:
         """Return what messages call a file."""
-        return f"{self.url}/{name}" if name else self.url
+        shown = without_passwords(self.url)
+        return f"{shown}/{name}" if name else shown
 
     def read(self, name: str) -> bytes:
         """Return the content of a file."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from countermove.data._text_files import BrokenLine
 from countermove.data.checks import repeated_id_problems, rows_problem
 from countermove.data.cleaning import clean_rows
 from countermove.data.parsing import texts
@@ -24,31 +23,16 @@ from countermove.data.quarantine import (
 )
 from countermove.data.rows import standardised_table
 from countermove.data.schema import LABEL, ROW_ID, Schema
-from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
 from countermove.data.typed_columns import label_words
-from countermove.errors import BlockedError, DataError, NothingNewError, shown
-from countermove.production.forgetting import rehashed
+from countermove.errors import BlockedError, DataError, shown
 from countermove.production.registry import Registry
-from countermove.production.retraining.promotion import used_batches
+from countermove.production.retraining.labelled_batch import LabelledBatch, Ready
+from countermove.production.retraining.ledger import BatchLedger
 
 BATCH = "batch"
 """Column that says which batch a row came with."""
-SHA256, RULE, NEW = "sha256", "rule", "new"
-
-
-@dataclass(frozen=True)
-class LabelledBatch:
-    """A table as it came: its name, its cells, and lines of its file that are no rows."""
-
-    name: str
-    raw: pd.DataFrame
-    broken: tuple[BrokenLine, ...] = ()
-
-    @property
-    def sha256(self) -> str:
-        """Hash of the content."""
-        return table_hash(self.raw)
+RULE, NEW = "rule", "new"
 
 
 @dataclass(frozen=True)
@@ -69,33 +53,25 @@ def read_batches(
     observed: str = "after",
     window: int | None = None,
     labels: Sequence[str] = (),
+    ready: Ready = "none",
 ) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], pd.DataFrame]:
     """Return typed rows of the batches in the window, facts of every batch, and the quarantine."""
     # ``labels`` are the two values that the base table's outcome has: any other is a wrong row.
     # The facts of a batch say whether it is ``new`` and which version's ``rule`` its people had
     # responded to: None if they were seen before they could, or there was none.
-    pointer = registry.pointer()
-    known = used_batches(registry.decisions())
-    missing = sorted(set(known) - {batch.name for batch in batches})
-    if missing:
-        raise BlockedError(
-            f"batches that earlier decisions were based on are gone: {shown(missing)}; restore them"
-        )
-    hashes = {name: facts[SHA256] for name, facts in known.items()}
-    changed = rehashed(registry)  # Somebody was deleted from these on request.
-    hashes |= {b.name: b.sha256 for b in batches if b.sha256 in changed.get(b.name, ())}
-    found = gather(batches, hashes, base, with_labels(schema, labels))
-    if pointer is not None and not found.new:
-        raise NothingNewError(
-            f"no new batch: all {len(batches)} were looked at before; the champion "
-            f"{pointer.version} stays"
-        )
+    ledger, pointer = BatchLedger(registry), registry.pointer()
+    chosen = ledger.check_new(batches, ready)
+    known = {batch.name for batch in chosen.batches} - set(chosen.new)
+    found = gather(chosen.batches, known, base, with_labels(schema, labels))
     deployed = pointer.version if pointer is not None and observed == "after" else None
-    facts = {
-        name: counted
-        | {NEW: name in found.new, RULE: known[name][RULE] if name in known else deployed}
-        for name, counted in found.facts.items()
-    }
+    facts = {}
+    for batch in chosen.batches:
+        before = ledger.first_use(batch.name)
+        facts[batch.name] = found.facts[batch.name] | {
+            NEW: batch.name in found.new,
+            RULE: deployed if before is None else before[RULE],
+            "date": None if batch.date is None else batch.date.isoformat(),
+        }
     recent = list(facts) if window is None else list(facts)[-window:]
     rows = found.rows[found.rows[BATCH].isin(recent)] if len(found.rows) else found.rows
     return rows.reset_index(drop=True), facts, found.quarantine
@@ -124,14 +100,14 @@ def new_rows(
 
 def gather(
     batches: Sequence[LabelledBatch],
-    known: Mapping[str, str],
+    known: Collection[str],
     base: pd.DataFrame,
     schema: Schema,
 ) -> Gathered:
-    """Read every batch and keep each labelled person once."""
+    """Read every batch, all but the known ones new, and keep each labelled person once."""
     # A row without a label waits: when the person comes again with one, in a later batch, that row
     # is used. A row that was seen before, cell by cell, counts once.
-    _check_hashes(batches, known)
+    _check_distinct(batches)
     frames: list[pd.DataFrame] = []
     facts: dict[str, dict[str, Any]] = {}
     seen = {
@@ -145,12 +121,11 @@ def gather(
         quarantine = joined([quarantine, other])
         what = f"batch {batch.name!r}"
         quarantine = with_broken(quarantine, batch.broken)
-        n_lines = len(batch.raw) + len(batch.broken)
-        check_share(what, quarantine, n_lines, schema.quarantine, BlockedError)
+        check_share(what, quarantine, batch.rows, schema.quarantine, BlockedError)
         frames.append(kept.drop(columns=ROW, errors="ignore"))
         facts[batch.name] = {
             "sha256": batch.sha256,
-            "rows": n_lines,
+            "rows": batch.rows,
             "used": len(kept),
             "waiting_for_label": waiting,
             "repeated": repeated,
@@ -169,21 +144,14 @@ def gather(
     return Gathered(rows, new, facts, joined(listed))
 
 
-def _check_hashes(batches: Sequence[LabelledBatch], known: Mapping[str, str]) -> None:
+def _check_distinct(batches: Sequence[LabelledBatch]) -> None:
     by_hash: dict[str, str] = {}
     for batch in batches:
-        digest = batch.sha256
-        if known.get(batch.name, digest) != digest:
+        before = by_hash.setdefault(batch.sha256, batch.name)
+        if before != batch.name and len(batch.raw):
             raise BlockedError(
-                f"batch {batch.name!r} has changed since a decision was based on it: SHA-256 "
-                f"{digest[:12]}… now, {known[batch.name][:12]}… then; restore it, and bring the "
-                "corrected rows as a batch of their own"
+                f"batch {batch.name!r} is batch {before!r} again, cell by cell; remove one"
             )
-        if digest in by_hash and len(batch.raw):
-            raise BlockedError(
-                f"batch {batch.name!r} is batch {by_hash[digest]!r} again, cell by cell; remove one"
-            )
-        by_hash[digest] = batch.name
 
 
 def _typed(batch: LabelledBatch, schema: Schema) -> tuple[pd.DataFrame, int, pd.DataFrame]:
@@ -248,7 +216,7 @@ def _unseen(
         mask[places] = True
         expected = (
             f"the values and the label it had in {before}; a person who applies again needs a new "
-            "id, a corrected row has to replace the old one before it is used"
+            "id, a corrected row goes into the batch it came with (kedro countermove supersede)"
         )
         problems += rows_problem("an id seen before", mask, columns=(ROW_ID,), expected=expected)
     rows = typed[ROW].to_numpy(np.intp) if ROW in typed else np.arange(0)

@@ -13,7 +13,7 @@ from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import CLUSTER_PREFIX, WINDOW_PREFIX, Schema
 from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
-from countermove.data.storage import canonical_digest, seal, unseal
+from countermove.data.storage import canonical_digest
 from countermove.errors import BlockedError
 from countermove.production.gates.base import Case, Gate, HoldoutDecisions, check_gates
 from countermove.production.registry import Registry
@@ -45,14 +45,14 @@ def pin_holdout(
     }
     # As long as no challenger was evaluated on it, a run that failed has frozen nothing.
     if not registry.store.exists(PINNED) or not registry.versions():
-        registry.store.write(PINNED, seal(facts))
+        registry.write(PINNED, facts)
         return facts
-    pinned = unseal(registry.store.read(PINNED), registry.store.where(PINNED))
+    pinned = registry.read(PINNED)
     if pinned != facts:
         raise BlockedError(
             f"the hold-out has changed: {facts['rows']} rows (SHA-256 "
-            f"{facts['table_sha256'][:12]}…) in place of the {pinned['rows']} that were frozen "
-            f"({pinned['table_sha256'][:12]}…), or other units. The base table, the seed or the "
+            f"{facts['table_sha256'][:12]}…) in place of the {pinned.get('rows')} that were frozen "
+            f"({str(pinned.get('table_sha256'))[:12]}…), or other units. The base table, seed or "
             "ingest parameters are not those of the first run: restore them and bring new rows as "
             "batches, or start another registry (needed once where the base table has rows with "
             "equal features: they used to share a split)"

@@ -101,8 +101,14 @@ def record_blocked(registry: Registry, history: DecisionHistory, reason: str) ->
     return decision
 
 
-def roll_back(registry: Registry, history: DecisionHistory, version: str | None = None) -> Decision:
-    """Make an earlier version the champion again; the one before the present by default."""
+def roll_back(
+    registry: Registry, history: DecisionHistory, version: str | None = None, force: bool = False
+) -> Decision:
+    """Make an earlier version the champion again; the one before the present by default.
+
+    A version that was never promoted (its gates refused it, or its run was interrupted before
+    they were checked) has to be forced.
+    """
     # An unreadable pointer does not stand in the way when the version is named.
     try:
         pointer = registry.pointer()
@@ -118,6 +124,8 @@ def roll_back(registry: Registry, history: DecisionHistory, version: str | None 
     if target == present:
         raise ModelFileError(f"version {target} is the champion already")
     registry.load(target)
+    if not force:
+        _check_promoted(registry, target)
     decision = Decision(
         registry.next_version(),
         "rollback",
@@ -131,6 +139,19 @@ def roll_back(registry: Registry, history: DecisionHistory, version: str | None 
     registry.carry_out(decision)
     history.add_decisions([decision])
     return decision
+
+
+def _check_promoted(registry: Registry, version: str) -> None:
+    """Refuse a version that did not pass its gates."""
+    try:
+        made = registry.decision(version)
+    except ModelFileError:
+        return  # An unreadable decision does not stand in the way of a version that loads.
+    if made.outcome in ("kept", "interrupted"):
+        raise ModelFileError(
+            f"version {version} was never promoted ({made.outcome}): {'; '.join(made.reasons)}. "
+            "If it is to decide nevertheless, say so with --force"
+        )
 
 
 def used_batches(decisions: Sequence[Decision]) -> dict[str, dict[str, Any]]:
