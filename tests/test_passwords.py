@@ -25,6 +25,7 @@ SECRET = "geheim-4711"
         f"tls://risk:{SECRET}@host:8786",
         f"https://host/models?sig=1&api_key={SECRET}&x=2",
         f"https://host/models?password={SECRET}",
+        f"sql://x said: risk:{SECRET}@host is no address",
         f"abfs://c@account/x?sas_token={SECRET}",
     ],
 )
@@ -32,7 +33,7 @@ def test_urls_lose_their_passwords_and_keep_the_rest(url):
     shown = without_passwords(f"cannot open {url}: refused")
     assert SECRET not in shown
     assert shown.startswith(f"cannot open {url.partition(':')[0]}://")
-    assert shown.endswith(": refused") or "***" in shown
+    assert "***" in shown
     assert SECRET not in str(StorageError(f"cannot open {url}"))
 
 
@@ -53,16 +54,14 @@ def test_a_log_shows_none_whoever_writes_it():
     logger.propagate = False
     try:
         logger.warning("opening %s", f"sftp://a:{SECRET}@host")
-        try:
-            raise OSError(f"no route to sftp://a:{SECRET}@host")
-        except OSError:
-            logger.exception("failed")
+        failed = OSError(f"no route to sftp://a:{SECRET}@host")
+        logger.error("failed", exc_info=failed)
     finally:
         logger.removeHandler(handler)
     said = stream.getvalue()
     assert SECRET not in said
     assert said.count("sftp://a:***@host") == 2
-    assert "Traceback" in said
+    assert "OSError: no route" in said
 
 
 def test_places_are_described_without_them(tmp_path):

@@ -15,7 +15,8 @@ SHOWN = 10
 """How many rows or values a message spells out; the error object carries all of them."""
 
 
-_IN_URL = re.compile(r"(://[^\s/@:]*):\S*@")
+_IN_URL = re.compile(r"([^\s/@:'\"(]*):(?!//)\S*@")
+"""user:password@, also where somebody's error shows it without the scheme."""
 _IN_QUERY = re.compile(
     r"([?&;][\w.-]*(?:password|passwd|pwd|secret|token|signature|key)=)[^&;\s]+", re.IGNORECASE
 )

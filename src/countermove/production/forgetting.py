@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -139,7 +140,7 @@ def rehashed(registry: Registry) -> dict[str, list[str]]:
     """Return, by labelled batch, the hashes it has had since people were deleted from it."""
     if not registry.store.exists(REHASHED):
         return {}
-    found = registry.read(REHASHED).get("batches")
+    found: Any = registry.read(REHASHED).get("batches")
     lists = list(found.values()) if isinstance(found, dict) else [None]
     if not all(isinstance(each, list) and all(isinstance(h, str) for h in each) for each in lists):
         raise ModelFileError(

@@ -1,6 +1,6 @@
 """A process that forks, and each child kills itself on purpose.
 
-BatchStart once by the tests, so that heavy imports are paid for once. Each line of standard
+Started once by the tests, so that heavy imports are paid for once. Each line of standard
 input is a JSON order; each line of output says how the child ended:
 ``{"killed": bool, "code": int | None}``. What the last child said is in ``dying.log``.
 """
@@ -15,19 +15,24 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from countermove.data.standardise import Standardiser
 from countermove.errors import CountermoveError
 from countermove.production.gates import GateResult
 from countermove.production.history import DecisionHistory
-from countermove.production.registry import Registry, recover
+from countermove.production.lock import held
+from countermove.production.registry import Registry, Signer, recover
+from countermove.production.retraining.labelled_batch import LabelledBatch
+from countermove.production.retraining.ledger import BatchLedger
 from countermove.production.retraining.promotion import promote_or_keep, record_blocked, roll_back
 from countermove.scores.linear import LinearScore
 from countermove.scores.storage import PublishedModel
@@ -114,6 +119,41 @@ def block(folder: Path) -> None:
     record_blocked(*places(folder), "nothing new")
 
 
+def batch(name: str, rows: int) -> LabelledBatch:
+    return LabelledBatch(name, pd.DataFrame({"a": range(rows)}))
+
+
+def use(folder: Path) -> None:
+    """Promote a challenger that was made of two batches."""
+    facts = {
+        name: {"sha256": batch(name, 3).sha256, "rows": 3, "rule": None} for name in ("one", "two")
+    }
+    given = (model(float(time.monotonic_ns() % 997)), FACTS, [])
+    promote_or_keep(*places(folder), *given, {"batches": facts})
+
+
+def act(folder: Path, name: str) -> None:
+    """Do something about a batch as the command does: under the lock, then into the history."""
+    registry, history = places(folder)
+    with held(folder / ".lock"):
+        ledger = BatchLedger(registry)
+        if name == "withdraw":
+            said = ledger.withdraw("two", [batch("one", 3), batch("two", 3)], "wrong")
+        elif name == "supersede":
+            said = ledger.supersede("one", [batch("one", 4), batch("two", 3)], "corrected")
+        elif name == "restore":
+            said = ledger.restore("two", "right after all")
+        else:
+            said = ledger.confirm("2999-01", [batch("2999-01", 5)], "fiscal year")
+        history.note(registry.time(), [said])
+
+
+def sign(folder: Path) -> None:
+    """Change the key: the old one is still listed."""
+    registry = Registry(str(folder / "registry"), signer=Signer((b"n" * 32, b"o" * 32), "accept"))
+    registry.sign_all()
+
+
 def mend(folder: Path) -> None:
     registry, history = places(folder)
     history.note(registry.time(), recover(registry))
@@ -142,6 +182,12 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {
     "rollback": go_back,
     "block": block,
     "recover": mend,
+    "use": use,
+    "withdraw": partial(act, name="withdraw"),
+    "supersede": partial(act, name="supersede"),
+    "restore": partial(act, name="restore"),
+    "confirm": partial(act, name="confirm"),
+    "sign": sign,
     "chain": chain,
     "run": whole_run,
 }
@@ -184,8 +230,11 @@ def forked(order: dict[str, Any]) -> dict[str, Any]:
 def rehearse() -> None:
     """Import whatever is imported on the way, so that all steps are steps of the work."""
     with TemporaryDirectory() as scratch:
-        for scenario in (promote, promote, go_back, mend):
+        for scenario in (promote, promote, go_back, use, mend):
             scenario(Path(scratch))
+        for name in ("withdraw", "restore", "supersede", "confirm"):
+            act(Path(scratch), name)
+        sign(Path(scratch))
 
 
 if __name__ == "__main__":

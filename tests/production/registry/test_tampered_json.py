@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +81,8 @@ def with_content(place, name: str, content: bytes) -> None:
     before = {path: path.read_bytes() for path in paths.values()}
     paths[name].write_bytes(content)
     try:
-        read_everything(registry)
-    except CountermoveError as error:
-        assert str(error)
+        with suppress(CountermoveError):
+            read_everything(registry)
     finally:
         for path, kept in before.items():
             path.parent.mkdir(exist_ok=True)
@@ -90,11 +90,14 @@ def with_content(place, name: str, content: bytes) -> None:
 
 
 def sealed(name: str, record: dict[str, Any]) -> bytes:
-    """Return a record as somebody writes it who can compute digests."""
-    if name != "model":
-        return seal(record)
-    bare = {key: value for key, value in record.items() if key != "sha256"}
-    return json.dumps(bare | {"sha256": canonical_digest(bare)}).encode()
+    """Return a record as somebody writes it who can compute digests (of NaN there is none)."""
+    try:
+        if name != "model":
+            return seal(record)
+        bare = {key: value for key, value in record.items() if key != "sha256"}
+        return json.dumps(bare | {"sha256": canonical_digest(bare)}).encode()
+    except ValueError:
+        return json.dumps(record | {"seal": "x", "sha256": "x"}).encode()
 
 
 def test_an_untouched_registry_is_read(place):
@@ -114,12 +117,8 @@ def test_what_is_no_record_is_refused(place, name, content):
         paths[name].write_bytes(kept)
 
 
-@pytest.mark.parametrize("name", RECORDS)
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(data=st.data())
-def test_a_sealed_record_with_any_value_in_any_field(place, name, data):
+def alter_somewhere(place, name: str, data: st.DataObject) -> None:
+    """Replace or delete one value of a record, however deep, and seal it again."""
     record = json.loads(place[1][name].read_bytes())
     record.pop("seal", None)
     at: Any = record
@@ -133,23 +132,34 @@ def test_a_sealed_record_with_any_value_in_any_field(place, name, data):
         at[key] = data.draw(ANY)
     else:
         del at[key]
-    try:
-        content = sealed(name, record)
-    except ValueError:  # NaN cannot be sealed: it is tried as it stands.
-        content = json.dumps(record | {"seal": "x", "sha256": "x"}).encode()
-    with_content(place, name, content)
+    with_content(place, name, sealed(name, record))
+
+
+FEW = settings(
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.mark.parametrize("name", RECORDS)
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@FEW
+@given(data=st.data())
+def test_a_sealed_record_with_any_value_in_any_field(place, name, data):
+    alter_somewhere(place, name, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECORDS)
+@settings(FEW, max_examples=300)
+@given(data=st.data())
+def test_a_sealed_record_with_any_value_in_any_field_many_times(place, name, data):
+    alter_somewhere(place, name, data)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+@FEW
 @given(record=st.dictionaries(st.text(max_size=8), ANY, max_size=5))
 def test_a_sealed_record_of_any_shape(place, name, record):
-    try:
-        with_content(place, name, sealed(name, record))
-    except ValueError as error:
-        assert "JSON" in str(error) or "float" in str(error)  # NaN: it cannot be sealed.
+    with_content(place, name, sealed(name, record))
 
 
 @pytest.mark.parametrize(

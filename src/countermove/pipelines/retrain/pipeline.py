@@ -22,7 +22,7 @@ from countermove.pipelines.recourse import calibrate
 if TYPE_CHECKING:
     from countermove.production.history import DecisionHistory
     from countermove.production.registry import Registry
-    from countermove.production.retraining.batches import LabelledBatch
+    from countermove.production.retraining.labelled_batch import LabelledBatch
     from countermove.response import Response
     from countermove.scores.storage import PublishedModel
 else:  # Kedro resolves annotations at start-up, and these are slow to import.

@@ -98,11 +98,9 @@ def date_in(name: str) -> date | None:
 
 def in_order(batches: Sequence[LabelledBatch]) -> list[LabelledBatch]:
     """Return batches by date where all of them have one, otherwise by name."""
-    named = sorted(batches, key=lambda batch: batch.name)
-    dates = [batch.date for batch in named]
-    if any(day is None for day in dates):
-        return named
-    return [batch for _, batch in sorted(zip(dates, named, strict=True), key=lambda pair: pair[0])]
+    if any(batch.date is None for batch in batches):
+        return sorted(batches, key=lambda batch: batch.name)
+    return sorted(batches, key=lambda batch: (batch.date or date.min, batch.name))
 
 
 def read_folder(folder: Path, layout: FileFormat) -> list[LabelledBatch]:

@@ -239,7 +239,7 @@ class BatchLedger:
 
     def _state(self, batch: LabelledBatch, ready: Ready) -> BatchState:
         state, words = self._what(batch, ready)
-        facts = self._uses(batch.name).get(batch.sha256, {}) | {"rows": batch.rows}
+        facts = dict(self._uses(batch.name).get(batch.sha256, {})) | {"rows": batch.rows}
         day = None if batch.date is None else batch.date.isoformat()
         return self._described(batch.name, state, batch.sha256, facts, words, day)
 
