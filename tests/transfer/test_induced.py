@@ -1,5 +1,7 @@
 """The induced people: any rule, any response, labels kept or following."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -122,8 +124,10 @@ def test_a_classifier_and_deployments_give_the_same_people(people):
 
 def test_fitted_chances_pass_and_wrong_ones_fail_the_calibration_test(people):
     fitted = fit_chances(*POPULATION.sample(4000, seed=2))
-    assert calibration(fitted, *people).supported
-    assert not calibration(lambda X: true_chance(X) ** 2, *people).supported
+    passed = calibration(fitted, *people)
+    assert passed.supported is None  # not refuted is not supported
+    assert "chances where nobody stood before" in passed.evidence
+    assert calibration(lambda X: true_chance(X) ** 2, *people).supported is False
 
 
 def test_people_beyond_the_source_are_counted(people, score):
@@ -164,7 +168,38 @@ def test_true_chances_are_refuted_as_rarely_as_said():
     X = rng.normal(size=(draws, 400, 2))
     luck = rng.random((draws, 400))
     refuted = sum(
-        not calibration(true_chance, x, np.where(u < true_chance(x), 1.0, -1.0), level).supported
+        calibration(true_chance, x, np.where(u < true_chance(x), 1.0, -1.0), level).supported
+        is False
         for x, u in zip(X, luck, strict=True)
     )
     assert refuted <= draws * level + 3 * np.sqrt(draws * level * (1 - level))
+
+
+@pytest.mark.validity
+@pytest.mark.quick_validity
+def test_the_error_called_detectable_is_found_with_80_per_cent_power():
+    rng, draws = np.random.default_rng(8), 400
+    found, seen = 0, 0.0
+    for _ in range(draws):
+        X = rng.normal(size=(800, 2))
+        chance = np.clip(0.2 + 0.15 * X[:, 0], 0.1, 0.5)
+        fair = calibration(lambda _, chance=chance: chance, X, drawn(rng, chance))
+        told = re.search(r"power: ([0-9.]+)", fair.evidence)
+        seen = seen if told is None else float(told.group(1))
+        wrong = calibration(lambda _, chance=chance: chance, X, drawn(rng, chance + seen))
+        found += wrong.supported is False
+    assert 0.74 <= found / draws <= 0.9
+
+
+def test_errors_that_cancel_are_not_seen_and_the_evidence_says_so():
+    """Chances that ignore a column are right on average in every tenth, and pass."""
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(4000, 2))
+    y = drawn(rng, np.where(X[:, 1] > 0.0, 0.9, 0.1))
+    found = calibration(lambda rows: 0.5 + 1e-3 * np.tanh(rows[:, 0]), X, y)
+    assert found.supported is None
+    assert "errors that cancel within a tenth" in found.evidence
+
+
+def drawn(rng, chance):
+    return np.where(rng.random(len(chance)) < chance, 1.0, -1.0)

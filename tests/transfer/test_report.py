@@ -54,7 +54,56 @@ def test_report_is_json_with_the_promised_keys(report):
     assert {entry["model"] for entry in written["bounds"]} == {"blind", "strategic"}
     assert written["rows"] == {"chosen_on": 1500, "judged_on": 1500}
     assert written["stated"] == ["best"]
-    assert written["label_model"]["supported"] is True
+    assert written["label_model"]["supported"] is None
+    assert "not refuted" in written["label_model"]["evidence"]
+
+
+def test_the_report_begins_with_the_verdict(report, rules, people):
+    """Error before, expected after, at most after, loss: as the facts and certificates say."""
+    written = report.to_json()
+    assert next(iter(written)) == "verdict"
+    said = written["verdict"]
+    for rule in rules:
+        facts, told = report.models[rule], said["rules"][rule]
+        assert told["error_before"]["value"] == facts["source"]["value"]
+        assert told["expected_after"]["high"] == facts["kept"]["predicted"]["best"]["high"]
+        direct = [
+            e["value"] for e in report.bounds
+            if (e["name"], e["kind"], e["model"], e["labels"], e["response"])
+            == ("direct_upper", "certificate", rule, "kept", "best")
+        ]  # fmt: skip
+        assert [told["at_most_after"]["value"]] == direct
+        loss = facts["kept"]["best_threshold"]["best"]["loss"]
+        assert told["loss_to_best_threshold"]["value"] == loss["value"]
+        for part in told.values():
+            assert isinstance(part, str) or part["level"] == 0.95
+    at_best = [said["rules"][rule]["at_best_threshold"]["value"] for rule in rules]
+    words = f"the blind rule would err {at_best[0]:.1%}, the strategic one {at_best[1]:.1%}"
+    assert words in said["words"]
+    saved = said["saved_at_best_threshold"]
+    assert saved["value"] == pytest.approx(at_best[0] - at_best[1])
+    assert saved["low"] <= saved["value"] <= saved["high"]
+
+
+def test_bounds_stand_by_whether_they_say_something(report):
+    order = [entry["says"] for entry in report.bounds]
+    assert order == sorted(order, key=("something", "nothing", "not applicable").index)
+    assert set(order) == {"something", "nothing", "not applicable"}
+    for entry in report.bounds:
+        assert entry["words"], entry["name"]
+        assert (entry["says"] == "not applicable") == (not entry["applicable"])
+        if entry["says"] == "nothing":
+            assert entry["value"] >= 1.0 if entry["direction"] == "upper" else entry["value"] <= 0
+
+
+def test_section_5_is_withheld_where_people_move(report):
+    """Best and smooth responders move features; their shift is measured and printed."""
+    fives = [e for e in report.bounds if e["name"].startswith(("theorem_5", "proposition_5"))]
+    assert fives
+    for entry in fives:
+        assert entry["value"] is None
+        assert "the response moves the features of" in entry["reason"]
+        assert " 0.000 apart" not in entry["reason"]
 
 
 def test_predicted_errors_are_those_of_the_population(report):

@@ -8,6 +8,8 @@ so that the check has teeth.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +26,7 @@ from countermove.response import BestResponse, Population
 from countermove.scores import LinearScore
 from countermove.transfer import formulas, induce
 from countermove.transfer._estimates import threshold_divergence_upper
+from countermove.transfer.bounds import all_bounds
 from countermove.transfer.bounds._any_shift import (
     corollary_3_4,
     theorem_3_1,
@@ -31,8 +34,13 @@ from countermove.transfer.bounds._any_shift import (
     theorem_3_3,
 )
 from countermove.transfer.bounds._covariate_shift import proposition_4_7, theorem_4_2, theorem_4_6
-from countermove.transfer.bounds._setting import Chosen, Setting, StrategicSetup
-from countermove.transfer.bounds._target_shift import proposition_5_3, theorem_5_1, theorem_5_2
+from countermove.transfer.bounds._setting import QUANTITIES, Chosen, Setting, StrategicSetup
+from countermove.transfer.bounds._target_shift import (
+    proposition_5_3,
+    target_shift,
+    theorem_5_1,
+    theorem_5_2,
+)
 from countermove.transfer.bounds.holdout import direct_bounds
 from countermove.transfer.sample import Pair, Sample
 from countermove.transfer.weights import variance_upper
@@ -138,7 +146,7 @@ def paired_setting(rng: np.random.Generator, n: int, best: int, labels: str) -> 
 def target_setting(rng: np.random.Generator, n: int, best: int, laws) -> Setting:
     source = SOURCE_LAW.draw(rng, n)
     pairs = [Pair(source, law.draw(rng, n), "kept", paired=False) for law in laws]
-    return Setting(pairs[0], pairs[1], chosen(best), ALPHA)
+    return Setting(pairs[0], pairs[1], chosen(best), ALPHA, keeps_classes=True)
 
 
 def check(bound, make, truths: dict[str, float], draws: int, seed: int, teeth: bool = True):
@@ -329,6 +337,59 @@ def test_section_5(draws):
         draws,
         seed=8,
     )
+
+
+@DRAWS
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("n", [100, 250, 1000])
+def test_gaming_breaks_no_certificate(draws, n, paired):
+    """People move and keep their labels; whatever is certified then holds as often as it says.
+
+    Section 5 speaks of another world, and a test that does not refute it proves nothing.
+    """
+    best = 5
+    own, other = moved(OWN, "kept"), moved(best, "kept")
+    truths = {
+        "error_after": own.error(OWN),
+        "excess": own.error(OWN) - other.error(best),
+        "larger_error": max(SOURCE_LAW.error(OWN), own.error(OWN)),
+        "label_shares": 0.0,
+    }
+    rng, broken, given = np.random.default_rng(10), Counter(), Counter()
+    for _ in range(draws // 2):
+        if paired:
+            setting = paired_setting(rng, n, best, "kept")
+        else:
+            source = SOURCE_LAW.draw(rng, n)
+            pairs = [Pair(source, law.draw(rng, n), "kept", paired=False) for law in (own, other)]
+            setting = Setting(pairs[0], pairs[1], chosen(best), ALPHA)
+        for claim in [*direct_bounds(setting), *all_bounds(setting)]:
+            if claim.value is None or claim.kind == "estimate":
+                continue
+            quantity = next(key for key, words in QUANTITIES.items() if words in claim.words)
+            side = 1.0 if claim.direction == "upper" else -1.0
+            given[claim.name] += 1
+            broken[claim.name] += side * (truths[quantity] - claim.value) > 1e-12
+    assert {"direct_upper", "theorem_3_1", "theorem_3_2"} <= set(given)
+    assert not any(name.startswith(("theorem_5", "proposition_5")) for name in given)
+    for name, times in broken.items():
+        assert times <= most_failures(draws // 2), name
+
+
+@DRAWS
+def test_the_shift_called_detectable_is_found_with_80_per_cent_power(draws):
+    rng, n, found, seen = np.random.default_rng(11), 1000, 0, 0.0
+    for _ in range(draws):
+        source, same = (SOURCE_LAW.draw(rng, n) for _ in range(2))
+        kept = target_shift(Pair(source, same, "kept", paired=False), ALPHA)
+        told = re.search(r"power: ([0-9.]+)", kept.evidence)
+        assert kept.supported is not True
+        seen = seen if told is None else float(told.group(1))
+        # A share of either class as large as what is seen jumps to a score nobody had.
+        jumped = np.where(rng.random(n) < 1.02 * seen, 9.0, same.score)
+        after = Sample(jumped, same.label)
+        found += target_shift(Pair(source, after, "kept", paired=False), ALPHA).supported is False
+    assert found >= 0.75 * draws
 
 
 @DRAWS

@@ -182,6 +182,7 @@ def deployment_facts(found: Findings) -> dict[str, Any]:
     cited = Cited("transfer_report.json", report)
     return {
         "transfer": cited,
+        "verdict": cited.link("verdict", "words", by=str) if "verdict" in report else None,
         "sure": f"{1 - report['terms']['failure_probability']:.0%}",
         "predictions": [
             _prediction(cited, report, model, labels, response)

@@ -20,6 +20,7 @@ from countermove.errors import NotEnoughRowsError, ParameterError, UnknownNameEr
 from countermove.response import Response
 from countermove.response.response_set import members_of
 from countermove.transfer._estimates import share_range
+from countermove.transfer._verdict import verdict
 from countermove.transfer.bounds import all_bounds
 from countermove.transfer.bounds._any_shift import theorem_3_1, theorem_3_2, theorem_3_3
 from countermove.transfer.bounds._setting import ANSWERS, Setting, choose
@@ -59,15 +60,21 @@ class TransferTerms:
 
 @dataclass(frozen=True)
 class TransferReport:
-    """Facts per rule, and one entry per bound, rule, response, reading of labels and form."""
+    """The verdict, facts per rule, and one entry per bound, rule, response, labels and form.
 
+    Entries of ``bounds`` stand in the order of ``says``: ``something``, then ``nothing`` (an
+    error of at most 1), then ``not applicable``.
+    """
+
+    verdict: dict[str, Any]
     models: dict[str, Any]
     bounds: list[dict[str, Any]]
     about: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-ready description."""
-        return self.about | {"models": self.models, "bounds": self.bounds}
+        """Return a JSON-ready description that begins with the verdict."""
+        facts = {"models": self.models, "bounds": self.bounds}
+        return {"verdict": self.verdict} | self.about | facts
 
 
 def transfer_report(
@@ -116,12 +123,12 @@ def transfer_report(
     if not len(chosen_on[1]) or not len(judged_on[1]):
         raise NotEnoughRowsError("a transfer report needs people to choose on and others to judge")
     model = None if chances is None else calibration(chances, *judged_on)
-    models, bounds, months = {}, [], windows or (None, None)
+    models, bounds, judges, months = {}, [], {}, windows or (None, None)
     for rule, score in rules.items():
         choosing = Deployments(score, *chosen_on, chances, seed, "people chosen on", months[0])
         judging = Deployments(score, *judged_on, chances, seed, windows=months[1])
         judge = _Judge(rule, choosing, judging, plain, names, terms, model)
-        models[rule] = judge.facts()
+        models[rule], judges[rule] = judge.facts(), judge
         bounds += judge.bounds()
     about = {
         "responses": list(plain),
@@ -130,7 +137,11 @@ def transfer_report(
         "rows": {"chosen_on": len(chosen_on[1]), "judged_on": len(judged_on[1])},
         "label_model": None if model is None else asdict(model),
     }
-    return TransferReport(models, bounds, about)
+    first = terms.labels[0]
+    settings = {rule: judge.stated_settings(first) for rule, judge in judges.items()}
+    said = verdict(settings, first, terms.failure_probability)
+    bounds.sort(key=lambda entry: SAYS.index(entry["says"]))
+    return TransferReport(said, models, bounds, about)
 
 
 @dataclass(frozen=True)
@@ -162,7 +173,13 @@ class _Judge:
         return found
 
     def _entry(self, claim: Certificate, response: str, labels: Labels) -> dict[str, Any]:
-        return claim.to_json() | {"model": self.rule, "response": response, "labels": labels}
+        about = {"model": self.rule, "response": response, "labels": labels}
+        return claim.to_json() | about | {"says": _says(claim)}
+
+    def stated_settings(self, labels: Labels) -> dict[str, Setting]:
+        """Return the people of every stated response, which share the failure probability."""
+        part = self.terms.failure_probability / len(self.stated)
+        return {name: self._setting(name, labels, part) for name in self.stated}
 
     def _setting(self, name: str, labels: Labels, failure_probability: float) -> Setting:
         response = self.responses[name]
@@ -216,8 +233,22 @@ class _Judge:
             level=1.0 - self.terms.failure_probability if certain else None,
             assumptions=tuple(kinds if a == ANSWERS else a for a in pick.assumptions),
             reference=f"Section 3.3 with {pick.reference}",
-            words="",
+            words=f"whichever response is true, {pick.words}".replace(
+                f"with {100 * (pick.level or 0.0):g} % confidence",
+                f"with {100 * (1.0 - self.terms.failure_probability):g} % confidence",
+            ),
         )
+
+
+SAYS = ("something", "nothing", "not applicable")
+"""What a bound may say, in the order in which entries stand."""
+
+
+def _says(claim: Certificate) -> str:
+    if claim.value is None:
+        return SAYS[2]
+    empty = claim.value >= 1.0 if claim.direction == "upper" else claim.value <= 0.0
+    return SAYS[int(empty)]
 
 
 def _plain(responses: Mapping[str, Response]) -> dict[str, Response]:
@@ -259,4 +290,5 @@ def report_published(
         seed=seed,
         windows=(chosen.windows, judged.windows),
     )
-    return {"dataset": schema.name} | report.to_json()
+    written = report.to_json()
+    return {"verdict": written.pop("verdict"), "dataset": schema.name} | written

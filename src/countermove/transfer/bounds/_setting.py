@@ -49,6 +49,8 @@ class Setting:
     # share beyond the source's support up to which weights are used
     tolerated_outside: float = 0.01
     setup: StrategicSetup | None = None  # given for the paper's strategic people only
+    # whether it is known that deployment keeps P(X | Y); a test that does not refute it is no proof
+    keeps_classes: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.failure_probability < 1.0:
@@ -111,7 +113,10 @@ INDEPENDENT = Assumption("the rows are independent draws of the people before de
 ANSWERS = Assumption("people answer the rule as the stated response says")
 BEFOREHAND = Assumption("rules, thresholds and bins were fixed on other rows")
 KEPT = Assumption("moving does not change a person's label")
-FOLLOW = Assumption("moving keeps P(Y | X), so a label follows its person's features")
+FOLLOW = Assumption(
+    "moving keeps P(Y | X), so a label follows its person's features",
+    evidence="labels are known only where people stood before: these rows cannot test it",
+)
 
 
 @dataclass(frozen=True)
@@ -130,15 +135,31 @@ def both_forms(
     estimate: Callable[[], float],
     certified: Callable[[], float],
     assumptions: Sequence[Assumption] = (),
+    unproven: str = "",
 ) -> list[Certificate]:
     """Return the plug-in form and the form that holds from n rows, withheld where there is none."""
     found = [_claim(theorem, setting, "estimate", estimate(), assumptions)]
-    if setting.weighted:
-        return [*found, withheld(theorem, setting, "certificate", WEIGHTED, assumptions)]
+    if setting.weighted or unproven:
+        reason = WEIGHTED if setting.weighted else unproven
+        return [*found, withheld(theorem, setting, "certificate", reason, assumptions)]
     value = certified()
     if not np.isfinite(value):
         return [*found, withheld(theorem, setting, "certificate", TOO_FEW, assumptions)]
     return [*found, _claim(theorem, setting, "certificate", value, assumptions)]
+
+
+POWER = 0.8
+"""With this probability a test finds what is called detectable."""
+NORMAL_AT_POWER = 0.8416
+"""Standard normal quantile at that power."""
+
+
+def not_refuted(measured: str, detectable: float) -> str:
+    """Return how a test that does not reject is shown: never as support."""
+    if detectable >= 1.0:
+        return f"not refuted ({measured}); so few rows show no shift with {POWER:.0%} power"
+    seen = f"smallest shift detectable with {POWER:.0%} power: {detectable:.3f}"
+    return f"not refuted ({measured}); {seen}"
 
 
 WEIGHTED = "rows with weights are not draws, so no statement about n rows follows"
@@ -173,6 +194,7 @@ def withheld(
         assumptions=_all(setting, assumptions),
         reference=theorem.reference,
         reason=f"not applicable: {reason}",
+        words=f"no number for {QUANTITIES[theorem.quantity]}: {reason}",
     )
 
 
@@ -209,5 +231,6 @@ def _claim(
 
 
 def _all(setting: Setting, assumptions: Sequence[Assumption]) -> tuple[Assumption, ...]:
-    about = KEPT if setting.own.labels == "kept" else (setting.label_model or FOLLOW)
-    return (INDEPENDENT, ANSWERS, about, BEFOREHAND, *(a for a in assumptions if a is not about))
+    model = [] if setting.label_model is None else [setting.label_model]
+    about = [KEPT] if setting.own.labels == "kept" else [FOLLOW, *model]
+    return (INDEPENDENT, ANSWERS, *about, BEFOREHAND, *(a for a in assumptions if a not in model))

@@ -1,7 +1,13 @@
-"""Section 5 of the transferability paper: bounds where P(X | Y) is kept."""
+"""Section 5 of the transferability paper: bounds where P(X | Y) is kept.
+
+People who move change P(X | Y): where a response moves features, none of these applies.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
+from countermove._types import Mask
 from countermove.certificates import Assumption, Certificate
 from countermove.certificates.intervals import distribution_function_radius
 from countermove.transfer import formulas
@@ -15,11 +21,13 @@ from countermove.transfer._estimates import (
 )
 from countermove.transfer.bounds._covariate_shift import source_optimal
 from countermove.transfer.bounds._setting import (
+    NORMAL_AT_POWER,
     Setting,
     Theorem,
     both_forms,
     broken,
     not_applicable,
+    not_refuted,
 )
 from countermove.transfer.sample import Pair
 
@@ -33,7 +41,7 @@ NO_CLASS = "a class has no rows, before or after"
 def theorem_5_1(setting: Setting) -> list[Certificate]:
     """Bound what the rule loses against the best one, printed and sharper."""
     kept = [target_shift(pair, setting.part(2)) for pair in (setting.own, setting.best)]
-    worst = min(kept, key=lambda each: each.supported is not False)
+    worst = min(kept, key=lambda each: (each.supported is not False, each.supported is True))
     reason = broken([worst])
     if reason:
         return [
@@ -68,6 +76,7 @@ def theorem_5_2(setting: Setting) -> list[Certificate]:
         lambda: float(formulas.theorem_5_2(p, p_after, rates[0].value, rates[1].value)),
         lambda: 0.5 * moved.low * (1.0 - min(1.0, apart.high)),
         [kept],
+        _unproven(setting, [kept]),
     )
 
 
@@ -107,27 +116,71 @@ def proposition_5_3(setting: Setting) -> list[Certificate]:
         ),
         certified,
         met,
+        _unproven(setting, met),
     )
 
 
 def target_shift(pair: Pair, failure_probability: float) -> Assumption:
-    """Test whether the scores within either class keep their distribution."""
-    # Refuted where they lie further apart (Kolmogorov and Smirnov's distance) than both samples'
-    # bands allow: a right assumption is refuted with at most the failure probability.
+    """Return whether P(X | Y) is kept: by construction, refuted, or not known."""
     statement = "deployment keeps P(X | Y) and moves only how frequent the labels are"
-    worst, allowed = 0.0, 0.0
+    if not all(s.favourable.any() and not s.favourable.all() for s in (pair.source, pair.induced)):
+        return Assumption(statement, False, NO_CLASS)
+    if pair.paired:
+        moved = pair.source.share(_moved(pair))
+        if moved > 0.0:
+            shift = max(_class_shifts(pair, failure_probability), key=lambda each: each[0])[0]
+            evidence = (
+                f"the response moves the features of {moved:.1%} of the people "
+                f"(within a class scores lie {shift:.3f} apart)"
+            )
+            return Assumption(statement, False, evidence)
+        if _reweighted(pair):
+            return Assumption(statement, True, "nobody moves and no label changes")
+    return _tested(statement, pair, failure_probability)
+
+
+def _tested(statement: str, pair: Pair, failure_probability: float) -> Assumption:
+    """Refute where the scores of a class lie further apart than both samples' bands allow."""
+    # Kolmogorov and Smirnov's distance: a right assumption is refuted with at most the failure
+    # probability. What the test does not refute it does not support either.
+    shifts = _class_shifts(pair, failure_probability)
+    away, band, _ = max(shifts, key=lambda each: each[0] / each[1])
+    evidence = f"within a class scores lie {away:.3f} apart, chance allows {band:.3f}"
+    if away > band:
+        return Assumption(statement, False, evidence)
+    return Assumption(statement, None, not_refuted(evidence, max(each[2] for each in shifts)))
+
+
+def _class_shifts(pair: Pair, failure_probability: float) -> list[tuple[float, float, float]]:
+    """Return per class the distance of scores, what chance allows, and what would be seen."""
+    found = []
     for label in (1.0, -1.0):
-        masks = [sample.label == label for sample in (pair.source, pair.induced)]
-        if not (masks[0].any() and masks[1].any()):
-            return Assumption(statement, False, NO_CLASS)
-        parts = pair.source.of_rows(masks[0]), pair.induced.of_rows(masks[1])
-        each = 0.25 * failure_probability
-        band = sum(distribution_function_radius(part.effective_n, each) for part in parts)
-        away = kolmogorov_distance(*parts)
-        if away - band >= worst - allowed:
-            worst, allowed = away, band
-    evidence = f"within a class the scores move by {worst:.3f}, chance allows {allowed:.3f}"
-    return Assumption(statement, worst <= allowed, evidence)
+        parts = [s.of_rows(s.label == label) for s in (pair.source, pair.induced)]
+        each, sizes = 0.25 * failure_probability, [part.effective_n for part in parts]
+        band = sum(distribution_function_radius(n, each) for n in sizes)
+        # Where the distributions lie furthest apart, either share has variance at most 1/4.
+        noise = 0.5 * sum(1.0 / n for n in sizes) ** 0.5
+        found.append((kolmogorov_distance(*parts), band, band + noise * NORMAL_AT_POWER))
+    return found
+
+
+def _moved(pair: Pair) -> Mask:
+    """Return whose features, or without features whose score, deployment changes."""
+    before, after = pair.source, pair.induced
+    changed: Mask = before.score != after.score
+    if before.features is not None and after.features is not None:
+        changed = (before.features != after.features).any(axis=1)
+    return changed
+
+
+def _reweighted(pair: Pair) -> bool:
+    """Return whether all that changed is how much either class counts."""
+    before, after = pair.source, pair.induced
+    if (before.label != after.label).any():
+        return False
+    ratio = np.divide(after.mass, before.mass, out=np.ones(pair.n), where=before.mass > 0.0)
+    classes = before.favourable, ~before.favourable
+    return all(np.ptp(ratio[mask]) <= 1e-9 * ratio.max() for mask in classes)
 
 
 def replicator(pair: Pair, threshold: float, failure_probability: float) -> Assumption:
@@ -146,7 +199,24 @@ def replicator(pair: Pair, threshold: float, failure_probability: float) -> Assu
     low = p.low * rate.low / (1.0 - error.low)
     high = p.high * rate.high / max(1.0 - error.high, 1e-12)
     evidence = f"they predict a share of {expected:.3f}, it is {after.value:.3f}"
-    return Assumption(statement, after.low <= high and after.high >= low, evidence)
+    if after.low > high or after.high < low:
+        return Assumption(statement, False, evidence)
+    return Assumption(statement, None, not_refuted(evidence, _detectable(low, high, after)))
+
+
+def _detectable(low: float, high: float, after: Range) -> float:
+    """Return the gap between predicted and met share that the test finds with 80 % power."""
+    # The intervals have to miss each other, and reach over at least two standard deviations.
+    half = 0.5 * ((high - low) + (after.high - after.low))
+    return half * (1.0 + 0.5 * NORMAL_AT_POWER)
+
+
+def _unproven(setting: Setting, met: list[Assumption]) -> str:
+    """Return why nothing is certified: P(X | Y) is kept neither by construction nor as stated."""
+    if setting.keeps_classes:
+        return ""
+    open_ones = [each for each in met if each.supported is None]
+    return "; ".join(f"{each.statement} is {each.evidence}" for each in open_ones)
 
 
 def _printed(setting: Setting, met: list[Assumption]) -> list[Certificate]:
@@ -161,6 +231,7 @@ def _printed(setting: Setting, met: list[Assumption]) -> list[Certificate]:
         ),
         lambda: apart.high + (1.0 + p.high) * sum(r.magnitude().high for r in rates),
         met,
+        _unproven(setting, met[:1]),
     )
 
 
@@ -191,6 +262,7 @@ def _sharper(setting: Setting, met: list[Assumption]) -> list[Certificate]:
         ),
         certified,
         met,
+        _unproven(setting, met),
     )
 
 

@@ -1,0 +1,96 @@
+"""What the transfer report says first: a few errors, each with its level, and one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from countermove.certificates.intervals import upper_share
+from countermove.transfer._estimates import Range, share_range
+from countermove.transfer.bounds._setting import Setting
+from countermove.transfer.optimal import difference
+from countermove.transfer.sample import Labels
+
+READINGS: dict[Labels, str] = {
+    "kept": "moving changes no label",
+    "follow": "labels follow the features",
+}
+
+
+def verdict(
+    settings: Mapping[str, Mapping[str, Setting]], labels: Labels, failure_probability: float
+) -> dict[str, Any]:
+    """Return errors before and after, the direct certificate and what the best threshold saves.
+
+    Parameters
+    ----------
+    settings
+        By rule, by stated response: its people, with an equal part of the failure probability
+        where several responses are stated. The response with the largest error counts.
+    labels
+        What moving does to a label in them.
+    failure_probability
+        Of every interval, and of the certificate, each on its own.
+    """
+    level = 1.0 - failure_probability
+    rules, at_best = {}, {}
+    for rule, by_response in settings.items():
+        name = max(by_response, key=lambda each: by_response[each].own.induced.error())
+        setting = by_response[name]
+        rules[rule] = _of_rule(setting, level) | {"response": name}
+        at_best[rule] = setting.best.induced.wrong(setting.chosen.best)
+    first, *_, last = (*rules, list(rules)[-1])
+    found: dict[str, Any] = {
+        "words": _words(rules, labels, level),
+        "labels": labels,
+        "level": level,
+        "rules": rules,
+    }
+    if first != last:
+        apart = difference(at_best[first], at_best[last], failure_probability)
+        found["saved_at_best_threshold"] = {"of": last, "against": first} | asdict(apart)
+        found["words"] += f" Between them: {apart.words}."
+    return found
+
+
+def _of_rule(setting: Setting, level: float) -> dict[str, Any]:
+    """Return one rule's figures; every interval covers its figure at the level."""
+    alpha, source, after = setting.failure_probability, setting.own.source, setting.own.induced
+    best, at = setting.best.induced, setting.chosen.best
+    wrong, wrong_best = after.wrong(), best.wrong(at)
+    lost = difference(wrong, wrong_best, alpha)
+    most = float(upper_share(int(wrong.sum()), after.n, alpha))
+
+    def shown(found: Range) -> dict[str, Any]:
+        return asdict(found) | {"level": level, "n": after.n}
+
+    return {
+        "error_before": shown(share_range(source, source.wrong(), alpha)),
+        "expected_after": shown(share_range(after, wrong, alpha)),
+        "at_most_after": {"value": most, "level": level, "n": after.n, "kind": "certificate"},
+        "loss_to_best_threshold": shown(Range(lost.value, lost.low, lost.high))
+        | {"words": lost.words},
+        "at_best_threshold": shown(share_range(best, wrong_best, alpha)) | {"threshold": at},
+    }
+
+
+def _words(rules: Mapping[str, Mapping[str, Any]], labels: Labels, level: float) -> str:
+    def after(rule: str) -> str:
+        found = rules[rule]
+        expected = found["expected_after"]
+        return (
+            f"the {rule} rule errs for {found['error_before']['value']:.1%} of the people before "
+            f"deployment, for {expected['value']:.1%} ({expected['low']:.1%} to "
+            f"{expected['high']:.1%}) once they respond ({found['response']}), and for at most "
+            f"{found['at_most_after']['value']:.1%} with {level:.0%} confidence"
+        )
+
+    def best(rule: str, again: bool) -> str:
+        value = f"{rules[rule]['at_best_threshold']['value']:.1%}"
+        return f"the {rule} one {value}" if again else f"the {rule} rule would err {value}"
+
+    names: Sequence[str] = list(rules)
+    saying = "; ".join(after(rule) for rule in reversed(names))
+    at_best = ", ".join(best(rule, bool(place)) for place, rule in enumerate(names))
+    return f"If {READINGS[labels]}, {saying}. At its best threshold {at_best}."
