@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from countermove.dynamics import (
+    Collective,
     LevelKPopulation,
     RespondingPopulation,
     TrainedLearner,
@@ -19,10 +20,12 @@ from countermove.dynamics.collective.moves import Moves
 from countermove.dynamics.collective.utilities import PenalisedLossUtility, TargetPredictionUtility
 from countermove.dynamics.crowd import Crowd, mixture
 from countermove.dynamics.learners import LogisticLearner, RidgeLearner
-from countermove.dynamics.learners._newton import solve_by_products
+from countermove.dynamics.learners._newton import least_squares, solve_by_products
 from countermove.dynamics.learners.network import TorchLearner
-from countermove.errors import DataError, ParameterError, SolverError
+from countermove.errors import DataError, NotConvergedError, ParameterError, SolverError
 from countermove.learning.classifier import StrategicClassifier
+from countermove.people import QuadraticCost
+from countermove.response import AscentResponse
 from countermove.scores import LinearScore, MLPScore
 
 
@@ -96,21 +99,93 @@ def test_a_singular_hessian_is_refused_and_a_penalty_offered():
         learner.solve(np.zeros(5), twice, flat)
 
 
-def test_conjugate_gradients_solve_what_is_definite_only():
-    matrix = np.diag([1.0, 10.0, 1e4])
-    assert np.allclose(solve_by_products(lambda u: matrix @ u, np.ones(3)), 1 / np.diag(matrix))
-    with pytest.raises(SolverError, match="not positive definite"):
-        solve_by_products(lambda u: -u, np.ones(3))
+@pytest.mark.parametrize("solve", ["products", "matrix"])
+def test_implicit_gradients_are_those_of_least_squares(solve):
+    """H may be indefinite; of a singular one only what lies outside its flat directions."""
+
+    def found(matrix, v):
+        if solve == "matrix":
+            return least_squares(matrix, v)
+        return solve_by_products(lambda u: matrix @ u, v)
+
+    turned, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))
+    indefinite = turned @ np.diag([-2.0, 1.0, 10.0, 1e3]) @ turned.T
+    v = np.array([1.0, -2.0, 0.5, 3.0])
+    assert np.allclose(found(indefinite, v), np.linalg.solve(indefinite, v), rtol=1e-8)
+    singular = turned @ np.diag([0.0, 1.0, 10.0, 1e3]) @ turned.T
+    inside = singular @ v
+    wanted = np.linalg.lstsq(singular, inside, rcond=1e-10)[0]
+    assert np.allclose(found(singular, inside), wanted, atol=1e-6)
+    with pytest.raises(SolverError, match="larger penalty"):
+        found(singular, turned[:, 0])
+
+
+def test_a_plain_sequential_is_a_learner_people_respond_to():
+    """Floats of 32 bits and scores of shape (n, 1) as torch makes them."""
+    torch.manual_seed(0)
+    plain = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    learner, crowd = TorchLearner(plain, penalty=0.05), crowd_of()
+    theta = learner.fit(crowd)
+    assert np.abs(learner.gradient(theta, crowd)).max() <= 1e-9
+    with torch.no_grad():
+        scores = learner.score(theta)(torch.from_numpy(crowd.X)).numpy()
+    losses = np.log1p(np.exp(scores)) - crowd.y * scores
+    assert np.allclose(learner.losses(theta, crowd), losses)
+    people = RespondingPopulation(crowd, AscentResponse(QuadraticCost(2.0)))
+    moved = people.answer(theta, learner)
+    with torch.no_grad():
+        after = learner.score(theta)(torch.from_numpy(moved.X)).numpy()
+    assert (after >= scores - 1e-6).all()
+    assert (after > scores + 0.1).any()
+
+
+def test_a_linear_sequential_agrees_with_the_exact_learner():
+    learner = TorchLearner(torch.nn.Sequential(torch.nn.Linear(3, 1)), penalty=0.1)
+    exact, crowd = LogisticLearner(0.1, penalise_intercept=True), crowd_of()
+    assert np.allclose(learner.fit(crowd), exact.fit(crowd), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_24_of_24_small_networks_fit():
+    """Three of 24 once raised on an indefinite Hessian on the way."""
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(300, 8))
+        y = (X @ rng.normal(size=8) + X[:, 0] * X[:, 1] + rng.logistic(size=300) > 0.0) * 1.0
+        start = torch.Generator().manual_seed(seed)
+        module = MLPScore(8, hidden=(8,), dropout=0.0, generator=start)
+        learner, crowd = TorchLearner(module, penalty=(1e-2, 1e-3, 1e-4)[seed % 3]), Crowd(X, y)
+        theta = learner.fit(crowd)
+        assert np.abs(learner.gradient(theta, crowd)).max() <= learner.tolerance
+        assert np.linalg.eigvalsh(learner.hessian(theta, crowd))[0] > -1e-8
+
+
+@pytest.mark.slow
+def test_a_collective_before_a_network_of_1000_people_ends():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 8))
+    y = (X @ rng.normal(size=8) + X[:, 0] * X[:, 1] + rng.logistic(size=1000) > 0.0) * 1.0
+    learner = TorchLearner(MLPScore(8, hidden=(8,), dropout=0.0))
+    made = Collective(
+        Crowd(X, y), TargetPredictionUtility(1.0), learner, columns=(0, 1), ball=Ball(1.0),
+        participants=np.arange(200),
+    )  # fmt: skip
+    found = made.optimal_strategy(tolerance=1e-2, max_steps=30, strict=False)
+    assert found.value > found.values[0] + 0.2
+
+
+def test_a_fit_that_does_not_converge_is_reported():
+    learner = TorchLearner(MLPScore(3, hidden=(4,), dropout=0.0), max_steps=1, tolerance=1e-15)
+    with pytest.raises(NotConvergedError, match="gradient is still"):
+        learner.fit(crowd_of())
 
 
 def test_modules_that_make_no_sense():
-    with pytest.raises(ParameterError, match="double"):
-        TorchLearner(torch.nn.Linear(3, 1))
-    wide = TorchLearner(torch.nn.Linear(3, 1).double())
+    with pytest.raises(ParameterError, match="none at all"):
+        TorchLearner(torch.nn.Tanh())
+    wide = TorchLearner(torch.nn.Linear(3, 2))
     with pytest.raises(DataError, match="expected"):
         wide.fit(crowd_of())
-    with pytest.raises(ParameterError, match="published score"):
-        wide.score(np.zeros(4))
     with pytest.raises(DataError, match="the module needs 4"):
         PAIRS[0][0].losses(np.zeros(7), crowd_of())
 

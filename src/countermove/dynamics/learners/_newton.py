@@ -104,34 +104,103 @@ def _descend(
 
 EXACT = 1e-12
 """The residual ends below this share of the right-hand side."""
+DETERMINED = 1e-6
+"""A larger residual of least squares, as a share of the right-hand side, is no solution."""
+
+
+def descend_anywhere(
+    risk: Callable[[Floats], float],
+    gradient: Callable[[Floats], Floats],
+    direction: Callable[[Floats, Floats], Floats],
+    start: Floats,
+    *,
+    tolerance: float,
+    max_steps: int,
+) -> tuple[Floats, float]:
+    """Return where damped Newton steps end on a risk that need not be convex, and its gradient."""
+    # A step is kept where the risk falls, or, down at rounding, where the gradient does.
+    theta = np.array(start, dtype=np.float64)
+    here, slope = risk(theta), gradient(theta)
+    for _ in range(max_steps):
+        worst = float(np.abs(slope).max())
+        if worst <= tolerance:
+            break
+        step = direction(theta, slope)
+        decrement, rounding = float(slope @ step), 8.0 * np.finfo(np.float64).eps * max(1.0, here)
+        for halving in range(HALVINGS):
+            share = 0.5**halving
+            there = theta - share * step
+            risk_there = risk(there)
+            if risk_there <= here - 1e-4 * share * decrement:
+                break
+            if risk_there <= here + rounding and np.abs(gradient(there)).max() < worst:
+                break
+        else:
+            break
+        theta, here, slope = there, risk_there, gradient(there)
+    return theta, float(np.abs(slope).max())
+
+
+def downhill(matrix: Floats, gradient: Floats) -> Floats:
+    """Return the Newton step with every curvature taken as positive, so that it leads downhill."""
+    values, vectors = np.linalg.eigh(matrix)
+    size = np.abs(values)
+    floor = 1e-8 * max(float(size.max()), np.finfo(np.float64).tiny)
+    step: Floats = vectors @ ((vectors.T @ gradient) / np.maximum(size, floor))
+    return step
+
+
+def downhill_by_products(product: Callable[[Floats], Floats], gradient: Floats) -> Floats:
+    """Return a Newton step by conjugate gradients that stop where the curvature is negative."""
+    size = float(np.linalg.norm(gradient))
+    enough = min(0.1, size) * size
+    step, residual = np.zeros_like(gradient), gradient.copy()
+    towards, square = residual.copy(), size**2
+    for _ in range(20 * len(gradient)):
+        bent = product(towards)
+        curvature = float(towards @ bent)
+        if curvature <= FLAT * float(towards @ towards):
+            return step if step.any() else gradient
+        length = square / curvature
+        step, residual = step + length * towards, residual - length * bent
+        square, before = float(residual @ residual), square
+        if square**0.5 <= enough:
+            break
+        towards = residual + square / before * towards
+    return step
+
+
+def least_squares(matrix: Floats, v: Floats) -> Floats:
+    """Return the shortest u that minimises the residual of H u = v, H symmetric."""
+    values, vectors = np.linalg.eigh(matrix)
+    size = np.abs(values)
+    flat = size <= FLAT * max(float(size.max()), np.finfo(np.float64).tiny)
+    inverse = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
+    solution: Floats = vectors @ (inverse * (vectors.T @ v))
+    _refuse_undetermined(float(np.linalg.norm(matrix @ solution - v)), v)
+    return solution
 
 
 def solve_by_products(product: Callable[[Floats], Floats], v: Floats) -> Floats:
-    r"""Return :math:`H^{-1} v` by conjugate gradients; refuse an H that is not definite."""
-    from scipy.sparse.linalg import LinearOperator, cg
+    """Return the least-squares solution of H u = v for a symmetric H, definite or not."""
+    from scipy.sparse.linalg import LinearOperator, lsmr, minres
 
-    steepest = 0.0
-
-    def checked(direction: Floats) -> Floats:
-        nonlocal steepest
-        bent = product(direction)
-        curvature = float(direction @ bent) / float(direction @ direction)
-        steepest = max(steepest, abs(curvature))
-        if not curvature > FLAT * steepest:
-            raise SolverError(
-                f"the learner's Hessian is singular or not positive definite (curvature "
-                f"{curvature:.2g} beside {steepest:.2g}), so its response to data is not "
-                "determined; give the learner a larger penalty"
-            )
-        return bent
-
-    system = LinearOperator((len(v), len(v)), matvec=checked, dtype=np.float64)
-    solution, unfinished = cg(system, v, rtol=EXACT, atol=0.0, maxiter=20 * len(v) + 50)
-    if unfinished:
-        left = float(np.linalg.norm(product(solution) - v))
-        if left > 1e3 * EXACT * float(np.linalg.norm(v)):
-            raise SolverError(
-                f"conjugate gradients stopped at a residual of {left:.2g}: the learner's Hessian "
-                "is close to singular; give the learner a larger penalty"
-            )
+    system = LinearOperator((len(v), len(v)), matvec=product, rmatvec=product, dtype=np.float64)
+    solution, _ = minres(system, v, rtol=EXACT, maxiter=20 * len(v) + 50)
+    left = float(np.linalg.norm(product(solution) - v))
+    if left > DETERMINED * float(np.linalg.norm(v)):
+        # What conjugate directions do not reach, normal equations may.
+        found = lsmr(system, v, atol=EXACT, btol=EXACT, maxiter=20 * len(v) + 50)
+        solution, left = found[0], min(left, float(found[3]))
+    _refuse_undetermined(left, v)
     return np.asarray(solution, dtype=np.float64)
+
+
+def _refuse_undetermined(left: float, v: Floats) -> None:
+    size = float(np.linalg.norm(v))
+    if left > DETERMINED * size:
+        raise SolverError(
+            f"the learner's Hessian is singular, and {left / size:.2g} of what is asked lies in "
+            "its flat directions: the response to data is not determined there; give the learner "
+            "a larger penalty"
+        )

@@ -1,7 +1,7 @@
 r"""Any differentiable torch module, or our own trainer, as a learner.
 
-A torch module's fit ends at a stationary point to rounding (L-BFGS, then Newton with
-conjugate gradients); Hessians appear only as products with vectors.
+A torch module's fit ends at a stationary point to rounding (L-BFGS, then damped Newton steps
+that lead downhill whatever the curvature); Hessians of large modules are products alone.
 """
 
 from __future__ import annotations
@@ -14,16 +14,23 @@ from typing import Any, ClassVar, NoReturn, cast
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
+from torch.func import functional_call, grad, jacrev, vmap
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
-from countermove.dynamics.learners._newton import HALVINGS, solve_by_products
+from countermove.dynamics.learners._newton import (
+    descend_anywhere,
+    downhill,
+    downhill_by_products,
+    least_squares,
+    solve_by_products,
+)
 from countermove.dynamics.learners.linear import Learner
 from countermove.errors import DataError, NotConvergedError, ParameterError
 from countermove.scores import Score
 from countermove.scores.base import RescaledScore
+from countermove.scores.opaque import ModuleScore
 from countermove.training.estimator import ScoreClassifier
 from countermove.training.losses import LOSSES
 
@@ -31,6 +38,8 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 ROUGH = 1e-4
 """Below this gradient Newton's method takes over from L-BFGS."""
+DENSE = 300
+"""Up to so many parameters the Hessian is made whole; beyond, it is read through products."""
 
 
 def logistic_loss(s: Tensor, y: Tensor) -> Tensor:
@@ -45,17 +54,20 @@ class TorchLearner(Learner):
     Parameters
     ----------
     module
-        Gives :math:`s_\theta(x)`, shape (n,), of rows of shape (n, d), in float64; its present
-        weights are where a fit without a start begins. Noise of training is turned off.
+        Any differentiable one, a `Score` or a plain ``nn.Sequential``: gives
+        :math:`s_\theta(x)`, shape (n,) or (n, 1), of rows of shape (n, d). A copy in float64 is
+        held, its noise of training turned off; its present weights are where a fit without a
+        start begins.
     loss
         :math:`\ell` of scores and labels, row by row, twice differentiable in both.
     penalty
-        :math:`\lambda \ge 0` on every parameter. A learner's response to data is determined only
-        where its Hessian is positive definite; the penalty makes it so.
+        :math:`\lambda \ge 0` on every parameter. Where the Hessian is singular the learner's
+        response to data is that of least squares, and refused where it is not determined.
     tolerance
         A fit ends when no entry of the gradient is larger.
     max_steps
-        Newton steps before a fit is given up.
+        Newton steps before a fit is given up, with `NotConvergedError`: a module with kinks
+        (ReLU) may rest at one, where no gradient is 0; raise the tolerance there.
 
     Notes
     -----
@@ -67,19 +79,15 @@ class TorchLearner(Learner):
     loss: Loss = logistic_loss
     penalty: float = 1e-2
     tolerance: float = 1e-9
-    max_steps: int = 50
+    max_steps: int = 200
     name: ClassVar[str] = "torch"
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.penalty) or self.penalty < 0.0:
             raise ParameterError(f"a penalty is a number >= 0, got {self.penalty}")
-        held = copy.deepcopy(self.module).eval()
-        wrong = [name for name, part in held.named_parameters() if part.dtype != torch.float64]
-        if wrong or not list(held.parameters()):
-            raise ParameterError(
-                f"a module needs parameters of float64; not so: {', '.join(wrong) or 'none at all'}"
-                " (call module.double())"
-            )
+        held = copy.deepcopy(self.module).double().eval()
+        if not list(held.parameters()):
+            raise ParameterError("a module needs parameters to fit; this one has none at all")
         object.__setattr__(self, "module", held)
 
     @property
@@ -88,19 +96,25 @@ class TorchLearner(Learner):
         return 0.0
 
     def fit(self, crowd: Crowd, start: Floats | None = None) -> Floats:
-        """Return a minimiser: L-BFGS to its neighbourhood, Newton's method to rounding."""
+        """Return a minimiser: L-BFGS to its neighbourhood, damped Newton steps to rounding."""
         theta = self._now() if start is None else np.array(start)
         if np.abs(self.gradient(theta, crowd)).max() > ROUGH:
             theta = self._approach(theta, crowd)
-        for _ in range(self.max_steps):
-            gradient = self.gradient(theta, crowd)
-            if np.abs(gradient).max() <= self.tolerance:
-                return theta
-            theta = self._descend(theta, gradient, crowd)
-        raise NotConvergedError(
-            f"the module's gradient is still {np.abs(gradient).max():.2g} after {self.max_steps} "
-            f"Newton steps (tolerance {self.tolerance:.2g}); raise the penalty or the tolerance"
+        theta, worst = descend_anywhere(
+            lambda at: self.risk(at, crowd),
+            lambda at: self.gradient(at, crowd),
+            lambda at, slope: self._step(at, slope, crowd),
+            theta,
+            tolerance=self.tolerance,
+            max_steps=self.max_steps,
         )
+        if worst > self.tolerance:
+            raise NotConvergedError(
+                f"the module's gradient is still {worst:.2g} after at most {self.max_steps} "
+                f"Newton steps (tolerance {self.tolerance:.2g}); raise the penalty or the "
+                "tolerance (a module with kinks may rest where no gradient is 0)"
+            )
+        return theta
 
     def losses(self, theta: Floats, crowd: Crowd) -> Floats:
         """Return each person's loss, shape (n,)."""
@@ -140,8 +154,16 @@ class TorchLearner(Learner):
             )
         return cast(Floats, product.numpy()) + self.penalty * v
 
+    def hessian(self, theta: Floats, crowd: Crowd) -> Floats:
+        """Return the Hessian of the risk, shape (p, p)."""
+        X, y = self._tensors(crowd)
+        found = jacrev(grad(lambda at: self._mean(at, crowd, X, y)))(torch.from_numpy(theta))
+        return cast(Floats, found.detach().numpy()) + self.penalty * np.eye(len(theta))
+
     def solve(self, theta: Floats, crowd: Crowd, v: Floats) -> Floats:
-        r"""Return :math:`H^{-1} v` by conjugate gradients; refuse an H that is not definite."""
+        r"""Return :math:`H^{-1} v` by least squares, so that H need not be definite."""
+        if len(theta) <= DENSE:
+            return least_squares(self.hessian(theta, crowd), v)
         return solve_by_products(lambda u: self.hessian_product(theta, crowd, u), v)
 
     def pull(self, theta: Floats, crowd: Crowd, v: Floats) -> tuple[Floats, Floats]:
@@ -162,15 +184,13 @@ class TorchLearner(Learner):
         return cast(Floats, by_x.numpy()), cast(Floats, by_y.numpy())
 
     def score(self, theta: Floats) -> Score:
-        """Return the model as a published score, where the module is one."""
-        if not isinstance(self.module, Score):
-            raise ParameterError(
-                f"people respond to a published score, and {type(self.module).__name__} is none; "
-                "build the learner on a countermove Score (LinearScore, MLPScore, ...)"
-            )
+        """Return the model as a published score; a plain module is read as log-odds."""
         found = copy.deepcopy(self.module)
-        vector_to_parameters(torch.from_numpy(theta), found.parameters())
-        return found
+        with torch.no_grad():
+            vector_to_parameters(torch.from_numpy(np.array(theta)), found.parameters())
+        if isinstance(found, Score):
+            return found
+        return ModuleScore(found, self._width(), sign=1.0, probability=False)
 
     def _approach(self, theta: Floats, crowd: Crowd) -> Floats:
         from scipy.optimize import minimize
@@ -184,22 +204,31 @@ class TorchLearner(Learner):
         )
         return cast(Floats, np.asarray(found.x, dtype=np.float64))
 
-    def _descend(self, theta: Floats, gradient: Floats, crowd: Crowd) -> Floats:
-        """Take the longest of the halved Newton steps that does not raise the risk."""
-        step, risk = self.solve(theta, crowd, gradient), self.risk(theta, crowd)
-        rounding = 8.0 * np.finfo(np.float64).eps * max(1.0, abs(risk))
-        for halving in range(HALVINGS):
-            there = theta - 0.5**halving * step
-            if self.risk(there, crowd) <= risk + rounding:
-                return there
-        raise NotConvergedError(f"no step lowers the module's risk of {risk:.6g}")
+    def _step(self, theta: Floats, gradient: Floats, crowd: Crowd) -> Floats:
+        """Return a Newton step that leads downhill."""
+        if len(theta) <= DENSE:
+            return downhill(self.hessian(theta, crowd), gradient)
+        return downhill_by_products(lambda u: self.hessian_product(theta, crowd, u), gradient)
+
+    def _width(self) -> int:
+        """Return how many features a plain module reads: the columns of its first matrix."""
+        shapes = (part.shape for part in self.module.parameters() if part.ndim == 2)
+        first = next(shapes, None)
+        if first is None:
+            raise ParameterError(
+                f"{type(self.module).__name__} has no matrix to tell how many features it reads; "
+                "build the learner on a countermove Score"
+            )
+        return int(first[1])
 
     def _losses(self, theta: Tensor, X: Tensor, y: Tensor) -> Tensor:
         scores: Tensor = functional_call(self.module, self._parts(theta), (X,))
+        if scores.shape == (len(y), 1):
+            scores = scores[:, 0]
         if scores.shape != y.shape:
             raise DataError(
                 f"the module gives scores of shape {tuple(scores.shape)} for {len(y)} people; "
-                f"expected ({len(y)},)"
+                f"expected ({len(y)},) or ({len(y)}, 1)"
             )
         return self.loss(scores, y)
 
