@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Utility,
     )
     from countermove.dynamics.crowd import Crowd
+    from countermove.dynamics.future import FutureTerms, RetrainingFuture, retraining_future
     from countermove.dynamics.learners.centroids import CentroidLearner
     from countermove.dynamics.learners.linear import LogisticLearner, RidgeLearner
     from countermove.dynamics.learners.network import TorchLearner, TrainedLearner
@@ -46,13 +47,16 @@ if TYPE_CHECKING:
         PerformativeDescent,
         ProximalRiskMinimisation,
     )
+    from countermove.dynamics.threat import CollectiveThreat, ThreatTerms, collective_threat
 
 __all__ = [
     "Ball",
     "Bilevel",
     "CentroidLearner",
     "Collective",
+    "CollectiveThreat",
     "Crowd",
+    "FutureTerms",
     "GradientDescent",
     "LevelKPopulation",
     "LogisticLearner",
@@ -66,9 +70,11 @@ __all__ = [
     "RecourseSearch",
     "RespondingPopulation",
     "Retraining",
+    "RetrainingFuture",
     "RidgeLearner",
     "TargetModelUtility",
     "TargetPredictionUtility",
+    "ThreatTerms",
     "TorchLearner",
     "TrainedLearner",
     "Utility",
@@ -76,12 +82,14 @@ __all__ = [
     "audit_shift",
     "break_even",
     "collective_recourse",
+    "collective_threat",
     "individual_recourse",
     "least_budgets",
     "linearise",
     "marginal_values",
     "recourse_problem",
     "retrain_until_stable",
+    "retraining_future",
     "settle",
     "side_effects",
     "together",
@@ -92,7 +100,9 @@ _HOMES = {
     "Bilevel": "collective.bilevel",
     "CentroidLearner": "learners.centroids",
     "Collective": "collective.collective",
+    "CollectiveThreat": "threat",
     "Crowd": "crowd",
+    "FutureTerms": "future",
     "GradientDescent": "retraining.updates",
     "LevelKPopulation": "retraining.populations",
     "LogisticLearner": "learners.linear",
@@ -106,9 +116,11 @@ _HOMES = {
     "RecourseSearch": "collective.recourse_search",
     "RespondingPopulation": "retraining.populations",
     "Retraining": "retraining.loop",
+    "RetrainingFuture": "future",
     "RidgeLearner": "learners.linear",
     "TargetModelUtility": "collective.utilities",
     "TargetPredictionUtility": "collective.utilities",
+    "ThreatTerms": "threat",
     "TorchLearner": "learners.network",
     "TrainedLearner": "learners.network",
     "Utility": "collective.utilities",
@@ -116,12 +128,14 @@ _HOMES = {
     "audit_shift": "collective.shift_audit",
     "break_even": "collective.recourse_analysis",
     "collective_recourse": "collective.recourse",
+    "collective_threat": "threat",
     "individual_recourse": "collective.recourse",
     "least_budgets": "collective.recourse_analysis",
     "linearise": "retraining.stability",
     "marginal_values": "collective.recourse_analysis",
     "recourse_problem": "collective.recourse_problem",
     "retrain_until_stable": "retraining.loop",
+    "retraining_future": "future",
     "settle": "retraining.stability",
     "side_effects": "collective.recourse_analysis",
     "together": "collective.recourse",

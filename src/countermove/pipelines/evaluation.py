@@ -70,6 +70,20 @@ def report_transfer(
     return report_published(rules, train, validation, test, schema, *plausible, terms, seed)
 
 
+def foresee(
+    calibrated: PublishedModel,
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    schema: Schema,
+    people: Response,
+    seed: int,
+) -> dict[str, Any]:
+    """Foresee what retraining, and applicants who act together, will do to the rule."""
+    from countermove.dynamics.deployed import deployed_future
+
+    return deployed_future(calibrated, train, test, schema, people, seed)
+
+
 def certify(
     calibrated: PublishedModel,
     rows: pd.DataFrame,
@@ -112,6 +126,12 @@ def create_pipeline(**_: object) -> Pipeline:
                 ],
                 "transfer_report",
                 name="report_transfer",
+            ),
+            Node(
+                foresee,
+                ["recourse_model", "train_rows", "test_rows", "schema", "people", "params:seed"],
+                "future",
+                name="foresee",
             ),
             Node(
                 certify,
