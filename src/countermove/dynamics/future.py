@@ -294,7 +294,9 @@ def _contraction(made: Sequence[Floats]) -> float | None:
     noise = max(float(np.median(gaps[len(gaps) // 2 :])), ROUNDING)
     end = next((t for t, gap in enumerate(gaps) if gap <= 1.5 * noise), len(gaps) - 1)
     end = end or len(gaps) - 1
-    return float((max(gaps[end], ROUNDING) / gaps[0]) ** (1.0 / end))
+    # The later half of the way is nearer to the end, whose rate it is.
+    half = end // 2
+    return float((max(gaps[end], ROUNDING) / gaps[half]) ** (1.0 / (end - half)))
 
 
 def _some(

@@ -41,6 +41,8 @@ from countermove.response.reduction import ActionPlan, raise_not_finite
 from countermove.response.smooth import check_positive
 from countermove.response.step import smoothed_step
 from countermove.scores import Score, deciding
+from countermove.scores.opaque import OpaqueScore
+from countermove.scores.trees import TreeScore
 
 REFERENCE_ROWS = 64
 """People drawn to measure how fast a score rises: its mean is then known to about a tenth."""
@@ -118,6 +120,10 @@ class AscentResponse(Response):
                 "an ascent response climbs inside a box; extra constraints A δ + b ≥ 0 are only "
                 "supported for scores with a slope (ScalarResponse, ConicResponse)"
             )
+
+    def answers(self, score: Score) -> bool:
+        """Return whether the score has a gradient to climb: trees and black boxes have none."""
+        return not isinstance(score, TreeScore | OpaqueScore)
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the derivative of the local maximum."""

@@ -1,0 +1,201 @@
+"""What becomes of a deployed rule: retraining, and applicants who act together."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+
+from countermove.data.rows import Rows
+from countermove.data.synthetic import GaussianPopulation
+from countermove.dynamics import (
+    Crowd,
+    FutureTerms,
+    LogisticLearner,
+    RespondingPopulation,
+    ThreatTerms,
+    TorchLearner,
+    collective_threat,
+    linearise,
+    retraining_future,
+    settle,
+)
+from countermove.dynamics.deployed import schema_segments
+from countermove.dynamics.threat import EVERYBODY, _Search
+from countermove.people import ActionSet, QuadraticCost
+from countermove.response import AscentResponse, BestResponse, GainResponse, NoResponse
+from countermove.scores import LinearScore, MLPScore
+
+POPULATION = GaussianPopulation(centre=(0.8, 0.4))
+MADE, JUDGED = POPULATION.sample(1500, 1), POPULATION.sample(2000, 2)
+PEOPLE = BestResponse(QuadraticCost(4.0))
+QUICK = FutureTerms(rounds=10, map_people=300)
+
+
+def rule_of(raised=0.0):
+    weights, bias = POPULATION.best_rule()
+    score = LinearScore(2)
+    with torch.no_grad():
+        score.weight.copy_(torch.from_numpy(weights))
+        score.bias.fill_(bias - raised)
+    return score
+
+
+@pytest.fixture(scope="module")
+def future():
+    return retraining_future(rule_of(), MADE, JUDGED, PEOPLE, terms=QUICK)
+
+
+def test_the_accuracy_is_that_of_an_independent_loop(future):
+    """scikit-learn's logistic regression, refitted to people moved by hand."""
+    (X, y), cost = MADE, 4.0
+
+    def moved(rows, w, b):
+        distance = -(rows @ w + b) / np.linalg.norm(w)
+        near = (distance > 0.0) & (cost * distance**2 <= 2.0)
+        return rows + np.where(near, distance, 0.0)[:, None] * w / np.linalg.norm(w), near
+
+    w, b = POPULATION.best_rule()
+    for _ in range(future.course.rounds + 4):
+        fitted = LogisticRegression(C=1.0, tol=1e-10, max_iter=500).fit(moved(X, w, b)[0], y)
+        w, b = fitted.coef_[0], fitted.intercept_[0]
+    judged, near = moved(JUDGED[0], w, b)
+    approved = near | (judged @ w + b >= 0.0)
+    right = np.mean(approved == (JUDGED[1] > 0))
+    assert future.accuracy.value == pytest.approx(right, abs=0.01)
+    assert future.accuracy.low < future.accuracy.value < future.accuracy.high
+    assert future.accuracy.n == 2000
+
+
+def test_it_says_the_sentence_and_is_json(future):
+    written = json.loads(json.dumps(future.to_json(), allow_nan=False))
+    course = future.course
+    assert course.course == "settles"
+    assert f"settles within {course.rounds} rounds at accuracy" in written["words"]
+    assert f"contraction {course.contraction:.2f} a round" in written["words"]
+    assert len(written["map"]) == 12
+    assert {cell["looking_ahead"] for cell in written["map"]} == {0.0, 0.5, 1.0}
+    assert written["majority"] == pytest.approx(
+        max(np.mean(JUDGED[1] > 0), 1 - np.mean(JUDGED[1] > 0))
+    )
+
+
+def test_the_contraction_is_the_linearised_one():
+    """People who want a higher score respond smoothly: the rate is the radius at the end."""
+    people = GainResponse(QuadraticCost(0.25))
+    # The learner rests where its penalty and people's moves balance.
+    learner = LogisticLearner(0.05, penalise_intercept=True)
+    terms = FutureTerms(rounds=12, tolerated=-1.0, map_people=200)
+    found = retraining_future(rule_of(), MADE, JUDGED, people, learner=learner, terms=terms)
+    population = RespondingPopulation(Crowd(MADE[0], (MADE[1] > 0) * 1.0), people)
+    stable = settle(learner, population, learner.fit(population.base))
+    radius = linearise(learner, population, getattr(stable, "theta", stable)).radius
+    assert found.course.contraction == pytest.approx(radius, rel=0.2)
+
+
+def test_where_it_does_not_apply_it_says_so():
+    still = retraining_future(rule_of(), MADE, JUDGED, NoResponse(), terms=QUICK)
+    assert not still.applies
+    assert "Nobody moves" in still.words
+    network = retraining_future(
+        MLPScore(2, hidden=(3,), dropout=0.0), MADE, JUDGED, PEOPLE, terms=QUICK
+    )
+    assert not network.applies
+    assert "kind mlp" in network.words
+    assert json.dumps(network.to_json(), allow_nan=False)
+
+
+@pytest.mark.slow
+def test_a_network_is_retrained_by_the_learner_given():
+    learner = TorchLearner(MLPScore(2, hidden=(3,), dropout=0.0))
+    rule = learner.score(learner.fit(Crowd(MADE[0][:200], (MADE[1][:200] > 0) * 1.0)))
+    few = tuple(part[:200] for part in MADE)
+    people = AscentResponse(QuadraticCost(4.0), random_starts=0)
+    terms = FutureTerms(rounds=2, map_people=60)
+    found = retraining_future(rule, few, few, people, learner=learner, terms=terms)
+    assert found.applies
+    assert 0.4 < found.accuracy.value <= 1.0
+
+
+THREAT = ThreatTerms(people=600, audits=40)
+
+
+@pytest.fixture(scope="module")
+def threat():
+    segments = {"left": MADE[0][:, 1] < 0.0, "everybody but one": np.arange(1500) > 0}
+    return collective_threat(rule_of(), MADE, PEOPLE, segments, terms=THREAT)
+
+
+def test_the_smallest_collectives_by_segment(threat):
+    assert json.dumps(threat.to_json(), allow_nan=False)
+    named = {(each.segment, each.outcome): each for each in threat.segments}
+    assert set(named) == {(EVERYBODY, "group"), (EVERYBODY, "person"), ("left", "group")}
+    for each in threat.segments:
+        if each.share is None:
+            assert "Not even" in each.words
+            continue
+        assert 0.0 < each.share <= each.of_segment <= 1.0
+        assert 0.0 < each.mean_cost <= each.worth + 1e-9
+        assert each.approved >= 0.5
+        assert 0.0 <= each.audit_power <= 1.0
+    able = [each for each in threat.segments if each.share is not None]
+    assert able
+    assert min(able, key=lambda each: each.share).words in threat.words
+
+
+def test_cheaper_moves_need_fewer_members():
+    shares = []
+    terms = ThreatTerms(people=600, audits=10, flipped=0.1)
+    for price in (4.0, 0.5):
+        people = BestResponse(QuadraticCost(price))
+        found = collective_threat(rule_of(), MADE, people, terms=terms)
+        shares.append(found.segments[0].share or 2.0)
+    assert shares[1] < shares[0]
+
+
+def test_a_flip_holds_for_an_independent_refit():
+    """Members count by their share, where they moved to; scikit-learn fits the rest."""
+    crowd = Crowd(MADE[0][:600], (MADE[1][:600] > 0) * 1.0)
+    search = _Search(crowd, BestResponse(QuadraticCost(1.0)), LogisticLearner(1 / 600), THREAT, 0)
+    everybody = np.ones(600, dtype=bool)
+    wanted = search._wanted(everybody, "group")
+    share = 0.7
+    ask = search._collective(np.arange(600), wanted).of_size(share)
+    acted = search._acted(ask, wanted, None)
+    X = np.concatenate([acted.X, crowd.X])
+    weight = np.repeat([share, 1.0 - share], 600)
+    fitted = LogisticRegression(C=1.0, tol=1e-10).fit(X, np.tile(crowd.y, 2), sample_weight=weight)
+    approved = np.mean(fitted.decision_function(wanted) >= 0.0)
+    assert acted.approved == pytest.approx(approved, abs=0.02)
+    assert acted.approved > 0.0
+
+
+@pytest.mark.validity
+@pytest.mark.quick_validity
+def test_the_audit_sees_nobody_as_rarely_as_it_says_and_large_moves_always():
+    crowd = Crowd(MADE[0][:600], (MADE[1][:600] > 0) * 1.0)
+    search = _Search(crowd, PEOPLE, LogisticLearner(), ThreatTerms(people=600, audits=200), 0)
+    rows = np.arange(600)
+    assert search._power(rows, 0.0, crowd.X) <= 0.06
+    assert search._power(rows, 1.0, crowd.X + 1.0) == 1.0
+
+
+def test_where_nothing_can_be_done_together_it_says_so():
+    fixed = BestResponse(QuadraticCost(1.0), ActionSet(immutable=(0, 1)))
+    assert "lets nobody change" in collective_threat(rule_of(), MADE, fixed, terms=THREAT).words
+    network = MLPScore(2, hidden=(3,), dropout=0.0)
+    assert not collective_threat(network, MADE, PEOPLE, terms=THREAT).applies
+
+
+def test_segments_are_the_groups_of_the_sensitive_columns():
+    groups = pd.DataFrame({"sex": ["f", "m", "f"]})
+    rows = Rows(np.array(["0", "1", "2"]), np.zeros((3, 1)), np.ones(3), groups)
+    found = schema_segments(rows)
+    assert {name: mask.tolist() for name, mask in found.items()} == {
+        "sex = f": [True, False, True],
+        "sex = m": [False, True, False],
+    }
