@@ -15,15 +15,19 @@ from math import comb
 
 import numpy as np
 
-from countermove._types import Floats
+from countermove._types import Floats, Index
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet
 from countermove.people.feasible import FeatureBlock, absent
+from countermove.recourse._cheaper import cheaper, cheaper_of
 from countermove.recourse._rounding import rounded
 from countermove.recourse._search import Proposals, SearchMethod, SearchProblem, Settings, unproven
 from countermove.recourse.lasting import Margin
+from countermove.recourse.networks import NetworkProofs, network_of, prove
 
 OBJECTIVES = ("cheapest", "sparsest")
+CHEAPER = 2e-6
+"""Nothing is cheaper by more than this share where an action before a network counts as proven."""
 MOST_SUBSETS = 150
 """Sets of features tried per size; beyond, only those of the steepest features."""
 
@@ -210,6 +214,7 @@ def other_options(
         # Who has no first action has no other one: fewer actions prove nothing new.
         lost = absent(first.action)
         found = unproven(np.where(lost[:, None], np.nan, found.action))
+        found = found._replace(proven_none=lost & first.proven_none)
         alternatives.append(found)
     return alternatives
 
@@ -237,6 +242,46 @@ class AdviceSearch:
     def cheapest(self, problem: SearchProblem) -> Proposals:
         """Return the cheapest actions, without a margin against a refit."""
         return search_preferred(problem, self.method, self.settings, self.preference)
+
+    def proven(self, problem: SearchProblem, found: Proposals) -> tuple[Proposals, Floats]:
+        """Return what branch and bound adds before a network, and what recourse costs at least."""
+        lost = absent(found.action)
+        price = np.where(lost, np.inf, problem.price(np.nan_to_num(found.action)))
+        least = np.where(found.proven_none, np.inf, np.where(found.proven_cheapest, price, 0.0))
+        network = network_of(problem) if len(lost) else None
+        if network is None:
+            return found, least
+        found = Proposals(
+            found.action.copy(), found.proven_none.copy(), found.proven_cheapest.copy()
+        )
+        most = self.preference.most_paid
+        open_ = ~found.proven_none & ~found.proven_cheapest
+        for who, limit, nodes, cheapest in (
+            (open_ & (lost | (price > most)), most, self.settings.network_nodes, False),
+            (open_ & (price <= most), price, self.settings.cheapest_nodes, True),
+        ):
+            rows = np.flatnonzero(who)
+            if not rows.size or not nodes:
+                continue
+            part = problem.rows(rows)
+            limits = np.broadcast_to(limit, len(lost))[rows]
+            proofs = prove(part, network, limits, nodes, cheapest)
+            found.proven_none[rows] = lost[rows] & proofs.proven_none
+            least[rows] = proofs.least
+            if not self.preference.restricted:
+                self._take(part, found, rows, proofs)
+        price = np.where(absent(found.action), np.inf, problem.price(np.nan_to_num(found.action)))
+        sure = (price < np.inf) & (least >= price * (1.0 - CHEAPER))
+        return found._replace(proven_cheapest=found.proven_cheapest | sure), least
+
+    def _take(
+        self, part: SearchProblem, found: Proposals, rows: Index, proofs: NetworkProofs
+    ) -> None:
+        """Write what the proof came upon over what was found, made cheaper, where it works."""
+        action = np.nan_to_num(proofs.action)
+        works = ~absent(proofs.action) & part.reaches(action)
+        better = cheaper(part, np.where(works[:, None], action, np.nan))
+        found.action[rows] = cheaper_of(part, found.action[rows], better)
 
     def lasting(self, problem: SearchProblem, cheapest: Proposals) -> Proposals:
         """Return actions that outlast a refit where that is asked for and possible."""

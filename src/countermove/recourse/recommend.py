@@ -61,10 +61,10 @@ class Advice:
         What to change, shape (n, d), in the units of the people given. Zeros where nothing
         is needed; NaN where no action is known, which is not the same.
     status
-        ``FOUND`` (verified on the model), ``PROVEN_NONE`` (no allowed action
-        reaches the threshold), ``NOT_FOUND`` (the search failed, without proof),
-        ``NOT_NEEDED`` (approved as they are) or ``BEYOND_REACH`` (the action shown is
-        verified, but costs more than the ceiling), shape (n,).
+        ``FOUND`` (verified on the model), ``PROVEN_NONE`` (no allowed action, within the
+        ceiling if there is one, reaches the threshold), ``NOT_FOUND`` (the search failed,
+        without proof), ``NOT_NEEDED`` (approved as they are) or ``BEYOND_REACH`` (the action
+        shown is verified, but costs more than the ceiling), shape (n,).
     probability_before, probability_after
         The model's probability now and after the action, shape (n,); NaN after
         where no action is known.
@@ -87,6 +87,10 @@ class Advice:
         Whether no allowed action that reaches what was asked for costs less (to a relative
         1e-6) before rounding, shape (n,); False where it is not proven, and where there is no
         action. Of ``lasting`` advice, what was asked for is the person's own raised threshold.
+    cost_bound
+        No allowed action that reaches the threshold costs less, proven, shape (n,): the least cost
+        where that is proven, the ceiling or infinity where there is none within it or at all,
+        0 where nothing is proven.
     least_cost
         The cost of the cheapest action without a margin against a refit, before columns were
         left alone and amounts rounded, shape (n,).
@@ -116,6 +120,7 @@ class Advice:
     action_low: Floats = field(default_factory=lambda: np.zeros(0))
     action_high: Floats = field(default_factory=lambda: np.zeros(0))
     proven_cheapest: Mask = field(default_factory=lambda: np.zeros(0, bool))
+    cost_bound: Floats = field(default_factory=lambda: np.zeros(0))
     least_cost: Floats = field(default_factory=lambda: np.zeros(0))
     lasting_extra: Floats = field(default_factory=lambda: np.zeros(0))
     causal_extra: Floats = field(default_factory=lambda: np.zeros(0))
@@ -127,7 +132,7 @@ class Advice:
     def __post_init__(self) -> None:
         unsaid: dict[str, Any] = {
             "least_cost": self.cost,
-            **dict.fromkeys(("lasting_extra", "causal_extra"), 0.0),
+            **dict.fromkeys(("lasting_extra", "causal_extra", "cost_bound"), 0.0),
             **dict.fromkeys(("survival", "survival_without"), np.nan),
             **dict.fromkeys(("proven_cheapest", "lasting", "uncertain_weight"), False),
         }
@@ -288,7 +293,7 @@ def recommend(
     refused = np.flatnonzero(~cut.approved(now))
     part = problem.rows(refused)
     search = AdviceSearch(plain, settings, preference, refits)
-    cheapest = search.cheapest(part)
+    cheapest, bound = search.proven(part, search.cheapest(part))
     lasting = search.lasting(part, cheapest)
     found = search.causal(part, lasting)
 
@@ -300,7 +305,7 @@ def recommend(
 
     prices = [part.price(np.nan_to_num(way.action)) for way in (cheapest, lasting, found)]
     without = refits.survival(part, cheapest.action)
-    first = _with_prices(as_given(found), refused, prices, without)
+    first = _with_prices(as_given(found), refused, prices, without, bound)
     if options == 1:
         return first
     others = search.others(part, found, options)
@@ -368,10 +373,15 @@ def _confirmed(model: Any, X: Floats, cut: ApprovalThreshold, advice: Advice) ->
 
 
 def _with_prices(
-    advice: Advice, refused: NDArray[np.intp], prices: Sequence[Floats], without: Floats
+    advice: Advice,
+    refused: NDArray[np.intp],
+    prices: Sequence[Floats],
+    without: Floats,
+    bound: Floats,
 ) -> Advice:
     """Return advice that knows the price of each step: cheapest, lasting, causal."""
-    least, lasting, causal, survival = np.zeros((4, len(advice.cost)))
+    least, lasting, causal, survival, bounds = np.zeros((5, len(advice.cost)))
+    bounds[refused] = bound
     least[refused], lasting[refused] = prices[0], prices[1] - prices[0]
     causal[refused] = prices[2] - prices[1]
     survival[:] = np.nan
@@ -380,6 +390,7 @@ def _with_prices(
     least[lost], lasting[lost], causal[lost], survival[lost] = np.nan, 0.0, 0.0, np.nan
     return replace(
         advice,
+        cost_bound=bounds,
         least_cost=least,
         lasting_extra=lasting,
         causal_extra=causal,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 import torch
@@ -12,6 +14,7 @@ from torch.nn.functional import elu, softplus
 
 from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.scores.base import Score
 
 Elementwise = Callable[[Tensor], Tensor]
 
@@ -91,3 +94,28 @@ def draw(
             bound = layer.shape[-1] ** -0.5
             layer.uniform_(-bound, bound, generator=generator)
             offset.uniform_(-bound, bound, generator=generator)
+
+
+class DenseScore(Score):
+    r"""A score of dense layers, :math:`s(x) = w\cdot h_L + b`, each followed by one activation."""
+
+    def __init__(self, n_features: int, hidden: Sequence[int], activation: str) -> None:
+        super().__init__()
+        self.hidden, self.activation = checked_widths(hidden), checked_activation(activation)
+        self.weights, self.offsets = empty_layers((int(n_features), *self.hidden))
+        self.weight, self.bias = empty(self.hidden[-1]), empty()
+
+    @property
+    def n_features(self) -> int:
+        """Number of features the score reads."""
+        return int(self.weights[0].shape[1])
+
+    def slope(self) -> None:
+        """Return None: the score is affine in nothing that people can change."""
+        return
+
+    def before_standardising(self, mean: Floats, scale: Floats) -> Self:
+        """Return the same network of the rows before they were standardised."""
+        other = copy.deepcopy(self)
+        fold_standardising(other.weights[0], other.offsets[0], mean, scale)
+        return other

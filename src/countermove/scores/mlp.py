@@ -6,7 +6,6 @@ its gradient. Dropout is noise of training: off until a trainer turns it on.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -14,23 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.randomness import torch_generator
-from countermove.scores._layers import (
-    ACTIVATIONS,
-    checked_activation,
-    checked_widths,
-    draw,
-    empty,
-    empty_layers,
-    fold_standardising,
-    interval_product,
-)
-from countermove.scores.base import Score
+from countermove.scores._layers import ACTIVATIONS, DenseScore, draw, interval_product
 
 
-class MLPScore(Score):
+class MLPScore(DenseScore):
     r"""A network, :math:`s(x) = w \cdot h_L + b`.
 
     .. math:: h_0 = x, \qquad h_l = m_l \odot \phi(W_l h_{l-1} + c_l)
@@ -63,22 +51,14 @@ class MLPScore(Score):
         dropout: float = 0.3,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__()
-        self.hidden = checked_widths(hidden)
+        super().__init__(n_features, hidden, activation)
         if not 0.0 <= dropout < 1.0:
             raise ParameterError(f"dropout is a share in [0, 1), got {dropout!r}")
-        self.activation, self.dropout = checked_activation(activation), float(dropout)
-        self.weights, self.offsets = empty_layers((int(n_features), *self.hidden))
-        self.weight, self.bias = empty(self.hidden[-1]), empty()
+        self.dropout = float(dropout)
         self._noise: torch.Generator | None = None
         start = torch_generator(0, "mlp start") if generator is None else generator
         draw(start, self.weights, self.offsets, self.weight, self.bias)
         self.eval()
-
-    @property
-    def n_features(self) -> int:
-        """Number of features the score reads."""
-        return int(self.weights[0].shape[1])
 
     def forward(self, X: Tensor) -> Tensor:
         """Return the network's value, with dropout only while training is on."""
@@ -124,19 +104,9 @@ class MLPScore(Score):
                 least, most = interval_product(least, most, weight)
         return least, most
 
-    def slope(self) -> None:
-        """Return None: the score is affine in nothing."""
-        return
-
     def noise_from(self, generator: torch.Generator | None) -> None:
         """Draw dropout from ``generator``; None: from torch's global one."""
         self._noise = generator
-
-    def before_standardising(self, mean: Floats, scale: Floats) -> MLPScore:
-        """Return the same network of the rows before they were standardised."""
-        other = copy.deepcopy(self)
-        fold_standardising(other.weights[0], other.offsets[0], mean, scale)
-        return other
 
     def describe(self) -> dict[str, Any]:
         """Return sizes, activation and dropout."""

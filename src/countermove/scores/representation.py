@@ -6,7 +6,6 @@ for z' - z (SERM, equation 6). Then the head is all they see, and it is linear.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -14,22 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from countermove._types import Floats
 from countermove.randomness import torch_generator
-from countermove.scores._layers import (
-    ACTIVATIONS,
-    checked_activation,
-    checked_widths,
-    draw,
-    empty,
-    empty_layers,
-    fold_standardising,
-)
-from countermove.scores.base import Score
+from countermove.scores._layers import ACTIVATIONS, DenseScore, draw
 from countermove.scores.linear import LinearScore
 
 
-class RepresentationScore(Score):
+class RepresentationScore(DenseScore):
     r""":math:`s(x) = w \cdot \phi(x) + b`, with :math:`\phi` a network learned with the head.
 
     .. math:: \phi(x) = \phi_L, \qquad \phi_0 = x, \qquad
@@ -60,18 +49,9 @@ class RepresentationScore(Score):
         activation: str = "tanh",
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__()
-        self.hidden = checked_widths(hidden)
-        self.activation = checked_activation(activation)
-        self.weights, self.offsets = empty_layers((int(n_features), *self.hidden))
-        self.weight, self.bias = empty(self.hidden[-1]), empty()
+        super().__init__(n_features, hidden, activation)
         start = torch_generator(0, "representation start") if generator is None else generator
         draw(start, self.weights, self.offsets, self.weight, self.bias)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features the score reads."""
-        return int(self.weights[0].shape[1])
 
     def represent(self, X: Tensor) -> Tensor:
         """Return the representation of every row, shape (n, hidden[-1])."""
@@ -89,16 +69,6 @@ class RepresentationScore(Score):
     def forward(self, X: Tensor) -> Tensor:
         """Return the head's score of the representation."""
         return self.represent(X) @ self.weight + self.bias
-
-    def slope(self) -> None:
-        """Return None: the score is affine in the representation, not in the features."""
-        return
-
-    def before_standardising(self, mean: Floats, scale: Floats) -> RepresentationScore:
-        """Return the same network of the rows before they were standardised."""
-        other = copy.deepcopy(self)
-        fold_standardising(other.weights[0], other.offsets[0], mean, scale)
-        return other
 
     def describe(self) -> dict[str, Any]:
         """Return sizes and activation."""
