@@ -162,6 +162,7 @@ def test_configurations_of_the_paper_are_what_they_are_called(path):
 
 def test_every_figure_of_the_paper_has_a_configuration():
     assert {path.stem for path in PAPER} == {
+        "collective_digits",
         "collective_figure_1",
         "collective_figure_2_iris",
         "collective_figure_2_mnist",
@@ -172,7 +173,7 @@ def test_every_figure_of_the_paper_has_a_configuration():
 def test_the_pipeline_runs_as_a_user_runs_it(project):
     outcome = project.run("--pipeline=collective", "--env=test")
     assert outcome.returncode == 0, outcome.stderr
-    folder = project.path / "data" / "08_reporting" / "digits"
+    folder = project.path / "data" / "08_reporting" / "tiny"
     assert {path.name for path in folder.iterdir()} == {
         "collective.json",
         "collective_curves.csv",
@@ -183,6 +184,9 @@ def test_the_pipeline_runs_as_a_user_runs_it(project):
     }
     facts = json.loads((folder / "collective.json").read_text())
     assert facts["people"] == 200
+    assert set(facts["classes"]) == {"favourable", "unfavourable"}
+    page = (folder / "collective.html").read_text()
+    assert "a rule of tiny is not known yet" in page
     elsewhere = project.run("--config", "conf/paper/collective_figure_1.yml")
     assert elsewhere.returncode == 0, elsewhere.stderr
     stated = project.path / "data" / "08_reporting" / "collective_figure_1" / "collective.json"

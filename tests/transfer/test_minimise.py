@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-from countermove.errors import ParameterError
+from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.people import QuadraticCost
+from countermove.response import BestResponse, NoResponse
+from countermove.scores import LinearScore
+from countermove.scores.base import values
 from countermove.transfer.minimise import (
     GaussianClasses,
+    ScoredPeople,
     ThresholdProblem,
     descend,
     minimise_induced_risk,
@@ -75,3 +81,47 @@ def test_a_descent_stays_between_its_bounds():
 def test_nonsense_is_refused(make, says):
     with pytest.raises(ParameterError, match=says):
         make()
+
+
+@pytest.fixture(scope="module")
+def real():
+    """A score of three features on people who are not normal along it."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(1500) < 0.4, 1.0, -1.0)
+    X = rng.standard_t(4, size=(1500, 3)) + 0.7 * y[:, None] * np.array([1.0, 0.5, 0.2])
+    rule = LinearScore(3)
+    with torch.no_grad():
+        rule.weight.copy_(torch.tensor([1.0, 0.6, 0.1], dtype=torch.float64))
+    return rule, X, y
+
+
+def test_a_real_score_among_people_who_move(real):
+    """Against every threshold by brute force: people within reach of it cross."""
+    rule, X, y = real
+    found = minimise_induced_risk(ScoredPeople(rule, X, y, BestResponse(QuadraticCost(4.0))))
+    scores = values(rule, X)
+    reach = float(np.linalg.norm(rule.weight.detach().numpy())) * (2.0 / 4.0) ** 0.5
+    errors = [np.mean((scores >= t - reach) != (y > 0)) for t in np.unique(scores)]
+    assert found.risk <= min(errors) + 0.005
+    assert found.risk == pytest.approx(np.mean((scores >= found.threshold - reach) != (y > 0)))
+    unmoved = ScoredPeople(rule, X, y, NoResponse())
+    still = minimise_induced_risk(unmoved)
+    assert found.threshold > still.threshold + 0.5 * reach
+    assert float(unmoved.risk(still.threshold)[0]) == still.risk
+
+
+def test_a_real_score_among_classes_that_grow(real):
+    rule, X, y = real
+    problem = ScoredPeople(rule, X, y, FIRST)
+    found = minimise_induced_risk(problem)
+    tried = problem.thresholds()
+    assert found.risk <= float(problem.risk(tried[:: len(tried) // 40]).min()) + 1e-12
+    assert not found.descents
+
+
+def test_real_people_need_both_labels_and_bounds_with_scores(real):
+    rule, X, y = real
+    with pytest.raises(NotEnoughRowsError, match="both labels"):
+        minimise_induced_risk(ScoredPeople(rule, X, np.ones(len(y)), NoResponse()))
+    with pytest.raises(ParameterError, match="no score lies"):
+        minimise_induced_risk(ScoredPeople(rule, X, y, NoResponse()), bounds=(900.0, 901.0))

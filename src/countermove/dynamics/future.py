@@ -167,7 +167,17 @@ def retraining_future(
     majority = max(good, 1.0 - good)
     words = _words(course, accuracy, majority, edge, cells)
     return RetrainingFuture(
-        True, words, chosen.name, people.name, course, *accuracy, majority, edge, cells, base.n
+        applies=True,
+        words=words,
+        learner=chosen.name,
+        response=people.name,
+        course=course,
+        accuracy=accuracy[0],
+        accuracy_now=accuracy[1],
+        majority=majority,
+        settles_above=edge,
+        map=cells,
+        n=base.n,
     )
 
 

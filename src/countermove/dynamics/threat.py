@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from countermove._types import Floats, Mask
+from countermove._types import Floats, Index, Mask
 from countermove.dynamics.collective.balls import Ball
 from countermove.dynamics.collective.collective import Collective
 from countermove.dynamics.collective.shift_audit import _two_samples
@@ -166,7 +166,7 @@ def collective_threat(
     return CollectiveThreat(True, _headline(found), found, trainer.name, crowd.n)
 
 
-def _largest(segments: Mapping[str, Mask], kept: Floats, terms: ThreatTerms) -> dict[str, Mask]:
+def _largest(segments: Mapping[str, Mask], kept: Index, terms: ThreatTerms) -> dict[str, Mask]:
     """Return the largest segments that are not next to everybody."""
     masks = {name: np.asarray(mask, dtype=bool)[kept] for name, mask in segments.items()}
     sized = sorted(masks, key=lambda name: -int(masks[name].sum()))
@@ -252,9 +252,12 @@ class _Search:
             raise NotEnoughRowsError("nobody of the segment would be refused")
         if outcome == "person":
             scores = self._scores(self._theta())[rows]
-            return self.crowd.X[rows[np.argsort(scores)[[len(rows) // 2]]]]
+            middle = rows[np.argsort(scores)[[len(rows) // 2]]]
+            typical: Floats = self.crowd.X[middle]
+            return typical
         drawn = generator(self.seed, "queries").permutation(rows)[:QUERIES]
-        return self.crowd.X[np.sort(drawn)]
+        several: Floats = self.crowd.X[np.sort(drawn)]
+        return several
 
     def _collective(self, rows: Any, wanted: Floats) -> Collective:
         count = len(wanted)
@@ -287,7 +290,8 @@ class _Search:
         member = np.zeros(n, dtype=bool)
         after = self.crowd.X.copy()
         after[rows], member[rows] = moved, True
-        quiet, seen = [], []
+        quiet: list[float] = []
+        seen: list[float] = []
         for _ in range(self.terms.audits):
             order = rng.permutation(n)
             old, new = order[: n // 2], order[n // 2 :]

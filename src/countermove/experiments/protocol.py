@@ -126,9 +126,25 @@ class Experiment(ABC, Generic[Source]):
         """Return what the page has beside the figure, as `experiment_page` takes it."""
         return {"tables": [means_table(means, self.digits)]}
 
-    def page(self, found: Measured, means: pd.DataFrame, figure: Figure) -> str:
-        """Return the page, which needs nothing but itself."""
-        return experiment_page(figure, **self.shown(found, means))
+    def page(self, found: Measured, means: pd.DataFrame, figure: Figure, opening: str = "") -> str:
+        """Return the page, which needs nothing but itself; it opens with a sentence if given."""
+        shown = self.shown(found, means)
+        return experiment_page(figure, **({"lead": opening} if opening else {}) | shown)
+
+
+def opening(future: Mapping[str, Any] | None, part: str, dataset: str, outcome: bool = True) -> str:
+    """Return what is known of the rule of a table: a part of the run's ``future.json``.
+
+    Nothing where the classes are not its outcome, as in the figures of a paper.
+    """
+    if not outcome:
+        return ""
+    if future is None:
+        return (
+            f"What this means for a rule of {dataset} is not known yet: "
+            f"kedro run --pipeline=serm --params dataset={dataset} makes one and says it here."
+        )
+    return f"The rule of {dataset}: {future[part]['words']} Below: people of the same table."
 
 
 def _measure_place(shared: tuple[Experiment[Any], int, Any], place: Any) -> tuple[list[Row], Any]:

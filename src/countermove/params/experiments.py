@@ -61,7 +61,9 @@ class RatesParameters(Parameters):
     mixtures: Mixtures | None = library("shares by level; null: levels 0 to 3")
     response_strengths: Several[Positive] = library("people move by this times the weights")
     columns: Columns = library("what people change; none: all they can")
-    respond_below: str | None = library("people below its median respond; null: second column")
+    respond_below: str | None = library(
+        "people below its median respond; null: the second that divides them"
+    )
     rounds: Count = library("most models trained after the first")
     penalty: NotNegative | None = library("of the learner; null: 1/n")
     penalise_intercept: bool = library("whether the penalty counts the intercept")
@@ -75,7 +77,9 @@ class BeliefsParameters(Parameters):
     shares: Mixture = library("shares by level")
     response_strength: Positive = library("people move by this times the weights")
     columns: Columns = library("what people change; none: all they can")
-    respond_below: str | None = library("people below its median respond; null: second column")
+    respond_below: str | None = library(
+        "people below its median respond; null: the second that divides them"
+    )
     believed_penalties: tuple[Positive, ...] = library("multiples of the true one")
     believed_rows: tuple[Count, ...] = library("rows people estimate the next model from")
     seeds: Seeds = library("draws of those rows")
@@ -211,9 +215,12 @@ class QueryParameters(Parameters):
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
-    goal: str = setting("1", "the class hoped for")
-    start: str = setting("2", "the class today")
+    goal: str = setting("favourable", "the class hoped for")
+    start: str = setting("unfavourable", "the class today")
     share: Annotated[float, Field(ge=0, lt=1)] = setting(0.25, "of the way")
+
+
+OUTCOMES = {"1": "favourable", "-1": "unfavourable"}
 
 
 class CollectiveParameters(Parameters):
@@ -222,11 +229,15 @@ class CollectiveParameters(Parameters):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")] | None = setting(
         None, "folder of the results; null: the dataset"
     )
-    dataset: str = setting("digits", "any dataset with a schema")
-    label: str | None = setting("digit", "column of the classes; null: the schema's label")
+    dataset: str = Field(description="any dataset with a schema")
+    label: str | None = setting(None, "column of the classes; null: the schema's outcome")
     features: list[str] | None = setting(None, "columns kept; null: all")
-    subjects: Annotated[int, Field(ge=4)] | None = setting(None, "people drawn; null: all")
-    standardise: bool = setting(False, "centre and scale the features")
+    subjects: Annotated[int, Field(ge=4)] | None = setting(
+        None, "people drawn; null: all, or 2,000 of more than 6,000"
+    )
+    standardise: bool | None = setting(
+        None, "centre and scale the features; null: yes, unless a label is named"
+    )
     codes: CodesParameters | None = setting(None, "short codes instead of features")
     learner: LearnerParameters = setting(CentroidParameters(kind="centroid"), "what retrains")
     query: QueryParameters = setting(QueryParameters(), "who asks for what")
@@ -248,8 +259,9 @@ class CollectiveParameters(Parameters):
         from countermove.experiments.collective.people import SubjectPreparation
 
         codes = None if self.codes is None else self.codes.build()
+        scaled = self.label is None if self.standardise is None else self.standardise
         return SubjectPreparation(
-            self.dataset, self.label, self.features, self.subjects, self.standardise, codes
+            self.dataset, self.label, self.features, self.subjects, scaled, codes
         )
 
     def build(self, *args: Any, **given: Any) -> CollectiveExperiment:
@@ -257,9 +269,12 @@ class CollectiveParameters(Parameters):
         from countermove.experiments.collective.recourse import CollectiveExperiment
 
         kept = {"absolute", "participation", "draws", "retrainings", "false_alarm", "budgets"}
+        query = self.query.model_dump()
+        if self.label is None:  # the schema's outcome may be called by its codes, too
+            query |= {name: OUTCOMES.get(query[name], query[name]) for name in ("goal", "start")}
         return CollectiveExperiment(
             **self.model_dump(include=kept),
-            **self.query.model_dump(),
+            **query,
             title=self.name or self.dataset,
             learner=self.learner.kind,
             learner_settings=self.learner.model_dump(exclude={"kind"}),

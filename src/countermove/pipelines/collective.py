@@ -56,13 +56,17 @@ def write_page(
     picture: pd.DataFrame,
     facts: dict[str, Any],
     losses: Figure,
+    future: dict[str, Any] | None,
     collective: CollectiveParameters,
 ) -> str:
-    """Write figures and answers as a page that needs nothing but itself."""
+    """Write the threat to the rule, figures and answers as a page that needs nothing but itself."""
     from countermove.experiments import Measured
     from countermove.experiments.collective.recourse import Answers
+    from countermove.experiments.protocol import opening
 
-    return collective.build().page(Measured(curves, Answers(facts, picture)), curves, losses)
+    said = opening(future, "collective_threat", collective.dataset, collective.label is None)
+    found = Measured(curves, Answers(facts, picture))
+    return collective.build().page(found, curves, losses, said)
 
 
 def create_pipeline(**_: object) -> Pipeline:
@@ -70,7 +74,7 @@ def create_pipeline(**_: object) -> Pipeline:
     settings, seed, people = "params:collective", "params:seed", "collective_people"
     found = ["collective_curves", "collective_picture", "collective_facts"]
     losses, centroids = "collective_losses", "collective_centroids"
-    shown, page = [*found, losses, settings], "collective_page"
+    shown, page = [*found, losses, "collective_future", settings], "collective_page"
     return Pipeline(
         [
             Node(prepare, ["tables", settings, seed], people, name="prepare_collective"),

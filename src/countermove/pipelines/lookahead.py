@@ -43,12 +43,18 @@ def draw(cells: pd.DataFrame, means: pd.DataFrame, lookahead: LookaheadParameter
 
 
 def write_page(
-    cells: pd.DataFrame, means: pd.DataFrame, figure: Figure, lookahead: LookaheadParameters
+    cells: pd.DataFrame,
+    means: pd.DataFrame,
+    figure: Figure,
+    future: dict[str, Any] | None,
+    lookahead: LookaheadParameters,
 ) -> str:
-    """Write figure and means as a page that needs nothing but itself."""
+    """Write the rule's future, figure and means as a page that needs nothing but itself."""
     from countermove.experiments import Measured
+    from countermove.experiments.protocol import opening
 
-    return lookahead.build().page(Measured(cells), means, figure)
+    said = opening(future, "retraining", lookahead.dataset)
+    return lookahead.build().page(Measured(cells), means, figure, said)
 
 
 def state(
@@ -64,7 +70,9 @@ def create_pipeline(**_: object) -> Pipeline:
     """Return the look-ahead pipeline."""
     people, cells, means = "lookahead_people", "lookahead_cells", "lookahead_means"
     settings, seed, figure = "params:lookahead", "params:seed", "lookahead_figure"
-    given, shown = ["tables", "raw_tables", settings], [cells, means, figure, settings]
+    given, shown = ["tables", "raw_tables", settings], [
+        cells, means, figure, "lookahead_future", settings,
+    ]  # fmt: skip
     stated = [people, means, settings, seed]
     return Pipeline(
         [

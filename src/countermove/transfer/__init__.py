@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from countermove.transfer.bounds import all_bounds
     from countermove.transfer.bounds.holdout import error_after_response_bound
     from countermove.transfer.induced import fit_chances, induce
-    from countermove.transfer.minimise import minimise_induced_risk
+    from countermove.transfer.minimise import ScoredPeople, minimise_induced_risk
     from countermove.transfer.optimal import suboptimality
     from countermove.transfer.report import TransferReport, TransferTerms, transfer_report
     from countermove.transfer.sample import Pair, Sample
@@ -22,6 +22,7 @@ __all__ = [
     "Pair",
     "Replicator",
     "Sample",
+    "ScoredPeople",
     "TransferReport",
     "TransferTerms",
     "UniformResponse",
@@ -41,6 +42,7 @@ _HOMES = {
     "Pair": "sample",
     "Replicator": "shifts",
     "Sample": "sample",
+    "ScoredPeople": "minimise",
     "TransferReport": "report",
     "TransferTerms": "report",
     "UniformResponse": "shifts",

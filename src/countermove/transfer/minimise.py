@@ -1,8 +1,9 @@
 r"""The threshold with the smallest error on the people it induces (App. E.1).
 
-One feature, normal in each class, and a threshold :math:`\theta`; the share of label +1
-answers by replicator dynamics. The risk is smooth but not convex, and may be smallest
-at infinity (one class driven out), so thresholds are bounded and several starts are tried.
+In the paper one feature, normal in each class; the share of label +1 answers by replicator
+dynamics. That risk is smooth but not convex, and may be smallest at infinity (one class driven
+out), so thresholds are bounded and several starts are tried. Of a real score on real people the
+risk is a step function: every threshold, or a grid refined around its best, is tried.
 """
 
 from __future__ import annotations
@@ -10,18 +11,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from countermove._types import Floats
-from countermove.errors import ParameterError
-from countermove.transfer.shifts import Replicator, check_share
+from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.response import Response
+from countermove.scores.base import score_of, values
+from countermove.transfer.induced import answered_as_given
+from countermove.transfer.sample import Sample
+from countermove.transfer.shifts import Replicator, TargetShift, check_share, shifted_pair
 
 RiskAndSlope = Callable[[float], tuple[float, float]]
 
 SHRINK, SUFFICIENT = 0.5, 1e-4
 """Armijo's rule: halve the step until the risk falls by this share of what the slope says."""
 
+TRIED = 60
+"""Thresholds tried at once before the search goes into the neighbourhood of the best."""
 TINY = 1e-12
 """Factor of the slope below which a step is none."""
 
@@ -106,6 +114,53 @@ class ThresholdProblem:
         return self.classes.best_threshold(self.favourable)
 
 
+@dataclass(frozen=True, eq=False)
+class ScoredPeople:
+    """Which threshold of a real score to publish, of as many features as it has.
+
+    Parameters
+    ----------
+    rule
+        A score, or a model that has one.
+    X, y
+        People before deployment, shape (n, d), and their labels ±1.
+    answer
+        A `Response`: people move, and keep their labels. Or a `Replicator` or `Transition`: the
+        classes grow and shrink.
+    """
+
+    rule: Any
+    X: Floats
+    y: Floats
+    answer: Response | TargetShift
+
+    def risk(self, threshold: float | Floats) -> Floats:
+        """Return the share judged wrongly once "score at least this" is deployed."""
+        tried = np.atleast_1d(np.asarray(threshold, np.float64))
+        if isinstance(self.answer, Response):
+            people, y = self.answer, np.asarray(self.y)
+            after = [answered_as_given(self.rule, self.X, people, float(t))[1] for t in tried]
+            wrong = [(s >= t) != (y > 0.0) for s, t in zip(after, tried, strict=True)]
+            return np.array([float(np.mean(each)) for each in wrong])
+        source = self._source()
+        pairs = [shifted_pair(source, self.answer, float(t)) for t in tried]
+        return np.array([p.induced.error(float(t)) for p, t in zip(pairs, tried, strict=True)])
+
+    def thresholds(self) -> Floats:
+        """Return every score that leaves people on either side, in either class."""
+        source = self._source()
+        good, bad = (source.score[source.label == label] for label in (1.0, -1.0))
+        if not len(good) or not len(bad):
+            raise NotEnoughRowsError("a threshold needs people of both labels, got one")
+        low, high = max(good.min(), bad.min()), min(good.max(), bad.max())
+        found = np.unique(source.score)
+        inside = found[(found > low) & (found <= high)]
+        return inside if len(inside) else found
+
+    def _source(self) -> Sample:
+        return Sample(values(score_of(self.rule), np.asarray(self.X)), self.y)
+
+
 @dataclass(frozen=True)
 class ThresholdDescent:
     """Where one descent ended: start, threshold, risk, steps, whether it stands still there."""
@@ -119,34 +174,38 @@ class ThresholdDescent:
 
 @dataclass(frozen=True)
 class InducedMinimum:
-    """The best threshold found."""
+    """The best threshold found; of a sample its risk is the least of many, hence too low."""
 
     threshold: float
     risk: float
     at_bound: bool  # the risk still falls there, often because a class is driven out
-    descents: tuple[ThresholdDescent, ...]  # one per start
+    descents: tuple[ThresholdDescent, ...]  # one per start; none where the risk is a step function
     # threshold and risk on a fine grid, polished: what descents are checked against
     exact: tuple[float, float]
 
 
 def minimise_induced_risk(
-    problem: ThresholdProblem,
-    bounds: tuple[float, float] = (-5.0, 5.0),
+    problem: ThresholdProblem | ScoredPeople,
+    bounds: tuple[float, float] | None = None,
     starts: Sequence[float] | None = None,
 ) -> InducedMinimum:
-    """Descend from several starts between bounds and return the best end.
+    """Return the threshold whose rule errs least on the people it induces.
 
     Parameters
     ----------
     problem
-        The classes and their answer.
+        The paper's classes and their answer, descended from several starts; or a real score and
+        real people, whose thresholds are tried. Judge the latter on other people.
     bounds
-        Thresholds allowed. Without bounds a fitness such as accuracy has no minimiser:
-        driving one class out makes every decision right.
+        Thresholds allowed; None: -5 to 5 for the paper's classes, the scores for real people.
+        Without bounds a fitness such as accuracy has no minimiser: driving one class out makes
+        every decision right.
     starts
         Where to start; None: the source-optimal threshold and nine between the bounds.
     """
-    low, high = bounds
+    if isinstance(problem, ScoredPeople):
+        return _smallest_step(problem, bounds)
+    low, high = bounds = (-5.0, 5.0) if bounds is None else bounds
     if not low < high:
         raise ParameterError(f"bounds must be (low, high) with low < high, got {bounds!r}")
     if starts is None:
@@ -164,6 +223,31 @@ def minimise_induced_risk(
         descents=descents,
         exact=smallest_on_interval(problem.risk, bounds),
     )
+
+
+def _smallest_step(problem: ScoredPeople, bounds: tuple[float, float] | None) -> InducedMinimum:
+    """Try quantiles of the scores between the bounds, then the scores around the best of them."""
+    tried = problem.thresholds()
+    if bounds is not None:
+        if not bounds[0] < bounds[1]:
+            raise ParameterError(f"bounds must be (low, high) with low < high, got {bounds!r}")
+        tried = tried[(tried >= bounds[0]) & (tried <= bounds[1])]
+    if not len(tried):
+        raise ParameterError(f"no score lies within the bounds {bounds!r}")
+    first, last, best = 0, len(tried) - 1, 0
+    known: dict[int, float] = {}
+    while True:
+        step = max(1, (last - first) // TRIED)
+        places = np.unique(np.append(np.arange(first, last + 1, step), [first, last]))
+        new = [int(i) for i in places if int(i) not in known]
+        known |= dict(zip(new, problem.risk(tried[new]).tolist(), strict=True)) if new else {}
+        best = min(known, key=lambda i: (known[i], abs(tried[i])))
+        if step == 1:
+            break
+        first, last = max(best - step, 0), min(best + step, len(tried) - 1)
+    threshold, risk = float(tried[best]), known[best]
+    at_bound = best in (0, len(tried) - 1)
+    return InducedMinimum(threshold, risk, at_bound, (), (threshold, risk))
 
 
 def descend(

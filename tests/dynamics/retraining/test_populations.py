@@ -222,3 +222,10 @@ def test_levels_nobody_can_have_are_refused(people, gaining):
         LevelKPopulation(people, gaining(1.0), {2: 1.0}, believed_rows=[0, 300])
     with pytest.raises(DataError, match="at least one position"):
         LevelKPopulation(people, gaining(1.0), {2: 1.0}, believed_rows=np.zeros(300, dtype=bool))
+
+
+def test_a_population_in_which_nobody_responds_is_refused(people, gaining):
+    with pytest.raises(ParameterError, match="nobody responds"):
+        RespondingPopulation(people, gaining(0.5), who=np.zeros(people.n, dtype=bool))
+    with pytest.raises(ParameterError, match="nobody responds"):
+        LevelKPopulation(people, gaining(0.5), {1: 1.0}, who=np.zeros(people.n, dtype=bool))

@@ -157,7 +157,11 @@ class TorchLearner(Learner):
     def hessian(self, theta: Floats, crowd: Crowd) -> Floats:
         """Return the Hessian of the risk, shape (p, p)."""
         X, y = self._tensors(crowd)
-        found = jacrev(grad(lambda at: self._mean(at, crowd, X, y)))(torch.from_numpy(theta))
+
+        def mean(at: Tensor) -> Tensor:
+            return self._mean(at, crowd, X, y)
+
+        found = jacrev(grad(mean))(torch.from_numpy(theta))
         return cast(Floats, found.detach().numpy()) + self.penalty * np.eye(len(theta))
 
     def solve(self, theta: Floats, crowd: Crowd, v: Floats) -> Floats:

@@ -70,6 +70,11 @@ class RespondingPopulation(PerformativePopulation):
                 f"who responds is one truth value per person, shape ({self.base.n},); "
                 f"got {np.shape(self.who)}"
             )
+        if self.who is not None and not np.any(self.who):
+            raise ParameterError(
+                "nobody responds: who responds is false for everybody, and retraining on people "
+                "who stay says nothing; choose some"
+            )
 
     def answer(self, theta: Floats, learner: Learner) -> Crowd:
         """Return everybody where the response takes them."""

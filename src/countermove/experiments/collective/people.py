@@ -17,6 +17,10 @@ from countermove.experiments.tables import Tables
 from countermove.randomness import generator
 from countermove.training.autoencoder import VariationalAutoencoder
 
+OUTCOMES = {1: "favourable", -1: "unfavourable"}
+"""The classes of a table by its schema's label."""
+MANY, FEWER = 6_000, 2_000
+"""Of a larger table so many people are drawn unless a number is given."""
 CLASS = "class"
 """The column of the classes; the others are features."""
 
@@ -48,8 +52,10 @@ class SubjectPreparation:
         elif self.standardise:
             unit = Standardiser.fit(X.to_numpy(np.float64), tuple(X.columns))
             X = pd.DataFrame(unit.transform(X.to_numpy(np.float64)), columns=X.columns)
-        people = X.assign(**{CLASS: table[label].astype(str).to_numpy()})
-        return people if self.subjects is None else self._drawn(people, self.subjects, seed)
+        classes = table[label].map(OUTCOMES) if self.label is None else table[label].astype(str)
+        people = X.assign(**{CLASS: classes.to_numpy()})
+        wanted = FEWER if self.subjects is None and len(people) > MANY else self.subjects
+        return people if wanted is None else self._drawn(people, wanted, seed)
 
     def _kept(self, names: list[str]) -> list[str]:
         if self.features is None:

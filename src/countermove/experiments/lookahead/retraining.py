@@ -144,7 +144,7 @@ class RatesExperiment(LookaheadExperiment):
     mixtures: Sequence[Mixture] | None = None
     response_strengths: Sequence[float] = (10.0, 50.0)
     columns: Sequence[str] = ()
-    respond_below: str | None = None  # a column; none: the second (the paper's age)
+    respond_below: str | None = None  # none: the second column that divides people (paper: age)
     rounds: int = 40
     penalty: float | None = None
     penalise_intercept: bool = False
@@ -340,12 +340,25 @@ def _facts(
     }
 
 
+FEW = 0.05
+"""A share of people below which a cut divides nobody off."""
+
+
 def _below_median(people: LookaheadTable, column: str | None) -> Mask:
-    # Who responds; by default by the second column, the paper's age.
-    name = column or people.names[min(1, len(people.names) - 1)]
-    values = people.crowd.X[:, people.columns([name])[0]]
-    below: Mask = values < np.median(values)
-    return below
+    """Return who responds: people below the median of a column, which must divide them."""
+    # By default the second column, the paper's age, or the first after it that divides people: of
+    # a binary column nobody, or next to everybody, may lie below the median.
+    order = (*people.names[1:], people.names[0]) if column is None else (column,)
+    for name in order:
+        values = people.crowd.X[:, people.columns([name])[0]]
+        below: Mask = values < np.median(values)
+        if FEW <= below.mean() <= 1.0 - FEW:
+            return below
+    where = "every column" if column is None else repr(column)
+    raise ParameterError(
+        f"the median of {where} divides nobody off (it has few values), so that nobody, or "
+        "everybody, would respond; give respond_below a column with more values"
+    )
 
 
 def _numbers(values: pd.Series) -> list[float | None]:
