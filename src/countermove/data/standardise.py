@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from countermove._types import Floats, Mask
 from countermove.data.missing import filled_in
-from countermove.errors import DataError, ParameterError, shown
+from countermove.errors import CountermoveError, DataError, ModelFileError, ParameterError, shown
 
 if TYPE_CHECKING:
     from countermove.data.relations import ObservedRanges
@@ -175,14 +175,22 @@ class Standardiser:
         """Return what :meth:`to_json` described; earlier releases knew no ranges and no fill."""
         from countermove.data.relations import ObservedRanges
 
-        ranges, fill = description.get("ranges"), description.get("fill")
-        return cls(
-            np.asarray(description["mean"], dtype=np.float64),
-            np.asarray(description["scale"], dtype=np.float64),
-            tuple(description["names"]),
-            None if ranges is None else ObservedRanges.from_json(ranges),
-            None if fill is None else np.array(fill, dtype=np.float64),
-        )
+        try:
+            ranges, fill = description.get("ranges"), description.get("fill")
+            return cls(
+                np.asarray(description["mean"], dtype=np.float64),
+                np.asarray(description["scale"], dtype=np.float64),
+                tuple(description["names"]),
+                None if ranges is None else ObservedRanges.from_json(ranges),
+                None if fill is None else np.array(fill, dtype=np.float64),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, CountermoveError):
+                raise
+            raise ModelFileError(
+                f"this is no standardiser: {type(error).__name__}: {str(error)[:200]}; restore its "
+                "file, or make it with: kedro run --pipeline=ingest"
+            ) from error
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Standardiser) and self.to_json() == other.to_json()

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from countermove.data.schema import load_schema
+from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, seal
-from countermove.errors import CountermoveError, ModelFileError
+from countermove.errors import CountermoveError, ModelFileError, SchemaError
 from countermove.production.forgetting import rehashed
 from countermove.production.history import DecisionHistory
 from countermove.production.open_advice import AdviceRegister
@@ -20,6 +22,8 @@ from countermove.production.open_advice.register import AdvisedMove
 from countermove.production.registry import Registry, recover
 from countermove.production.retraining.ledger import BatchLedger
 from countermove.production.retraining.promotion import promote_or_keep
+from countermove.production.scoring.records import BatchFolder, BatchStart
+from countermove.scores.adopted._storage import load as load_adopted
 
 from ..faults.dying import FACTS, model
 from ..retraining.test_ledger import batch
@@ -168,3 +172,40 @@ def test_a_sealed_record_of_any_shape(place, name, record):
 def test_names_that_are_no_versions_are_refused(place, version):
     with pytest.raises(ModelFileError):
         place[0].load(version)
+
+
+@FEW
+@given(record=ANY)
+def test_a_standardiser_of_any_shape(record):
+    with suppress(CountermoveError):
+        Standardiser.from_json(record)
+
+
+@pytest.mark.parametrize("content", RAW, ids=lambda content: repr(content[:14]))
+def test_an_adopted_model_of_any_shape(tmp_path, content):
+    for name in ("model.json", "model.safetensors", "arrays.safetensors"):
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelFileError):
+        load_adopted(tmp_path)
+
+
+@pytest.mark.parametrize("content", RAW, ids=lambda content: repr(content[:14]))
+def test_the_manifest_and_the_start_of_a_scored_batch_of_any_shape(tmp_path, content):
+    place = BatchFolder(tmp_path, "may")
+    place.published.mkdir()
+    (place.published / "manifest.json").write_bytes(content)
+    (place.published / "started.json").write_bytes(content)
+    for read in (place.manifest, lambda: BatchStart.read(place.published)):
+        with pytest.raises(ModelFileError):
+            read()
+    for name in ("manifest.json", "started.json"):
+        (place.published / name).write_bytes(seal({"batch": 3, "version": ["x"]}))
+    for read in (place.manifest, lambda: BatchStart.read(place.published)):
+        with pytest.raises(ModelFileError, match="does not"):
+            read()
+
+
+def test_a_schema_that_is_nested_too_deeply(tmp_path):
+    (tmp_path / "deep.yml").write_text("label: " + "[" * 10_000 + "]" * 10_000)
+    with pytest.raises(SchemaError, match=r"deep\.yml is not a YAML file"):
+        load_schema("deep", tmp_path)

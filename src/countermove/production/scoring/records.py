@@ -53,7 +53,8 @@ class BatchStart:
         if not path.is_file():
             return None
         record = unseal(path.read_bytes(), str(path))
-        if set(record) != {entry.name for entry in fields(cls)}:
+        texts = all(isinstance(value, str) for value in record.values())
+        if not texts or set(record) != {entry.name for entry in fields(cls)}:
             raise ModelFileError(
                 f"{path} does not hold what it should; remove {folder} to begin the batch again "
                 "(nothing of it was published)"
@@ -94,7 +95,13 @@ class BatchFolder:
                 f"{self.published} holds no {MANIFEST}, so it is not known what was decided about "
                 "these people; restore the file, or give the batch another id"
             )
-        return unseal(path.read_bytes(), str(path))
+        record = unseal(path.read_bytes(), str(path))
+        texts = ("batch", "version", "content_sha256", "finished_at")
+        if not all(isinstance(record.get(name), str) for name in texts):
+            raise ModelFileError(
+                f"{path} does not say what was scored ({', '.join(texts)}); restore the file"
+            )
+        return record
 
     def publish(self, finished: Path, manifest: dict[str, Any]) -> None:
         """Write the manifest beside the finished parts, then let all of it appear at once."""

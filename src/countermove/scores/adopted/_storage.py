@@ -20,7 +20,7 @@ from safetensors.numpy import save as save_arrays
 
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, write_through
-from countermove.errors import ModelFileError, ParameterError
+from countermove.errors import CountermoveError, ModelFileError, ParameterError
 from countermove.scores._links import Link
 from countermove.scores.adopted._columns import TableColumns
 from countermove.scores.adopted._model import AdoptedModel
@@ -72,14 +72,14 @@ def load(path: str | Path) -> AdoptedModel:
         said: dict[str, Any] = json.loads((folder / DESCRIPTION).read_bytes())
         content = (folder / ARRAYS).read_bytes()
         recorded = said.pop("sha256")
-    except (OSError, ValueError, KeyError) as error:
-        raise ModelFileError(f"{folder} holds no adopted model: {error}") from error
+        whole = canonical_digest(said) == recorded
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelFileError(f"{folder} holds no adopted model: {str(error)[:200]}") from error
     if said.get("format") != FORMAT:
         raise ModelFileError(
             f"{folder} has format {said.get('format')!r}; this release reads {FORMAT!r}"
         )
-    whole = canonical_digest(said) == recorded
-    if not whole or hashlib.sha256(content).hexdigest() != said["arrays_sha256"]:
+    if not whole or hashlib.sha256(content).hexdigest() != said.get("arrays_sha256"):
         raise ModelFileError(
             f"{folder} was altered: its content does not match the SHA-256 it records; restore it "
             "or adopt the model again"
@@ -88,7 +88,15 @@ def load(path: str | Path) -> AdoptedModel:
         arrays = load_arrays(content)
     except SafetensorError as error:
         raise ModelFileError(f"{folder}/{ARRAYS} cannot be read: {error}") from error
-    return _model(said, arrays)
+    try:
+        return _model(said, arrays)
+    except CountermoveError:
+        raise
+    except Exception as error:
+        # Whoever rewrites a description with its digest can put anything anywhere in it.
+        raise ModelFileError(
+            f"{folder} does not describe a model: {type(error).__name__}: {str(error)[:200]}"
+        ) from error
 
 
 def _parts(model: AdoptedModel) -> tuple[dict[str, Any], dict[str, Any]]:
