@@ -148,4 +148,5 @@ def outcome_record(
         "champion_after": made.get("champion_after"),
         "reasons": [*reasons, *([told["words"]] if told else [])],
         "found": list(found),
+        "waiting": [],
     }

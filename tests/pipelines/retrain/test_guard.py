@@ -19,7 +19,7 @@ from countermove.errors import (
 from countermove.pipelines.retrain.guard import RetrainHook, lock_of
 from countermove.production.history import DecisionHistory
 from countermove.production.lock import held
-from countermove.production.registry import Decision, Registry
+from countermove.production.registry import Decision, Registry, Signer
 
 RUN = {"pipeline_names": ["retrain"]}
 
@@ -115,3 +115,17 @@ def test_a_blocked_run_is_recorded(place):
     hook.on_pipeline_error(error=wrapped, run_params=RUN, catalog=catalog)
     assert catalog.load("retrain_outcome")["reasons"] == ["batch 'a' is empty"]
     assert catalog.load("registry").decisions()[-1].outcome == "blocked"
+
+
+def test_a_signed_registry_that_lacks_decisions_of_the_history_is_refused(place):
+    hook, catalog, lock = place
+    registry, history = catalog.load("registry"), catalog.load("history")
+    lost = Decision("000007-x", "retrain", "kept", registry.time(), "a", "a", ["why"], {})
+    history.add_decisions([lost])
+    hook.before_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
+    hook.after_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
+    registry.signer = Signer((b"k" * 32,))
+    with pytest.raises(ModelFileError, match="the signed registry lacks: 000007-x"):
+        hook.before_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
+    with held(lock):
+        pass

@@ -13,12 +13,20 @@ from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog, DatasetError
 from kedro.pipeline import Pipeline
 
-from countermove.errors import AfterDecisionError, BlockedError, NothingNewError, ours
+from countermove.errors import (
+    AfterDecisionError,
+    BlockedError,
+    ModelFileError,
+    NothingNewError,
+    ours,
+    shown,
+)
 from countermove.params import RetrainParameters
 from countermove.production.endings import AFTER_DECISION, Ending, ending_of_error, outcome_record
 
 if TYPE_CHECKING:
-    from countermove.production.registry import Registry
+    from countermove.production.history import DecisionHistory
+    from countermove.production.registry import Decision, Registry
 
 logger = logging.getLogger(__name__)
 PIPELINE = "retrain"
@@ -32,6 +40,7 @@ class RetrainHook:
         self._lock, self._settings = Path(), RetrainParameters()
         self._found: list[str] = []
         self._decided_before = 0
+        self._waiting: list[str] = []
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
@@ -59,6 +68,8 @@ class RetrainHook:
                 logger.warning("after an interrupted run: %s", sentence)
             history.note(registry.time(), self._found)
             decisions = registry.decisions()
+            if registry.signer.keys:
+                _check_whole(decisions, history)
             history.add_decisions(decisions)
             self._decided_before = len(decisions)
             if "batch_facts" in pipeline.all_outputs():
@@ -77,6 +88,7 @@ class RetrainHook:
             except NothingNewError as nothing:
                 self._write_outcome(catalog, ending_of_error(nothing), None, str(nothing))
                 raise
+            self._waiting = chosen.waiting
             for sentence in chosen.waiting:
                 logger.warning(sentence)
 
@@ -91,7 +103,8 @@ class RetrainHook:
         if "retrain_outcome" not in pipeline.all_outputs():
             return
         ended = catalog.load("retrain_outcome")
-        catalog.save("retrain_outcome", ended | {"found": self._found})
+        found = {"found": self._found, "waiting": self._waiting}
+        catalog.save("retrain_outcome", ended | found)
         logger.info("%s: champion %s", ended["outcome"], ended["champion_after"])
         for reason in ended["reasons"]:
             logger.info("  %s", reason)
@@ -150,6 +163,18 @@ def _told(died: str | None, recovered: list[str]) -> list[str]:
         return recovered
     left = "what it left was put in order" if recovered else "it left nothing half done"
     return [f"{died} was killed or its machine went down; {left}", *recovered]
+
+
+def _check_whole(decisions: list[Decision], history: DecisionHistory) -> None:
+    """Refuse a signed registry that lacks decisions which the history knows."""
+    known = {decision.version for decision in decisions}
+    lost = [version for version in history.decisions()["version"] if version not in known]
+    if lost:
+        raise ModelFileError(
+            f"the history has decisions that the signed registry lacks: {shown(lost)}; records "
+            "were deleted, or an older copy was put in its place: restore it, or, if it was begun "
+            "again on purpose, give it another history"
+        )
 
 
 def lock_of(context: KedroContext) -> Path:
