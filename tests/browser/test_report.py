@@ -139,7 +139,7 @@ def test_words_and_numbers_are_there_without_any_script(chromium, report):
     assert page.locator("#summary .outcome").is_visible()
     page.locator("#moves summary").first.click()
     assert "of people move" in page.locator("#map-status").inner_text()
-    assert page.locator("section").count() == 11
+    assert page.locator("section").count() == 12
     context.close()
 
 

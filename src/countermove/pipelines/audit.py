@@ -88,14 +88,14 @@ def report_transfer(
 def write_page(
     metrics: Facts, certificates: list[Facts], calibration: Facts, frontier: pd.DataFrame,
     audit: Facts, advice: pd.DataFrame, transfer: Facts, move_map: Facts, sheet: Facts,
-    comparison: Facts, summary: Facts,
+    comparison: Facts, summary: Facts, future: Facts | None,
 ) -> str:  # fmt: skip
     """Write the report of the audit."""
     from countermove.reporting.page import Findings, report_page
 
     found = Findings(
         metrics, certificates, calibration, frontier, audit, advice, transfer, move_map,
-        sheet=sheet, comparison=comparison, summary=summary,
+        sheet=sheet, comparison=comparison, summary=summary, future=future,
     )  # fmt: skip
     return report_page(found)
 
@@ -145,7 +145,7 @@ def create_pipeline(**_: object) -> Pipeline:
             [
                 "metrics", "certificates", "recourse_calibration", "recourse_frontier",
                 "recourse_audit", "advice", "transfer_report", "move_map", "table_sheet",
-                "comparison", "summary",
+                "comparison", "summary", "future",
             ],
             "report",
             name="write_page",

@@ -55,12 +55,13 @@ def summarise(
     calibration: Facts,
     certificates: list[Facts],
     move_map: Facts | None,
+    future: Facts | None,
     evaluation: EvaluationParameters,
 ) -> Facts:
     """Answer what a committee asks first."""
     from countermove.reporting.summary import decision_summary
 
-    found = (metrics, calibration, certificates, move_map)
+    found = (metrics, calibration, certificates, move_map, future)
     return decision_summary(decisions, model, schema, *found, evaluation.failure_probability)
 
 
@@ -69,14 +70,14 @@ def write_page(
     audit: Facts, advice: pd.DataFrame, transfer: Facts | None, move_map: Facts | None,
     history: Facts | None, sheet: Facts, tradeoff: pd.DataFrame | None,
     lookahead: Facts | None, collective: Facts | None, population: Facts | None,
-    summary: Facts,
+    summary: Facts, future: Facts | None,
 ) -> str:  # fmt: skip
     """Write the report of what the run left; a stage that left nothing is None."""
     from countermove.reporting.page import Findings, report_page
 
     found = Findings(
         metrics, certificates, calibration, frontier, audit, advice, transfer, move_map,
-        history, sheet, tradeoff, lookahead, collective, population, summary=summary,
+        history, sheet, tradeoff, lookahead, collective, population, summary=summary, future=future,
     )  # fmt: skip
     return report_page(found)
 
@@ -97,6 +98,7 @@ FOUND = [
     "collective_beside",
     "population_beside",
     "summary",
+    "future",
 ]
 """What the page shows."""
 
@@ -117,7 +119,7 @@ def create_pipeline(**_: object) -> Pipeline:
                 summarise,
                 [
                     "decisions", "recourse_model", "schema", "metrics", "recourse_calibration",
-                    "certificates", "move_map", "params:evaluation",
+                    "certificates", "move_map", "future", "params:evaluation",
                 ],
                 "summary",
                 name="summarise",

@@ -18,6 +18,30 @@ WANTED = {"favourable": "is", "at_least": "is at least", "at_most": "is at most"
 """When a label is favourable, in words."""
 
 
+def future_facts(found: Findings) -> dict[str, Any]:
+    """Return where retraining leads, at other prices too, and what applicants can do together."""
+    if found.future is None:
+        return {"future": None}
+    future = Cited("future.json", found.future)
+    courses = enumerate(found.future["retraining"].get("map") or ())
+    threats = enumerate(found.future["collective_threat"].get("segments") or ())
+    at = ("collective_threat", "segments")
+    return {
+        "future": future,
+        "courses": [
+            (
+                f"{number(one['price'], '.3g')} × the assumed price",
+                future.share("retraining", "map", i, "looking_ahead"),
+                future.words("retraining", "map", i, "course"),
+                future.link("retraining", "map", i, "rounds"),
+                future.share("retraining", "map", i, "accuracy"),
+            )
+            for i, one in courses
+        ],
+        "threats": [future.words(*at, i, "words") for i, _ in threats],
+    }
+
+
 def beyond_facts(found: Findings) -> dict[str, Any]:
     """Return what further pipelines left: looking ahead, acting together, everybody."""
     lookahead, collective, population = (

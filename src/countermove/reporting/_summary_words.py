@@ -120,6 +120,27 @@ def verdicts(
     return found
 
 
+def future_lines(future: Facts | None) -> list[dict[str, str]]:
+    """Return whether the rule settles when retrained, and what applicants can do together."""
+    claims = ("settles when it is retrained", "withstands applicants who act together")
+    if future is None:
+        return [_line(claim, UNTESTED, "kedro run --pipeline=evaluation") for claim in claims]
+    course, threat = future["retraining"], future["collective_threat"]
+    lines = [_line(claims[0], UNTESTED, course["words"])]
+    if course["applies"]:
+        state = HOLDS if course["course"]["course"] == "settles" else FAILS
+        after = course["accuracy"]
+        words = f"right for {_share(after)} after {number(course['course']['rounds'])} rounds"
+        lines = [_line(claims[0], state, f"{words} (n = {number(after['n'])})")]
+    shares = [one["share"] for one in threat.get("segments", ()) if one["share"] is not None]
+    if not threat["applies"]:
+        return [*lines, _line(claims[1], UNTESTED, threat["words"])]
+    words = "no segment flips an outcome"
+    if shares:
+        words = f"{share(min(shares), 0)} of {number(threat['n'])} applicants flip an outcome"
+    return [*lines, _line(claims[1], FAILS if shares else HOLDS, words)]
+
+
 def _sign(gain: Estimate) -> tuple[str, str]:
     """Return whether a gain is shown, and the gain in words."""
     words = f"{_points(gain)} (n = {number(gain['n'])})"

@@ -13,7 +13,7 @@ from countermove.reporting._move_map import move_map_facts
 from countermove.reporting._people import advice_facts, people_facts
 from countermove.reporting._promise import promise_facts, tradeoffs_facts
 from countermove.reporting._rendering import render
-from countermove.reporting._run import beyond_facts, run_facts
+from countermove.reporting._run import beyond_facts, future_facts, run_facts
 from countermove.reporting._summary import summary_facts
 from countermove.reporting.accuracy import headline_facts, history_facts
 from countermove.reporting.transfer import deployment_facts
@@ -41,8 +41,9 @@ class Findings:
         What the pipelines of these names left; the rows of ``tradeoff`` may be of other tables.
     comparison
         Of an audit: what the model was compared with.
-    summary
-        ``summary.json``: what a committee asks first.
+    summary, future
+        ``summary.json``: what a committee asks first; ``future.json``: what will happen to the
+        rule.
     """
 
     metrics: Facts
@@ -61,6 +62,7 @@ class Findings:
     population: Facts | None = None
     comparison: Facts | None = None
     summary: Facts | None = None
+    future: Facts | None = None
 
     @property
     def dataset(self) -> str:
@@ -116,6 +118,7 @@ SECTIONS = (
     Section("promise", "What is promised", "Promise", promise_facts),
     Section("advice", "Advice to refused people", "Advice", advice_facts),
     Section("deployment", "What deployment will do to the error", "Deployment", deployment_facts),
+    Section("future", "What will happen to this rule", "Future", future_facts),
     Section("beyond", "Beyond one response to one rule", "Beyond", beyond_facts),
     Section("history", "How training went", "Training", history_facts),
     Section("facts", "The data and the run", "Data and run", run_facts),

@@ -27,7 +27,13 @@ from countermove.reporting._estimates import (
     ratio_estimate,
     share_estimate,
 )
-from countermove.reporting._summary_words import PUBLISHED, headline, verdicts, would_change
+from countermove.reporting._summary_words import (
+    PUBLISHED,
+    future_lines,
+    headline,
+    verdicts,
+    would_change,
+)
 from countermove.scores.base import values
 
 if TYPE_CHECKING:
@@ -72,6 +78,7 @@ def decision_summary(
     calibration: Facts,
     certificates: Sequence[Facts],
     move_map: Facts | None,
+    future: Facts | None = None,
     failure_probability: float = 0.05,
 ) -> dict[str, Any]:
     """Return what a committee asks first about a run.
@@ -84,7 +91,7 @@ def decision_summary(
         The published rule at its threshold.
     schema
         What its columns mean.
-    metrics, calibration, certificates, move_map
+    metrics, calibration, certificates, move_map, future
         What the run found, as in its JSON files.
     failure_probability
         Chance that an interval misses, each on its own.
@@ -119,7 +126,11 @@ def decision_summary(
         "groups": groups,
         "promise": promise,
         "would_change": would_change(metrics, move_map),
-        "lines": verdicts(rules, groups, metrics, calibration, certificates),
+        "future": None if future is None else future["words"],
+        "lines": [
+            *verdicts(rules, groups, metrics, calibration, certificates),
+            *future_lines(future),
+        ],
         "identity": {
             "data_hash": metrics["data_hash"],
             "schema_digest": model.schema_digest,
