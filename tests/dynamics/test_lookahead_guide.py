@@ -17,7 +17,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "lookahead.md"
 def test_the_guide_runs_as_printed():
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         exec(block, names)
     assert names["best"].refit_gap > names["run"].refit_gap

@@ -9,7 +9,7 @@ import torch
 from countermove.errors import CostError, DataError, InfeasibleActionsError, ParameterError
 from countermove.people import ActionSet, LinearCost, QuadraticCost
 from countermove.response import GainResponse
-from countermove.scores import LinearScore
+from countermove.scores import LinearScore, MLPScore
 
 
 @pytest.mark.parametrize("cost", ["quadratic", "weighted"])
@@ -98,3 +98,28 @@ def test_what_has_no_closed_form_is_refused():
     with pytest.raises(InfeasibleActionsError) as caught:
         GainResponse(actions=bounds).respond(score, np.array([[0.0, 0.0], [3.0, 0.0]]))
     assert caught.value.rows == (1,)
+
+
+def test_a_network_is_climbed_to_where_its_own_slope_asks_for_the_move():
+    """A stationary move, never worth less than staying; on a line the best of a fine grid."""
+    score = MLPScore(2, hidden=(5,), dropout=0.0)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    cost = 0.7
+    people = GainResponse(QuadraticCost(cost), ActionSet(immutable=(1,), upper=[0.2, 5.0]))
+    found = people.respond(score, X)
+    assert people.answers(score)
+    assert found.converged.all()
+    move = (found.x_new - X)[:, 0]
+    assert np.array_equal(found.x_new[:, 1], X[:, 1])
+    assert (move <= 0.2 + 1e-12).all()
+    slope = score.gradient(torch.from_numpy(found.x_new)).numpy()[:, 0]
+    assert np.allclose(move, np.minimum(slope / (2 * cost), 0.2), atol=1e-6)
+
+    def worth(step):
+        at = X + np.column_stack([step, np.zeros(len(X))])
+        with torch.no_grad():
+            return score(torch.from_numpy(at)).numpy() - cost * step**2
+
+    best = np.max([worth(np.full(len(X), s)) for s in np.linspace(-1.0, 0.2, 601)], axis=0)
+    assert (worth(move) >= worth(np.zeros(len(X))) - 1e-12).all()
+    assert np.allclose(worth(move), best, atol=1e-4)

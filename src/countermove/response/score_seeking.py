@@ -3,7 +3,8 @@ r"""People who want a higher score, whatever is decided: the response of perform
 .. math:: \Delta(x) = \arg\max_{x'} s(x') - c(x, x')
 
 Where the score is affine in what moves and the cost quadratic, everybody moves by
-:math:`\frac12 Q^{-1} w`, cut off at the bounds.
+:math:`\frac12 Q^{-1} w`, cut off at the bounds. Other scores with a gradient are climbed from where
+people stand, up to a move that its own slope asks for.
 """
 
 from __future__ import annotations
@@ -16,9 +17,22 @@ from torch import Tensor
 
 from countermove._types import Floats
 from countermove.errors import CostError, ParameterError
-from countermove.response.base import OnFailure, Response, Responses, checked_rows
+from countermove.response.base import (
+    OnFailure,
+    Response,
+    Responses,
+    check_converged,
+    checked_rows,
+)
 from countermove.response.reduction import raise_not_finite, slope_of
 from countermove.scores import Score
+from countermove.scores.opaque import OpaqueScore
+from countermove.scores.trees import TreeScore
+
+CLIMBS = 500
+"""Steps up a score without a slope."""
+SETTLED = 1e-8
+"""A move that its own slope would change by no more has been climbed."""
 
 
 class GainResponse(Response):
@@ -45,8 +59,17 @@ class GainResponse(Response):
     name = "gain"
     exact_reach = True
 
+    def answers(self, score: Score) -> bool:
+        """Return whether the score has a slope, or a gradient to climb."""
+        return not isinstance(score, TreeScore | OpaqueScore)
+
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
-        """Return where people move to; tensors carry gradients to score, ``X`` and cost."""
+        """Return where people move to; tensors carry gradients to score, ``X`` and cost.
+
+        A score without a slope is climbed, and only by people given as an array.
+        """
+        if not isinstance(X, Tensor) and score.slope() is None and self.answers(score):
+            return self._climbed(score, checked_rows(X, score), on_failure)
         if not isinstance(X, Tensor):
             with torch.no_grad():
                 return self._respond_plainly(score, checked_rows(X, score))
@@ -80,6 +103,48 @@ class GainResponse(Response):
             np.ones(n, dtype=bool),
         )
 
+    def _climbed(self, score: Score, rows: Floats, on_failure: OnFailure) -> Responses[Floats]:
+        """Climb the score less the cost, halving steps that do not rise, person by person."""
+        refuse_infinite(rows)
+        X, moves = torch.from_numpy(rows), torch.zeros(rows.shape, dtype=torch.float64)
+        movable = torch.from_numpy(self.plan(score.n_features).ones)
+
+        def at(action: Tensor) -> tuple[Tensor, Tensor]:
+            value, slope = score.value_and_gradient(X + action)
+            wanted = self._wanted_of(slope * movable)
+            return value - self.cost.price(torch.zeros_like(action), action), wanted
+
+        with torch.no_grad():
+            worth, wanted = at(moves)
+            length = torch.ones(len(rows), dtype=torch.float64)
+            for _ in range(CLIMBS):
+                away = self._within_bounds(wanted, X) - moves
+                converged = away.abs().amax(dim=1) <= SETTLED
+                if bool(converged.all()):
+                    break
+                tried = moves + length[:, None] * away
+                value, there = at(tried)
+                better = value >= worth
+                moves = torch.where(better[:, None], tried, moves)
+                worth = torch.where(better, value, worth)
+                wanted = torch.where(better[:, None], there, wanted)
+                length = torch.where(better, (2.0 * length).clamp(max=1.0), 0.5 * length)
+            cost = self.cost.price(torch.zeros_like(moves), moves).numpy()
+        check_converged(converged.numpy(), on_failure)
+        action = moves.numpy()
+        moved = (np.abs(action) > SETTLED).any(axis=1)
+        return Responses(rows + action, cost, moved, converged.numpy())
+
+    def _wanted_of(self, slopes: Tensor) -> Tensor:
+        """Return everybody's unbounded move, given the slope where they stand, (n, d)."""
+        shape = self.cost.canonical(slopes.shape[1])
+        if shape is None or shape.kink is not None or shape.weights is None:
+            raise CostError(
+                "people climb a score without a slope at quadratic or weighted quadratic costs; "
+                f"got {self.cost!r}"
+            )
+        return slopes / (2.0 * shape.weights)
+
     def _moves(self, score: Score, X: Tensor) -> Tensor:
         """Return everybody's move, shape (n, d)."""
         wanted, bounded = self._wanted_move(score, checked_rows(X, score))
@@ -100,7 +165,7 @@ class GainResponse(Response):
         return self._wanted(slope, torch.from_numpy(plan.moving), unbounded), not unbounded
 
     def _within_bounds(self, wanted: Tensor, X: Tensor) -> Tensor:
-        plan = self.plan(len(wanted))
+        plan = self.plan(wanted.shape[-1])
         lower, upper = plan.box(X)
         moves = torch.minimum(torch.maximum(wanted, lower), upper)
         # Who stands beyond a bound by rounding does not step back where nothing may change.
