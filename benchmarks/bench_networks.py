@@ -1,8 +1,8 @@
 """Who has no recourse before a network: how many are proven, in what time, and whether it is so.
 
 Two hidden layers of 100 on credit, ceiling 2, refused people of the other half of the table. CPU
-time of one thread. ``auto`` searches first; the time is that of the proof of those it did not help
-within the ceiling. Sampled moves are allowed, within the ceiling, and of everybody proven.
+time of one thread. ``linear_program`` searches first; the time is that of the proof of those it
+did not help within the ceiling. Sampled moves are allowed, and those of everybody proven.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def row(score: MLPScore, X: Floats, share: float, movable: list[int], ends: Any)
     actions = ActionSet(min_value=ends[0], max_value=ends[1], immutable=held)
     threshold = float(1.0 / (1.0 + np.exp(-aim)))
     searched = Settings(network_nodes=0)
-    found = recommend(score, people, "auto", threshold, actions, ceiling=CEILING, settings=searched)
+    found = recommend(
+        score, people, "linear_program", threshold, actions, ceiling=CEILING, settings=searched
+    )
     left = people[found.status != "FOUND"]
     problem = search_problem(score, left, actions, QuadraticCost(), aim)
     network = network_of(problem)

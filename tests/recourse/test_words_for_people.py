@@ -62,14 +62,17 @@ PERSON = np.array([12_000.0, 50, 60, 2, 1, 1, 0, 0])
 GOOD = [-1.0, 1.0, 1.0, -1.0, -1.0, -1.0, 1.0, 1.0]
 
 
-def said_of(after, weights=None, schema=SCHEMA, status=FOUND, named=None, **more):
+def said_of(after, weights=None, schema=SCHEMA, status=FOUND, named=None, least=0.0, **more):
     """Return what a person is told who becomes ``after`` under a rule with these weights."""
     X = UNITS.transform(PERSON[None])
     action = UNITS.transform(np.array([after], float)) - X
     if status != FOUND:
         action = np.full_like(action, np.nan)
     zeros = np.zeros(1)
-    advice = Advice(action, np.array([status]), zeros, zeros, zeros, np.zeros(1, np.int64))
+    advice = Advice(
+        action, np.array([status]), zeros, zeros, zeros, np.zeros(1, np.int64),
+        cost_bound=np.array([least]),
+    )  # fmt: skip
     model = None if weights is None else linear(weights, 0.0)
     return Telling(schema, UNITS, model, **more).array(advice, X, named).to_pylist()[0]
 
@@ -182,6 +185,9 @@ def test_what_time_does_is_said_to_those_without_an_action():
     said = said_of(PERSON, status=PROVEN_NONE, named=named)
     assert said.endswith("approval. A late month leaves the window after three months.")
     assert said_of(PERSON, status=PROVEN_NONE) == "No allowed change leads to approval."
+    assert said_of(PERSON, status=PROVEN_NONE, least=np.inf) == said_of(PERSON, status=PROVEN_NONE)
+    within = said_of(PERSON, status=PROVEN_NONE, least=2.0)  # the ceiling
+    assert within == "No allowed change leads to approval without costing more than it is worth."
 
 
 def test_german_is_spoken():

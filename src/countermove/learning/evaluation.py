@@ -18,7 +18,6 @@ from countermove.people import ActionSet, Cost
 from countermove.response.base import NoResponse, Response
 from countermove.response.response_set import RobustResponse, kinds_of, members_of, obeying
 from countermove.scores import Score
-from countermove.scores.trees import TreeScore
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +28,7 @@ TEMPERATURES = (0.2, 0.5, 1.0)
 NOT_AFFINE = (
     "the score is not affine in what people can change, so the best response has no closed form"
 )
-STEPS = "trees rise in steps, and a smooth response follows a slope"
+STEPS = "trees rise in steps and a black box shows no slope, which a smooth response follows"
 """Why a report leaves responses out."""
 
 
@@ -179,7 +178,7 @@ def usual_responses_to(score: Score, response: Response) -> dict[str, Response]:
         return {name: RepresentationResponse(inner) for name, inner in usual.items()}
     if score.slope() is not None:
         return usual
-    if isinstance(score, TreeScore):
+    if not score.differentiable:
         return {name: each for name, each in usual.items() if each.answers(score)}
     # Other scores without a slope can only be climbed, column by column.
     boxed = obeying(AscentResponse(response.cost, response.actions)).actions

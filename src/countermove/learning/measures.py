@@ -37,7 +37,6 @@ from countermove.response.partitions import (
 from countermove.response.response_set import kinds_of, why_relaxed
 from countermove.scores import Score
 from countermove.scores.storage import PublishedModel
-from countermove.scores.trees import TreeScore
 
 MEASURED = 200
 """People whose ascent is compared with a longer search: shares to three points."""
@@ -132,7 +131,7 @@ def unproven_shares(
 
     None where responses are not searched for.
     """
-    searched = any(isinstance(score, TreeScore) for score in scores.values())
+    searched = not all(score.differentiable for score in scores.values())
     if not (searched and isinstance(response, BestResponse)):
         return None
     return {name: response.unproven(score, people.X) for name, score in scores.items()}

@@ -12,7 +12,7 @@ from kedro.pipeline import Node, Pipeline
 
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
-from countermove.params import AuditParameters, EvaluationParameters, SermParameters
+from countermove.params import AuditParameters, EvaluationParameters
 from countermove.pipelines import evaluation, ingest, recourse, reporting
 from countermove.pipelines.people import make_people
 from countermove.pipelines.training import train_strategic
@@ -63,28 +63,6 @@ def compare(
     return {"rules": compare_rules(*given, evaluation.failure_probability, months)}
 
 
-def report_transfer(
-    standing: PublishedModel,
-    calibrated: PublishedModel,
-    train: pd.DataFrame,
-    validation: pd.DataFrame,
-    test: pd.DataFrame,
-    schema: Schema,
-    standardiser: Standardiser,
-    serm: SermParameters,
-    evaluation: EvaluationParameters,
-    seed: int,
-) -> dict[str, Any]:
-    """Report what deployment does to the model's error, under the responses that answer to it."""
-    from countermove.transfer.report import report_published
-
-    rules = {"as it is": standing, "at the promised threshold": calibrated}
-    plausible, stated = evaluation.responses(serm, schema, standardiser)
-    answering = {name: each for name, each in plausible.items() if each.answers(standing.score)}
-    given = (train, validation, test, schema, answering, stated, evaluation.build(), seed)
-    return report_published(rules, *given)
-
-
 def write_page(
     metrics: Facts, certificates: list[Facts], calibration: Facts, frontier: pd.DataFrame,
     audit: Facts, advice: pd.DataFrame, transfer: Facts, move_map: Facts, sheet: Facts,
@@ -111,7 +89,7 @@ SETTINGS = {f"params:{name}" for name in ("audit", "serm", "recourse", "evaluati
 def create_pipeline(**_: object) -> Pipeline:
     """Return the audit pipeline, from the raw table on."""
     given, settings = ["schema", "standardiser", "people"], ["params:serm", "params:seed"]
-    rules, judged = ["blind_model", "recourse_model"], ["test_rows", "schema", "people"]
+    judged = ["test_rows", "schema", "people"]
     own = [
         Node(
             read_model,
@@ -130,15 +108,6 @@ def create_pipeline(**_: object) -> Pipeline:
             ["blind_model", "compared_model", "validation_rows", *judged, "params:evaluation"],
             "comparison",
             name="compare",
-        ),
-        Node(
-            report_transfer,
-            [
-                *rules, "train_rows", "validation_rows", "test_rows", "schema", "standardiser",
-                "params:serm", "params:evaluation", "params:seed",
-            ],
-            "transfer_report",
-            name="report_transfer",
         ),
         Node(
             write_page,

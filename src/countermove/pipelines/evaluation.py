@@ -65,9 +65,9 @@ def report_transfer(
     """Report what deploying either rule does to its error, with every bound."""
     from countermove.transfer.report import report_published
 
-    rules = {"blind": blind, "strategic": calibrated}
     plausible, terms = evaluation.responses(serm, schema, standardiser), evaluation.build()
-    return report_published(rules, train, validation, test, schema, *plausible, terms, seed)
+    given = (train, validation, test, schema, *plausible, terms, seed)
+    return report_published(blind, calibrated, *given)
 
 
 def foresee(

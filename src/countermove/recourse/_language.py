@@ -31,7 +31,7 @@ TABLES = {"time": "step", "units": "", "unit_of_one": ""}
 """Keys that hold a mapping, and what it must have at least."""
 OPTIONAL = (
     "reason_missing", "lacking", "supply", "supply_enough",
-    "supply_step", "supply_to", "supply_level", "supplied",
+    "supply_step", "supply_to", "supply_level", "supplied", "none_within",
 )  # fmt: skip
 """Keys that templates of earlier releases lack; the English text stands in."""
 _ANY_PLACE = re.compile(r"\{(\w*)\}")

@@ -77,6 +77,9 @@ class Advice:
         causal model); None when the action is all that changes.
     alternatives
         Further, different actions (``options`` of `recommend`), in the order found.
+    asked
+        Rows a black box was asked for in all (``Settings.calls`` bounds those of a search per
+        person); 0 where the rule is none.
     action_low, action_high
         The certified region around the action, shape (n, d): every action between the two, all
         columns at once and in whole steps where a column has them, is approved by this rule and
@@ -117,6 +120,7 @@ class Advice:
     n_changed: NDArray[np.int64]
     effect: Floats | None = None
     alternatives: tuple[Advice, ...] = ()
+    asked: int = 0
     action_low: Floats = field(default_factory=lambda: np.zeros(0))
     action_high: Floats = field(default_factory=lambda: np.zeros(0))
     proven_cheapest: Mask = field(default_factory=lambda: np.zeros(0, bool))
@@ -285,7 +289,7 @@ def recommend(
     if digits is not None and (int(digits) != digits or digits < 1):
         raise ParameterError(f"digits is a whole number of at least 1 or None, got {digits!r}")
     refits = margin_of(model, score, confidence, cut.aim, preference.most_paid)
-    now = values(score, rows)
+    before, now = getattr(score, "asked", 0), values(score, rows)
     causes = _causes(method, causal, rows.shape[1], units)
     target = cut.aim + cut.slack
     problem = search_problem(score, rows, allowed, cost, target + beyond, seed=seed, **causes)
@@ -306,10 +310,13 @@ def recommend(
     prices = [part.price(np.nan_to_num(way.action)) for way in (cheapest, lasting, found)]
     without = refits.survival(part, cheapest.action)
     first = _with_prices(as_given(found), refused, prices, without, bound)
+    first = replace(first, asked=getattr(score, "asked", 0) - before)
     if options == 1:
         return first
-    others = search.others(part, found, options)
-    return first.with_alternatives(tuple(map(as_given, others)))
+    none = first.status == PROVEN_NONE
+    bounds = np.where(none, first.cost_bound, 0.0)
+    others = map(as_given, search.others(part, found, options))
+    return first.with_alternatives(tuple(replace(one, cost_bound=bounds) for one in others))
 
 
 def best_reachable(
@@ -382,6 +389,7 @@ def _with_prices(
     """Return advice that knows the price of each step: cheapest, lasting, causal."""
     least, lasting, causal, survival, bounds = np.zeros((5, len(advice.cost)))
     bounds[refused] = bound
+    bounds[(advice.status == PROVEN_NONE) & (bounds == 0.0)] = np.inf  # by the slope alone
     least[refused], lasting[refused] = prices[0], prices[1] - prices[0]
     causal[refused] = prices[2] - prices[1]
     survival[:] = np.nan

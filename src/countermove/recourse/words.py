@@ -73,7 +73,11 @@ class Telling:
         doubt = pa.array(["", phrases["uncertain"]]).take(rests)
         said = joined(start, capitalised(text), ".", doubt)
         known = [phrases[PLAIN[status]] if status in PLAIN else "" for status in STATUSES]
+        known.append(phrases["none_within"])
         place = np.select([advice.status == status for status in STATUSES], range(len(STATUSES)))
+        bound = advice.cost_bound
+        within = (advice.status == PROVEN_NONE) & (bound > 0.0) & np.isfinite(bound)
+        place[within] = len(STATUSES)
         place[found] = len(known) + np.arange(len(said))
         whole_text = pa.concat_arrays([pa.array(known, pa.string()), said]).take(pa.array(place))
         concerned = np.zeros(X.shape, bool)

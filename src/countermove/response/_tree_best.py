@@ -48,6 +48,9 @@ class TreeBest:
 
     nodes = BUDGET
     """Searched per person."""
+    limited = "the nodes searched per person are limited"
+    searched_at_once = False
+    """Whether highest scores are worth their search when people are first asked about."""
 
     def __init__(self, response: BestResponse) -> None:
         self.response = response
@@ -60,7 +63,7 @@ class TreeBest:
         gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
         crosses = np.isfinite(found.cost) & (found.cost - floor.cost < gains)
         decided = crosses | found.proven | (found.bound - floor.cost >= gains)
-        _warn(~decided)
+        self._warn(~decided)
         action = np.where(crosses[:, None], found.action, floor.action)
         cost = self._paid(rows, np.where(crosses, found.cost, floor.cost))
         parts = (rows + action, cost, (action != 0.0).any(axis=1), decided)
@@ -69,7 +72,7 @@ class TreeBest:
     def decisions_after(self, score: TreeScore, rows: Floats) -> Mask:
         """Return who is favoured after the response."""
         favoured, unknown = self._decided(score, rows)
-        _warn(unknown)
+        self._warn(unknown)
         return favoured
 
     def undecided(self, score: TreeScore, rows: Floats) -> Mask:
@@ -97,7 +100,9 @@ class TreeBest:
         """Return the cheapest favourable decision known, whatever it costs."""
         rows = checked_rows(X, score)
         found, _ = self._crossings(score, rows, np.inf)
-        _warn(~found.proven, "the cheapest crossing of", "is not proven; the best known is taken")
+        self._warn(
+            ~found.proven, "the cheapest crossing of", "is not proven; the best known is taken"
+        )
         possible = np.isfinite(found.cost)
         cost = np.where(possible, self._paid(rows, np.where(possible, found.cost, 0.0)), 0.0)
         return Crossing(torch.from_numpy(cost), torch.from_numpy(possible))
@@ -116,7 +121,7 @@ class TreeBest:
         They decide every threshold at once, and cost a few crossings: they are searched for when
         the same people are asked about the same trees for the second time.
         """
-        kept = _highest.setdefault(score.ensemble, [])
+        kept = _highest.setdefault(self._key(score), [])
         gains = np.broadcast_to(self._gains(rows, GAIN), len(rows))
         said = json.dumps(self.response.cost.describe(), sort_keys=True).encode()
         parts = (rows, gains, score.mean, score.scale)
@@ -132,12 +137,29 @@ class TreeBest:
                 return found
         kept[KEPT - 1 :] = []
         kept.insert(0, (asked, self.response.actions, None))
-        return None
+        return self._afforded(score, rows) if self.searched_at_once else None
 
     def _highest_scores(self, score: TreeScore, rows: Floats) -> TreeMoves:
         gains = np.nextafter(np.broadcast_to(self._gains(rows, GAIN), len(rows)), 0.0)
-        feasible = feasible_actions(self.response.actions, rows)
-        return highest_score(score, rows, feasible, self.response.cost, gains, self.nodes)
+        return self._highest(score, rows, feasible_actions(self.response.actions, rows), gains)
+
+    def _key(self, score: Any) -> Any:
+        """Return what scores of the same people are kept under, whatever the intercept."""
+        return score.ensemble
+
+    def _highest(
+        self, score: Any, rows: Floats, feasible: FeasibleActions, most: Floats
+    ) -> TreeMoves:
+        """Return the highest scores within a price."""
+        return highest_score(score, rows, feasible, self.response.cost, most, self.nodes)
+
+    def _cheapest(
+        self, score: Any, rows: Floats, feasible: FeasibleActions, target: float, most: Floats
+    ) -> TreeMoves:
+        """Return the cheapest actions that reach a score."""
+        return cheapest_crossing(
+            score, rows, feasible, self.response.cost, target, most, self.nodes
+        )
 
     def _crossings(
         self, score: TreeScore, rows: Floats, gain: float, known: TreeMoves | None = None
@@ -146,12 +168,13 @@ class TreeBest:
 
         Nobody looks for one of whom it is ``known`` that there is none they can afford.
         """
-        cost, feasible = self.response.cost, feasible_actions(self.response.actions, rows)
+        feasible = feasible_actions(self.response.actions, rows)
         n, forced = len(rows), _forced(feasible)
         still = _staying(score, rows)
         who = np.flatnonzero(forced)
         if who.size:
-            held = cheapest_crossing(score, rows[who], feasible.rows(who), cost, -np.inf)
+            endless = np.full(len(who), np.inf)
+            held = self._cheapest(score, rows[who], feasible.rows(who), -np.inf, endless)
             still = _merged(still, held, who)
         short = values(score, rows) < 0.0
         who, found = np.flatnonzero(forced | short), _staying(score, rows)
@@ -161,8 +184,7 @@ class TreeBest:
             who = np.flatnonzero((forced | short) & ~none)
         if who.size:
             gains = np.broadcast_to(self._gains(rows, gain), n)[who]
-            given = (score, rows[who], feasible.rows(who), cost, 0.0, gains, self.nodes)
-            crossed = cheapest_crossing(*given)
+            crossed = self._cheapest(score, rows[who], feasible.rows(who), 0.0, gains)
             found = _merged(found, crossed, who)
         return found, still
 
@@ -174,17 +196,19 @@ class TreeBest:
         prices = self.response.prices(torch.from_numpy(rows))
         return cost if prices is None else cost * prices.numpy()
 
-
-def _warn(
-    unknown: Mask, what: str = "whether", why: str = "cross is not decided; they count as refused"
-) -> None:
-    if unknown.any():
-        warnings.warn(
-            f"{what} {unknown.sum()} of {len(unknown)} people ({unknown.mean():.2%}) {why} "
-            "(the nodes searched per person are limited)",
-            UnprovenWarning,
-            stacklevel=4,
-        )
+    def _warn(
+        self,
+        unknown: Mask,
+        what: str = "whether",
+        why: str = "cross is not decided; they count as refused",
+    ) -> None:
+        if unknown.any():
+            warnings.warn(
+                f"{what} {unknown.sum()} of {len(unknown)} people ({unknown.mean():.2%}) {why} "
+                f"({self.limited})",
+                UnprovenWarning,
+                stacklevel=5,
+            )
 
 
 def _forced(feasible: FeasibleActions) -> Mask:

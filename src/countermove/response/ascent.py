@@ -140,6 +140,10 @@ class AscentResponse(Response):
         moved = (action.detach().abs() > self.tolerance).any(1)
         return Responses(X + action, self.cost.price(torch.zeros_like(X), action), moved, converged)
 
+    def answers(self, score: Score) -> bool:
+        """Return whether the score has a gradient to climb."""
+        return score.differentiable
+
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return the score at the response.
 

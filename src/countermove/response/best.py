@@ -16,6 +16,7 @@ from torch import Tensor
 from countermove._types import Floats, Mask
 from countermove.errors import ParameterError
 from countermove.people import QuadraticCost
+from countermove.response._asked import AskedBest
 from countermove.response._bounded_rows import safety_rows, score_rows
 from countermove.response._gradient import ReachFunction, crossing_action
 from countermove.response._polyline_solver import solve_best
@@ -42,12 +43,17 @@ from countermove.response.reduction import (
     slope_of,
 )
 from countermove.scores import Score
+from countermove.scores.opaque import OpaqueScore
 from countermove.scores.trees import TreeScore
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from countermove.response.conic import ConicBest
+
+
+SEARCHED = (TreeScore, OpaqueScore)
+"""Scores without a slope to which people's best response is searched for."""
 
 
 class BestResponse(Response):
@@ -86,8 +92,8 @@ class BestResponse(Response):
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the derivative of the crossing point."""
-        if isinstance(score, TreeScore):
-            return TreeBest(self).respond(score, X)
+        if isinstance(score, SEARCHED):
+            return self._searching(score).respond(score, X)
         if self._is_conic(score):
             return self._conic().respond(score, X)
         if isinstance(X, Tensor):
@@ -109,8 +115,8 @@ class BestResponse(Response):
         Its gradient is that of the reach itself (envelope theorem), not of the
         decision, which is flat.
         """
-        if isinstance(score, TreeScore):
-            return TreeBest(self).scores_after(score, X)
+        if isinstance(score, SEARCHED):
+            return self._searching(score).scores_after(score, X)
         if self._is_conic(score):
             return self._conic().scores_after(score, X)
         now: Tensor = score(X)
@@ -138,8 +144,8 @@ class BestResponse(Response):
     def decisions_after(self, score: Score, X: Any) -> Mask:
         """Return who is favoured after the response, without forming ``x_new``."""
         rows = checked_rows(X, score)
-        if isinstance(score, TreeScore):
-            return TreeBest(self).decisions_after(score, rows)
+        if isinstance(score, SEARCHED):
+            return self._searching(score).decisions_after(score, rows)
         if self._is_conic(score):
             return super().decisions_after(score, rows)
         reduction = self.reduction(score, len(rows))
@@ -149,22 +155,22 @@ class BestResponse(Response):
         return solution.favoured
 
     def answers(self, score: Score) -> bool:
-        """Return whether crossings are known: of scores with a slope, and of trees."""
-        return isinstance(score, TreeScore) or super().answers(score)
+        """Return whether crossings are known or searched for: of a slope, trees, black boxes."""
+        return isinstance(score, SEARCHED) or super().answers(score)
 
     def unproven(self, score: Score, X: Any) -> float:
         """Return the share of people of whom it is not known whether they cross.
 
-        They count as refused. Only searches before trees end without knowing.
+        They count as refused. Only searches before trees and black boxes end without knowing.
         """
         rows = checked_rows(X, score)
-        if not isinstance(score, TreeScore):
+        if not isinstance(score, SEARCHED):
             return 0.0
-        return float(TreeBest(self).undecided(score, rows).mean()) if len(rows) else 0.0
+        return float(self._searching(score).undecided(score, rows).mean()) if len(rows) else 0.0
 
     def refused_stay(self, score: Score, X: Floats) -> bool:
         """Return whether nobody is made to move; only asked for where moves are searched for."""
-        return isinstance(score, TreeScore) and not TreeBest(self).forced(X).any()
+        return isinstance(score, SEARCHED) and not self._searching(score).forced(X).any()
 
     def decisions_in_whole_steps(
         self, score: Score, X: Any, windows: pd.DataFrame | None = None
@@ -187,7 +193,7 @@ class BestResponse(Response):
         from countermove.response.exact import cheapest_exact
 
         rows = checked_rows(X, score)
-        if isinstance(score, TreeScore):  # whose responses are in whole steps
+        if isinstance(score, SEARCHED):  # to which responses are in whole steps
             return self.decisions_after(score, rows)
         shape = self.cost.canonical(rows.shape[1])
         if shape is None or shape.weights is None:
@@ -219,7 +225,7 @@ class BestResponse(Response):
         allowed move brings there, whatever the gain.
         """
         rows = checked_rows(X, score)
-        if isinstance(score, TreeScore) or self._is_conic(score):
+        if isinstance(score, SEARCHED) or self._is_conic(score):
             with torch.no_grad():
                 found = self.crossing(score, torch.from_numpy(rows))
             return np.where(found.possible.numpy(), found.cost.numpy(), np.inf)
@@ -233,8 +239,8 @@ class BestResponse(Response):
         action in any case, and cross iff what they pay beyond it is less than the gain.
         """
         cost, rows = self.crossing_cost(score, X), checked_rows(X, score)
-        if isinstance(score, TreeScore):
-            return cost, TreeBest(self).floor(score, rows)
+        if isinstance(score, SEARCHED):
+            return cost, self._searching(score).floor(score, rows)
         if self._is_conic(score) or not self._may_be_forced(rows):
             return cost, np.zeros(len(rows))
         reduction, action = self.reduction(score, len(rows)), np.empty_like(rows)
@@ -248,8 +254,8 @@ class BestResponse(Response):
 
         The derivative is that of the crossing point: to the score, to ``X`` and to the cost.
         """
-        if isinstance(score, TreeScore):
-            return TreeBest(self).crossing(score, X)
+        if isinstance(score, SEARCHED):
+            return self._searching(score).crossing(score, X)
         if self._is_conic(score):
             return self._conic().crossing(score, X)
         rows = checked_rows(X, score)
@@ -259,6 +265,10 @@ class BestResponse(Response):
         cost = self._price_of(moves, X)
         possible = torch.from_numpy(solution.favoured)
         return Crossing(torch.where(possible, cost, torch.zeros_like(cost)), possible)
+
+    def _searching(self, score: Score) -> TreeBest:
+        """Return who searches before such a score."""
+        return TreeBest(self) if isinstance(score, TreeScore) else AskedBest(self)
 
     def _is_conic(self, score: Score) -> bool:
         """Return whether only a conic solver has an answer: no closed form, or a kink with A."""

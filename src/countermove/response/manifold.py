@@ -258,6 +258,10 @@ class PointsResponse(Response):
         places = torch.where(kept[:, None], torch.from_numpy(x_new), X)
         return Responses(places, torch.from_numpy(cost), kept, torch.ones_like(kept))
 
+    def answers(self, score: Score) -> bool:
+        """Return True: places are compared by their values alone."""
+        return True
+
     def after_standardising(self, mean: ArrayLike, scale: ArrayLike) -> Self:
         """Return the same people and places as standardised rows."""
         other = super().after_standardising(mean, scale)

@@ -220,6 +220,10 @@ class Population(Response):
             chance += (1.0 - self.never) * share * chance_of(kind, self.log_sd, score, rows)
         return chance
 
+    def answers(self, score: Score) -> bool:
+        """Return whether all kinds of people can respond to such a score."""
+        return all(kind.answers(score) for kind in self.kinds)
+
     def expected_cost(self, score: Score, X: Any) -> Floats:
         """Return what people pay on average over the types, shape (n,)."""
         rows, cost = checked_rows(X, score), np.zeros(len(X))

@@ -66,6 +66,10 @@ class RepresentationResponse(Response):
         known = represented(score)
         return self.inner.decisions_after(known.head(), self._places(known, X))
 
+    def answers(self, score: Score) -> bool:
+        """Return whether the score has a representation, to whose head people respond."""
+        return isinstance(score, RepresentationScore) and self.inner.answers(score.head())
+
     def for_epoch(self, epoch: int) -> Self:
         """Return the response of an epoch: the inner one's."""
         inner = self.inner.for_epoch(epoch)

@@ -69,6 +69,10 @@ class RobustResponse(Response):
         """Refuse: which decision follows depends on the member."""
         self._refuse()
 
+    def answers(self, score: Score) -> bool:
+        """Return whether all members can respond to such a score."""
+        return all(member.answers(score) for member in self.members)
+
     def of_rows(self, rows: Any) -> Self:
         """Return the same of the people in ``rows``."""
         return self._of_members([member.of_rows(rows) for member in self.members])

@@ -30,6 +30,8 @@ class Score(nn.Module, ABC):
 
     kind: ClassVar[str]
     bias: nn.Parameter
+    differentiable: ClassVar[bool] = True
+    """Whether it has a gradient that responses can climb."""
     fixed: Sequence[int] = ()
     """Positions of the features a slope holds fixed: the score need not be affine in them."""
 

@@ -30,6 +30,9 @@ class OpaqueScore(Score):
     """
 
     kind: ClassVar[str] = "black_box"
+    differentiable: ClassVar[bool] = False
+    asked: int = 0
+    """Rows asked for so far."""
 
     def __init__(self, function: Callable[[Floats], Floats], mean: Floats, scale: Floats) -> None:
         super().__init__()
@@ -54,6 +57,7 @@ class OpaqueScore(Score):
         size = np.maximum(np.abs(self.mean), self.scale)
         whole = np.round(rows)
         rows = np.where(np.abs(rows - whole) <= WHOLE * size, whole, rows)
+        self.asked += len(rows)
         found = Link("probability").log_odds(np.asarray(self.function(rows), np.float64))
         return torch.from_numpy(found + float(self.bias))
 

@@ -244,6 +244,7 @@ class TreeScore(Score):
     """
 
     kind: ClassVar[str] = "trees"
+    differentiable: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -88,8 +88,7 @@ def check_answered(score: Score, response: Response) -> None:
         raise ParameterError(
             f"the model is read as {score.kind.replace('_', ' ')}, and how people respond to that "
             f"by {', '.join(names)} response is not known: set serm.response.kind=best, which "
-            "linear rules and trees have. Black boxes are not audited; in Python recommend() and "
-            "calibrate_pare() take them"
+            "linear rules and trees have exactly and black boxes by search"
         )
 
 

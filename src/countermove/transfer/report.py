@@ -19,6 +19,7 @@ from countermove.data.schema import Schema
 from countermove.errors import NotEnoughRowsError, ParameterError, UnknownNameError, nearest
 from countermove.response import Response
 from countermove.response.response_set import members_of
+from countermove.scores.storage import PublishedModel
 from countermove.transfer._estimates import share_range
 from countermove.transfer._verdict import verdict
 from countermove.transfer.bounds import all_bounds
@@ -263,8 +264,13 @@ def _plain(responses: Mapping[str, Response]) -> dict[str, Response]:
     return found
 
 
+RULES, ADOPTED = ("blind", "strategic"), ("as it is", "at the promised threshold")
+"""What both rules of a run are called, and of a run on a model that exists already."""
+
+
 def report_published(
-    rules: Mapping[str, Any],
+    blind: PublishedModel,
+    calibrated: PublishedModel,
     train: pd.DataFrame,
     validation: pd.DataFrame,
     test: pd.DataFrame,
@@ -274,7 +280,11 @@ def report_published(
     terms: TransferTerms,
     seed: int,
 ) -> dict[str, Any]:
-    """Return the transfer report of a run, JSON-ready."""
+    """Return the transfer report of a run, under the responses that answer to its rules."""
+    names = ADOPTED if blind.about.get("adopted") else RULES
+    rules = dict(zip(names, (blind, calibrated), strict=True))
+    scores = [rule.score for rule in rules.values()]
+    answering = {name: each for name, each in responses.items() if all(map(each.answers, scores))}
     # P(Y | X) is fitted on the training rows, thresholds and bins are chosen on the validation
     # rows, and everything reported is measured on the test rows.
     made, chosen, judged = (rows_of(frame, schema) for frame in (train, validation, test))
@@ -283,7 +293,7 @@ def report_published(
         rules,
         (chosen.X, chosen.y),
         (judged.X, judged.y),
-        responses,
+        answering,
         stated,
         chances=chances,
         terms=terms,

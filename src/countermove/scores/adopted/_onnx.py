@@ -46,7 +46,7 @@ def of_onnx(model: Any, background: Any, favourable: Any, columns: Any) -> Adopt
     graph = model if hasattr(model, "graph") else _graph_of(model)
     nodes = [node for node in graph.graph.node if node.op_type not in HARMLESS]
     kinds = [node.op_type for node in nodes]
-    n = np.shape(background)[1]
+    n = _width(graph, columns, background)
     names, _ = names_of(None, background, columns, n)
     session = _session(model)
     place_of = Labels.of(np.array([0, 1]), favourable)
@@ -68,6 +68,13 @@ def of_onnx(model: Any, background: Any, favourable: Any, columns: Any) -> Adopt
         stacklevel=3,
     )
     return black_box(_own(session, place_of.place), TableColumns(names), place_of, "ONNX graph")
+
+
+def _width(graph: Any, columns: Any, background: Any) -> int:
+    """Return how many columns a graph reads: as it says itself, else as they are named."""
+    dims = graph.graph.input[0].type.tensor_type.shape.dim
+    said = int(dims[1].dim_value) if len(dims) == 2 else 0
+    return said or (np.shape(background)[1] if columns is None else len(columns))
 
 
 def _linear(
