@@ -41,8 +41,6 @@ from countermove.response.reduction import ActionPlan, raise_not_finite
 from countermove.response.smooth import check_positive
 from countermove.response.step import smoothed_step
 from countermove.scores import Score, deciding
-from countermove.scores.opaque import OpaqueScore
-from countermove.scores.trees import TreeScore
 
 REFERENCE_ROWS = 64
 """People drawn to measure how fast a score rises: its mean is then known to about a tenth."""
@@ -123,7 +121,7 @@ class AscentResponse(Response):
 
     def answers(self, score: Score) -> bool:
         """Return whether the score has a gradient to climb: trees and black boxes have none."""
-        return not isinstance(score, TreeScore | OpaqueScore)
+        return score.differentiable
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the derivative of the local maximum."""
@@ -139,10 +137,6 @@ class AscentResponse(Response):
             action = self._with_gradient(score, X, problem, stop)
         moved = (action.detach().abs() > self.tolerance).any(1)
         return Responses(X + action, self.cost.price(torch.zeros_like(X), action), moved, converged)
-
-    def answers(self, score: Score) -> bool:
-        """Return whether the score has a gradient to climb."""
-        return score.differentiable
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return the score at the response.

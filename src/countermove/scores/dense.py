@@ -25,7 +25,8 @@ class DenseNetwork:
     r""":math:`s(x) = w\cdot h_L + b`, :math:`h_0 = x`, :math:`h_l = \phi_l(W_l h_{l-1} + c_l)`.
 
     ``activations`` are ``relu`` (with the ``leaks`` as slopes below zero), ``tanh``, ``elu`` or
-    ``softplus``; ``roundoff`` is half the spacing of the numbers the score itself computes with.
+    ``softplus``; ``roundoff`` is half the spacing of the numbers the score itself computes with,
+    ``constant`` the size of what the first layer adds to a row, before anything cancels.
     """
 
     weights: tuple[Floats, ...]
@@ -35,13 +36,17 @@ class DenseNetwork:
     weight: Floats
     bias: float
     roundoff: float
+    constant: Floats
 
     def of_rescaled(self, mean: Floats, scale: Floats) -> DenseNetwork:
         """Return the same network of the rows ``x`` of which this one reads (x - mean) / scale."""
         first = self.weights[0] / scale
         offset = self.offsets[0] - first @ mean
         return replace(
-            self, weights=(first, *self.weights[1:]), offsets=(offset, *self.offsets[1:])
+            self,
+            weights=(first, *self.weights[1:]),
+            offsets=(offset, *self.offsets[1:]),
+            constant=self.constant + np.abs(first) @ np.abs(mean),
         )
 
 
@@ -55,7 +60,7 @@ def dense_network(score: Score) -> DenseNetwork | None:
         return DenseNetwork(
             tuple(weight for weight, _ in layers), tuple(offset for _, offset in layers),
             (score.activation,) * n, (0.0,) * n, _array(score.weight), float(score.bias.detach()),
-            _roundoff(torch.float64),
+            _roundoff(torch.float64), np.abs(_array(score.offsets[0])),
         )  # fmt: skip
     if isinstance(score, RescaledScore):
         inner = dense_network(score.inner)
@@ -151,7 +156,7 @@ def _network(steps: list[Step], score: ModuleScore) -> DenseNetwork | None:
         tuple(weights for weights, _ in maps), tuple(shift for _, shift in maps),
         tuple(kind for kind, _ in kinds), tuple(leak for _, leak in kinds),
         score.sign * matrix[0], score.sign * float(offset[0]) + float(score.bias.detach()),
-        _roundoff(score.dtype),
+        _roundoff(score.dtype), np.abs(maps[0][1]),
     )  # fmt: skip
 
 

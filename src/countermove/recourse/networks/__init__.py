@@ -20,6 +20,8 @@ from countermove.scores.dense import DenseNetwork, dense_network
 __all__ = ["NetworkProofs", "network_of", "prove"]
 
 DOUBLE = 2.0**-53
+SOFTENED = 2.1e-9
+"""What torch leaves off a softplus beyond 20, where it takes the line."""
 OURS = 16.0
 """Roundings of a bound beside one of the score: as many lines and sums are built on the same."""
 
@@ -195,21 +197,22 @@ def _rounding(
     over for the lines that bounds are made of; a score in single precision is off by
     :math:`4\sqrt n\,u\sum|w||h|`, which independent roundings exceed once in a thousand.
     """
-    far = X.copy()
-    far = np.abs(far)
+    far = np.abs(X)
     far[:, used] += np.maximum(np.abs(low[who]), np.abs(high[who]))
     single = network.roundoff > 2.0 * DOUBLE
     size, off = far, np.zeros_like(far)
     layers = zip(
         (*network.weights, network.weight[None]),
-        (*network.offsets, np.array([network.bias])),
+        (network.constant, *network.offsets[1:], np.array([network.bias])),
+        (*network.activations, ""),
         strict=True,
     )
-    for weights, offset in layers:
+    for weights, offset, activation in layers:
         steep, n = np.abs(weights), weights.shape[1] + 2
         unit = OURS * n * DOUBLE + (4.0 * np.sqrt(n) * network.roundoff if single else 0.0)
         size = size @ steep.T + np.abs(offset)
         off = off @ steep.T + unit * size
         size = size + 1.0  # an activation of slope at most 1 adds at most its value at zero
+        off = off + (SOFTENED if activation == "softplus" else 0.0)
     result: Floats = off[:, 0]
     return result
