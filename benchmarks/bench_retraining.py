@@ -1,173 +1,279 @@
-"""Thirty months of retraining on credit while people answer every rule.
+"""A year of retraining in worlds that drift, against an oracle that knows the month's law.
 
-Each month people who have not been seen before arrive, answer the rule in force, and are seen
-where they moved to. Countermove retrains as `kedro run --pipeline=retrain` does: people set back,
-a strategic challenger from the champion's weights, a promise, a frozen hold-out, gates. Beside it
-a blind rule is retrained on what it sees and always deployed. Both are measured on people who took
-part in nothing, once these have answered; the benchmark is the blind rule if nobody moved.
+`python -m benchmarks.bench_retraining` walks five worlds a cell; `--worlds 20 --nulls 200 --results
+years.jsonl` is the full table. Finished years are appended to that file, so a run that was stopped
+goes on where it ended; `--print` only prints what is there. The nights are those of `retrain`.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from scipy.special import expit
+from scipy.stats import binom
 
-from countermove.data.cleaning import clean
-from countermove.data.rows import fit_standardiser, rows_of, standardised_table
-from countermove.data.schema import Schema, load_schema
-from countermove.data.sources import read_raw
-from countermove.data.splits import split_table
-from countermove.data.standardise import Standardiser
-from countermove.learning.classifier import StrategicClassifier
-from countermove.learning.evaluation import accuracy_after
-from countermove.params import (
-    EvaluationParameters,
-    IngestParameters,
-    RecourseParameters,
-    RetrainParameters,
-    SermParameters,
+from countermove._types import Floats
+from countermove.production.retraining.evidence import MONTH, Look, weigh
+from countermove.production.retraining.follower import Follower
+from countermove.production.retraining.following import (
+    DeployedRule,
+    FollowingPolicy,
+    Memory,
+    SeenBatch,
+    linear_score,
 )
-from countermove.pipelines.recourse import calibrate
-from countermove.pipelines.retrain import pipeline as nodes
-from countermove.production.history import DecisionHistory
-from countermove.production.registry import Registry
-from countermove.production.retraining.batches import BATCH
-from countermove.response import NoResponse, Response
-from countermove.scores import Score
+from countermove.production.retraining.known_worlds import (
+    CHANGE,
+    MONTHLY,
+    MONTHS,
+    MOVABLE,
+    STEEP,
+    DriftingWorld,
+)
+from countermove.production.retraining.set_back import as_seen, log_likelihood
+from countermove.scores import LinearScore
 
-ROOT = Path(__file__).parents[1]
-MONTHS, BASE, FRESH, SEED = 30, 12_000, 6_000, 0
-SERM, INGEST, RETRAIN = SermParameters(), IngestParameters(), RetrainParameters()
-RECOURSE, EVALUATION = RecourseParameters(), EvaluationParameters()
-
-
-class World:
-    """Credit's people: a base table, a stream that arrives month by month, and fresh judges."""
-
-    def __init__(self) -> None:
-        self.schema: Schema = load_schema("credit", ROOT / "conf" / "base" / "schemas")
-        typed = clean(read_raw("credit", ROOT / "data" / "01_raw", self.schema), self.schema)
-        typed = typed.sample(frac=1.0, random_state=SEED).reset_index(drop=True)
-        base, fresh = typed[:BASE], typed[BASE : BASE + FRESH]
-        self.stream = np.array_split(np.arange(BASE + FRESH, len(typed)), MONTHS)
-        self.typed = typed
-        self.tables = split_table(base, self.schema, INGEST.split.build(), SEED)
-        self.unit: Standardiser = fit_standardiser(self.tables["train"], self.schema, False)
-        self.rows = {name: self.standardised(table) for name, table in self.tables.items()}
-        self.response: Response = SERM.build(self.schema, self.unit)
-        judges = rows_of(self.standardised(fresh), self.schema)
-        self.X, self.y = judges.X, judges.y
-
-    def standardised(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return typed rows in standardised units."""
-        return standardised_table(table, self.schema, self.unit)
-
-    def arrivals(self, month: int, score: Score) -> pd.DataFrame:
-        """Return the people of a month where they stand once they have answered a rule."""
-        typed = self.typed.iloc[self.stream[month]].reset_index(drop=True)
-        X = rows_of(self.standardised(typed), self.schema).X
-        there = self.unit.inverse(self.response.respond(score, X).x_new)
-        return typed.assign(**dict(zip(self.schema.feature_names, there.T, strict=True)))
-
-    def accuracy(self, score: Score) -> float:
-        """Return the share of the judges a rule is right for once they have answered it."""
-        return accuracy_after(score, self.X, self.y, self.response).accuracy
+KINDS = ("still", "immutables", "rotation", "abrupt", "season", "price")
+LIMITS = {
+    "still": (0.2, 0.4), "immutables": (0.2, 0.4), "rotation": (1.4, 2.0), "abrupt": (1.8, 2.5),
+    "season": (2.5, 3.0), "price": (0.6, 1.0), "rotation, a month late": (2.5, 3.3),
+    "rotation, approved only": (1.7, 2.7),
+}  # fmt: skip
+HARMFUL = 0.5
+"""Points that a promotion loses in the month after it to count as harmful."""
 
 
-def retrain(
-    world: World,
-    registry: Registry,
-    history: DecisionHistory,
-    batches: pd.DataFrame,
-    facts: dict[str, Any],
-) -> dict[str, Any]:
-    """Walk the nodes of the retrain pipeline behind its checks of files."""
-    schema, unit, people, rows = world.schema, world.unit, world.response, world.rows
-    pinned = nodes.pin_holdout(registry, world.tables["test"], unit)
-    outcomes = nodes.compare_outcomes(registry, history, batches, facts, schema, unit)
-    untrained = (rows["calibration"], rows["test"])
-    drift = nodes.compare_drift(
-        registry, batches, facts, *untrained, schema, unit, SERM, RETRAIN, SEED
+@dataclass
+class Year:
+    """What a year of one world came to, in points."""
+
+    gaps: list[float] = field(default_factory=list)  # below the oracle, by month
+    never: list[float] = field(default_factory=list)  # the same of the first champion
+    promotions: list[tuple[int, str, float]] = field(default_factory=list)  # month, kind, gain
+    seconds: list[float] = field(default_factory=list)  # CPU of a night
+
+
+def numbers(score: LinearScore) -> tuple[Floats, float]:
+    """Return weights and intercept."""
+    return score.weight.detach().numpy(), float(score.bias.detach())
+
+
+def walk(
+    world: DriftingWorld,
+    late: int = 0,
+    approved_only: bool = False,
+    natural: Floats | None = None,
+    months: int = MONTHS,
+    policy: FollowingPolicy | None = None,
+) -> Year:
+    """Walk the months of a world; ``natural`` is a first champion other than the fitted one."""
+    X, y = world.base()
+    follower = Follower(X, y, world.movers, policy or FollowingPolicy(), world.seed)
+    score, allowance = follower.first(world.people)
+    if natural is not None:
+        allowance = follower.allowance(natural, world.people, [follower.base])
+        score = linear_score(natural, allowance)
+    deployed = DeployedRule("0", score, world.people, allowance)
+    first, memory, year = numbers(score), Memory(), Year()
+    seen: list[SeenBatch] = []
+    labels: list[Floats] = []
+    for month in range(1, months + 1):
+        rule, best = numbers(deployed.score), world.oracle(month)
+        year.gaps.append(100.0 * (best - world.accuracy(month, *rule)))
+        year.never.append(100.0 * (best - world.accuracy(month, *first)))
+        came = world.arrivals(month, *rule)
+        labels.append(np.where(came.approved, came.y, np.nan) if approved_only else came.y)
+        nobody = np.full(MONTHLY, np.nan)
+        seen.append(SeenBatch(str(month), came.X, nobody, MONTH * month, deployed, nobody > 0.0))
+        ready = month - late
+        if ready > 0:
+            seen = [_labelled(batch, labels[k], k + 1, ready) for k, batch in enumerate(seen)]
+        started = time.process_time()
+        night = follower.night(deployed, seen, memory)
+        year.seconds.append(time.process_time() - started)
+        memory = night.after(night.proposal != "none")
+        if night.proposal != "none":
+            chosen = numbers(night.score)
+            gain = world.accuracy(month + 1, *chosen) - world.accuracy(month + 1, *rule)
+            year.promotions.append((month, night.proposal, 100.0 * gain))
+            deployed = DeployedRule(str(month), night.score, night.people, night.allowance)
+    return year
+
+
+def _labelled(batch: SeenBatch, labels: Floats, month: int, ready: int) -> SeenBatch:
+    """Return a batch with its labels once they have come."""
+    if month > ready:
+        return batch
+    new = np.full(MONTHLY, month == ready)
+    return SeenBatch(batch.name, batch.X, labels, batch.day, batch.rule, new)
+
+
+def optimal(seed: int) -> dict[str, Any]:
+    """Walk a still world whose champion is the law itself."""
+    world = DriftingWorld("still", seed)
+    direction, intercept = world.law(0)
+    return asdict(walk(world, natural=STEEP * np.append(direction, intercept)))
+
+
+def weaker(seed: int, points: float = 1.0) -> dict[str, Any]:
+    """Walk three months of a still world whose champion is a point below the best rule."""
+    world = DriftingWorld("still", seed)
+    low, high = 0.0, 60.0
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        direction, reach = _turned(world, middle), world.reach(0)
+        deployed = world.intercept - reach * float(np.linalg.norm(direction[:MOVABLE]))
+        lost = 100.0 * (world.oracle(1) - world.accuracy(1, direction, deployed))
+        low, high = (low, middle) if lost > points else (middle, high)
+    natural = STEEP * np.append(_turned(world, high), world.intercept)
+    return asdict(walk(world, natural=natural, months=3))
+
+
+def _turned(world: DriftingWorld, angle: float) -> Floats:
+    turned = np.radians(angle)
+    found: Floats = np.cos(turned) * world.first + np.sin(turned) * world.other
+    return found
+
+
+def equal(seed: int, angle: float = 12.0) -> dict[str, Any]:
+    """Return whether a year promotes one of twelve challengers that are exactly as good.
+
+    Champion and challenger lean to either side of the law, in a direction uncorrelated with it, so
+    that their expected likelihood is the same: the boundary of the null.
+    """
+    world, policy = DriftingWorld("still", seed), FollowingPolicy()
+    spread = world.factor @ world.factor.T
+    side = world.other - world.first * float(world.first @ spread @ world.other) / float(
+        world.first @ spread @ world.first
     )
-    base = (rows["train"], rows["validation"], rows["calibration"])
-    train, validation, calibration = nodes.collect_rows(
-        registry, *base, batches, facts, schema, unit, people, INGEST, SEED
+    side *= np.tan(np.radians(angle)) / float(np.sqrt(side @ spread @ side))
+    champion, challenger = (
+        STEEP * np.append(world.first + sign * side, world.intercept) for sign in (1.0, -1.0)
     )
-    challenger = nodes.train_challenger(
-        registry, train, validation, schema, unit, people, SERM, SEED
-    )
-    calibrated, promise, _ = calibrate(
-        challenger, calibration, validation, train, schema, people, RECOURSE
-    )
-    about = (registry, calibrated, promise)
-    judged = nodes.judge(*about, rows["test"], schema, people, SERM, EVALUATION, RETRAIN)
-    return nodes.decide(
-        registry, history, calibrated, promise, judged, facts, pinned, outcomes, drift, train, SERM
-    )
+    looks: list[Look] = []
+    highest, promoted = -np.inf, False
+    for month in range(1, MONTHS + 1):
+        X, chance = world.people_of(month, MONTHLY, 1)
+        y = np.where(np.random.default_rng([11, seed, month]).random(MONTHLY) < chance, 1.0, -1.0)
+        rows = as_seen(X, y)
+        gain = log_likelihood(rows, challenger) - log_likelihood(rows, champion)
+        sides = ((expit(rows.X @ theta) >= 0.5) == (y > 0) for theta in (challenger, champion))
+        ours, theirs = sides
+        looks.append(
+            Look(MONTH * month, MONTHLY, float(gain.sum()), float(gain @ gain), (0.0,),
+                 float(ours.sum()) - float(theirs.sum()))
+        )  # fmt: skip
+        terms = (policy.evidence, policy.yearly_false_promotions, policy.pooled_months)
+        found = weigh(looks, [look.day for look in looks], 0.0, *terms)
+        highest, promoted = max(highest, found.value - found.limit), promoted or found.sufficient
+    return {"promoted": bool(promoted), "crossed": bool(highest > 0.0)}
 
 
-def blind_rule(world: World, seen: list[pd.DataFrame]) -> Score:
-    """Train as if nobody moved, on the base table and on people as they were seen."""
-    train = rows_of(pd.concat([world.rows["train"], *seen], ignore_index=True), world.schema)
-    judge = rows_of(world.rows["validation"], world.schema)
-    blind = StrategicClassifier(response=NoResponse(), standardise=False, random_state=SEED)
-    return blind.fit(train.X, train.y, validation=(judge.X, judge.y)).score_
+def cells() -> dict[str, Callable[[int], dict[str, Any]]]:
+    """Return the cells of the table, each a function of the world's number."""
+
+    def year(kind: str, rough: bool, **how: Any) -> Callable[[int], dict[str, Any]]:
+        return lambda seed: asdict(walk(DriftingWorld(kind, seed, rough), **how))
+
+    found = {kind: year(kind, False) for kind in KINDS}
+    for kind in ("rotation", "abrupt"):
+        found[f"{kind}, a month late"] = year(kind, False, late=1)
+        found[f"{kind}, approved only"] = year(kind, False, approved_only=True)
+    return found | {f"rough {kind}": year(kind, True) for kind in KINDS}
 
 
-def simulate(folder: Path) -> pd.DataFrame:
-    """Return month by month what both ways of retraining come to."""
-    world = World()
-    registry, history = Registry(str(folder)), DecisionHistory(f"sqlite:///{folder}/h.db", "credit")
-    retrain(world, registry, history, pd.DataFrame(), {})
-    blind, seen, batches = blind_rule(world, []), [], []
-    facts: dict[str, Any] = {}
-    months = []
-    for month in range(MONTHS):
-        champion = registry.champion()
-        assert champion is not None
-        name = f"{month:02d}"
-        rows = world.arrivals(month, champion.model.rule).assign(**{BATCH: name})
-        batches.append(rows)
-        facts = {known: fact | {"new": False} for known, fact in facts.items()}
-        facts[name] = {"sha256": name, "new": True, "rule": champion.version}
-        decision = retrain(world, registry, history, pd.concat(batches), facts)
-        seen.append(world.standardised(world.arrivals(month, blind)))
-        blind = blind_rule(world, seen)
-        present = registry.champion()
-        assert present is not None
-        ours, theirs = world.accuracy(present.model.rule), world.accuracy(blind)
-        months.append((month + 1, decision["outcome"], ours, theirs))
-    held = pd.DataFrame(months, columns=["month", "outcome", "countermove", "blind"])
-    still = accuracy_after(blind_rule(world, []), world.X, world.y, NoResponse()).accuracy
-    return held.assign(benchmark=still).assign(forecasts=str(history.held()))
+def run(path: Path, worlds: int, nulls: int) -> None:
+    """Walk what is not in the file yet, and append it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    done = {(said["cell"], said["seed"]) for said in read(path)}
+    # Nothing was chosen on these worlds.
+    asked = [("equal", 5_000 + seed, equal) for seed in range(nulls)]
+    asked += [("weaker", 5_000 + seed, weaker) for seed in range(min(nulls, 100))]
+    asked += [(name, seed, cell) for seed in range(worlds) for name, cell in cells().items()]
+    asked += [("optimal", 5_000 + seed, optimal) for seed in range(nulls)]
+    for name, seed, cell in asked:
+        if (name, seed) not in done:
+            said = {"cell": name, "seed": seed, **cell(seed)}
+            with path.open("a") as file:
+                file.write(json.dumps(said) + "\n")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the finished years."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def table(said: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the table of gaps."""
+    yield "| world | worlds | mean | worst | limit | never retrained | promotions | harmful |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for name in cells():
+        years = [year for year in said if year["cell"] == name]
+        if not years:
+            continue
+        gaps, never = (np.array([year[key] for year in years]) for key in ("gaps", "never"))
+        made = [each for year in years for each in year["promotions"]]
+        lost = sum(gain < -HARMFUL for _, _, gain in made)
+        limit = " / ".join(map(str, LIMITS[name])) if name in LIMITS else ""
+        yield (
+            f"| {name} | {len(years)} | {gaps.mean():.2f} | {gaps.mean(axis=1).max():.2f} "
+            f"| {limit} | {never.mean():.2f} | {len(made) / len(years):.1f} | {lost} |"
+        )
+    nights = [second for year in said for second in year.get("seconds", ())]
+    if nights:
+        yield ""
+        yield f"A night takes {np.mean(nights):.2f} CPU s, {np.quantile(nights, 0.99):.2f} at most."
+
+
+def summary(said: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the sentences under the table."""
+    for name in ("abrupt", "rough abrupt"):
+        after = [year["gaps"][CHANGE] for year in said if year["cell"] == name]
+        if after:
+            near = sum(gap <= 1.0 for gap in after)
+            yield f"{name}: within 1 point in the first month after it in {near} of {len(after)}."
+    rate = FollowingPolicy().yearly_false_promotions
+    counts = {
+        "equal": [year["promoted"] for year in said if year["cell"] == "equal"],
+        "optimal": [
+            any(kind == "rule" for _, kind, _ in year["promotions"])
+            for year in said if year["cell"] == "optimal"
+        ],
+    }  # fmt: skip
+    for name, made in counts.items():
+        if made:
+            chance = float(binom.sf(sum(made) - 1, len(made), rate))
+            yield (
+                f"champion {name}: promoted in {sum(made)} of {len(made)} years; stated rate "
+                f"{rate:g}, exact binomial p = {chance:.2g}."
+            )
+    power = [bool(year["promotions"]) for year in said if year["cell"] == "weaker"]
+    if power:
+        yield f"a point below: promoted within three months in {sum(power)} of {len(power)} worlds."
 
 
 def main() -> None:
-    """Print the months, and what they add up to."""
-    started = time.perf_counter()
+    """Walk, and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=5, help="worlds a cell")
+    parser.add_argument("--nulls", type=int, default=20, help="years without a better challenger")
+    parser.add_argument("--results", type=Path, help="file of finished years, to go on from")
+    parser.add_argument("--print", action="store_true", help="walk nothing")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        months = simulate(Path(folder))
-    seconds = time.perf_counter() - started
-    gap = (months["benchmark"] - months["countermove"]).max()
-    lead = (months["countermove"] - months["blind"]).min()
-    print("| month | decision | Countermove | blind retraining | benchmark |")
-    print("|---|---|---|---|---|")
-    for row in months.itertuples():
-        if row.month % 3 == 0 or row.outcome == "promoted":
-            print(
-                f"| {row.month} | {row.outcome} | {row.countermove:.3f} | {row.blind:.3f} | "
-                f"{row.benchmark:.3f} |"
-            )
-    print()
-    print(
-        f"{MONTHS} months in {seconds:.0f} s (limit 300); smallest lead over blind retraining "
-        f"{100 * lead:+.1f} points, largest gap to the benchmark {100 * gap:.1f} points (limit 2)."
-    )
+        results = given.results or Path(folder, "years.jsonl")
+        if not given.print:
+            run(results, given.worlds, given.nulls)
+        said = read(results)
+    print("\n".join([*table(said), "", *summary(said)]))
 
 
 if __name__ == "__main__":

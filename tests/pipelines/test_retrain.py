@@ -58,7 +58,7 @@ def test_months_of_retraining(project: Project, tmp_path: Path):
     made = decision(project)
     assert made["outcome"] == ("promoted" if second.returncode == 0 else "kept")
     assert made["facts"]["batches"]["2026-01"]["rule"] == champion
-    assert {gate["name"] for gate in made["facts"]["gates"]} >= {"improvement", "flip_rate"}
+    assert {gate["name"] for gate in made["facts"]["gates"]} >= {"likelihood", "flip_rate"}
     outcomes = made["facts"]["outcomes"]
     assert {outcome["batch"] for outcome in outcomes} == {"2026-01"}
     assert all(outcome["champion"] == champion for outcome in outcomes)

@@ -111,16 +111,21 @@ ABOUT_CHALLENGERS = {"challenger", "forecast", "gates"}
 
 @pytest.mark.slow
 def test_the_next_retraining_decides_what_the_old_release_decided(project):
-    """Same batches, same registry: the same outcome, gates, champion's figures and drift report."""
+    """Same batches, registry and policy: the same outcome, gates, champion's figures and drift."""
     shutil.copytree(RETRAINED / "models", project.path / "data" / "06_models" / "tiny")
     for batch in ("2026-08", "2026-09"):
         shutil.copy(RETRAINED / "batches" / f"{batch}.csv", project.batches)
-    done = project.retrain()
+    done = project.retrain("--params=retrain.policy.kind=first_holdout")
     expected = json.loads((RETRAINED / "decided.json").read_text())
     assert done.returncode == {"promoted": 0, "kept": 3}[expected["outcome"]], done.stderr
     decisions = project.path / "data" / "06_models" / "tiny" / "decisions"
     found = json.loads(max(decisions.glob("*.json")).read_text())
-    # What has been added since: rows set aside, and a gate about open advice; there are none.
+    # What has been added since: days, the policy, rows set aside, a gate about open advice.
+    assert [batch.pop("day") for batch in found["facts"]["batches"].values()] == [
+        20_666.0,
+        20_697.0,
+    ]
+    assert found["facts"].pop("policy")["kind"] == "first_holdout"
     assert [batch.pop("set_aside") for batch in found["facts"]["batches"].values()] == [0, 0]
     assert found["facts"]["judgement"].pop("open_advice") == {"open": 0, "judged": 0, "broken": 0}
     assert found["facts"]["gates"].pop()["passed"] is None

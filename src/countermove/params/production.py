@@ -12,6 +12,7 @@ from countermove.params.base import (
     Count,
     NotNegative,
     Parameters,
+    Positive,
     Probability,
     Share,
     library,
@@ -145,6 +146,40 @@ class DriftParameters(Parameters):
     odd_share: Probability = library("a column is odd if more of it lies beyond all expected")
 
 
+class FollowingParameters(Parameters):
+    """Follow the world: judged on the newest labels, older people discounted."""
+
+    describes: ClassVar = "countermove.production.retraining.following:FollowingPolicy"
+    kind: Literal["following"] = "following"
+    yearly_false_promotions: Probability = library(
+        "chance that a champion as good as its challengers is replaced within a year"
+    )
+    evidence: Literal["likelihood", "e_value"] = library(
+        "z of the newest looks, or e-values: valid whenever they are looked at, less powerful"
+    )
+    pooled_months: Positive = library("looks of how many months are taken together")
+    discounts: tuple[Annotated[float, Field(gt=0, le=1)], ...] = library(
+        "weights of people a month older, among which the newest labels choose"
+    )
+    folds: Annotated[int, Field(ge=2)] = library(
+        "of the newest labels, each predicted by rules fitted without it"
+    )
+    least_shift: Share = library(
+        "smallest change of the threshold, as a share of the reach, that is made for its own sake"
+    )
+
+
+class FirstHoldoutParameters(Parameters):
+    """Judge on the hold-out of the first run, and forget nothing."""
+
+    kind: Literal["first_holdout"]
+
+
+PolicyParameters = Annotated[
+    FollowingParameters | FirstHoldoutParameters, Field(discriminator="kind")
+]
+
+
 class MlflowParameters(Parameters):
     """Where decisions are logged with MLflow."""
 
@@ -167,6 +202,9 @@ class RetrainParameters(Parameters):
         "none",
         "when a new batch is whole: none: once its file is there; marker: once <file>.ready is; "
         "rows: once that file also says how many rows there are",
+    )
+    policy: PolicyParameters = part(
+        FollowingParameters, "How a challenger is made and what it is judged on."
     )
     wait_seconds: NotNegative = setting(0.0, "how long a run waits for another one to end")
     gates: GatesParameters = part(GatesParameters, "Gates of a promotion; null switches one off.")

@@ -51,6 +51,8 @@ def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters)
 
     A version stored by an earlier release does not name them: they are then the present settings'.
     """
+    from countermove.production.retraining.nightly import as_estimated
+
     settings = stored.facts.get("people")
     if settings is None:
         logger.warning(
@@ -60,7 +62,9 @@ def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters)
     else:  # Responses of earlier releases relaxed relations, and did not say so.
         settings = settings | {"actions": {"responses": "relax"} | settings.get("actions", {})}
     made_by = serm if settings is None else SermParameters.model_validate(settings)
-    return made_by.build(schema, stored.model.standardiser)
+    assumed = made_by.build(schema, stored.model.standardiser)
+    # Retraining may have found that people move farther, or less far, than the settings say.
+    return as_estimated(assumed, stored.facts.get("reach"))
 
 
 class PeopleHook:

@@ -26,6 +26,56 @@ def retraining_page(decision: Mapping[str, Any], drift: Mapping[str, Any]) -> st
         forecasts=_forecasts(facts["outcomes"]),
         drift=drift_section(drift) if compared else None,
         reason=drift.get("reason", ""),
+        policy=policy_words(decision["facts"]),
+    )
+
+
+def policy_words(facts: Mapping[str, Any]) -> list[str]:
+    """Return what the policy found and did, a sentence each: the chain from drift to effect."""
+    policy = facts.get("policy")
+    if policy is None or policy["kind"] != "following":
+        why = "" if policy is None else f": {policy['reason']}"
+        return [f"Challengers are judged on the hold-out of the first run{why}."]
+    said = [_drift_words(facts, policy), _reach_words(policy)]
+    if policy["discount"] is not None:
+        said.append(
+            f"People a month older count {policy['discount']:g} times as much (the discount that "
+            "predicts the newest labels best)."
+        )
+    if policy["evidence"] is not None:
+        said.append(f"Evidence: {policy['evidence']['words']}.")
+    return [sentence for sentence in said if sentence]
+
+
+def _drift_words(facts: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+    """Return what drift recommends and what the run did about it."""
+    if facts["drift"]["recommendation"] is None:
+        return ""
+    done = []
+    if policy["acts"]["forget"]:
+        done.append("labels given the score changed, so everything older is discounted")
+    if policy["acts"]["reweight"]:
+        done.append("what nobody can change has shifted, so older people count as the newest do")
+    if policy["proposal"] == "shift":
+        done.append("people move another distance, so the threshold is shifted")
+    effect = "; ".join(done) or "nothing is changed for it"
+    return f"Drift says {facts['drift']['recommendation']}: {effect}."
+
+
+def _reach_words(policy: Mapping[str, Any]) -> str:
+    """Return how far people move."""
+    reach = policy["reach"]
+    if reach is None:
+        return "How far people move was not estimated again: too few people responded."
+    people = reach["people"]
+    verdict = "not what was counted on" if reach["excluded"] else "as was counted on"
+    differ = f", {people['never']:.1%} never move" if people["never"] else ""
+    differ += f", log-sd of prices {2 * people['log_sd']:.2f}" if people["log_sd"] else ""
+    return (
+        f"People move {people['reach']:.2f} times as far as the settings say ({reach['low']:.2f} "
+        f"to {reach['high']:.2f}, {reach['level']:.1%} interval; a move costs "
+        f"{people['reach'] ** -2:.2f} times as much{differ}), {verdict}: {reach['on_boundary']:,} "
+        f"of {reach['n']:,} stand on the boundary."
     )
 
 

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from countermove.production.history import DecisionHistory
     from countermove.production.registry import Registry
     from countermove.production.retraining.labelled_batch import LabelledBatch
+    from countermove.production.retraining.nightly import Followed
     from countermove.response import Response
     from countermove.scores.storage import PublishedModel
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
-    PublishedModel = Registry = DecisionHistory = LabelledBatch = Response = Any
+    PublishedModel = Registry = DecisionHistory = LabelledBatch = Response = Followed = Any
 
 
 def pin_holdout(
@@ -46,11 +47,12 @@ def gather_batches(
     retrain: RetrainParameters,
     pinned: dict[str, Any],
     intake: dict[str, Any],
-) -> tuple[pd.DataFrame, dict[str, Any], pd.DataFrame]:
+) -> tuple[pd.DataFrame, dict[str, Any], pd.DataFrame, pd.DataFrame]:
     """Check every batch, keep each labelled person once, set wrong rows aside."""
     from countermove.production.retraining.batches import read_batches
 
-    terms = (retrain.observed, retrain.window, intake["labels"], retrain.ready)
+    follows = retrain.policy.kind == "following"
+    terms = (retrain.observed, retrain.window, intake["labels"], retrain.ready, not follows)
     return read_batches(registry, batches, typed, schema, *terms)
 
 
@@ -76,6 +78,7 @@ def compare_drift(
     holdout: pd.DataFrame,
     schema: Schema,
     standardiser: Standardiser,
+    assumed: Response,
     serm: SermParameters,
     retrain: RetrainParameters,
     seed: int,
@@ -86,7 +89,7 @@ def compare_drift(
     people = partial(champion_people, schema=schema, serm=serm)
     terms, stop = retrain.drift.build(), retrain.stop_on_investigate
     seen = (registry, rows, facts, (calibration, holdout))
-    return drift_of_batches(*seen, schema, standardiser, people, terms, seed, stop)
+    return drift_of_batches(*seen, schema, standardiser, people, assumed, terms, seed, stop)
 
 
 def collect_rows(
@@ -110,20 +113,54 @@ def collect_rows(
     return challenger_rows(registry, base, batches, facts, *given)
 
 
+def follow(
+    registry: Registry,
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    batches: pd.DataFrame,
+    waiting: pd.DataFrame,
+    facts: dict[str, Any],
+    set_apart: pd.DataFrame,
+    schema: Schema,
+    standardiser: Standardiser,
+    people: Response,
+    drift: dict[str, Any],
+    serm: SermParameters,
+    retrain: RetrainParameters,
+    seed: int,
+) -> tuple[Followed, Response, Followed]:
+    """Estimate how far people move, set them back, and weigh the evidence of the new labels."""
+    from countermove.production.retraining.ledger import BatchLedger
+    from countermove.production.retraining.nightly import follow as follow_world
+
+    policy = retrain.policy.build() if retrain.policy.kind == "following" else None
+    seen = (batches, waiting, facts, set_apart, schema, standardiser)
+    about = (people, serm.regulariser.build(), policy, drift, seed)
+    ledger, given = BatchLedger(registry), ((train, validation), *seen, *about)
+    followed = before = follow_world(registry, *given)
+    if ledger.last is not None and ledger.reconsidered():
+        before = follow_world(registry.before(ledger.last.version), *given)
+    return followed, followed.people(people), before
+
+
 def train_challenger(
     registry: Registry,
     train: pd.DataFrame,
     validation: pd.DataFrame,
+    followed: Followed,
     schema: Schema,
     standardiser: Standardiser,
     people: Response,
     serm: SermParameters,
     seed: int,
 ) -> PublishedModel:
-    """Train strategically, from the champion's weights."""
+    """Take the challenger of the policy, or train strategically from the champion's weights."""
     from countermove.production.retraining.challenger import train_challenger as train_from
+    from countermove.production.retraining.nightly import published
 
     champion, rows = registry.champion(), {"train": train, "validation": validation}
+    if followed.night is not None and champion is not None:
+        return published(followed, champion.model, schema, people, train, seed)
     start = None if champion is None else champion.model.rule
     training, aim = serm.build_training(schema, standardiser, seed), serm.regulariser.build()
     return train_from(rows, schema, standardiser, people, training, start, seed, aim)
@@ -149,13 +186,15 @@ def judge(
     evaluation: EvaluationParameters,
     retrain: RetrainParameters,
     open_advice: dict[str, int],
+    followed: Followed,
 ) -> dict[str, Any]:
-    """Evaluate champion and challenger on the hold-out, and check the gates."""
+    """Evaluate champion and challenger on recent people or the hold-out, and check the gates."""
     from countermove.production.retraining.holdout import AssumedResponses, evaluate_challenger
 
     plausible, stated = evaluation.responses(serm, schema, challenger.standardiser)
-    assumed = AssumedResponses(plausible, stated, people)
-    terms = (evaluation.failure_probability, retrain.gates.build(), open_advice)
+    plausible = {name: followed.people(response) for name, response in plausible.items()}
+    assumed, gates = AssumedResponses(plausible, stated, people), retrain.gates.build()
+    terms = (evaluation.failure_probability, followed.gates(gates), open_advice, followed.recent)
     return evaluate_challenger(registry, challenger, calibration, holdout, schema, assumed, *terms)
 
 
@@ -171,6 +210,7 @@ def reconsider(
     evaluation: EvaluationParameters,
     retrain: RetrainParameters,
     open_advice: dict[str, int],
+    followed: Followed,
 ) -> dict[str, Any]:
     """Say whether the last decision would have been another without what was withdrawn since."""
     from countermove.production.retraining.ledger import BatchLedger
@@ -179,7 +219,7 @@ def reconsider(
     if ledger.last is None or not ledger.reconsidered():
         return {}
     about = (challenger, calibration, holdout, schema, people, serm, evaluation, retrain)
-    judged = judge(registry.before(ledger.last.version), *about, open_advice)
+    judged = judge(registry.before(ledger.last.version), *about, open_advice, followed)
     return ledger.would_have_been(judged["gates"], sum(batch["new"] for batch in facts.values()))
 
 
@@ -196,14 +236,15 @@ def decide(
     train: pd.DataFrame,
     serm: SermParameters,
     reconsidered: dict[str, Any],
+    followed: Followed,
 ) -> dict[str, Any]:
     """Record the decision, and carry it out."""
     from countermove.production.retraining.promotion import decide_on_challenger
 
     seen = {"batches": facts, "holdout": pinned, "outcomes": outcomes, "drift": drift}
     seen |= {"reconsidered": reconsidered} if reconsidered else {}
-    about = (challenger, calibration, judgement)
-    return decide_on_challenger(registry, history, *about, seen, train, people_settings(serm))
+    about, made_for = (challenger, calibration, judgement), (people_settings(serm), followed)
+    return decide_on_challenger(registry, history, *about, seen, train, *made_for)
 
 
 def write_page(
@@ -237,7 +278,7 @@ def create_pipeline(**_: object) -> Pipeline:
                 "registry", "labelled_batches", "typed", "schema", "params:retrain",
                 "holdout_facts", "intake",
             ],
-            ["batch_rows", "batch_facts", "batch_quarantine"],
+            ["batch_rows", "batch_facts", "batch_quarantine", "batch_waiting"],
             name="gather_batches",
         ),
         Node(
@@ -250,7 +291,7 @@ def create_pipeline(**_: object) -> Pipeline:
             compare_drift,
             [
                 "registry", "batch_rows", "batch_facts", "calibration_rows", "test_rows", *units,
-                "params:serm", "params:retrain", "params:seed",
+                "people", "params:serm", "params:retrain", "params:seed",
             ],
             "drift",
             name="compare_drift",
@@ -265,14 +306,27 @@ def create_pipeline(**_: object) -> Pipeline:
             name="collect_rows",
         ),
         Node(
+            follow,
+            [
+                "registry", "train_rows", "validation_rows", "batch_rows", "batch_waiting",
+                "batch_facts", rows[2], *units, "people", "drift", "params:serm",
+                "params:retrain", "params:seed",
+            ],
+            ["followed", "present_people", "followed_before"],
+            name="follow",
+        ),
+        Node(
             train_challenger,
-            ["registry", *rows[:2], *units, "people", "params:serm", "params:seed"],
+            ["registry", *rows[:2], "followed", *units, "people", "params:serm", "params:seed"],
             "challenger",
             name="train_challenger",
         ),
         Node(
             calibrate,
-            ["challenger", rows[2], rows[1], rows[0], "schema", "people", "params:recourse"],
+            [
+                "challenger", rows[2], rows[1], rows[0], "schema", "present_people",
+                "params:recourse",
+            ],
             [calibrated, "challenger_calibration", "challenger_frontier"],
             name="calibrate_challenger",
         ),
@@ -285,8 +339,9 @@ def create_pipeline(**_: object) -> Pipeline:
         Node(
             judge,
             [
-                "registry", calibrated, "challenger_calibration", "test_rows", "schema", "people",
-                "params:serm", "params:evaluation", "params:retrain", "open_advice",
+                "registry", calibrated, "challenger_calibration", "test_rows", "schema",
+                "present_people", "params:serm", "params:evaluation", "params:retrain",
+                "open_advice", "followed",
             ],
             "judgement",
             name="judge",
@@ -295,8 +350,8 @@ def create_pipeline(**_: object) -> Pipeline:
             reconsider,
             [
                 "registry", "batch_facts", calibrated, "challenger_calibration", "test_rows",
-                "schema", "people", "params:serm", "params:evaluation", "params:retrain",
-                "open_advice",
+                "schema", "present_people", "params:serm", "params:evaluation", "params:retrain",
+                "open_advice", "followed_before",
             ],
             "reconsidered",
             name="reconsider",
@@ -306,7 +361,7 @@ def create_pipeline(**_: object) -> Pipeline:
             [
                 "registry", "history", calibrated, "challenger_calibration", "judgement",
                 "batch_facts", "holdout_facts", "outcomes", "drift", rows[0], "params:serm",
-                "reconsidered",
+                "reconsidered", "followed",
             ],
             "decision",
             name="decide",

@@ -6,7 +6,8 @@ independent, and rows of "predicted" and "observed" are exchangeable where the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats, Index
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
+from countermove.production.retraining.reach import Boundary, boundary_of
 from countermove.randomness import generator
 from countermove.response import Population, Response
 from countermove.response.response_set import RobustResponse
@@ -22,6 +24,8 @@ from countermove.scores.base import values
 
 LEAST = 50
 """Rows of a table below which drift cannot be distinguished from chance."""
+TIES = 4
+"""People per distinct value from which on a column counts as recorded in steps."""
 ROUNDING = 1e-9
 """Of the spread of scores: what is this near the boundary was meant to stand on it."""
 
@@ -199,6 +203,55 @@ def scored_sample(score: Score, X: Floats, y: Floats | None) -> ScoredSample:
     found = values(score, X)
     found[np.abs(found) < ROUNDING * (float(found.std()) or 1.0)] = 0.0
     return ScoredSample(X, found, y)
+
+
+def recordings(
+    sample: ScoredSample, observed: ScoredSample, score: Score
+) -> Iterator[ScoredSample]:
+    """Yield how predicted people may be written down where records are whole numbers or rounded.
+
+    A column of the new table with many ties is recorded in steps: nobody is predicted between two
+    of them but by the prediction. Values go to the nearest step, to the one towards approval, or
+    to the one away from it; people who meant to stand on the boundary stand around it.
+    """
+    given = score.slope()
+    slope = None if given is None else given.detach().numpy()
+    ways = (None,) if slope is None else (None, 1.0, -1.0)
+    heap = boundary_of(observed.score / (float(observed.score.std()) or 1.0))
+    for way in ways:
+        X = sample.X.copy()
+        for j in range(X.shape[1]):
+            steps = np.unique(observed.X[:, j])
+            if len(steps) > len(observed.X) / TIES or len(steps) < 2:
+                continue
+            upwards = None if way is None or slope is None else way * float(slope[j]) > 0.0
+            X[:, j] = _on_steps(X[:, j], steps, upwards)
+        made = scored_sample(score, X, sample.y)
+        yield replace(made, score=_heaped(made.score, heap, observed.score))
+
+
+def heaped(sample: ScoredSample) -> ScoredSample:
+    """Return people with those who meant to stand on the boundary at a score of zero."""
+    heap = boundary_of(sample.score / (float(sample.score.std()) or 1.0))
+    return replace(sample, score=_heaped(sample.score, heap, sample.score))
+
+
+def _heaped(score: Floats, heap: Boundary, observed: Floats) -> Floats:
+    spread = float(observed.std()) or 1.0
+    low, high = min(heap.low, 0.0) * spread, max(heap.high, 0.0) * spread
+    return np.where((score >= low) & (score <= high), 0.0, score)
+
+
+def _on_steps(values: Floats, steps: Floats, upwards: bool | None) -> Floats:
+    """Return values on the steps of a column: the nearest, or always up or down."""
+    above = np.clip(np.searchsorted(steps, values - ROUNDING), 0, len(steps) - 1)
+    below = np.clip(np.searchsorted(steps, values + ROUNDING, side="right") - 1, 0, None)
+    if upwards is None:
+        nearer = np.abs(steps[above] - values) < np.abs(values - steps[below])
+        found: Floats = np.where(nearer, steps[above], steps[below])
+        return found
+    chosen: Floats = steps[above] if upwards else steps[below]
+    return chosen
 
 
 def _thinned(rows: Index, most: int, rng: np.random.Generator) -> Index:

@@ -174,7 +174,7 @@ class FlipRate(Gate):
         Share of the hold-out, where people stand.
     """
 
-    largest: float = 0.2
+    largest: float = 0.35
     name = "flip_rate"
 
     def check(self, case: Case) -> GateResult:

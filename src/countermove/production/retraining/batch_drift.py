@@ -13,6 +13,7 @@ from countermove.errors import BlockedError, NotEnoughRowsError
 from countermove.production.drift import DriftTerms, drift_of_tables
 from countermove.production.registry import Registry, StoredVersion
 from countermove.production.retraining.batches import RULE, new_rows
+from countermove.production.retraining.nightly import people_at_promotion
 from countermove.response import NoResponse, Response
 from countermove.response.response_set import members_of
 
@@ -27,6 +28,7 @@ def drift_of_batches(
     schema: Schema,
     standardiser: Standardiser,
     people: Callable[[StoredVersion], Response],
+    assumed: Response,
     terms: DriftTerms,
     seed: int,
     stop: bool = False,
@@ -39,8 +41,12 @@ def drift_of_batches(
     # People who were seen before they could respond are compared with the reference as it is.
     responded = any(batch["new"] and batch[RULE] is not None for batch in facts.values())
     response = members_of(people(champion))[0] if responded else NoResponse()
-    # The reference: rows of the base that no rule was trained on.
-    reference = pd.concat(list(untrained), ignore_index=True)
+    # The reference: the people whose labels made the champion, set back to where they stood. For
+    # the first champion, rows of the base that no rule was trained on.
+    base = pd.concat(list(untrained), ignore_index=True)
+    about = (registry, base, rows, facts, schema, standardiser, assumed)
+    recent = people_at_promotion(*about) if responded else None
+    reference = base if recent is None else recent
     try:
         found = drift_of_tables(reference, observed, schema, champion.model, response, terms, seed)
     except NotEnoughRowsError as error:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from countermove.data.checks import repeated_id_problems, rows_problem
 from countermove.data.cleaning import clean_rows
@@ -21,6 +23,7 @@ from countermove.data.quarantine import (
     set_aside,
     with_broken,
 )
+from countermove.data.recipes import outcome_columns
 from countermove.data.rows import standardised_table
 from countermove.data.schema import LABEL, ROW_ID, Schema
 from countermove.data.standardise import Standardiser
@@ -32,7 +35,10 @@ from countermove.production.retraining.ledger import BatchLedger
 
 BATCH = "batch"
 """Column that says which batch a row came with."""
-RULE, NEW = "rule", "new"
+SEEN = "first_seen"
+"""Column that says in which batch a person stood first, labelled or not."""
+RULE, NEW, DAY = "rule", "new", "day"
+SECONDS_A_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class Gathered:
     new: list[str]  # names of the new batches
     facts: dict[str, dict[str, Any]]  # of each
     quarantine: pd.DataFrame  # rows set aside, with the column `batch` first
+    waiting: pd.DataFrame  # typed, of people whose label has not come yet
 
 
 def read_batches(
@@ -54,15 +61,16 @@ def read_batches(
     window: int | None = None,
     labels: Sequence[str] = (),
     ready: Ready = "none",
-) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], pd.DataFrame]:
-    """Return typed rows of the batches in the window, facts of every batch, and the quarantine."""
+    labels_needed: bool = True,
+) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], pd.DataFrame, pd.DataFrame]:
+    """Return rows of the batches in the window, facts of each, quarantine, people who wait."""
     # ``labels`` are the two values that the base table's outcome has: any other is a wrong row.
-    # The facts of a batch say whether it is ``new`` and which version's ``rule`` its people had
-    # responded to: None if they were seen before they could, or there was none.
+    # The facts of a batch say whether it is ``new``, its ``day``, and which version's ``rule`` its
+    # people had responded to: None if they were seen before they could, or there was none.
     ledger, pointer = BatchLedger(registry), registry.pointer()
     chosen = ledger.check_new(batches, ready)
     known = {batch.name for batch in chosen.batches} - set(chosen.new)
-    found = gather(chosen.batches, known, base, with_labels(schema, labels))
+    found = gather(chosen.batches, known, base, with_labels(schema, labels), labels_needed)
     deployed = pointer.version if pointer is not None and observed == "after" else None
     facts = {}
     for batch in chosen.batches:
@@ -71,10 +79,21 @@ def read_batches(
             NEW: batch.name in found.new,
             RULE: deployed if before is None else before[RULE],
             "date": None if batch.date is None else batch.date.isoformat(),
+            DAY: (before or {}).get(DAY, day_of(batch.date, registry.time())),
         }
     recent = list(facts) if window is None else list(facts)[-window:]
-    rows = found.rows[found.rows[BATCH].isin(recent)] if len(found.rows) else found.rows
-    return rows.reset_index(drop=True), facts, found.quarantine
+    rows, waiting = (
+        table[table[BATCH].isin(recent)].reset_index(drop=True) if len(table) else table
+        for table in (found.rows, found.waiting)
+    )
+    return rows, facts, found.quarantine, waiting
+
+
+def day_of(dated: date | None, now: str) -> float:
+    """Return the day of a batch, counted from 1970: its date, or else the present."""
+    if dated is None:
+        return datetime.fromisoformat(now).timestamp() / SECONDS_A_DAY
+    return float((dated - date(1970, 1, 1)).days)
 
 
 def with_labels(schema: Schema, labels: Sequence[str]) -> Schema:
@@ -103,6 +122,7 @@ def gather(
     known: Collection[str],
     base: pd.DataFrame,
     schema: Schema,
+    labels_needed: bool = True,
 ) -> Gathered:
     """Read every batch, all but the known ones new, and keep each labelled person once."""
     # A row without a label waits: when the person comes again with one, in a later batch, that row
@@ -115,8 +135,10 @@ def gather(
         for row_id, digest in zip(base[ROW_ID], _contents(base), strict=True)
     }
     listed: list[pd.DataFrame] = []
+    unlabelled: list[pd.DataFrame] = []
     for batch in batches:
         typed, waiting, quarantine = _typed(batch, schema)
+        unlabelled.append(_waiting(batch, schema))
         kept, repeated, other = _unseen(typed, batch.name, seen)
         quarantine = joined([quarantine, other])
         what = f"batch {batch.name!r}"
@@ -134,14 +156,58 @@ def gather(
         quarantine.insert(0, BATCH, batch.name)
         listed.append(quarantine)
     rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    rows, unlabelled_rows = _first_seen(rows, unlabelled)
     new = [batch.name for batch in batches if batch.name not in known]
-    if new and not sum(facts[name]["used"] for name in new):
+    several = labels_needed or not len(unlabelled_rows)
+    if new and several and not sum(facts[name]["used"] for name in new):
         raise BlockedError(
             f"nothing new to learn from: batches {shown(new)} hold no labelled row that was not "
             f"seen before ({sum(facts[name]['waiting_for_label'] for name in new)} wait for their "
             "label); the champion stays"
         )
-    return Gathered(rows, new, facts, joined(listed))
+    return Gathered(rows, new, facts, joined(listed), unlabelled_rows)
+
+
+def _first_seen(
+    rows: pd.DataFrame, unlabelled: Sequence[pd.DataFrame]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Say in which batch everybody stood first; return the labelled, and those who still wait."""
+    waiting = pd.concat([table for table in unlabelled if len(table)] or [pd.DataFrame()])
+    if not len(rows) or not len(waiting):
+        first = rows.assign(**{SEEN: rows[BATCH]}) if len(rows) else rows
+        return first, waiting.reset_index(drop=True)
+    waiting = waiting.drop_duplicates(ROW_ID)
+    before = rows[ROW_ID].map(waiting.set_index(ROW_ID)[BATCH])
+    still = waiting[~waiting[ROW_ID].isin(rows[ROW_ID])]
+    return rows.assign(**{SEEN: before.fillna(rows[BATCH])}), still.reset_index(drop=True)
+
+
+def _waits(batch: LabelledBatch, fitting: Schema) -> NDArray[np.bool_]:
+    """Return which rows have no label yet."""
+    if fitting.label.column not in batch.raw:
+        return np.zeros(len(batch.raw), dtype=np.bool_)
+    cells, two = batch.raw[fitting.label.column], fitting.label.favourable is not None
+    known = label_words(cells, fitting.label) if two else texts(cells)
+    return known.isna().to_numpy(np.bool_)
+
+
+def _waiting(batch: LabelledBatch, schema: Schema) -> pd.DataFrame:
+    """Return the people of a batch whose label has not come yet, typed, their label NaN."""
+    # Nothing is learned from them but where people stand; what is wrong with a row is said when
+    # its label comes.
+    fitting = _fitting(schema, batch.raw)
+    waiting = _waits(batch, fitting)
+    if not waiting.any():
+        return pd.DataFrame()
+    outcome: dict[str, Any] = dict(outcome_columns(fitting))
+    raw = batch.raw[waiting].assign(**outcome)
+    try:
+        typed = clean_rows(raw, fitting, part_from=0).table
+    except DataError as error:
+        raise BlockedError(f"batch {batch.name!r}, rows without a label: {error}") from error
+    if fitting.id is None:
+        typed[ROW_ID] = batch.name + ":" + typed[ROW_ID].astype("str")
+    return typed.assign(**{LABEL: np.nan}).assign(**{BATCH: batch.name})
 
 
 def _check_distinct(batches: Sequence[LabelledBatch]) -> None:
@@ -162,11 +228,7 @@ def _typed(batch: LabelledBatch, schema: Schema) -> tuple[pd.DataFrame, int, pd.
             "writes it, or remove the file"
         )
     fitting, raw = _fitting(schema, batch.raw), batch.raw
-    waiting = np.zeros(len(raw), dtype=np.bool_)
-    if fitting.label.column in raw:
-        cells, two = raw[fitting.label.column], fitting.label.favourable is not None
-        known = label_words(cells, fitting.label) if two else texts(cells)
-        waiting = known.isna().to_numpy(np.bool_)
+    waiting = _waits(batch, fitting)
     if waiting.all():
         nobody = pd.DataFrame({ROW_ID: pd.Series(dtype="str"), LABEL: []})
         return nobody, int(waiting.sum()), nothing_wrong()

@@ -15,7 +15,7 @@ from countermove.errors import NotEnoughRowsError
 from countermove.learning.regularisers import Regulariser
 from countermove.learning.rule_training import train_published
 from countermove.production.registry import Registry
-from countermove.production.retraining.batches import BATCH, RULE
+from countermove.production.retraining.batches import BATCH, RULE, SEEN
 from countermove.production.retraining.undo_response import UndoResponse
 from countermove.response import Response
 from countermove.scores import LinearScore, Score
@@ -43,7 +43,8 @@ def challenger_rows(
     versions = {batch[RULE] for batch in facts.values() if batch[RULE] is not None}
     rules = {version: registry.load(version).model.rule for version in versions}
     undo: dict[str, UndoResponse] = {}
-    for name, typed in batches.groupby(BATCH, sort=False) if len(batches) else ():
+    first = SEEN if SEEN in batches else BATCH  # The rule of the time when people stood there.
+    for name, typed in batches.groupby(first, sort=False) if len(batches) else ():
         version = facts[str(name)][RULE]
         if version is not None and version not in undo:
             undo[version] = UndoResponse(base[0], schema, rules[version], response)

@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from countermove._types import Mask
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import CLUSTER_PREFIX, WINDOW_PREFIX, Schema
 from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest
 from countermove.errors import BlockedError
+from countermove.learning._intercept import shift_intercept
 from countermove.production.gates.base import Case, Gate, HoldoutDecisions, check_gates
 from countermove.production.registry import Registry
 from countermove.production.retraining.forecast import error_bounds, forecast
+from countermove.production.retraining.nightly import RecentPeople
 from countermove.production.retraining.promotion import challengers_evaluated
 from countermove.recourse.pare import PromiseTerms, missed_after_response, reach_of
 from countermove.response import NoResponse, Response
@@ -114,14 +117,19 @@ def evaluate_challenger(
     failure_probability: float,
     gates: Sequence[Gate],
     open_advice: Mapping[str, int] | None = None,
+    recent: RecentPeople | None = None,
 ) -> dict[str, Any]:
-    """Evaluate challenger and champion on the hold-out, check the gates; JSON-ready."""
-    champion, held = registry.champion(), rows_of(holdout, schema)
+    """Evaluate challenger and champion on recent people or the hold-out; JSON-ready."""
+    champion = registry.champion()
+    held = rows_of(holdout if recent is None else recent.table, schema)
     known = people.with_windows(held)
     before = None
     if champion is not None:
         before = holdout_decisions(champion.model.rule, held.X, held.y, known.responses)
-    after = holdout_decisions(challenger.rule, held.X, held.y, known.responses)
+    if recent is None:
+        after = holdout_decisions(challenger.rule, held.X, held.y, known.responses)
+    else:
+        after = _recent_decisions(challenger, recent, held, known.responses)
     terms = PromiseTerms(**calibration["terms"])
     case = Case(
         challenger=after,
@@ -137,6 +145,23 @@ def evaluate_challenger(
     )
     found = [gate.to_json() for gate in check_gates(gates, case)]
     return {"judgement": _summary(case), "forecast": forecast(case), "gates": found}
+
+
+def _recent_decisions(
+    challenger: PublishedModel, recent: RecentPeople, held: Rows, responses: Mapping[str, Response]
+) -> HoldoutDecisions:
+    """Return decisions on people, each by a challenger that was fitted without them."""
+    # The promise may have moved the challenger's threshold: those without a fold move with it.
+    moved = float((challenger.rule.bias - challenger.score.bias).detach())
+    approved: dict[str, Mask] = {}
+    for rule, rows in recent.parts(challenger.rule):
+        judging = rule if rule is challenger.rule else shift_intercept(rule, moved)
+        theirs = {name: response.of_rows(rows) for name, response in responses.items()}
+        decided = holdout_decisions(judging, held.X[rows], held.y[rows], theirs)
+        for name, mask in decided.approved.items():
+            approved.setdefault(name, np.zeros(len(held.y), dtype=np.bool_))[rows] = mask
+    right = {name: mask == (held.y > 0) for name, mask in approved.items()}
+    return HoldoutDecisions(approved, right)
 
 
 def _summary(case: Case) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -17,6 +17,9 @@ from countermove.production.gates.base import GateResult
 from countermove.production.history import DecisionHistory
 from countermove.production.registry import Decision, Registry
 from countermove.scores.storage import PublishedModel
+
+if TYPE_CHECKING:
+    from countermove.production.retraining.nightly import Followed
 
 BATCHES = "batches"
 """Key of a decision's facts: the batches it used, with hashes and the rule of the time."""
@@ -64,6 +67,7 @@ def decide_on_challenger(
     seen: Mapping[str, Any],
     train: pd.DataFrame,
     people: Mapping[str, Any] | None = None,
+    followed: Followed | None = None,
 ) -> dict[str, Any]:
     """Decide on an evaluated challenger; return the decision, JSON-ready."""
     shown = evaluated["judgement"]
@@ -80,6 +84,13 @@ def decide_on_challenger(
     drift = {key: seen["drift"].get(key) for key in ("recommendation", "reasons", "reason")}
     facts = dict(seen) | {"judgement": shown, "forecast": evaluated["forecast"], "drift": drift}
     gates = [GateResult(**gate) for gate in evaluated["gates"]]
+    kept = any(gate.passed is False for gate in gates)
+    if followed is not None:
+        facts["policy"] = followed.to_json()
+        night = followed.night
+        if night is not None:
+            facts["policy"]["memory"] = night.after(promoted=not kept).to_json()
+            version_facts |= {"reach": night.people.to_json(), "allowance": night.allowance}
     return asdict(promote_or_keep(registry, history, challenger, version_facts, gates, facts))
 
 

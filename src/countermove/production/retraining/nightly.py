@@ -1,0 +1,404 @@
+"""A night of the policy that follows the world, between the registry, the batches and the gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from countermove._types import Index, Mask
+from countermove.data.rows import rows_of, standardised_table
+from countermove.data.schema import LABEL, ROW_ID, Schema
+from countermove.data.standardise import Standardiser
+from countermove.errors import NothingNewError
+from countermove.learning.regularisers import Regulariser
+from countermove.production.gates.base import Gate, GateResult
+from countermove.production.gates.builtin import (
+    FlipRate,
+    Improvement,
+    MinimumAccuracy,
+    TransferBound,
+)
+from countermove.production.registry import Decision, Registry, StoredVersion
+from countermove.production.retraining.batches import BATCH, DAY, NEW, RULE, SEEN
+from countermove.production.retraining.follower import Follower
+from countermove.production.retraining.following import (
+    DeployedRule,
+    DriftActs,
+    FollowingPolicy,
+    Memory,
+    Night,
+    SeenBatch,
+)
+from countermove.production.retraining.reach import LEAST_PEOPLE, ReachModel
+from countermove.response import BestResponse, Population, Response
+from countermove.scores import LinearScore, Score
+from countermove.scores.covariance import RuleCovariance
+from countermove.scores.storage import PublishedModel
+
+POLICY, REACH, ALLOWANCE, MEMORY = "policy", "reach", "allowance", "memory"
+"""Keys of facts: of a decision, of a version, of a version, of a decision's policy."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecentPeople:
+    """People with a new label, where they stood, and the challenger that did not see them.
+
+    ``rules`` are empty where one rule is judged on all of them.
+    """
+
+    table: pd.DataFrame
+    fold: NDArray[np.intp]
+    rules: tuple[LinearScore, ...]
+
+    def parts(self, challenger: Score) -> list[tuple[Score, Index]]:
+        """Return the rules that judge, each with the rows it judges."""
+        if not self.rules:
+            return [(challenger, np.arange(len(self.table)))]
+        return [(rule, np.flatnonzero(self.fold == f)) for f, rule in enumerate(self.rules)]
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """What the policy made of a night; without a ``night``, ``reason`` says why there is none."""
+
+    night: Night | None = None
+    reason: str = ""
+    acts: DriftActs = field(default_factory=DriftActs)
+    recent: RecentPeople | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a decision records it, without what the next night has to know."""
+        if self.night is None:
+            return {"kind": "first_holdout", "reason": self.reason}
+        return {"kind": "following", "acts": asdict(self.acts), **self.night.to_json()}
+
+    def people(self, assumed: Response) -> Response:
+        """Return the people the challenger is made for."""
+        return assumed if self.night is None else as_estimated(assumed, self.night.people)
+
+    def gates(self, gates: Sequence[Gate]) -> list[Gate]:
+        """Return the gates that apply: evidence from new labels stands for the paired test.
+
+        Without the paired test none is asked for.
+        """
+        if self.night is None:
+            return list(gates)
+        left_out: tuple[type[Gate], ...] = (Improvement,)
+        shifted = self.night.proposal == "shift"
+        if shifted:  # The same people are approved as before they moved otherwise.
+            left_out = (Improvement, FlipRate, MinimumAccuracy, TransferBound)
+        asked = shifted or any(isinstance(gate, Improvement) for gate in gates)
+        kept = [gate for gate in gates if not isinstance(gate, left_out)]
+        return [*kept, _PolicyGate(self.night)] if asked else kept
+
+
+@dataclass(frozen=True, eq=False)
+class _PolicyGate(Gate):
+    """The evidence of the new labels, or of where people stand now."""
+
+    night: Night
+    name = "likelihood"
+
+    def check(self, case: Any) -> GateResult:
+        """Return what the night found."""
+        reach, evidence = self.night.reach, self.night.evidence
+        if self.night.proposal == "shift" and reach is not None:
+            words = (
+                f"people move {reach.people.reach:.2f} times as far as assumed ({reach.low:.2f} to "
+                f"{reach.high:.2f}, {reach.level:.1%} interval): the threshold is shifted"
+            )
+            return GateResult("reach", True, reach.people.reach, None, words)
+        if evidence is None:
+            return self.not_applicable("no new label")
+        said = (evidence.sufficient, evidence.value, evidence.limit, evidence.words)
+        return GateResult(self.name, *said)
+
+
+def movers_of(assumed: Response) -> tuple[BestResponse, ReachModel] | None:
+    """Return who moves and how they differ; None for people whose reach has no closed form."""
+    if isinstance(assumed, BestResponse):
+        return assumed, ReachModel()
+    if isinstance(assumed, Population) and len(assumed.kinds) == 1:
+        kind = assumed.kinds[0]
+        if isinstance(kind, BestResponse):
+            return kind, ReachModel(1.0, 0.5 * assumed.log_sd, assumed.never)
+    return None
+
+
+def as_estimated(assumed: Response, people: ReachModel | Mapping[str, float] | None) -> Response:
+    """Return the people assumed, moving as far as was estimated."""
+    if people is None:
+        return assumed
+    known = people if isinstance(people, ReachModel) else ReachModel(**people)
+    movers = movers_of(assumed)
+    if movers is None:
+        return assumed.with_price(known.reach**-2)
+    if known == movers[1]:
+        return assumed
+    kind = movers[0] if known.reach == 1.0 else movers[0].with_price(known.reach**-2)
+    if known.log_sd == 0.0 and known.never == 0.0:
+        return kind
+    return Population(kind, log_sd=2.0 * known.log_sd, never=known.never)
+
+
+def why_not(
+    champion: StoredVersion | None,
+    assumed: Response,
+    regulariser: Regulariser | None,
+    tables: Sequence[pd.DataFrame],
+    schema: Schema,
+) -> str | None:
+    """Return why the policy cannot follow here; None if it can."""
+    if champion is None:
+        return "there is no champion yet"
+    if not isinstance(champion.model.rule, LinearScore):
+        return f"the champion's score is of kind {champion.model.rule.kind}, not linear"
+    if movers_of(assumed) is None:
+        return f"people respond as {assumed.name}, not as one kind of best responders"
+    if regulariser is not None:
+        return "training weighs accuracy against another aim (serm.regulariser)"
+    names = list(schema.feature_names)
+    if any(table[names].isna().to_numpy().any() for table in tables if len(table)):
+        return "cells are missing"
+    return None
+
+
+def follow(
+    registry: Registry,
+    base: Sequence[pd.DataFrame],
+    rows: pd.DataFrame,
+    waiting: pd.DataFrame,
+    facts: Mapping[str, Mapping[str, Any]],
+    set_apart: pd.DataFrame,
+    schema: Schema,
+    standardiser: Standardiser,
+    assumed: Response,
+    regulariser: Regulariser | None,
+    policy: FollowingPolicy | None,
+    drift: Mapping[str, Any],
+    seed: int,
+) -> Followed:
+    """Walk a night on the tables of a run; ``set_apart`` rows are for promises, not for fits."""
+    if policy is None:
+        return Followed(reason="retrain.policy says so")
+    champion = registry.champion()
+    tables = [table for table in (rows, waiting) if len(table)]
+    standard = [standardised_table(table, schema, standardiser) for table in tables]
+    reason = why_not(champion, assumed, regulariser, [*base, *standard], schema)
+    if reason is not None or champion is None:
+        return Followed(reason=reason or "")
+    known = movers_of(assumed)
+    assert known is not None
+    every = pd.concat(standard, ignore_index=True)
+    origin = pd.concat([_origin(table) for table in tables], ignore_index=True)
+    rules = _rules(registry, facts, known[1])
+    batches, places = _seen_batches(every, origin, facts, rules, set(set_apart[ROW_ID]), schema)
+    memory = memory_of(registry.decisions(), champion.version)
+    batches, memory = _looked_at_again(batches, memory, facts)
+    people = rows_of(pd.concat(list(base), ignore_index=True), schema)
+    follower = Follower(people.X, people.y, known[0], policy, seed)
+    acts = acts_of(drift)
+    night = follower.night(_deployed(champion, known[1]), batches, memory, acts)
+    if night.evidence is None and night.proposal == "none":
+        raise NothingNewError(
+            "nothing new to learn from: no new label has come, and people move as far as they did; "
+            f"the champion {champion.version} stays"
+        )
+    return Followed(night, "", acts, _recent(night, every, places, schema))
+
+
+def people_at_promotion(
+    registry: Registry,
+    untrained: pd.DataFrame,
+    rows: pd.DataFrame,
+    facts: Mapping[str, Mapping[str, Any]],
+    schema: Schema,
+    standardiser: Standardiser,
+    assumed: Response,
+) -> pd.DataFrame | None:
+    """Return the people whose labels made the champion, where they stood; None: the base table's.
+
+    The world that the champion was made for is theirs, so drift since then is drift from them.
+    """
+    known, promoted = movers_of(assumed), _promotion(registry)
+    if known is None or promoted is None or not len(rows):
+        return None
+    names = [name for name, batch in promoted.facts["batches"].items() if batch[NEW]]
+    theirs = rows[_origin(rows)[BATCH].isin(names).to_numpy()].reset_index(drop=True)
+    if len(theirs) < LEAST_PEOPLE:
+        return None
+    every, origin = standardised_table(theirs, schema, standardiser), _origin(theirs)
+    rules = _rules(registry, facts, known[1])
+    batches, places = _seen_batches(every, origin, facts, rules, set(), schema)
+    base = rows_of(untrained, schema)
+    follower = Follower(base.X, base.y, known[0], FollowingPolicy())
+    memory = Memory.from_json(promoted.facts[POLICY][MEMORY])
+    X = np.array(every[list(schema.feature_names)].to_numpy(np.float64), order="C")
+    for batch, who in zip(batches, places, strict=True):
+        X[who] = follower.where_they_stood(batch, memory)
+    return every.assign(**dict(zip(schema.feature_names, X.T, strict=True)))
+
+
+def _promotion(registry: Registry) -> Decision | None:
+    """Return the decision that made the champion's rule; None if another policy made it."""
+    pointer = registry.pointer()
+    version = None if pointer is None else pointer.version
+    for decision in reversed(registry.decisions()):
+        policy = decision.facts.get(POLICY, {})
+        if decision.champion_after != version or not decision.changes_champion:
+            continue
+        if policy.get("kind") != "following":
+            return None
+        if policy["proposal"] != "shift":
+            return decision
+        version = decision.champion_before  # The same rule at another threshold.
+    return None
+
+
+def _origin(table: pd.DataFrame) -> pd.DataFrame:
+    """Return in which batch people came, and in which they stood first."""
+    first = table[SEEN] if SEEN in table else table[BATCH]
+    return pd.DataFrame({BATCH: table[BATCH].to_numpy(), SEEN: first.to_numpy()})
+
+
+def _deployed(stored: StoredVersion, assumed: ReachModel) -> DeployedRule:
+    """Return a stored version as people responded to it."""
+    said = stored.facts.get(REACH)
+    people = assumed if said is None else ReachModel(**said)
+    rule = stored.model.rule
+    assert isinstance(rule, LinearScore)
+    return DeployedRule(stored.version, rule, people, stored.facts.get(ALLOWANCE))
+
+
+def _rules(
+    registry: Registry, facts: Mapping[str, Mapping[str, Any]], assumed: ReachModel
+) -> dict[str, DeployedRule | None]:
+    """Return the rules that batches responded to; None for one that was not linear."""
+    found: dict[str, DeployedRule | None] = {}
+    for version in {batch[RULE] for batch in facts.values() if batch[RULE] is not None}:
+        stored = registry.load(version)
+        linear = isinstance(stored.model.rule, LinearScore)
+        found[version] = _deployed(stored, assumed) if linear else None
+    return found
+
+
+def _seen_batches(
+    every: pd.DataFrame,
+    origin: pd.DataFrame,
+    facts: Mapping[str, Mapping[str, Any]],
+    rules: Mapping[str, DeployedRule | None],
+    set_apart: set[str],
+    schema: Schema,
+) -> tuple[list[SeenBatch], list[Index]]:
+    """Return people by the batch they stood first in, in order of its day, and their rows."""
+    y = every[LABEL].to_numpy(np.float64).copy()
+    y[every[ROW_ID].isin(set_apart).to_numpy()] = np.nan
+    X = np.array(every[list(schema.feature_names)].to_numpy(np.float64), order="C")
+    fresh: Mask = (
+        origin[BATCH].map({name: batch[NEW] for name, batch in facts.items()}).to_numpy(bool)
+    )
+    found: list[SeenBatch] = []
+    places: list[Index] = []
+    for name in sorted(facts, key=lambda name: facts[name][DAY]):
+        version = facts[name][RULE]
+        who = np.flatnonzero((origin[SEEN] == name).to_numpy())
+        # Whoever responded to a rule that is not linear cannot be set back.
+        if len(who) and (version is None or rules[version] is not None):
+            rule = None if version is None else rules[version]
+            found.append(SeenBatch(name, X[who], y[who], facts[name][DAY], rule, fresh[who]))
+            places.append(who)
+    return found, places
+
+
+def _looked_at_again(
+    batches: Sequence[SeenBatch], memory: Memory, facts: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[SeenBatch], Memory]:
+    """Leave out looks at batches that were withdrawn; without a new batch, look at the newest."""
+    days = {batch.day for batch in batches}
+    found, looks = list(batches), [look for look in memory.looks if look.day in days]
+    labelled = [place for place, batch in enumerate(batches) if batch.labelled.any()]
+    if labelled and not any(batch[NEW] for batch in facts.values()):
+        newest = batches[labelled[-1]]
+        found[labelled[-1]] = replace(newest, fresh=newest.labelled)
+        looks = [look for look in looks if look.day != newest.day]
+    return found, replace(memory, looks=tuple(looks))
+
+
+def acts_of(drift: Mapping[str, Any]) -> DriftActs:
+    """Return what a drift report changes about the night."""
+    if drift.get("recommendation") is None:
+        return DriftActs()
+    against = drift.get("against_prediction") or {}
+    untouched = [test for test in drift.get("untouched", ()) if test["alarm"]]
+    return DriftActs(
+        forget="labels" in against.get("alarms", ()),
+        reweight=bool(untouched),
+        people=drift["recommendation"] == "re-estimate costs",
+    )
+
+
+def memory_of(decisions: Sequence[Decision], champion: str) -> Memory:
+    """Return what the last night left; looks count only as long as their champion decides."""
+    for decision in reversed(decisions):
+        said = decision.facts.get(POLICY, {}).get(MEMORY)
+        if said is None:
+            continue
+        memory = Memory.from_json(said)
+        if decision.champion_after == champion:
+            return memory
+        return Memory((), memory.days, memory.losses, memory.reaches, memory.opened)
+    return Memory()
+
+
+def _recent(
+    night: Night, every: pd.DataFrame, places: Sequence[Index], schema: Schema
+) -> RecentPeople | None:
+    """Return the people with a new label where they stood; None for too few."""
+    if night.evidence is None:
+        return None
+    names, parts, folds = list(schema.feature_names), [], []
+    for who, stood, fold in zip(places, night.stood, night.folds, strict=True):
+        new = fold >= 0
+        table = every.iloc[who[new]].reset_index(drop=True)
+        parts.append(table.assign(**dict(zip(names, stood[new].T, strict=True))))
+        folds.append(fold[new])
+    table = pd.concat(parts, ignore_index=True)
+    if len(table) < LEAST_PEOPLE:
+        return None
+    rules = () if night.proposal == "shift" else night.held_out
+    return RecentPeople(table, np.concatenate(folds), rules)
+
+
+def published(
+    followed: Followed,
+    champion: PublishedModel,
+    schema: Schema,
+    assumed: Response,
+    train: pd.DataFrame,
+    seed: int,
+) -> PublishedModel:
+    """Return the challenger of a night as it is stored."""
+    night = followed.night
+    assert night is not None
+    X = train[list(schema.feature_names)].to_numpy(np.float64)
+    shifted = night.proposal == "shift"
+    about = {
+        "probability_slope": champion.probability_slope if shifted else 1.0,
+        "response": followed.people(assumed).describe(),
+        "regulariser": None,
+        "training": {"policy": "following", "discount": night.discount},
+        "seed": seed,
+        "rows": {"train": len(train)},
+        "training_range": {"low": X.min(axis=0).tolist(), "high": X.max(axis=0).tolist()},
+        "proposal": night.proposal,
+    }
+    spread = champion.covariance if shifted else None
+    if night.covariance is not None and not shifted:
+        spread = RuleCovariance(night.covariance, 0.0, len(train))
+    units = champion.standardiser
+    return PublishedModel(night.score, units, schema.digest(), about, covariance=spread)

@@ -1,0 +1,113 @@
+"""Nights of the policy that follows the world, in one process."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from countermove.production.retraining.evidence import MONTH
+from countermove.production.retraining.follower import Follower
+from countermove.production.retraining.following import (
+    DeployedRule,
+    DriftActs,
+    FollowingPolicy,
+    Memory,
+    SeenBatch,
+)
+from countermove.production.retraining.known_worlds import MONTHLY, DriftingWorld
+from countermove.production.retraining.reach import ReachModel
+from countermove.production.retraining.set_back import as_seen, fit, log_likelihood, set_back
+
+
+def numbers(score):
+    return score.weight.detach().numpy(), float(score.bias.detach())
+
+
+class Town:
+    """A world, its follower and its first champion."""
+
+    def __init__(self, kind: str, seed: int) -> None:
+        self.world = DriftingWorld(kind, seed)
+        self.follower = Follower(*self.world.base(), self.world.movers, FollowingPolicy(), seed)
+        score, allowance = self.follower.first(ReachModel())
+        self.champion = DeployedRule("first", score, ReachModel(), allowance)
+
+    def batch(self, month: int, labelled: bool = True, odd: int = 0) -> SeenBatch:
+        came = self.world.arrivals(month, *numbers(self.champion.score))
+        y = came.y if labelled else np.full(MONTHLY, np.nan)
+        X = came.X.copy()
+        X[:odd] = self.world.arrivals(month, np.zeros(5) + 1e-9, -1.0).X[:odd]
+        new = np.full(MONTHLY, labelled)
+        return SeenBatch(str(month), X, y, MONTH * month, self.champion, new)
+
+
+def test_a_turned_world_is_followed_and_a_still_one_left_alone():
+    turned = Town("abrupt", 31)
+    night = turned.follower.night(turned.champion, [turned.batch(7)], Memory())
+    assert night.proposal == "rule"
+    best = turned.world.oracle(8)
+    assert best - turned.world.accuracy(8, *numbers(night.score)) < 0.012
+    assert best - turned.world.accuracy(8, *numbers(turned.champion.score)) > 0.1
+    still = Town("still", 31)
+    night = still.follower.night(still.champion, [still.batch(1)], Memory())
+    assert night.proposal == "none"
+    assert night.people == ReachModel()
+
+
+def test_a_halved_price_shifts_the_threshold_without_a_label():
+    town = Town("price", 32)
+    night = town.follower.night(town.champion, [town.batch(7, labelled=False)], Memory())
+    assert night.proposal == "shift"
+    assert night.evidence is None
+    assert night.people.reach == pytest.approx(2.0**0.5, abs=0.06)
+    assert night.score.weight.tolist() == town.champion.score.weight.tolist()
+    best = town.world.oracle(8)
+    assert best - town.world.accuracy(8, *numbers(night.score)) < 0.004
+    assert best - town.world.accuracy(8, *numbers(town.champion.score)) > 0.01
+
+
+def test_three_odd_applicants_cannot_cause_a_shift():
+    for seed in range(33, 38):
+        town = Town("still", seed)
+        night = town.follower.night(town.champion, [town.batch(1, odd=3)], Memory())
+        assert night.proposal == "none"
+
+
+def test_memory_survives_being_written_down():
+    town = Town("rotation", 34)
+    night = town.follower.night(town.champion, [town.batch(2)], Memory())
+    written = json.loads(json.dumps(night.after(promoted=False).to_json()))
+    assert Memory.from_json(written) == night.after(promoted=False)
+    assert night.after(promoted=True).looks == () or night.proposal == "shift"
+    again = town.follower.night(town.champion, [town.batch(2)], Memory())
+    assert again.score.weight.tolist() == night.score.weight.tolist()
+
+
+def test_drift_makes_a_night_forget_and_reweight():
+    town = Town("immutables", 35)
+    batches = [town.batch(11)]
+    plain = town.follower.night(town.champion, batches, Memory())
+    acted = town.follower.night(town.champion, batches, Memory(), DriftActs(True, True))
+    forgotten = [name for name in acted.memory.losses if float(name) == 1.0]
+    assert forgotten == []
+    assert "1" in plain.memory.losses
+    assert not np.allclose(acted.score.weight.detach(), plain.score.weight.detach())
+
+
+def test_people_on_the_boundary_are_set_back_by_their_labels():
+    rng = np.random.default_rng(6)
+    n, truth = 6000, np.array([2.0, 1.0, 0.3])
+    stood = rng.normal(size=(n, 2))
+    y = np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-(stood @ truth[:2] + truth[2]))), 1.0, -1.0)
+    gap = 1.0 - stood[:, 0]  # People raise the first feature to one.
+    moved = (gap > 0.0) & (gap <= 1.2)
+    seen = as_seen(np.where(moved[:, None], [[1.0, 0.0]] + [0, 1] * stood, stood), y)
+    way, reach = np.array([1.0, 0.0]), ReachModel(1.2)
+    back = set_back(seen, moved, way, reach, 1e-6, np.zeros(2), np.eye(2))
+    found = fit([back], [1.0], np.zeros(3), within="the test")
+    naive = fit([seen], [1.0], np.zeros(3))
+    assert found == pytest.approx(truth, abs=0.25)
+    assert np.abs(naive - truth).max() > 0.5
+    assert log_likelihood(back, found).sum() > log_likelihood(seen, naive).sum()

@@ -1,0 +1,71 @@
+"""How far people move, estimated from where the people of a batch stand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from countermove.production.retraining.reach import ReachModel, estimate_reach
+
+ASSUMED = ReachModel()
+
+
+def batch(
+    rng: np.random.Generator,
+    reach: float,
+    log_price: float = 0.0,
+    overshoot: float = 0.0,
+    noise: float = 0.0,
+    never: float = 0.0,
+    n: int = 1500,
+) -> np.ndarray:
+    """Return distances from the boundary of people who responded, in units of a reach of one."""
+    stood = rng.normal(0.0, 1.1, n)
+    own = reach * np.exp(0.5 * log_price * rng.normal(size=n)) * (rng.random(n) >= never)
+    moved = (stood < 0.0) & (-stood <= own)
+    return np.where(moved, -overshoot * stood, stood) + noise * rng.normal(size=n)
+
+
+def estimated(seed: int, **people: float):
+    rng = np.random.default_rng(seed)
+    return estimate_reach(batch(rng, **people), rng.normal(0.0, 1.1, 3000), ASSUMED, 0.996)
+
+
+@pytest.mark.parametrize("rough", [{}, {"overshoot": 0.02}, {"overshoot": 0.02, "noise": 0.03}])
+def test_overshoot_and_rounding_do_not_move_the_estimate(rough):
+    for seed in range(5):
+        found = estimated(seed, reach=1.0, **rough)
+        assert found.people.reach == pytest.approx(1.0, abs=0.06)
+        changed = estimated(seed, reach=2.0**0.5, **rough)
+        assert changed.excluded
+        assert changed.people.reach == pytest.approx(2.0**0.5, abs=0.09)
+        assert changed.low > 1.2
+
+
+def test_people_who_differ_are_told_apart():
+    spread = [estimated(seed, reach=1.0, log_price=0.6) for seed in range(5)]
+    assert np.mean([each.people.log_sd for each in spread]) == pytest.approx(0.3, abs=0.06)
+    still = [estimated(seed, reach=1.0, never=0.2) for seed in range(5)]
+    assert np.mean([each.people.never for each in still]) == pytest.approx(0.2, abs=0.04)
+
+
+def test_three_odd_applicants_do_not_change_the_reach():
+    rng = np.random.default_rng(3)
+    usual = batch(rng, 1.0)
+    before = rng.normal(0.0, 1.1, 3000)
+    found = estimate_reach(usual, before, ASSUMED, 0.996)
+    for place in (-0.02, -0.1, -0.3, -0.5, -0.7, -0.9):
+        odd = np.append(usual[3:], [place, 1.1 * place, 0.9 * place])
+        with_them = estimate_reach(odd, before, ASSUMED, 0.996)
+        assert with_them.people.reach == pytest.approx(found.people.reach, abs=0.03)
+
+
+@pytest.mark.validity
+def test_the_interval_holds_the_reach_as_often_as_it_says():
+    missed = changed = 0
+    for seed in range(120):
+        found = estimated(seed, reach=1.0, log_price=0.4)
+        missed += not found.low <= 1.0 <= found.high
+        changed += estimated(1000 + seed, reach=1.0).excluded
+    assert missed <= 4  # 120 draws at 99.6 %
+    assert changed <= 4
