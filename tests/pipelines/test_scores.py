@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from countermove.data.synthetic import fabricate
+
 SERIES = {"entity": "firm", "time": "year", "steps": 3, "shorter": "repeat_first"}
 
 
@@ -85,6 +87,31 @@ def test_the_whole_chain_walks_with_a_network(project, score):
     if climbing:
         assert metrics["ascent"]["converged"] > 0.95
         assert 0.0 <= metrics["ascent"]["gap"] < 0.1
+
+
+@pytest.mark.slow
+def test_trees_walk_through_the_chain_retraining_and_scoring(project):
+    trees = "--params=serm.score.kind=trees,serm.training.selection=none"
+    outcome = project.run("--pipeline=serm", "--env=test", trees)
+    assert outcome.returncode == 0, outcome.stderr
+    folder = project.path / "data/06_models/tiny/strategic"
+    stored = json.loads(next(folder.glob("*/*/model.json")).read_text())
+    assert stored["score"]["kind"] == "index_trees"
+    metrics = json.loads((project.path / "data/08_reporting/tiny/metrics.json").read_text())
+    assert metrics["accuracy"]["after_response"]["strategic"] > 0.5
+    assert metrics["accuracy"]["unproven"]["blind"] == 0.0
+    assert (project.path / "data/08_reporting/tiny/report.html").exists()
+    advice = pd.read_parquet(project.path / "data/07_model_output/tiny/advice.parquet")
+    assert (advice["status"] == "FOUND").any()
+    project.bring_batch("m1", rows=200)
+    outcome = project.retrain(trees)
+    assert outcome.returncode == 0, outcome.stderr
+    assert (project.path / "data/06_models/tiny/champion.json").exists()
+    people = project.path / "data/01_raw/applicants/tiny"
+    people.mkdir(parents=True)
+    fabricate("tiny", 40, seed=7).drop(columns="repaid").to_csv(people / "b1.csv", index=False)
+    outcome = project.run("--pipeline=score", "--env=test", "--params=score.batch=b1")
+    assert outcome.returncode == 0, outcome.stderr
 
 
 @pytest.mark.slow

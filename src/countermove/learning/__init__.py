@@ -14,6 +14,7 @@ from countermove.learning.regularisers import (
 )
 from countermove.learning.social import SocialMeasures, social_measures
 from countermove.learning.tradeoff import trade_off
+from countermove.learning.trees import TreeTraining
 
 __all__ = [
     "L2",
@@ -25,6 +26,7 @@ __all__ = [
     "SocialMeasures",
     "StrategicClassifier",
     "StrategicRisk",
+    "TreeTraining",
     "UnknownCost",
     "accuracy_after",
     "bias_search",

@@ -40,7 +40,7 @@ from countermove.learning.selection import (
     enough_to_compare,
     row_hashes,
 )
-from countermove.learning.simple_rules import Rules, class_means, linear_score
+from countermove.learning.simple_rules import Rules, class_means, linear_score, simple_rules
 from countermove.people import Cost
 from countermove.randomness import torch_generator
 from countermove.response import RepresentationResponse
@@ -130,6 +130,10 @@ class TrainingRecipe:
         start = LinearScore(n_features) if score is None else score
         return self._trainer.method_for(start, self._objective()) == "newton"
 
+    def repeats_folds(self, score: Score | None, n_features: int) -> bool:
+        """Return whether rules are so quickly trained that folds are drawn more than once."""
+        return self.uses_newton(score, n_features)
+
     def _objective(self) -> ChosenRisk:
         judges = () if self.judged_by is self.trained_against else self.judged_by.members
         risk = StrategicRisk(
@@ -163,6 +167,10 @@ class TrainingRecipe:
         floor = self._of_its_kind(given, blind, X, y)
         choice = choose(self, rules, given, X, y, len(sample.y), floor)
         return FittedRule(choice.scores[choice.kept], history, choice, cost)
+
+    def simple_rules(self, X: Floats, y: Floats, n_train: int | None = None) -> Rules:
+        """Return the simple rules, each with its best threshold on these rows."""
+        return simple_rules(self, X, y, n_train)
 
     def trained_rules(
         self, X: Floats, y: Floats, blind: Score, given: Score | None, turned: bool = True

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from countermove._types import Floats
-from countermove.errors import ParameterError
+from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.execution import Mapper
 from countermove.learning._populations import JudgedMembers, population_at
 from countermove.learning._recipe import TrainingRecipe, check_summable
@@ -25,12 +25,15 @@ from countermove.learning.chosen_costs import AnyCost, costs_to_judge_by, costs_
 from countermove.learning.evaluation import accuracy_after
 from countermove.learning.regularisers import Regulariser
 from countermove.learning.selection import Choice
+from countermove.learning.trees import TreeRecipe, TreeTraining
 from countermove.people import ActionSet, Cost
 from countermove.response import RepresentationResponse
 from countermove.response.base import Responses
+from countermove.response.response_set import discretised
 from countermove.scores import Score
 from countermove.scores.base import fit_slope
 from countermove.scores.covariance import RuleCovariance
+from countermove.scores.index_trees import IndexTreesScore
 from countermove.training import History, Loss, Trainer, TrainingRows
 from countermove.training.estimator import ScoreClassifier, Table
 from countermove.training.streamed import PartRows, StreamedRows
@@ -48,7 +51,8 @@ class StrategicClassifier(ScoreClassifier):
     ----------
     score
         A `Score` to start from (copied); None: linear. It reads standardised rows, as the
-        ``standardised_score_`` of another fit does.
+        ``standardised_score_`` of another fit does. ``"trees"`` or a `TreeTraining`: boosted
+        trees of a monotone index of what people can change, for best responders.
     cost, actions
         What a move costs and which are allowed; None: ``QuadraticCost(1.0)``, everything may
         move. A step of 1 is one standard deviation of the rows given to ``fit``, bounds on
@@ -117,8 +121,8 @@ class StrategicClassifier(ScoreClassifier):
     history_ : History
         Epoch by epoch.
     probability_slope_ : float
-        Log-odds per unit of score: 1 for the logistic loss; for the hinge loss, whose
-        scores have no scale, fitted to the validation people as the rule judges them.
+        Log-odds per unit of score: 1 for the logistic loss; for the hinge loss and trees of an
+        index, whose scores are none, fitted to the validation people as the rule judges them.
     choice_ : Choice or None
         Whether ``score_`` is the trained rule or a simple one, and on what evidence; None where
         there was nothing to choose.
@@ -138,7 +142,7 @@ class StrategicClassifier(ScoreClassifier):
 
     def __init__(
         self,
-        score: Score | None = None,
+        score: Score | TreeTraining | str | None = None,
         cost: AnyCost | None = None,
         actions: ActionSet | None = None,
         response: Any = "best",
@@ -268,6 +272,11 @@ class StrategicClassifier(ScoreClassifier):
                 f"refits={self.refits!r} draws rows with replacement, for which they must be in "
                 "memory (`fit`); rows in parts are fitted with refits=0"
             )
+        if self._trees() is not None:
+            raise ParameterError(
+                "trees are boosted on rows in memory (`fit`); for rows in parts train a linear or "
+                "partly linear score"
+            )
         seed = self._seed()
         self.classes_, self.favourable_ = np.array([-1.0, 1.0]), 1.0
         self.n_features_in_, self.standardiser_ = len(train.features), None
@@ -376,7 +385,7 @@ class StrategicClassifier(ScoreClassifier):
         people = self._population(trained, self.response, self.temperature)
         same = self.eval_temperature is None and trained == judging
         judges = self._population(judging, self.response, self._judging_temperature())
-        return TrainingRecipe(
+        recipe = TrainingRecipe(
             trained_against=people,
             judged_by=people if same else judges,
             trainer=trainer,
@@ -389,6 +398,20 @@ class StrategicClassifier(ScoreClassifier):
             allow_no_recourse=self.allow_no_recourse,
             decimals=None if self.standardiser_ is None else DECIMALS,
         )
+        trees = self._trees()
+        return recipe if trees is None else TreeRecipe.of(recipe, trees)
+
+    def _trees(self) -> TreeTraining | None:
+        """Return how trees are boosted, where they are asked for."""
+        given = self.__dict__["score"]
+        if isinstance(given, str) and given != "trees":
+            raise UnknownNameError(f"no score is called {given!r}: {nearest(given, ('trees',))}")
+        if isinstance(given, str):
+            return TreeTraining()
+        return given if isinstance(given, TreeTraining) else None
+
+    def _start(self, n_features: int) -> Score | None:
+        return None if self._trees() is not None else super()._start(n_features)
 
     @staticmethod
     def _of_rows(recipe: TrainingRecipe, order: NDArray[np.intp], listed: int) -> TrainingRecipe:
@@ -399,13 +422,15 @@ class StrategicClassifier(ScoreClassifier):
 
     def _slope(self, X: Floats, y: Floats, order: NDArray[np.intp]) -> float:
         """Return what turns scores into log-odds, judged by the validation rows in ``order``."""
-        if self.loss == "logistic":
+        # An index beyond its threshold is no log-odds either.
+        if self.loss == "logistic" and not isinstance(self.standardised_score_, IndexTreesScore):
             return 1.0
         members = self._judging(None).of_rows(order).members
+        kinds = [kind for member in members for _, kind in discretised(member)]
         with torch.no_grad():
             rule, people = self.standardised_score_, torch.from_numpy(X)
-            after = [m.scores_after(rule, people).numpy() for m in members]
-        return fit_slope(np.concatenate(after), np.tile(y, len(members)))
+            after = [kind.scores_after(rule, people).numpy() for kind in kinds]
+        return fit_slope(np.concatenate(after), np.tile(y, len(kinds)))
 
     def _judging(self, response: Any) -> JudgedMembers:
         chosen = self.response if response is None else response

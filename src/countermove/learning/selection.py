@@ -19,7 +19,7 @@ from scipy.stats import norm
 from countermove._types import Floats, Index
 from countermove.learning._populations import JudgedMembers
 from countermove.learning.objectives import right_chances
-from countermove.learning.simple_rules import Rules, simple_rules
+from countermove.learning.simple_rules import Rules
 from countermove.response.base import NoResponse, Response
 from countermove.response.population import Population
 from countermove.response.response_set import rational_people
@@ -154,10 +154,12 @@ def choose(
 
     The first ``n_train`` rows are those that directions are fitted to.
     """
-    simple = simple_rules(recipe, X, y, n_train) | floor
+    simple = recipe.simple_rules(X, y, n_train) | floor
     scores = simple | trained
     people = recipe.judged_by
-    alike = all(all_reach_alike(rule, people.members, X) for rule in scores.values())
+    # Those of the floor bend, which is quickly told.
+    told = (floor | scores).values()
+    alike = all(all_reach_alike(rule, people.members, X) for rule in told)
     # A score that is not linear may be better without any response.
     linear = all(isinstance(rule, LinearScore) for rule in trained.values())
     rivals = () if alike and linear else tuple(trained)
@@ -242,7 +244,7 @@ def _cross_validated(
     seen = X if recipe.decimals is None else np.round(X, recipe.decimals) + 0.0
     chosen = _first_by_hash(seen, y)
     # Epochs take so much longer than Newton's steps that their folds are not repeated.
-    once = len(chosen) >= ENOUGH or not recipe.uses_newton(given, X.shape[1])
+    once = len(chosen) >= ENOUGH or not recipe.repeats_folds(given, X.shape[1])
     repeats = 1 if once else REPEATS
     found = {name: np.empty((repeats, len(chosen))) for name in names}
     for repeat, learn, held in _folds(seen[chosen], y[chosen], repeats):
@@ -258,7 +260,7 @@ def _cross_validated(
 def _fitted(
     recipe: TrainingRecipe, names: Sequence[str], given: Score | None, X: Floats, y: Floats
 ) -> Rules:
-    rules = simple_rules(recipe, X, y)
+    rules = recipe.simple_rules(X, y)
     if any(name not in rules for name in names):
         turned = "annealed" in names
         rules |= recipe.trained_rules(X, y, rules["logistic"], given, turned)

@@ -22,6 +22,7 @@ from countermove.params.base import (
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
+    from countermove.learning.trees import TreeTraining
     from countermove.people import ActionSet, Cost
     from countermove.response import Response
     from countermove.response.response_set import ConfidenceSet
@@ -165,11 +166,31 @@ class MLPScoreParameters(Parameters):
         return score
 
 
+class TreesScoreParameters(Parameters):
+    """Boosted trees of an index of what people can change, for best responders."""
+
+    describes: ClassVar = "countermove.learning.trees:TreeTraining"
+    kind: Literal["trees"]
+    boosting: Literal["index", "responded"] = library(
+        "on the largest index people can afford, or where they stand after each few trees"
+    )
+    n_trees: Count = library("trees that are added up")
+    leaves: Annotated[int, Field(ge=2)] = library("leaves of a tree")
+    learning_rate: Positive = library("share of each tree that is added")
+    min_leaf: Count = library("rows per leaf, at least")
+
+    def build(self, schema: Schema, actions: ActionSet, seed: int) -> TreeTraining:
+        """Return how trees are boosted."""
+        made: TreeTraining = super().build()
+        return made
+
+
 ScoreParameters = Annotated[
     LinearScoreParameters
     | PartlyLinearScoreParameters
     | RecurrentScoreParameters
-    | MLPScoreParameters,
+    | MLPScoreParameters
+    | TreesScoreParameters,
     Field(discriminator="kind"),
 ]
 

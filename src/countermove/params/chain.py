@@ -269,6 +269,8 @@ class EvaluationParameters(Parameters):
         trained = given.members if isinstance(given, RobustParameters) else [given]
         built: dict[str, Response] = {}
         plausible = _climbers() if serm.score.kind == "mlp" else self.transfer.responses
+        if serm.score.kind == "trees":  # trees rise in steps, and a smooth response needs a slope
+            plausible = tuple(each for each in plausible if each.kind in ("best", "none"))
         for place, each in enumerate(trained):
             several = isinstance(each, PopulationResponseParameters) and _name(each) in built
             name = f"{_name(each)}_{place + 1}" if several else _name(each)

@@ -24,6 +24,7 @@ from countermove.params.base import Count, Parameters, Positive, library, part, 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
     from countermove.data.standardise import Standardiser
+    from countermove.learning.trees import TreeTraining
     from countermove.people import ActionSet
     from countermove.response import Response
     from countermove.scores import Score
@@ -119,8 +120,10 @@ class SermParameters(Parameters):
             people.confidence = self.confidence_set.build(cost, actions)
         return people
 
-    def build_score(self, schema: Schema, standardiser: Standardiser, seed: int) -> Score | None:
-        """Return the score training starts from; None: linear."""
+    def build_score(
+        self, schema: Schema, standardiser: Standardiser, seed: int
+    ) -> Score | TreeTraining | None:
+        """Return the score training starts from, or how trees are boosted; None: linear."""
         series = schema.series
         if self.score.kind == "recurrent" and series is not None and series.steps < 2:
             raise ParameterError(
@@ -146,5 +149,11 @@ class SermParameters(Parameters):
             raise ValueError(
                 f"a score of kind mlp has no slope, so people of kind {closed[0]} have no closed "
                 "form; let them climb it: serm.response: {kind: ascent, temperature: 0.5}"
+            )
+        others = [kind.kind for kind in kinds if kind.kind not in ("best", "none")]
+        if self.score.kind == "trees" and others:
+            raise ValueError(
+                f"trees are trained for people who respond best, not for those of kind {others[0]}"
+                ": serm.response: {kind: best}, or a population of such people"
             )
         return self

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from countermove.data.schema import Schema
     from countermove.experiments.serm.sweep import Grid
     from countermove.experiments.serm.tradeoff import TradeOffCurve
+    from countermove.learning.trees import TreeTraining
     from countermove.scores import Score
 
 GRID = "countermove.experiments.serm.sweep:Grid"
@@ -123,7 +124,7 @@ class SweepParameters(SamplingParameters):
             regulariser=self.regulariser.build(),
         )
 
-    def _score(self, schema: Schema, seed: int) -> Score | None:
+    def _score(self, schema: Schema, seed: int) -> Score | TreeTraining | None:
         """Return the score to start from; what a schema calls immutable cannot move."""
         from countermove.people import ActionSet
 

@@ -28,6 +28,7 @@ from countermove.data.storage import canonical_digest, write_through
 from countermove.errors import CountermoveError, DataError, ModelFileError, nearest
 from countermove.scores.base import Score
 from countermove.scores.covariance import BootstrapRefits, RuleCovariance
+from countermove.scores.index_trees import IndexTreesScore
 from countermove.scores.linear import LinearScore
 from countermove.scores.mlp import MLPScore
 from countermove.scores.nearest_centroid import NearestCentroidScore
@@ -48,6 +49,7 @@ DESCRIPTION = "model.json"
 _KINDS: dict[str, type[Score]] = {
     kind.kind: kind
     for kind in (
+        IndexTreesScore,
         LinearScore,
         MLPScore,
         NearestCentroidScore,

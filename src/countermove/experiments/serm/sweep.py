@@ -32,6 +32,7 @@ from countermove.learning.comparison import (
 )
 from countermove.learning.evaluation import worst_accuracy
 from countermove.learning.regularisers import Regulariser
+from countermove.learning.trees import TreeTraining
 from countermove.people import Cost, LinearCost, MixtureCost
 from countermove.response import Population, named_response
 from countermove.scores import Score
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ScoreOf = Callable[[Schema, int], Score | None]
+ScoreOf = Callable[[Schema, int], Score | TreeTraining | None]
 """Gives the score to start from, by schema and seed; None: linear."""
 
 

@@ -5,6 +5,7 @@ The first three compare in float32 with thresholds in double precision, the last
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy as np
 from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.scores._links import Link
+from countermove.scores.adopted._features import NumberFeature
 from countermove.scores.adopted._parsed import ParsedTrees
-from countermove.scores.trees import largest_double
+from countermove.scores.trees import TreeEnsemble, largest_double
 
 
 def trees_of(model: Any, place: int) -> ParsedTrees | None:
@@ -79,8 +81,17 @@ def _boosted(model: Any, sign: float) -> ParsedTrees:
     return parsed
 
 
-def _histograms(model: Any, sign: float) -> ParsedTrees:
-    parsed = ParsedTrees(offset=sign * float(np.ravel(model._baseline_prediction)[0]))
+def boosted_ensemble(models: Sequence[Any], n_columns: int) -> TreeEnsemble:
+    """Return the sum of models boosted on histograms of plain numbers, one after the other."""
+    parsed = ParsedTrees()
+    for model in models:
+        _histograms(model, 1.0, parsed)
+    return parsed.of_columns([NumberFeature(j) for j in range(n_columns)], n_columns)
+
+
+def _histograms(model: Any, sign: float, parsed: ParsedTrees | None = None) -> ParsedTrees:
+    parsed = ParsedTrees() if parsed is None else parsed
+    parsed.offset += sign * float(np.ravel(model._baseline_prediction)[0])
     for (predictor,) in model._predictors:
         nodes = predictor.nodes
         leaf = nodes["is_leaf"].astype(bool)
