@@ -33,7 +33,7 @@ from countermove.response import BestResponse, NoResponse
 from countermove.scores import Score
 
 ROOT = Path(__file__).parents[1]
-FIRST_SEED = 3000
+FIRST_SEED = 4000
 SIZES = {"adult": (6_000, 5_000), "credit": (1_000, 1_000), "german": (400, 200)}
 """Rows to train and to test on; all disjoint, classes in equal numbers."""
 COLUMNS_ALONE = ("credit",)

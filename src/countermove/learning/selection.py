@@ -24,6 +24,7 @@ from countermove.response.base import NoResponse, Response
 from countermove.response.population import Population
 from countermove.response.response_set import rational_people
 from countermove.scores import LinearScore, Score
+from countermove.scores.trees import TreeScore
 
 if TYPE_CHECKING:
     from countermove.learning._recipe import TrainingRecipe
@@ -167,7 +168,9 @@ def choose(
     rivals = tuple(name for name in rivals if _may_win(recipe, name, scores, X, y, needed))
     values = _cross_validated(recipe, (*simple, *rivals), given, X, y)
     barred = () if recipe.allow_no_recourse else NO_RECOURSE
-    best = _best_simple(values, [name for name in simple if name not in barred], alike)
+    # A blind network depends on its start, blind trees on their rows alone.
+    seeded = "blind" in simple and not isinstance(simple["blind"], TreeScore)
+    best = _best_simple(values, [name for name in simple if name not in barred], alike, seeded)
     rules = {name: _record(values[name], values[best], name not in barred) for name in values}
     proven = [
         name for name in rivals if rules[name].gain > needed * rules[name].standard_error > 0.0
@@ -194,15 +197,17 @@ def _may_win(
     return lead.gain > needed * lead.standard_error
 
 
-def _best_simple(values: Mapping[str, _Held], names: Sequence[str], alike: bool) -> str:
+def _best_simple(
+    values: Mapping[str, _Held], names: Sequence[str], alike: bool, seeded: bool
+) -> str:
     """Return the rule with the best objective; logistic regression unless another stands out."""
     # Where all reach alike a charge for reach has nothing to gain.
     rivals = [name for name in names if not (alike and name == "reach_penalty")]
     best = max(rivals, key=lambda name: values[name].mean)
     lead = _record(values[best], values["logistic"], deployable=True)
     # There no direction is owed to the response, and another one must prove itself as a trained
-    # one must; so must a blind network, which depends on its start.
-    needed = PROOF if alike or best == "blind" else 1.0
+    # one must; so must a blind score whose seed matters.
+    needed = PROOF if alike or (best == "blind" and seeded) else 1.0
     return best if lead.gain > needed * lead.standard_error else "logistic"
 
 
