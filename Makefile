@@ -108,7 +108,8 @@ test-mlflow: setup-develop ## Decisions logged to MLflow, with its extra beside 
 	PYTHONPATH=$(CURDIR)/.cache/mlflow-extra $(PYTEST) tests/pipelines/retrain/test_mlflow_logging.py
 
 test-models: setup-develop ## Models of XGBoost and CatBoost too, beside the environment
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/models-extra -c constraints.txt xgboost catboost
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/models-extra -c constraints.txt xgboost catboost six graphviz
+	PYTHONPATH=$(CURDIR)/.cache/models-extra $(BIN)/python -c "import catboost, xgboost"
 	PYTHONPATH=$(CURDIR)/.cache/models-extra $(PYTEST) tests/scores/adopted
 
 viz: setup ## Look at the pipelines in a browser

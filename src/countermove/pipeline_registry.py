@@ -7,6 +7,7 @@ from importlib import import_module
 from kedro.pipeline import Pipeline
 
 from countermove.pipelines import (
+    adopt,
     audit,
     collective,
     estimate_people,
@@ -58,6 +59,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "retrain": parts["ingest"] + retrain.create_pipeline(),
         "score": score.create_pipeline(),
         "audit": audit.create_pipeline(),
+        "adopt": parts["ingest"] + adopt.create_pipeline(),
     }
     return parts | {"serm": chain, "__default__": chain} | beside
 

@@ -254,12 +254,13 @@ class ScoreParameters(Parameters):
 
 
 class AuditParameters(Parameters):
-    """Which model is audited, and how its file is read."""
+    """Which model is audited or adopted, and how its file is read."""
 
     model: str | None = setting(
         None,
         "path of the model's file (LightGBM text, XGBoost JSON or UBJSON, CatBoost JSON, ONNX, "
-        "skops); a run needs one, and --params model=<path> is short for it",
+        "skops) or of the folder that save() made; a run needs one, and --params model=<path> is "
+        "short for it",
     )
     columns: tuple[str, ...] | None = setting(
         None, "names of the columns the model reads, in its order; null: the file names them"
@@ -268,6 +269,7 @@ class AuditParameters(Parameters):
         None, "the model's label that people want; null: the second of its two"
     )
     trusted: tuple[str, ...] = setting((), "types of a skops file to trust beyond those it trusts")
+    threshold: Probability = setting(0.5, "probability from which the model approves")
 
     @field_validator("favourable", mode="before")
     @classmethod

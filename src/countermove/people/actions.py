@@ -400,6 +400,9 @@ class ActionSet:
         unknown = self.unknown(X)
         if unknown is not None:
             lower, upper = np.where(unknown, 0.0, lower), np.where(unknown, 0.0, upper)
+        missing = np.isnan(X)  # A state of its own, which nobody leaves or enters.
+        if missing.any():
+            lower, upper = np.where(missing, 0.0, lower), np.where(missing, 0.0, upper)
         empty = (lower > upper).any(axis=1)
         if empty.any():
             raise infeasible(np.flatnonzero(empty))
@@ -433,6 +436,7 @@ class ActionSet:
         offset = np.zeros(X.shape[1]) if self.offset is None else self.offset
         original, after = X * unit + offset, (X + action) * unit + offset
         whole = ((after - original) / self.step_sizes(X.shape[1]))[:, list(self.integer)]
+        whole = np.nan_to_num(whole)  # Who misses a number stays without it, by the box.
         inside &= (np.abs(whole - np.round(whole)) <= 1e-6).all(axis=1)
         for group in map(list, self.groups):
             bits = after[:, group]

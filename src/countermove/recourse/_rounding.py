@@ -15,6 +15,7 @@ from countermove._types import Floats, Index, Mask
 from countermove.people import ActionSet
 from countermove.people.feasible import TOLERANCE, absent
 from countermove.recourse._search import SearchProblem
+from countermove.scores.trees import TreeScore
 
 TOGETHER = 4
 """Columns whose round values are tried in all combinations; further ones follow in turn."""
@@ -68,9 +69,22 @@ def _best_of(
         wins &= ((values >= low - TOLERANCE) & (values <= high + TOLERANCE)).all(axis=1)
         who = np.flatnonzero(wins)
         if who.size:
-            who = who[problem.rows(who).reaches(trial[who])]
+            who = who[_surely_reaches(problem.rows(who), trial[who])]
             best[who], worth[who] = trial[who], (paid + NOT_ROUND * uneven)[who]
     return best
+
+
+def _surely_reaches(problem: SearchProblem, action: Floats) -> Mask:
+    """Return whose action reaches the target, on trees also if its last digits are others.
+
+    A round number may lie on a split, such as 0, and the last digit of a unit then decides.
+    """
+    kept = problem.reaches(action)
+    if isinstance(problem.score, TreeScore):
+        digit = np.where(action == 0.0, 0.0, TOLERANCE * (1.0 + np.abs(problem.X)))
+        for other in (action - digit, action + digit):
+            kept &= problem.values(other) >= problem.target
+    return kept
 
 
 def _options(

@@ -28,6 +28,7 @@ from countermove.recourse._integer_highs import starting_actions
 from countermove.response.base import checked_rows
 from countermove.scores import Score, deciding
 from countermove.scores.base import SLICE, probability, values
+from countermove.scores.trees import TreeScore
 
 MARGIN = 1e-9
 """Searches aim this share beyond the threshold, so that rounding cannot take it back."""
@@ -49,9 +50,15 @@ def actions_of_model(model: Any, actions: ActionSet | None) -> ActionSet:
 
 
 def checked_people(X: Any, score: Score) -> Floats:
-    """Return the rows as float64 after checking their shape and that every value is finite."""
+    """Return the rows as float64 after checking their shape and that every value is finite.
+
+    Trees know where to go with a missing number; other scores do not.
+    """
     rows = checked_rows(X, score)
-    broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    known = np.isfinite(rows)
+    if isinstance(score, TreeScore):
+        known |= np.isnan(rows)
+    broken = np.flatnonzero(~known.all(axis=1))
     if broken.size:
         raise DataError(
             f"rows {shown(broken)} hold NaN or infinity; recourse needs every feature of a person",
@@ -187,7 +194,8 @@ class SearchProblem:
 
     def price(self, action: Floats) -> Floats:
         """Return what the action costs."""
-        return self.cost.price(self.X, self.X + action)
+        known = np.where(np.isnan(self.X), 0.0, self.X)  # What is missing does not move.
+        return self.cost.price(known, known + action)
 
     def reaches(self, action: Floats, scores: Floats | None = None) -> Mask:
         """Return whose action reaches the target within A δ + b ≥ 0."""

@@ -97,6 +97,22 @@ def calibrate_model(
     return CalibratedRule(calibrated, facts, joint.frontier())
 
 
+def certify_model(
+    model: PublishedModel,
+    calibration: pd.DataFrame,
+    selection: pd.DataFrame,
+    schema: Schema,
+    response: Response,
+    terms: PromiseTerms,
+) -> CalibratedRule:
+    """Say what is promised at the threshold a model has; nothing of it is changed."""
+    # The only threshold of the grid is affordable, whatever can be promised at it.
+    own = model.threshold
+    loss = 0.5 if terms.largest_loss is None else terms.largest_loss
+    asked = replace(terms, threshold=own, grid=(own,), largest_loss=loss)
+    return calibrate_model(model, calibration, selection, (), schema, response, asked)
+
+
 def clusters_facts(rows: Rows, schema: Schema) -> dict[str, Any] | None:
     """Return by which column rows belong together, and how many clusters there are."""
     if schema.group_by is None or rows.clusters is None:

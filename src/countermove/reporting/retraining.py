@@ -22,7 +22,7 @@ def retraining_page(decision: Mapping[str, Any], drift: Mapping[str, Any]) -> st
         gates=facts["gates"],
         rules=list(facts["judgement"]["accuracy"]),
         accuracy=_accuracies(facts["judgement"]["accuracy"]),
-        batches=_batches(facts["batches"]),
+        batches=_batches(facts.get("batches", {})),
         forecasts=_forecasts(facts["outcomes"]),
         drift=drift_section(drift) if compared else None,
         reason=drift.get("reason", ""),
@@ -80,9 +80,11 @@ def _reach_words(policy: Mapping[str, Any]) -> str:
 
 
 def _accuracies(accuracy: Mapping[str, Mapping[str, float]]) -> list[Row]:
+    # How people respond to an adopted model is not known for every response.
+    names = dict.fromkeys(name for by_response in accuracy.values() for name in by_response)
     return [
-        (called(response), *(f"{by_response[response]:.3f}" for by_response in accuracy.values()))
-        for response in accuracy["challenger"]
+        (called(name), *(f"{one[name]:.3f}" if name in one else "–" for one in accuracy.values()))
+        for name in names
     ]
 
 

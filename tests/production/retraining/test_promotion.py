@@ -151,6 +151,6 @@ def test_two_versions_are_compared_in_plain_words(registry, history):
     said = " ".join(difference(old, new))
     assert "turns by 18.4 degrees; most in a +0.45 to +0.71; b +0.89 to +0.71" in said
     assert "best 0.830, 2.0 points down; none 0.780, 2.0 points down" in said
-    assert "Trained on 200 rows, 100 before." in said
+    assert "Trained on 200 rows; before: trained on 100 rows." in said
     assert "the same: at most 0.05 without recourse" in said
     assert difference(old, old) == [f"{old.version} and {old.version} hold the same rule."]

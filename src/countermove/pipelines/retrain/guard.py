@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 PIPELINE = "retrain"
+CHANGING = ([PIPELINE], ["adopt"])
+"""Runs that may change the champion."""
 
 
 class RetrainHook:
@@ -54,7 +56,7 @@ class RetrainHook:
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
         """Take the lock, recover, say what was found, and leave where nothing is new."""
-        if run_params.get("pipeline_names") != [PIPELINE]:
+        if run_params.get("pipeline_names") not in CHANGING:
             return
         from countermove.production.lock import held
         from countermove.production.registry import recover
@@ -97,7 +99,7 @@ class RetrainHook:
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
         """Say what was decided, and let the next run in."""
-        if run_params.get("pipeline_names") != [PIPELINE]:
+        if run_params.get("pipeline_names") not in CHANGING:
             return
         self._held.close()
         if "retrain_outcome" not in pipeline.all_outputs():
@@ -114,7 +116,7 @@ class RetrainHook:
         self, error: Exception, run_params: dict[str, Any], catalog: DataCatalog
     ) -> None:
         """Record why the run stopped, let the next one in, and say whether a decision stands."""
-        if run_params.get("pipeline_names") != [PIPELINE]:
+        if run_params.get("pipeline_names") not in CHANGING:
             return
         with self._held:
             stopped = ours(error) or error

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from countermove.errors import ModelFileError
 
 FORMAT_VERSION = 1
-Kind = Literal["cold_start", "retrain", "rollback", "recovery"]
+Kind = Literal["cold_start", "retrain", "adoption", "rollback", "recovery"]
 Outcome = Literal["promoted", "kept", "blocked", "rolled_back", "interrupted"]
 NAME = re.compile(r"[0-9]{6,12}-[0-9A-Za-z]{1,40}")
 """Of a version: nothing that leads out of its folder, no digits of other scripts."""

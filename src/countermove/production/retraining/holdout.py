@@ -83,8 +83,9 @@ class AssumedResponses:
 def holdout_decisions(
     score: Score, X: Any, y: Any, responses: Mapping[str, Response]
 ) -> HoldoutDecisions:
-    """Return what a rule decides about people, and whether rightly, by response."""
-    everyone = {NOBODY: NoResponse(), **responses}
+    """Return what a rule decides about people, and whether rightly, by response it can have."""
+    known = {name: each for name, each in responses.items() if each.answers(score)}
+    everyone = {NOBODY: NoResponse(), **known}
     approved = {name: response.decisions_after(score, X) for name, response in everyone.items()}
     right = {name: decided == (y > 0) for name, decided in approved.items()}
     return HoldoutDecisions(approved, right)

@@ -16,6 +16,7 @@ from countermove.errors import ModelFileError
 from countermove.production.gates.base import GateResult
 from countermove.production.history import DecisionHistory
 from countermove.production.registry import Decision, Registry
+from countermove.production.registry.records import Kind
 from countermove.scores.storage import PublishedModel
 
 if TYPE_CHECKING:
@@ -32,8 +33,12 @@ def promote_or_keep(
     version_facts: Mapping[str, Any],
     gates: Sequence[GateResult],
     facts: Mapping[str, Any],
+    adopted: bool = False,
 ) -> Decision:
-    """Store the challenger, decide by its gates, and carry the decision out."""
+    """Store the challenger, decide by its gates, and carry the decision out.
+
+    An adopted model without a champion decides already: its gates are recorded only.
+    """
     # Whatever stops the run on the way, the champion loads: the challenger is stored before it is
     # decided about, the decision is recorded before the pointer moves; the history follows both.
     pointer = registry.pointer()
@@ -41,13 +46,15 @@ def promote_or_keep(
     version = registry.next_version()
     registry.add(version, challenger, version_facts)
     refused = [gate for gate in gates if gate.passed is False]
+    kept = bool(refused) and not (adopted and before is None)
+    kind: Kind = "cold_start" if before is None else "retrain"
     decision = Decision(
         version=version,
-        kind="cold_start" if before is None else "retrain",
-        outcome="kept" if refused else "promoted",
+        kind="adoption" if adopted else kind,
+        outcome="kept" if kept else "promoted",
         at=registry.time(),
         champion_before=before,
-        champion_after=before if refused else version,
+        champion_after=before if kept else version,
         reasons=[f"{gate.name}: {gate.words}" for gate in refused or gates],
         facts=dict(facts) | {"gates": [gate.to_json() for gate in gates]},
     )
@@ -68,6 +75,7 @@ def decide_on_challenger(
     train: pd.DataFrame,
     people: Mapping[str, Any] | None = None,
     followed: Followed | None = None,
+    adopted: bool = False,
 ) -> dict[str, Any]:
     """Decide on an evaluated challenger; return the decision, JSON-ready."""
     shown = evaluated["judgement"]
@@ -91,7 +99,8 @@ def decide_on_challenger(
         if night is not None:
             facts["policy"]["memory"] = night.after(promoted=not kept).to_json()
             version_facts |= {"reach": night.people.to_json(), "allowance": night.allowance}
-    return asdict(promote_or_keep(registry, history, challenger, version_facts, gates, facts))
+    given = (version_facts, gates, facts, adopted)
+    return asdict(promote_or_keep(registry, history, challenger, *given))
 
 
 def record_blocked(registry: Registry, history: DecisionHistory, reason: str) -> Decision:

@@ -80,5 +80,11 @@ def _promised(facts: dict[str, Any]) -> str:
 
 
 def _rows(old: StoredVersion, new: StoredVersion) -> list[str]:
-    before, after = (each.model.about["rows"].get("train", 0) for each in (old, new))
-    return [f"Trained on {after:,} rows, {before:,} before."]
+    before, after = (_made_from(each.model.about) for each in (old, new))
+    return [f"{after[:1].upper()}{after[1:]}; before: {before}."]
+
+
+def _made_from(about: dict[str, Any]) -> str:
+    if "adopted" in about:
+        return "adopted from the {source} {file}".format(**about["adopted"])
+    return f"trained on {about['rows'].get('train', 0):,} rows"

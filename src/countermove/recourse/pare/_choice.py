@@ -326,6 +326,9 @@ def choose_jointly(
         alone = _promise(model, calibration, judged, np.array([lowest]), terms, reach)
         return JointChoice(lowest, "performance", alone.bound_certificate(), promise, measured)
     if not promise.passed.any():
+        if terms.largest_loss is not None and len(grid) == 1:  # No other threshold is affordable.
+            given = (promise.bound_certificate(), promise, measured)
+            return JointChoice(float(grid[0]), "performance", *given)
         raise promise.nothing_passed()
     # The largest standard error of a share: smaller differences are noise.
     tolerance = 0.5 / np.sqrt(len(selection.X))

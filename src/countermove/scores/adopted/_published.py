@@ -14,10 +14,11 @@ from countermove._types import Floats
 from countermove.data.rows import feature_matrix
 from countermove.data.schema import LABEL, Schema
 from countermove.data.standardise import Standardiser
-from countermove.errors import DataError, ModelFileError, shown
+from countermove.errors import DataError, ModelFileError, ParameterError, shown
 from countermove.scores.adopted._adopt import adopt
 from countermove.scores.adopted._model import AdoptedModel
 from countermove.scores.adopted._readers import linear_scores
+from countermove.scores.adopted._storage import load_hashed
 from countermove.scores.base import Score, values
 from countermove.scores.linear import LinearScore
 from countermove.scores.opaque import OpaqueScore
@@ -55,13 +56,15 @@ def adopt_file(
     favourable: Any = None,
     columns: Sequence[str] | None = None,
     trusted: Sequence[str] = (),
+    threshold: float = 0.5,
 ) -> PublishedModel:
     """Return the model of a file as a rule of the chain.
 
     Parameters
     ----------
     path
-        See `adopt`; so are ``favourable``, ``columns`` and ``trusted``.
+        See `adopt`, or a folder that `save` made; so are ``favourable``, ``columns`` and
+        ``trusted``.
     table
         The training rows, typed.
     schema, standardiser
@@ -69,26 +72,43 @@ def adopt_file(
         as the schema says before the model reads it.
     seed
         Of the run.
+    threshold
+        The probability from which the model approves.
     """
-    frame = model_table(table, schema, standardiser)
-    try:
-        model = adopt(path, frame, favourable, columns, trusted=trusted)
-    except DataError as error:
-        raise ModelFileError(f"{path}: {error}. {_WAY_OUT}") from error
+    if path.is_dir():
+        model, digest = _stored(path, favourable, columns)
+    else:
+        frame = model_table(table, schema, standardiser)
+        try:
+            model = adopt(path, frame, favourable, columns, trusted=trusted)
+        except DataError as error:
+            raise ModelFileError(f"{path}: {error}. {_WAY_OUT}") from error
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
     score = _score(model, _places(model, schema), standardiser)
     X = standardiser.transform(feature_matrix(table, schema))
     _check_order(values(score, X), table[LABEL].to_numpy(np.float64), model)
     about = {
         "rows": {"train": len(table)},
         "seed": seed,
+        "training_range": {"low": X.min(axis=0).tolist(), "high": X.max(axis=0).tolist()},
         "adopted": {
             "file": path.name,
-            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "sha256": digest,
             "source": model.source,
             "read_as": model.exactness,
         },
     }
-    return PublishedModel(score, standardiser, schema.digest(), about)
+    return PublishedModel(score, standardiser, schema.digest(), about, threshold)
+
+
+def _stored(path: Path, favourable: Any, columns: Any) -> tuple[AdoptedModel, str]:
+    """Return a model that `save` stored, and its SHA-256."""
+    if favourable is not None or columns is not None:
+        raise ParameterError(
+            f"{path} is an adopted model, stored with its columns and the label people want: leave "
+            "audit.columns and audit.favourable empty"
+        )
+    return load_hashed(path)
 
 
 def _places(model: AdoptedModel, schema: Schema) -> list[int]:

@@ -67,6 +67,11 @@ def save(model: AdoptedModel, path: str | Path) -> str:
 
 def load(path: str | Path) -> AdoptedModel:
     """Read an adopted model, refusing one that is damaged or was altered."""
+    return load_hashed(path)[0]
+
+
+def load_hashed(path: str | Path) -> tuple[AdoptedModel, str]:
+    """Read an adopted model and its SHA-256."""
     folder = Path(path)
     try:
         said: dict[str, Any] = json.loads((folder / DESCRIPTION).read_bytes())
@@ -89,7 +94,7 @@ def load(path: str | Path) -> AdoptedModel:
     except SafetensorError as error:
         raise ModelFileError(f"{folder}/{ARRAYS} cannot be read: {error}") from error
     try:
-        return _model(said, arrays)
+        return _model(said, arrays), recorded
     except CountermoveError:
         raise
     except Exception as error:

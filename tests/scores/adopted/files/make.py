@@ -1,9 +1,11 @@
 """Make the stored XGBoost and CatBoost models, each with its own probabilities of stored rows.
 
-Run once, in an environment with xgboost and catboost: ``python make.py`` in this folder.
+Run once, in an environment with xgboost, catboost and this package: ``python make.py`` in this
+folder. ``python make.py tiny`` makes only the models of the fabricated loans.
 """
 
 import json
+import sys
 
 import catboost
 import numpy as np
@@ -17,6 +19,22 @@ def people(n, seed):
     X[:, 1], X[:, 4] = np.round(X[:, 1]), X[:, 4] > 0.0
     y = (Z @ [1.0, 0.5, -1.0, 0.5, 0.5] + rng.normal(size=n) > 0.7).astype(int)
     return np.where(rng.random(X.shape) < 0.08, np.nan, X), y
+
+
+def tiny():
+    """Models of the fabricated loans: what an audit is given."""
+    from countermove.data.synthetic import fabricate
+
+    table = fabricate("tiny", 300, seed=5)
+    rows, y = table.drop(columns=["person", "group", "repaid"]), table["repaid"] == "yes"
+    levels = {"school": 0.0, "college": 1.0, "university": 2.0}
+    rows = rows.assign(education=rows["education"].map(levels)).astype(float)
+    xgboost.XGBClassifier(n_estimators=10, max_depth=3, random_state=0).fit(
+        rows, y.astype(int)
+    ).save_model("tiny_xgboost.json")
+    catboost.CatBoostClassifier(
+        iterations=10, depth=3, verbose=False, random_seed=0, allow_writing_files=False
+    ).fit(rows, y.astype(int)).save_model("tiny_catboost.json", format="json")
 
 
 def main():
@@ -56,4 +74,6 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] != ["tiny"]:
+        main()
+    tiny()
