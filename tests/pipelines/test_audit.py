@@ -141,11 +141,15 @@ def test_bad_models_end_in_one_sentence_and_leave_nothing(audited, project):
     (path / "pickled.pkl").write_bytes(b"\x80\x04.")
     named = (path / "model.txt").read_text()
     (path / "renamed.txt").write_text(named.replace("income", "pay"))
+    (path / "three.txt").write_text(named.replace("num_class=1", "num_class=3"))
+    (path / "number.txt").write_text(named.replace("objective=binary", "objective=regression"))
     for given, words in {
         "": "which model?",
         "model=absent.txt": "there is no model file absent.txt",
         "model=pickled.pkl": "is a pickle",
         "model=renamed.txt": "it lacks 'pay'. Name the model's columns",
+        "model=three.txt": "tells 3 classes apart",
+        "model=number.txt": "gives no probability of a class",
         "model=model.txt,audit.favourable=0": "wrong way round",
     }.items():
         said = ["--params", given] if given else []

@@ -213,3 +213,37 @@ def test_the_audit_names_sensitive_reasons_and_counts_gaming():
     games = found.audit["causal"]["only_games"]
     assert (games["n"], games["value"]) == (len(advice), pytest.approx(only.mean()))
     assert found.sheet()["reason_codes"].map(type).eq(str).all()
+
+
+def test_reasons_before_trees_are_the_definition_on_every_approved_person():
+    """Attributions of an adopted model: no approximation, each term by the model's own predict."""
+    import lightgbm
+
+    from countermove import adopt
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)).round(1)
+    schema = Schema.from_mapping(
+        "trees",
+        {
+            "label": {"column": "outcome", "favourable": 1},
+            "features": {name: {"kind": "numeric", "change": "both"} for name in "abc"},
+        },
+    )
+    fitted = lightgbm.LGBMClassifier(n_estimators=10, num_leaves=5, verbose=-1)
+    fitted.fit(X, X @ [1.0, -1.0, 0.5] + rng.normal(size=300) > 0.5)
+    model = adopt(fitted, X)
+    approved = approved_people(model, X)
+    found = reason_codes(model, X[:40], approved, schema)
+    others = model.standardiser_.inverse(approved.sample).round(1)
+
+    def log_odds(rows):
+        return fitted.predict_proba(rows, raw_score=True)
+
+    refused = np.flatnonzero(log_odds(X[:40]) < 0.0)
+    for i in refused:
+        for j in range(3):
+            replaced = np.repeat(X[i][None], len(others), axis=0)
+            replaced[:, j] = others[:, j]
+            lost = log_odds(X[i][None])[0] - log_odds(replaced).mean()
+            assert found.contribution[i, j] == pytest.approx(lost, abs=1e-9)

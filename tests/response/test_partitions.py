@@ -88,6 +88,27 @@ def test_parts_respond_bit_for_bit_as_the_whole(name, tmp_path):
         assert found["row_id"].tolist() == list(range(len(PEOPLE)))
 
 
+@pytest.mark.slow
+def test_people_before_trees_respond_on_dask_as_in_memory(tmp_path):
+    import lightgbm
+
+    from countermove import adopt
+
+    deserving = PEOPLE @ [1.0, -1.0, 0.5, 0.0, 1.0] > 0.2
+    fitted = lightgbm.LGBMClassifier(n_estimators=20, num_leaves=6, verbose=-1)
+    trees = adopt(fitted.fit(PEOPLE, deserving), PEOPLE).score_
+    response = BestResponse(QuadraticCost(1.0), ActionSet(immutable=[2], integer=[0]))
+    whole = response.respond(trees, PEOPLE)
+    assert 0 < whole.moved.sum() < len(PEOPLE)
+    parts = parts_of(PEOPLE, tmp_path / "in", 250)
+    with Execution("dask", workers=2).open() as mapper:  # its own scheduler, on loopback
+        run = respond_parts(response, trees, parts, tmp_path / "out", FEATURES, ["row_id"], mapper)
+    found = run.result().read()
+    assert np.array_equal(found[FEATURES].to_numpy(), whole.x_new)
+    assert np.array_equal(found["move_cost"], whole.cost)
+    assert np.array_equal(found["favoured"], response.decisions_after(trees, PEOPLE))
+
+
 def test_bounds_of_each_person_follow_them_into_their_part(tmp_path):
     upper = np.random.default_rng(3).uniform(0.0, 0.5, size=PEOPLE.shape)
     response = BestResponse(QuadraticCost(1.0), ActionSet(upper=upper))

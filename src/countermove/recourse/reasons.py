@@ -232,11 +232,11 @@ def _contributions(
         raise ParameterError("this score is not affine: reasons need a sample of approved people")
     found = np.empty((len(rows), len(places)))
     for k, own in enumerate(map(list, places)):
-        total = np.zeros(len(rows))
-        for person in approved.sample:
-            replaced = rows.copy()
-            replaced[:, own] = person[own]
-            total += values(score, replaced)
+        total, replaced = np.zeros(len(rows)), rows.copy()
+        held, counts = np.unique(approved.sample[:, own], axis=0, return_counts=True)
+        for value, count in zip(held, counts, strict=True):
+            replaced[:, own] = value
+            total += count * values(score, replaced)
         found[:, k] = now - total / len(approved.sample)
     return found
 

@@ -26,6 +26,8 @@ NUMBER = -1
 OF_NODES = ("feature", "split", "left", "right", "missing_left", "value", "root")
 """The arrays of a `TreeEnsemble`, as they are stored."""
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+CLEAR = 1e-9
+"""Standard deviations between 0 and a split at 0."""
 
 
 def jit(function: Any) -> Any:
@@ -147,13 +149,17 @@ class TreeEnsemble:
     def arrays(self, mean: Floats, scale: Floats) -> TreeArrays:
         """Return the trees of rows ``(x - mean) / scale``."""
         # Who is at most the split before standardising is so afterwards: the map is monotone, and
-        # what rounding takes is granted.
+        # what rounding takes is granted. Splits at 0, such as LightGBM's at -1e-35 and 1e-35, keep
+        # clear of it: whoever is 0, or moves there, is on the side they were on.
         plain = np.array([k not in self.codes_left for k in range(len(self.left))])
         column = np.where(plain & (self.left >= 0), self.feature, 0)
         m, s = mean[column], scale[column]
         split = (self.split - m) / s
         moved = (m != 0.0) | (s != 1.0)
-        split = split + np.where(moved, ROUNDING * (np.abs(self.split) + np.abs(m)) / s, 0.0)
+        at_zero = np.abs(self.split) < ROUNDING * s
+        clear = np.where(self.split < 0.0, -CLEAR, CLEAR) * (1.0 + np.abs(m) / s)
+        granted = ROUNDING * (np.abs(self.split) + np.abs(m)) / s
+        split = split + np.where(moved, np.where(at_zero, clear, granted), 0.0)
         words, counts, bits = self._words()
         width = max([1, *map(len, self.coded)])
         coded = np.full((len(self.coded), width), -1, np.int64)

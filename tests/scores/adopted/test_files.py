@@ -123,3 +123,42 @@ def test_a_saved_model_is_the_same_and_an_altered_one_refused(tmp_path: Path, fi
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match="altered"):
         load(tmp_path / "rule")
+
+
+BAD = {
+    "xgboost.json, three classes": ('"binary:logistic"', '"multi:softprob"', "binary:logistic"),
+    "xgboost.json, a number": ('"binary:logistic"', '"reg:squarederror"', "binary:logistic"),
+    "xgboost.json, a linear booster": ('"gbtree"', '"gblinear"', "is not read"),
+    "catboost.json, an unknown split": ("FloatFeature", "TextFeature", "TextFeature"),
+    "model.txt, three classes": ("num_class=1", "num_class=3", "tells 3 classes apart"),
+    "model.txt, a number": ("objective=binary", "objective=regression", "gives no probability"),
+    "model.txt, linear leaves": ("is_linear=0", "is_linear=1", "linear_tree"),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_what_a_file_may_hold_and_is_not_read_is_named(tmp_path: Path, case: str) -> None:
+    name, (old, new, words) = case.partition(",")[0], BAD[case]
+    if name == "model.txt":
+        fitted = lightgbm.LGBMClassifier(n_estimators=3, verbose=-1).fit(*people())
+        text = fitted.booster_.model_to_string()
+    else:
+        text = (FILES / name).read_text()
+    assert old in text
+    (tmp_path / name).write_text(text.replace(old, new))
+    with pytest.raises(ModelFileError, match=words):
+        adopt(tmp_path / name, np.zeros((5, 5)) if name != "model.txt" else people()[0])
+
+
+def test_onnx_nodes_of_an_unknown_kind_are_named() -> None:
+    from skl2onnx import to_onnx
+
+    X, y = people()
+    rows = np.nan_to_num(X).astype(np.float32)
+    forest = RandomForestClassifier(4, max_depth=3, random_state=0).fit(rows, y)
+    graph = to_onnx(forest, rows[:1], options={"zipmap": False})
+    (node,) = (node for node in graph.graph.node if "TreeEnsemble" in node.op_type)
+    (modes,) = (entry for entry in node.attribute if entry.name == "nodes_modes")
+    modes.strings[0] = b"BRANCH_MEMBER"
+    with pytest.raises(ModelFileError, match="mode BRANCH_MEMBER are not read"):
+        adopt(graph, rows)
