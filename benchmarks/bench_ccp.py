@@ -19,6 +19,7 @@ import torch
 
 from countermove.people import QuadraticCost
 from countermove.response import BestResponse, ConicResponse, Response, ScalarResponse
+from countermove.response._conic_people import ConicPeople
 from countermove.response.conic import ConicProblem, ConicRule
 from countermove.response.step import pull_at
 from countermove.scores import LinearScore
@@ -80,7 +81,8 @@ def batched(score: LinearScore, X: torch.Tensor) -> float:
     response = ConicResponse(
         QuadraticCost(), None, TEMPERATURE, "stay", False, "last_proxy", solver="DIFFCP"
     )
-    problem = ConicProblem(response, response.plan(X.shape[1]), X)
+    people = ConicPeople.in_boxes(response.plan(X.shape[1]), X)
+    problem = ConicProblem(response, people)
     now = score(X).detach()
     fixed = ConicRule(now, score.weight.detach(), torch.tensor(1.0 / TEMPERATURE).double())
     problem.proxy(fixed, pull_at(fixed.sharpness, now))

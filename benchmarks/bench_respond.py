@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
@@ -19,11 +20,25 @@ from countermove.data.cleaning import clean
 from countermove.data.rows import fit_standardiser, rows_of, standardised_table
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_embedded
-from countermove.people import ActionSet, Cost, MixtureCost, QuadraticCost
-from countermove.response import BestResponse, Response, ScalarResponse
+from countermove.people import (
+    ActionSet,
+    ConicCost,
+    Cost,
+    MahalanobisCost,
+    MixtureCost,
+    QuadraticCost,
+)
+from countermove.response import (
+    AscentResponse,
+    BestResponse,
+    ConicResponse,
+    Response,
+    ScalarResponse,
+)
 from countermove.scores import LinearScore
 
 PEOPLE, FEATURES, ROUNDS, LIMIT = 2_000_000, 15, 5, 6.0
+QUANTILES, FEW = (0.3, 0.6, 0.9), 60
 
 
 def rule() -> LinearScore:
@@ -141,6 +156,68 @@ def measure_possible() -> None:
             plain, possible = np.median(np.array(rounds), axis=0) / len(X) * 1e6
             ratio = possible / plain
             print(f"| {kind}, {name} | {plain:.2f} | {possible:.2f} | {ratio:.1f} |", flush=True)
+    measure_whole_steps(score, X, actions)
+    measure_programs(score, X, actions)
+
+
+def measure_whole_steps(score: LinearScore, X: np.ndarray, actions: ActionSet) -> None:
+    """Print what decisions in whole steps take, and how far they are from those in any steps."""
+    people = BestResponse(actions=actions.obeyed_in_responses())
+    people.decisions_in_whole_steps(score, X[:50])
+    spent = []
+    for refused in QUANTILES:
+        rule = at_quantile(score, X, refused)
+        start = time.process_time()
+        whole = people.decisions_in_whole_steps(rule, X)
+        spent.append((time.process_time() - start) / len(X) * 1e3)
+        relaxed = people.decisions_after(rule, X)
+        print(
+            f"\nwhole steps, {refused:.0%} refused: {spent[-1]:.3f} ms a person (limit 1); "
+            f"approved {whole.mean():.4f}, relaxed {relaxed.mean():.4f}",
+            flush=True,
+        )
+
+
+def at_quantile(score: LinearScore, X: np.ndarray, refused: float) -> LinearScore:
+    """Return the same rule at the threshold that refuses a share of the people."""
+    rule = LinearScore(X.shape[1])
+    weight = score.weight.detach()
+    with torch.no_grad():
+        rule.weight[:] = weight
+        rule.bias.fill_(-float(np.quantile(X @ weight.numpy(), refused)))
+    return rule
+
+
+def measure_programs(score: LinearScore, X: np.ndarray, actions: ActionSet) -> None:
+    """Print what convex programs per branch, and climbing, take for possible people."""
+    who = np.random.default_rng(0).permutation(len(X))[:FEW]
+    own = actions.of_rows(who)
+    d = X.shape[1]
+    cross = MahalanobisCost(np.eye(d) + 0.1)
+    print(f"\n| possible people, {FEW} of credit | plain, ms | possible, ms | ratio (limit 20) |")
+    print("|---|---|---|---|")
+    for name, make in (
+        ("conic smooth", lambda allowed: ConicResponse(QuadraticCost(), allowed)),
+        ("conic best, Mahalanobis", lambda allowed: BestResponse(ConicCost(_matrix), allowed)),
+        ("best, Mahalanobis", lambda allowed: BestResponse(cross, allowed)),
+        ("ascent", lambda allowed: AscentResponse(actions=allowed)),
+    ):
+        spent = []
+        for allowed in (own.with_possible(None), own.obeyed_in_responses()):
+            response = make(allowed)
+            response.respond(score, X[who], on_failure="mask")
+            call = partial(response.respond, score, X[who], on_failure="mask")
+            spent.append(processor_seconds(call) / FEW * 1e3)
+        plain, possible = spent
+        ratio = possible / plain
+        print(f"| {name} | {plain:.3f} | {possible:.3f} | {ratio:.1f} |", flush=True)
+
+
+def _matrix(x, x_new):  # type: ignore[no-untyped-def]
+    """Return a cost with cross terms as CVXPY writes it."""
+    import cvxpy as cp
+
+    return cp.sum_squares(x_new - x) + 0.1 * cp.square(cp.sum(x_new - x))
 
 
 def main() -> None:

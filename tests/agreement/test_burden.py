@@ -18,7 +18,7 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.response import BestResponse
-from countermove.response.conic import ConicBest
+from countermove.response._conic_best import ConicBest
 from countermove.scores import LinearScore
 
 D, PEOPLE = 3, 16

@@ -108,7 +108,7 @@ def test_nan_never_reaches_a_solver(case):
     X[3, 0] = np.nan
     with pytest.raises(DataError, match="rows 3"):
         ConicResponse(QuadraticCost()).respond(case.score, X)
-    layer = proxy_layer(QuadraticCost(), ActionSet(), LayerShape(2, (0, 1), (), ()), "MOREAU")
+    layer = proxy_layer(QuadraticCost(), LayerShape(2, (0, 1), (), ()), "MOREAU")
     broken = {"pull": torch.full((1, 2), torch.nan), "steep": torch.ones(1, 2)}
     wide = torch.full((1, 2), 1e3)
     batch = ConicBatch(

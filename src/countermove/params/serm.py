@@ -40,8 +40,8 @@ class ActionsParameters(Parameters):
     )
     responses: Literal["auto", "obey", "relax"] = setting(
         "auto",
-        "whether relations, histories and usual ranges bind responses too: where they can (auto), "
-        "or the run is refused (obey), or not (relax); recourse always obeys them",
+        "whether relations, histories and usual ranges bind responses too: where that is fast "
+        "(auto), however long it takes (obey), or not (relax); recourse always obeys them",
     )
 
     def build(self, schema: Schema, standardiser: Standardiser) -> ActionSet:

@@ -261,12 +261,17 @@ class ActionSet:
         """Return the set with another description of who can exist."""
         return self._copy(possible=possible)
 
+    def holding(self, columns: Iterable[int]) -> ActionSet:
+        """Return the set in which nobody moves these columns either."""
+        held = {*self.immutable, *columns}
+        return self if len(held) == len(self.immutable) else self._copy(immutable=sorted(held))
+
     def obeyed_in_responses(self, obeyed: bool = True) -> ActionSet:
         """Return the set whose relations, histories and usual ranges bind responses too.
 
-        Best and smooth responses at quadratic costs without cross terms then lead only to people
-        who can exist, branch by branch; whole steps stay relaxed. Other responses and costs take
-        ranges and refuse relations and histories. Not ``obeyed``: responses relax them again.
+        Responses then lead only to people who can exist, branch by branch; whole steps stay
+        relaxed. Quadratic costs without cross terms are fast, other ones convex programs, and
+        scores without a slope are climbed. Not ``obeyed``: responses relax them again.
         """
         if self.possible is None or self.possible.in_responses == obeyed:
             return self

@@ -51,10 +51,12 @@ from countermove.response._relation_rows import (
     totals,
 )
 from countermove.response.reduction import FINE, NOT_CONVERGED
-from countermove.response.step import step
+from countermove.response.step import rise_and_bend, step
 
 EQUAL = 1e-12
 """A branch that may be better by this share at most is left out."""
+SECOND = 0.7
+"""Where above its middle the step rises as the second price that branches are judged by."""
 
 
 class BranchFound(NamedTuple):
@@ -90,9 +92,9 @@ class Notes(NamedTuple):
     """What is noted about one person's branches."""
 
     choice: Index  # (h,) the states of the branch on the desk
-    kept: Index  # of the best one so far
     favourite: Index  # of the one that promises most
     worth: Floats  # (s + o,) of sides, and what states add
+    second: Floats  # the same at another price
     held_by: Floats  # (m,) multipliers of the best branch so far
 
 
@@ -102,11 +104,12 @@ def make_notes(t, b):  # type: ignore[no-untyped-def]
     blocks, m = b.columns.shape[0], t.first.size - 1
     count = b.sides.shape[0] + b.options[b.options.size - 1]
     choice = np.zeros(blocks, np.int64)
-    return Notes(choice, choice.copy(), choice.copy(), np.zeros(count), np.zeros(m))
+    worth = np.zeros(count)
+    return Notes(choice, choice.copy(), worth, worth.copy(), np.zeros(m))
 
 
 @part
-def _steepness(t, people, i):  # type: ignore[no-untyped-def]
+def steepness(t, people, i):  # type: ignore[no-untyped-def]
     """Return how fast the gain follows the price where nothing stops anybody."""
     steep = 0.0
     for j in range(t.cost.shape[1]):
@@ -141,7 +144,7 @@ def _copied(old, new):  # type: ignore[no-untyped-def]
 
 
 @part
-def _next_branch(b, people, i, turn, side, favourite, notes):  # type: ignore[no-untyped-def]
+def next_branch(b, people, i, turn, side, favourite, notes):  # type: ignore[no-untyped-def]
     """Return the next side, its states among the notes, and whether there was any left."""
     # The most promising branch comes first, then all others in their order.
     if turn == 0:
@@ -185,14 +188,14 @@ def _best_branch(kind, target, room, limit, u, steep, i, t, b, people, notes, de
                     price, far = u, foresee_more(at, t, desk)
                 for r in range(notes.held_by.size):
                     notes.held_by[r] = desk.rows[Y, r] if desk.on[r] else 0.0
-        side, more = _next_branch(b, people, i, turn, side, favourite, notes)
+        side, more = next_branch(b, people, i, turn, side, favourite, notes)
         turn += 1
 
 
 @part
 def best_of(kind, target, room, limit, i, t, b, people, notes, desk, found):  # type: ignore[no-untyped-def]
     """Write person ``i``'s best action, if it is below the limit: the plain one if possible."""
-    steep = _steepness(t, people, i)
+    steep = steepness(t, people, i)
     found.converged[i] = True
     if steep == 0.0:
         return
@@ -262,10 +265,34 @@ def _hopeful(smooth, u, top, best, worth):  # type: ignore[no-untyped-def]
 
 
 @part
+def _at_most(smooth, u, worth, v, other, gain):  # type: ignore[no-untyped-def]
+    """Return what a gain is worth at most, given the most of u·gain - cost and of v·gain - cost."""
+    s, sharpness, factor = smooth
+    return step(sharpness * (s + gain)) - factor * max(0.0, u * gain - worth, v * gain - other)
+
+
+@part
+def _hopeful_still(smooth, u, top, best, worth, v, other):  # type: ignore[no-untyped-def]
+    """Return whether a branch may be higher than the best so far, by two prices together."""
+    # The step less straight lines is highest where two of them meet, or where it rises as one of
+    # them does, above its middle.
+    s, sharpness, _ = smooth
+    highest = _at_most(smooth, u, worth, v, other, worth / u)
+    highest = max(highest, _at_most(smooth, u, worth, v, other, other / v))
+    highest = max(highest, _at_most(smooth, u, worth, v, other, top / sharpness - s))
+    highest = max(highest, _at_most(smooth, u, worth, v, other, SECOND / sharpness - s))
+    if u != v:
+        highest = max(highest, _at_most(smooth, u, worth, v, other, (other - worth) / (v - u)))
+    return highest > best + EQUAL
+
+
+@part
 def _open_branch(smooth, u, top, best, side, i, t, b, people, notes, desk):  # type: ignore[no-untyped-def]
     """Put a branch on the desk; return whether it may be higher than the best so far."""
     if not narrow(t, b, people, i, side, notes.choice, desk):
         return False
+    if best == -np.inf:
+        return True
     for r in range(notes.held_by.size):
         desk.rows[Y, r] = notes.held_by[r] if desk.on[r] else 0.0
     hopeful = _hopeful(smooth, u, top, best, dual_worth(u, t, people.offset[i], desk))
@@ -276,8 +303,9 @@ def _open_branch(smooth, u, top, best, side, i, t, b, people, notes, desk):  # t
 
 @lean
 def _highest(smooth, u, top, steep, i, t, b, people, notes, desk, line, found):  # type: ignore[no-untyped-def]
-    """Return side and price of the highest point of all branches, its states among the notes."""
-    offset, best, price, at, turn, more = people.offset[i], -np.inf, u, -1, 0, True
+    """Write person ``i``'s highest point of all branches."""
+    best, price, turn, more, second = -np.inf, u, 0, True, False
+    v = smooth[1] * rise_and_bend(SECOND)[0] / smooth[2]
     weigh(u, t, b, people, i, desk, notes.worth)
     for r in range(notes.held_by.size):
         notes.held_by[r] = 0.0
@@ -285,21 +313,26 @@ def _highest(smooth, u, top, steep, i, t, b, people, notes, desk, line, found): 
     peak_at = top
     while more:
         worth = chosen_worth(b, notes.worth, side, notes.choice)
-        if _hopeful(smooth, u, top, best, worth) and _open_branch(
+        hopeful = _hopeful(smooth, u, top, best, worth)
+        if hopeful and u > 0.0 and turn > 0:
+            if not second:
+                weigh(v, t, b, people, i, desk, notes.second)
+                second = True
+            other = chosen_worth(b, notes.second, side, notes.choice)
+            hopeful = _hopeful_still(smooth, u, top, best, worth, v, other)
+        if hopeful and _open_branch(
             smooth, price, peak_at, best, side, i, t, b, people, notes, desk
         ):
-            value, own, ok = peak_of(smooth, False, steep, t, offset, desk, line)
+            value, own, ok = peak_of(smooth, False, steep, t, people.offset[i], desk, line)
             found.converged[i] &= ok
             if value > best:
-                best, price, at = value, own, side
-                _copied(notes.choice, notes.kept)
-                act(own, t, offset, desk)
-                peak_at = abs(smooth[1] * (smooth[0] + totals(t, desk)[0]))
+                best, price = value, refine(own, smooth, t, people.offset[i], desk)
+                keep(i, price, desk, found, t)
+                peak_at = abs(smooth[1] * (smooth[0] + found.gain[i]))
                 for r in range(notes.held_by.size):
                     notes.held_by[r] = desk.rows[Y, r] if desk.on[r] else 0.0
-        side, more = _next_branch(b, people, i, turn, side, favourite, notes)
+        side, more = next_branch(b, people, i, turn, side, favourite, notes)
         turn += 1
-    return at, price
 
 
 @jit
@@ -312,19 +345,19 @@ def smooth_branches(t, b, people, scores, sharpness, first, factors, found):  # 
     for i in range(people.low.shape[0]):
         offset, smooth = people.offset[i], (scores[i], sharpness, factors[i % factors.shape[0]])
         if first:
-            at = _home(t, b, people, i, notes.kept, desk)
+            at = _home(t, b, people, i, notes.choice, desk)
             _, u, found.converged[i] = peak_of(smooth, True, steep, t, offset, desk, line)
-        else:
-            whole_box(people, i, desk)
-            _, u, ok = peak_of(smooth, False, steep, t, offset, desk, line)
-            u = refine(u, smooth, t, offset, desk)
-            if ok and possible(t, b, people, i, desk):
-                keep(i, u, desk, found, t)
-                continue
-            top = abs(sharpness * (scores[i] + totals(t, desk)[0]))
-            at, u = _highest(smooth, u, top, steep, i, t, b, people, notes, desk, line, found)
-        narrow(t, b, people, i, at, notes.kept, desk)
-        keep(i, refine(u, smooth, t, offset, desk), desk, found, t)
+            narrow(t, b, people, i, at, notes.choice, desk)
+            keep(i, refine(u, smooth, t, offset, desk), desk, found, t)
+            continue
+        whole_box(people, i, desk)
+        _, u, ok = peak_of(smooth, False, steep, t, offset, desk, line)
+        act(u, t, offset, desk)
+        if ok and possible(t, b, people, i, desk):
+            keep(i, refine(u, smooth, t, offset, desk), desk, found, t)
+            continue
+        top = abs(sharpness * (scores[i] + totals(t, desk)[0]))
+        _highest(smooth, u, top, steep, i, t, b, people, notes, desk, line, found)
 
 
 @jit

@@ -8,8 +8,9 @@ once and none looks at another.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +19,9 @@ from countermove.randomness import torch_generator
 from countermove.response.base import GAIN
 from countermove.response.step import smoothed_step
 from countermove.scores import Score
+
+if TYPE_CHECKING:
+    from countermove.response._possible import BranchList
 
 HALVINGS = 60
 """Bisections of a multiplier in [0, 1]: to the last digit."""
@@ -53,10 +57,19 @@ class Climb:
     weights: Tensor | None  # the cost's parts over the m features; None where it has none
     matrix: Tensor | None
     kink: Tensor | None
+    branches: BranchList | None = None  # one of each person, where rows cut the box
 
     def of_rows(self, rows: Tensor) -> Climb:
         """Return the problems of some people, in that order."""
-        return replace(self, X=self.X[rows], lower=self.lower[rows], upper=self.upper[rows])
+        branches = None if self.branches is None else self.branches.rows(rows.numpy())
+        lower, upper = self.lower[rows], self.upper[rows]
+        return replace(self, X=self.X[rows], lower=lower, upper=upper, branches=branches)
+
+    def inside(self, point: Tensor) -> Tensor:
+        """Return the nearest allowed action, shape (n, m)."""
+        if self.branches is None:
+            return point.clamp(self.lower, self.upper)
+        return torch.from_numpy(self.branches.project(point.numpy())[0])
 
     def place(self, action: Tensor) -> Tensor:
         """Return where an action leads, shape (n, d)."""
@@ -99,14 +112,14 @@ class Climb:
     def nearest(self, point: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
         """Return the proximal point and the multiplier of the kink."""
         # argmin |δ - p|²/2 + α max(0, l·δ) over the box is clip(p - α μ l) with μ in [0, 1].
-        clipped = point.clamp(self.lower, self.upper)
+        clipped = self.inside(point)
         low = point.new_zeros(len(point))
         if self.kink is None:
             return clipped, low
         pull = step[:, None] * self.kink
 
         def moved(multiplier: Tensor) -> Tensor:
-            return (point - multiplier[:, None] * pull).clamp(self.lower, self.upper)
+            return self.inside(point - multiplier[:, None] * pull)
 
         high = torch.ones_like(low)
         costly = moved(high) @ self.kink >= 0.0
@@ -180,7 +193,7 @@ def _newton(problem: Climb, action: Tensor, length: Tensor) -> tuple[Tensor, ...
     rounding = ROUNDING * (1.0 + base.abs())
     share, best = torch.ones_like(base), target
     for _ in range(8):
-        tried = (target + share[:, None] * ahead).clamp(problem.lower, problem.upper)
+        tried = problem.inside(target + share[:, None] * ahead)
         risen = problem.smooth(tried).detach() - problem.kinked(tried) >= base - rounding
         best = torch.where((risen & (share > 0.0))[:, None], tried, best)
         share = torch.where(risen, 0.0, SHRINKAGE * share)
@@ -210,8 +223,7 @@ class FreeDirections:
     """Along what a stopped person may still move, and how f bends there."""
 
     free: Tensor  # features strictly inside their bounds, (n, m)
-    on_kink: Tensor  # who stays where the kink is
-    normal: Tensor  # the kink over the free features, at length one, (n, m); zero without it
+    normals: Tensor  # of the rows that hold people and, last, of the kink, (n, r, m)
     curvature: Tensor  # the Hessian of f over the free features, (n, m, m)
     bent: Tensor  # the same along the tangent, minus one elsewhere
     concave: Tensor  # whether it is negative definite, (n,)
@@ -229,26 +241,25 @@ class FreeDirections:
         )
         free = ~held
         on_kink = (multiplier > 0.0) & (multiplier < 1.0)
-        normal = torch.zeros_like(action)
-        if problem.kink is not None:
-            normal = problem.kink * free * on_kink[:, None]
-            size = normal.norm(dim=1, keepdim=True)
-            on_kink = on_kink & (size[:, 0] > 0.0)
-            normal = normal / torch.where(size > 0.0, size, 1.0)
+        across = [*_held_rows(problem, action, push)]
+        across += [] if problem.kink is None else [problem.kink * on_kink[:, None]]
+        normals = _orthonormal([each * free for each in across], action)
         inside = free[:, :, None] & free[:, None, :]
         curvature = problem.curvature(action) * inside
-        along = torch.eye(action.shape[1], dtype=action.dtype) - _outer(normal)
-        bent = along @ curvature @ along - _outer(normal)
+        blocked = normals.transpose(1, 2) @ normals
+        along = torch.eye(action.shape[1], dtype=action.dtype) - blocked
+        bent = along @ curvature @ along - blocked
         bent = bent - torch.diag_embed((~free).to(action.dtype))
         scale = bent.abs().amax(dim=(1, 2)) if bent.shape[1] else action.new_zeros(len(action))
         room = torch.eye(action.shape[1], dtype=action.dtype) * (CONCAVE * scale)[:, None, None]
         _, failed = torch.linalg.cholesky_ex(-(bent + room))
-        return cls(free, on_kink, normal, curvature, bent, failed == 0)
+        return cls(free, normals, curvature, bent, failed == 0)
 
     def along(self, vector: Tensor) -> Tensor:
         """Return the part of a vector that keeps every bound and the kink."""
-        inside = vector * self.free
-        return inside - (inside * self.normal).sum(1, keepdim=True) * self.normal
+        inside = (vector * self.free)[:, :, None]
+        rest = inside - self.normals.transpose(1, 2) @ (self.normals @ inside)
+        return rest[:, :, 0]
 
     def solve(self, vector: Tensor) -> Tensor:
         """Return minus the inverse curvature times a tangent vector: uphill, also where convex."""
@@ -284,7 +295,9 @@ def with_derivative(
     if problem.kink is not None:
         gradient = gradient - stop.multiplier[:, None] * problem.kink
         # People on the kink stay on it: their move has no part across it to first order.
-        across = tangent.normal / _length(problem.kink.detach() * tangent.free)
+        across = tangent.normals[:, -1]
+        length = (across * problem.kink.detach()).sum(1, keepdim=True)
+        across = across / torch.where(length > 0.0, length, 1.0)
         normal = -across * (action @ problem.kink)[:, None]
     pull = tangent.along(gradient + (tangent.curvature @ normal[:, :, None])[:, :, 0])
     minus = -torch.eye(pull.shape[1], dtype=pull.dtype)
@@ -316,8 +329,29 @@ def _length(vector: Tensor) -> Tensor:
     return torch.where(size > 0.0, size, 1.0)
 
 
-def _outer(vector: Tensor) -> Tensor:
-    return vector[:, :, None] * vector[:, None, :]
+def _held_rows(problem: Climb, action: Tensor, push: Tensor) -> list[Tensor]:
+    """Return the rows that hold people back, each of shape (n, m), zero for those it does not."""
+    branches = problem.branches
+    if branches is None:
+        return []
+    _, held = branches.project((action + push).numpy())
+    A = torch.from_numpy(branches.people.A)
+    return [
+        A[r] * torch.from_numpy(held[:, r, None]) for r in np.flatnonzero(held.any(axis=0)).tolist()
+    ]
+
+
+def _orthonormal(vectors: list[Tensor], like: Tensor) -> Tensor:
+    """Return an orthonormal basis of what they span, (n, r, m); zeros where one adds nothing."""
+    kept: list[Tensor] = []
+    for vector in vectors:
+        rest = vector
+        for before in kept:
+            rest = rest - (rest * before).sum(1, keepdim=True) * before
+        size = rest.norm(dim=1, keepdim=True)
+        new = size > 1e-9 * vector.norm(dim=1, keepdim=True).clamp(min=1e-300)
+        kept.append(torch.where(new, rest / torch.where(new, size, 1.0), 0.0))
+    return torch.stack(kept, dim=1) if kept else like.new_zeros(len(like), 0, like.shape[1])
 
 
 DRAWN_SHARE = 0.7

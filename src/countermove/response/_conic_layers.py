@@ -17,8 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from countermove._types import Floats
 from countermove.errors import CostError, SolverError, UnboundedResponseError
-from countermove.people import ActionSet, ConicCost, Cost, QuadraticCost
+from countermove.people import ConicCost, Cost, QuadraticCost
 
 Solver = Literal["MOREAU", "DIFFCP"]
 
@@ -34,12 +35,14 @@ FEASIBLE = 1e-6
 
 @dataclass(frozen=True)
 class LayerShape:
-    """What a layer is compiled for: movable features, and which of them have bounds."""
+    """What a layer is compiled for: movable features, their bounds, and rows over them."""
 
     n_features: int
     columns: tuple[int, ...]
     below: tuple[int, ...]
     above: tuple[int, ...]
+    held: tuple[int, ...] = ()  # those that somebody cannot move: their bounds are one
+    rows: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass
@@ -52,6 +55,7 @@ class SharedProblem:
     columns: Any
     constraints: list[Any]
     price: Any = None
+    rows: Floats | None = None
     parameters: list[Any] = field(default_factory=list)
     values: list[Callable[[ConicBatch], Tensor]] = field(default_factory=list)
 
@@ -91,8 +95,13 @@ class ConicBatch:
     offsets: Tensor
     more: dict[str, Tensor]
 
+    @property
+    def held(self) -> Tensor:
+        """What nobody can move, as 1; (n, d)."""
+        return (self.lo == self.hi).to(torch.float64)
 
-def shared_problem(cost: Cost, actions: ActionSet, shape: LayerShape) -> SharedProblem:
+
+def shared_problem(cost: Cost, shape: LayerShape) -> SharedProblem:
     """Write the shared part: the epigraph of the cost and the allowed actions."""
     import cvxpy as cp
 
@@ -105,18 +114,26 @@ def shared_problem(cost: Cost, actions: ActionSet, shape: LayerShape) -> SharedP
             where = np.array(kept)
             bound = shared.add(cp.Parameter(len(kept)), _picker(name, columns[where]))
             shared.constraints.append(sign * action[where] >= sign * bound)
-    if actions.A is not None:
-        offset = shared.add(cp.Parameter(len(actions.A)), lambda batch: batch.offsets)
-        shared.constraints.append(actions.A[:, columns] @ action + offset >= 0)
+    if shape.held:
+        # Two bounds that leave no inside mislead interior-point methods: an equation instead.
+        where = np.array(shape.held)
+        mask, at = cp.Parameter(len(where)), cp.Parameter(len(where))
+        shared.add(mask, lambda batch: batch.held[:, columns[where]])
+        shared.add(at, lambda batch: (batch.held * batch.lo)[:, columns[where]])
+        shared.constraints.append(cp.multiply(mask, action[where]) == at)
+    if shape.rows:
+        shared.rows = np.array(shape.rows)
+        offset = shared.add(cp.Parameter(len(shape.rows)), lambda batch: batch.offsets)
+        shared.constraints.append(shared.rows @ action + offset >= 0)
     return shared
 
 
-def proxy_layer(cost: Cost, actions: ActionSet, shape: LayerShape, solver: Solver | None) -> Layer:
+def proxy_layer(cost: Cost, shape: LayerShape, solver: Solver | None) -> Layer:
     """Return the concave proxy, with ``pull`` the slope of its straight part."""
     # max pull·δ - sqrt((a (s + w·δ) - 1)² + 1)/2 - c(δ)
     import cvxpy as cp
 
-    shared = shared_problem(cost, actions, shape)
+    shared = shared_problem(cost, shape)
     m = len(shape.columns)
     pull = shared.given("pull", m)
     steep = shared.given("steep", m)
@@ -127,24 +144,22 @@ def proxy_layer(cost: Cost, actions: ActionSet, shape: LayerShape, solver: Solve
     return Layer(shared, objective, cost, solver)
 
 
-def reach_layer(cost: Cost, actions: ActionSet, shape: LayerShape, solver: Solver | None) -> Layer:
+def reach_layer(cost: Cost, shape: LayerShape, solver: Solver | None) -> Layer:
     r"""Return the reach, :math:`\max\{w\cdot\delta : c(\delta) \le budget\}`."""
     import cvxpy as cp
 
-    shared = shared_problem(cost, actions, shape)
+    shared = shared_problem(cost, shape)
     slope = shared.given("slope", len(shape.columns))
     budget = shared.given("budget")
     shared.constraints.append(shared.with_epigraph() <= budget)
     return Layer(shared, cp.Maximize(slope @ shared.action), cost, solver)
 
 
-def crossing_layer(
-    cost: Cost, actions: ActionSet, shape: LayerShape, solver: Solver | None
-) -> Layer:
+def crossing_layer(cost: Cost, shape: LayerShape, solver: Solver | None) -> Layer:
     r"""Return the cheapest crossing, :math:`\min\{c(\delta) : w\cdot\delta \ge need\}`."""
     import cvxpy as cp
 
-    shared = shared_problem(cost, actions, shape)
+    shared = shared_problem(cost, shape)
     slope = shared.given("slope", len(shape.columns))
     need = shared.given("need")
     shared.constraints.append(slope @ shared.action >= need)
@@ -152,13 +167,13 @@ def crossing_layer(
     return Layer(shared, cp.Minimize(price), cost, solver)
 
 
-def shortfall_layer(_: Cost, actions: ActionSet, shape: LayerShape, solver: Solver | None) -> Layer:
+def shortfall_layer(_: Cost, shape: LayerShape, solver: Solver | None) -> Layer:
     r"""Return the action that leaves least missing, :math:`\min\,(need - w\cdot\delta)_+`."""
     # No cost plays a part: it decides who can cross at all. The square of the action, small
     # enough not to be traded for score, keeps the solution unique.
     import cvxpy as cp
 
-    shared = shared_problem(QuadraticCost(), actions, shape)
+    shared = shared_problem(QuadraticCost(), shape)
     slope = shared.given("slope", len(shape.columns))
     need = shared.given("need")
     zero = shared.add(cp.Parameter(), lambda batch: batch.X.new_zeros(len(batch.X)))
@@ -171,7 +186,8 @@ LAYERS = {"reach": reach_layer, "crossing": crossing_layer, "shortfall": shortfa
 
 
 def _picker(name: str, columns: Any) -> Callable[[ConicBatch], Tensor]:
-    return lambda batch: getattr(batch, name)[:, columns]
+    apart = {"lo": -1.0, "hi": 1.0}[name]
+    return lambda batch: (getattr(batch, name) + apart * batch.held)[:, columns]
 
 
 def _cost_expression(cost: Cost, shared: SharedProblem, d: int) -> Any:
@@ -375,7 +391,11 @@ class Layer:
         moves, columns = action.detach(), self.shared.columns
         lo, hi = batch.lo.detach()[:, columns], batch.hi.detach()[:, columns]
         inside = (moves >= lo - FEASIBLE) & (moves <= hi + FEASIBLE)
-        return bool((torch.isfinite(moves) & inside).all())
+        good = (torch.isfinite(moves) & inside).all()
+        if self.shared.rows is not None:
+            slack = moves @ torch.from_numpy(self.shared.rows).T + batch.offsets
+            good &= (slack >= -FEASIBLE * (1.0 + batch.offsets.abs())).all()
+        return bool(good)
 
 
 def _solver_failures() -> tuple[type[Exception], ...]:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from countermove._types import Floats, Mask
-from countermove.errors import ParameterError
 from countermove.response._dense_knots import dense_tangent_rows
 from countermove.response._polyline_solver import Chunk, solve_reach
 from countermove.response._possible import BranchSolution, solve_possible_reach
@@ -27,6 +26,7 @@ from countermove.response.reduction import (
     Reduction,
     RowSolutions,
     raise_failures,
+    refuse_moving_people,
 )
 
 
@@ -276,7 +276,8 @@ def attach_score(
 
 def _inputs(solved: Solved, X: Tensor, now: Tensor, last: Tensor | None) -> tuple[Any, ...]:
     reduction = solved.reduction
-    _check_wanted(reduction, X)
+    if reduction.plan.possible:
+        refuse_moving_people(X)
     return (
         reduction.slope,
         reduction.weights,
@@ -288,16 +289,6 @@ def _inputs(solved: Solved, X: Tensor, now: Tensor, last: Tensor | None) -> tupl
         X,
         solved.prices,
     )
-
-
-def _check_wanted(reduction: Reduction, X: Tensor) -> None:
-    """Refuse derivatives in the people themselves where they have to stay possible."""
-    if reduction.plan.possible and X.requires_grad:
-        raise ParameterError(
-            "responses of people who stay possible follow the rule and the cost, not the people: "
-            "which branch is open to somebody changes by jumps with where they stand. Detach X, "
-            "or drop `possible` from the actions"
-        )
 
 
 class ReachFunction(torch.autograd.Function):
@@ -356,7 +347,8 @@ class ReachFunction(torch.autograd.Function):
     @classmethod
     def of(cls, reduction: Reduction, X: Tensor, budgets: Tensor) -> Tensor:
         """Return the reach of everybody, with its graph; ``budgets`` has shape (1,) or (n,)."""
-        _check_wanted(reduction, X)
+        if reduction.plan.possible:
+            refuse_moving_people(X)
         rows = np.ascontiguousarray(X.detach().numpy())
         result: Tensor = cls.apply(  # type: ignore[no-untyped-call]
             reduction.slope,

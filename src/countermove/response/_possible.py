@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
-from countermove.errors import ParameterError, shown
+from countermove.errors import ParameterError, SolverError, shown
 from countermove.people import ActionSet
 from countermove.people.feasible import FeasibleActions, feasible_actions
 from countermove.response._branch_boxes import BranchPeople, BranchTables
+from countermove.response._branch_lists import gain_branches, list_branches, project_branches
 from countermove.response._branch_rows import (
     BranchFound,
     branch_tangents,
@@ -94,6 +95,40 @@ class PossiblePeople:
         smooth_branches(rows, self.branches, self.people, *asked, first, factors, found)
         return _enlarged(found, size)
 
+    def gain(self, slope: Floats, weights: Floats) -> BranchFound:
+        """Return everybody's action of the most gain - cost."""
+        found = self._empty()
+        gain_branches(self.rows(slope, weights), self.branches, self.people, found)
+        return found
+
+    def listed(self, slope: Floats | None = None, need: Floats | None = None) -> BranchList:
+        """Return every branch, or those in which a person can gain what they ``need``."""
+        # What nobody needs is minus infinity.
+        n, d = self.X.shape
+        slope = np.zeros(d) if slope is None else slope
+        need = np.full(n, -np.inf) if need is None else need
+        size = _size(slope)
+        rows, asked = self.rows(slope / size, np.ones(d)), need / size
+        count, k, m = 0, len(self.used), len(self.A)
+        while True:
+            who, home, on = (
+                np.zeros(count, np.intp),
+                np.zeros(count, bool),
+                np.zeros((count, m), bool),
+            )
+            lo, hi = np.zeros((count, k)), np.zeros((count, k))
+            wanted = list_branches(rows, self.branches, self.people, asked, who, home, lo, hi, on)
+            if wanted == count:
+                return BranchList(self, who, home, lo, hi, on)
+            count = wanted
+
+    def nearest(self, points: Floats) -> Floats:
+        """Return the possible actions nearest to some, each (n, d)."""
+        every = self.listed()
+        tried = every.project(points[every.who][:, self.used])[0]
+        away = ((tried - points[every.who][:, self.used]) ** 2).sum(axis=1)
+        return self.full(tried[every.best(-away)])
+
     def directions(self, found: BranchFound, price: Floats) -> tuple[Mask, Floats]:
         """Return which features nothing stops, (n, d), and which directions rows rule out."""
         own, n = price[self.used], len(self.X)
@@ -121,6 +156,56 @@ class PossiblePeople:
         return BranchFound(
             action, lo, hi, held, price, gain, cost, np.zeros(n, bool), np.ones(n, bool)
         )
+
+
+@dataclass(frozen=True)
+class BranchList:
+    """Branches one by one: whose they are, their boxes over the columns that move, their rows."""
+
+    people: PossiblePeople
+    who: Index  # (N,)
+    home: Mask  # whether one stands in it
+    lo: Floats  # (N, k)
+    hi: Floats
+    on: Mask  # (N, m) rows in force
+
+    def rows(self, which: Index | Mask) -> BranchList:
+        """Return some of the branches, in that order."""
+        return BranchList(
+            self.people,
+            self.who[which],
+            self.home[which],
+            self.lo[which],
+            self.hi[which],
+            self.on[which],
+        )
+
+    def best(self, values: Floats) -> Index:
+        """Return the place of everybody's branch of the highest value; the first of equal ones."""
+        order = np.lexsort((np.arange(len(values)), -values, self.who))
+        place: Index = order[np.unique(self.who[order], return_index=True)[1]]
+        return place
+
+    def offsets(self, wide: float) -> Floats:
+        """Return the offsets of all rows, (N, m), so large where one is not in force that it holds.
+
+        Nobody goes further than ``wide`` in a column.
+        """
+        A = self.people.A
+        low, high = np.clip(self.lo, -wide, wide), np.clip(self.hi, -wide, wide)
+        least = low @ np.maximum(A, 0.0).T + high @ np.minimum(A, 0.0).T
+        return np.where(self.on, self.people.people.offset[self.who], 1.0 - least)
+
+    def project(self, points: Floats) -> tuple[Floats, Mask]:
+        """Return the nearest action of each branch, (N, k), and the rows that hold it."""
+        d = self.people.X.shape[1]
+        rows = self.people.rows(np.zeros(d), np.full(d, 0.5))
+        nearest, held = np.empty_like(self.lo), np.zeros(self.on.shape, bool)
+        offset = self.people.people.offset[self.who]
+        points = np.ascontiguousarray(points)
+        if not project_branches(rows, self.lo, self.hi, self.on, offset, points, nearest, held):
+            raise SolverError("a projection onto possible actions did not converge")
+        return nearest, held
 
 
 def _size(slope: Floats) -> float:
@@ -242,6 +327,14 @@ def solve_possible_best(
     solution.crossed[:] = found.found
     solution.cost[:], solution.price[:] = found.cost, np.where(found.found, found.price, 0.0)
     return _in_branches(reduction, people, found, solution, rows, as_action)
+
+
+def solve_possible_gain(reduction: Reduction, rows: Floats, solution: RowSolutions) -> Reduction:
+    """Solve for the most score less cost, among possible people."""
+    people, arrays = reduction.plan.people(rows), reduction.arrays
+    found = people.gain(arrays.slope, arrays.weights)
+    solution.price[:], solution.cost[:] = 1.0, found.cost
+    return _in_branches(reduction, people, found, solution, rows, as_action=True)
 
 
 def solve_possible_smooth(

@@ -7,7 +7,7 @@ the best one found is differentiated implicitly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from countermove._types import Floats
+from countermove._types import Floats, Index
 from countermove.errors import CostError, ParameterError, UnboundedResponseError, shown
 from countermove.people import ActionSet, Cost
 from countermove.randomness import torch_generator
@@ -29,6 +29,7 @@ from countermove.response._climbing import (
     starting_points,
     with_derivative,
 )
+from countermove.response._possible import BranchList
 from countermove.response.base import (
     GAIN,
     OnFailure,
@@ -37,13 +38,15 @@ from countermove.response.base import (
     check_converged,
     checked_rows,
 )
-from countermove.response.reduction import ActionPlan, raise_not_finite
+from countermove.response.reduction import ActionPlan, raise_not_finite, refuse_moving_people
 from countermove.response.smooth import check_positive
 from countermove.response.step import smoothed_step
 from countermove.scores import Score, deciding
 
 REFERENCE_ROWS = 64
 """People drawn to measure how fast a score rises: its mean is then known to about a tenth."""
+CLIMBED = 3
+"""Branches of a person that are climbed in."""
 ALLOWED_SHARE = 0.05
 """Share of a batch whose climb may stop early in training before it is an error."""
 
@@ -53,7 +56,7 @@ class AscentResponse(Response):
 
     .. math:: \Delta(x) = \arg\max_{x'} \sigma^*\!\left(\frac{s(x')}{\tau N}\right) - c(x, x')
 
-    over the box of the allowed actions. Guarantee: the response is a strict local maximum
+    over the allowed actions. Guarantee: the response is a strict local maximum
     to ``tolerance``, or ``converged`` is False; it is never worse than staying (or than the
     nearest allowed place); it depends on nobody else. It need *not* be the global maximum:
     `optimality_gap` measures by how much it is known to fall short.
@@ -63,8 +66,9 @@ class AscentResponse(Response):
     cost
         Any cost with a closed form. A purely linear one needs bounds on all that moves.
     actions
-        Boxes, directions and immutables; extra constraints (``A``, ``b``) are refused. What
-        the score holds fixed (``score.fixed``) stays.
+        Boxes, directions, immutables and who can exist; extra constraints (``A``, ``b``) are
+        refused. What the score holds fixed (``score.fixed``) stays. People who stay possible
+        climb in the few branches that promise most.
     temperature
         :math:`\tau`, in units of distance.
     random_starts
@@ -184,18 +188,47 @@ class AscentResponse(Response):
             repeated = problem.of_rows(torch.arange(n).repeat(k))
             begun = starts.reshape(k * n, m).clamp(repeated.lower, repeated.upper)
             actions, values = climb(repeated, begun, self.max_iterations, 1e-3)
-            best = values.reshape(k, n).argmax(0)
-            action = actions.reshape(k, n, m)[best, torch.arange(n)]
+            found = actions.reshape(k, n, m)
+            if self.plan(score.n_features).tied:
+                problem, action = self._in_branches(problem, found)
+            else:
+                action = found[values.reshape(k, n).argmax(0), torch.arange(n)]
             return problem, polish(problem, action, self.max_iterations, self.tolerance)
+
+    def _in_branches(self, relaxed: Climb, ends: Tensor) -> tuple[Climb, Tensor]:
+        """Return everybody's problem in the best branch found, and where its climb ended.
+
+        ``ends`` are where relaxed climbs ended, shape (k, n, m).
+        """
+        plan = self.plan(relaxed.score.n_features, relaxed.score.fixed)
+        every = plan.people(relaxed.X.numpy()).listed()
+        who = torch.from_numpy(every.who)
+        inside = _inside_branches(relaxed, every)
+        # Whoever stays, and the ends brought into each branch, say what it promises.
+        ends = torch.cat([torch.zeros_like(ends[:1]), ends])
+        begun = torch.stack([inside.inside(end[who]) for end in ends])
+        worth = torch.stack([inside.smooth(each) - inside.kinked(each) for each in begun])
+        promise, start = worth.max(0)
+        kept = _most_promising(every, promise.numpy())
+        rows = torch.from_numpy(kept)
+        climbing = inside.of_rows(rows)
+        action, value = climb(climbing, begun[start[rows], rows], self.max_iterations, 1e-3)
+        best = torch.from_numpy(every.rows(kept).best(value.numpy()))
+        return climbing.of_rows(best), action[best]
 
     def problem(self, score: Score, X: Tensor, sharpness: Tensor) -> Climb:
         """Return everybody's problem over the features that can move."""
-        plan = self.plan(score.n_features)
-        moving = plan.moving.copy()
-        moving[list(score.fixed)] = False
-        columns = np.flatnonzero(moving)
-        plan.check_boxes()
-        lower, upper = plan.actions.box(X.detach().numpy())
+        plan = self.plan(score.n_features, score.fixed)
+        if plan.tied:
+            refuse_moving_people(X)
+            people = plan.people(X.detach().numpy())
+            columns = people.used
+            lower, upper = people.full(people.people.low), people.full(people.people.high)
+        else:
+            moving = plan.moving.copy()
+            moving[list(score.fixed)] = False
+            columns = np.flatnonzero(moving)
+            lower, upper = plan.actions.box(X.detach().numpy())
         shape = self.cost.canonical(score.n_features)
         if shape is None:
             raise CostError(
@@ -252,6 +285,7 @@ class AscentResponse(Response):
     def _with_gradient(self, score: Score, X: Tensor, solved: Climb, stop: Stop) -> Tensor:
         """Return the actions with the derivative of the local maximum, shape (n, d)."""
         problem = self.problem(score, X, self.sharpness(score))
+        problem = replace(problem, lower=solved.lower, upper=solved.upper, branches=solved.branches)
         bounds = self.plan(score.n_features).bounds(len(X))
         action = with_derivative(problem, solved, stop, self._converged(stop), bounds)
         return torch.zeros_like(X).index_add(1, problem.columns, action)
@@ -281,6 +315,21 @@ class AscentResponse(Response):
             (rise,) = torch.autograd.grad(score(at).sum(), at, create_graph=graph)
         square = plan.unit(plan.movable(rise)).square().mean()
         return square.sqrt() if float(square.detach()) > 0.0 else square
+
+
+def _inside_branches(problem: Climb, branches: BranchList) -> Climb:
+    """Return the problems of people in all their branches."""
+    inside = problem.of_rows(torch.from_numpy(branches.who))
+    lower, upper = torch.from_numpy(branches.lo), torch.from_numpy(branches.hi)
+    return replace(inside, lower=lower, upper=upper, branches=branches)
+
+
+def _most_promising(branches: BranchList, promise: Floats) -> Index:
+    """Return the places of everybody's branches that promise most, `CLIMBED` each."""
+    order = np.lexsort((-promise, branches.who))
+    first = np.searchsorted(branches.who[order], branches.who[order])
+    kept: Index = np.sort(order[np.arange(len(order)) - first < CLIMBED])
+    return kept
 
 
 def _check_bounded(lower: Floats, upper: Floats, columns: Any) -> None:
@@ -338,13 +387,14 @@ def optimality_gap(
     response: AscentResponse, score: Score, X: Floats, starts: int = 64
 ) -> OptimalityGap:
     """Compare everybody's response with the best that a more expensive search finds."""
-    problem, stop = response.solve(score, X)
-    found = problem.place(stop.action).numpy()
+    solved, stop = response.solve(score, X)
+    found = solved.place(stop.action).numpy()
     mine = response.utility(score, X, found)
     if score.slope() is not None:
         against, other = "exact", _exact(response, score, X)
     else:
         with deciding(score), torch.no_grad():
+            problem = response.problem(score, torch.from_numpy(X), solved.sharpness)
             m = len(problem.columns)
             grid = m in POINTS
             tried = _best_of_grid(problem) if grid else _many(problem, starts, response.seed)

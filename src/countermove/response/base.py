@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
@@ -129,7 +129,7 @@ class Response(ABC):
         self.actions: ActionSet = ActionSet() if actions is None else actions
         self.log_price: Floats | None = None
         self._factors: Floats | None = None
-        self._plans: dict[int, ActionPlan] = {}
+        self._plans: dict[tuple[int, tuple[int, ...]], ActionPlan] = {}
 
     def __copy__(self) -> Self:
         """Return another response of the same settings that shares what was compiled."""
@@ -148,15 +148,22 @@ class Response(ABC):
             if name in cls.__dict__:
                 setattr(cls, name, _of_these_people(cls.__dict__[name]))
 
-    def plan(self, n_features: int) -> ActionPlan:
-        """Return what the actions say about so many features; made once."""
-        if n_features not in self._plans:
-            self._plans = {n_features: ActionPlan(self.actions, n_features)}
-        return self._plans[n_features]
+    def plan(self, n_features: int, fixed: Sequence[int] = ()) -> ActionPlan:
+        """Return what the actions say about so many features; made once.
+
+        Relations move nothing along that is in ``fixed``: a score need not be affine there.
+        """
+        possible = self.actions.possible
+        tied = possible is not None and possible.in_responses and not possible.only_ranges
+        key = (n_features, tuple(fixed) if tied else ())
+        if key not in self._plans:
+            self._plans[key] = ActionPlan(self.actions.holding(key[1]), n_features)
+        return self._plans[key]
 
     def reduction(self, score: Score, n_rows: int) -> Reduction:
         """Return what the solvers read of this response's cost and actions and of a score."""
-        return make_reduction(score, self.cost, self.plan(score.n_features), n_rows)
+        plan = self.plan(score.n_features, score.fixed)
+        return make_reduction(score, self.cost, plan, n_rows)
 
     @abstractmethod
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:

@@ -49,7 +49,7 @@ from countermove.scores.trees import TreeScore
 if TYPE_CHECKING:
     import pandas as pd
 
-    from countermove.response.conic import ConicBest
+    from countermove.response._conic_best import ConicBest
 
 
 SEARCHED = (TreeScore, OpaqueScore)
@@ -281,7 +281,7 @@ class BestResponse(Response):
         return self.actions.possible is not None and crossed
 
     def _conic(self) -> ConicBest:
-        from countermove.response.conic import ConicBest
+        from countermove.response._conic_best import ConicBest
 
         if self._solver is None:
             self._solver = ConicBest(self)

@@ -1,4 +1,4 @@
-"""Responses under any convex cost: smoothed, by the convex-concave procedure, and the hard step.
+"""Smoothed responses under any convex cost, by the convex-concave procedure.
 
 Each step is one batched convex problem. Slower than the scalar responses by orders
 of magnitude and limited by a solver's tolerance, but it asks nothing of the cost
@@ -8,45 +8,35 @@ beyond convexity; where both apply it is the referee.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from itertools import combinations
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from countermove._types import Mask
+from countermove._types import Floats, Mask
 from countermove.people import ActionSet, Cost
-from countermove.response._conic_layers import (
-    LAYERS,
-    ConicBatch,
-    Layer,
-    LayerShape,
-    Solver,
-    proxy_layer,
+from countermove.response._conic_layers import Layer, LayerShape, Solver, proxy_layer
+from countermove.response._conic_people import ConicPeople
+from countermove.response._possible import BranchList
+from countermove.response.base import OnFailure, Responses, check_converged, checked_rows
+from countermove.response.reduction import (
+    ActionPlan,
+    raise_not_finite,
+    refuse_moving_people,
+    slope_of,
 )
-from countermove.response.base import (
-    GAIN,
-    Crossing,
-    OnFailure,
-    Responses,
-    check_converged,
-    checked_rows,
-)
-from countermove.response.reduction import ActionPlan, raise_not_finite, slope_of
 from countermove.response.smooth import Gradient, SmoothedResponse, Start
-from countermove.response.step import pull_at, pull_slope, smoothed_step
+from countermove.response.step import pull_at, pull_slope, rise, smoothed_step
 from countermove.scores import Score
-
-if TYPE_CHECKING:
-    from countermove.response.best import BestResponse
-
 
 STARTS = (-3.0, -1.0, 0.0, 1.0, 3.0, 10.0)
 """Scores, in step units, at which ``start="global"`` linearises besides the person's own."""
-WIDE = 1e3
-"""Stands for a bound one person lacks and another has, relative to the largest finite one."""
-MARGIN = 1e-7
-"""How far inside the boundary a crossing aims, so that the solver's tolerance stays inside."""
+TOPS = (0.0, 0.7, 2.0, 6.0)
+"""Above its middle, in step units, where the step rises as the prices branches are judged by."""
+CERTAIN = 1e-9
+"""A branch that may be better by this much at most is not searched."""
 NEWTON_STEPS = 4
 """Newton steps on the fixed point once the procedure has found its basin."""
 
@@ -120,7 +110,7 @@ class ConicResponse(SmoothedResponse):
         return now + action @ slope_of(score)
 
     def _solve(self, score: Score, X: Tensor) -> tuple[Tensor, Tensor, Mask]:
-        plan = self.plan(score.n_features)
+        plan = self.plan(score.n_features, score.fixed)
         slope = plan.movable(slope_of(score))
         now: Tensor = score(X)
         raise_not_finite(X.detach().numpy(), now.detach().numpy())
@@ -129,14 +119,66 @@ class ConicResponse(SmoothedResponse):
             reach = plan.unit(slope)
             unit = reach if float(reach.detach()) > 0.0 else unit
         rule = ConicRule(now, slope, 1.0 / (self.temperature * unit))
-        problem = ConicProblem(self, plan, X)
-        with torch.no_grad():
-            fixed = ConicRule(now.detach(), slope.detach(), rule.sharpness.detach())
+        fixed = ConicRule(now.detach(), slope.detach(), rule.sharpness.detach())
+        if plan.tied:
+            refuse_moving_people(X)
+            people = self._in_best_branches(plan, X, fixed)
+        else:
+            people = ConicPeople.in_boxes(plan, X)
+        problem = ConicProblem(self, people)
         pull, converged = problem.find(fixed)
         if torch.is_grad_enabled():
             pull = self._with_gradient(problem, rule, pull, score)
         action, cost = problem.proxy(rule, pull)
         return action, cost, converged
+
+    def _in_best_branches(self, plan: ActionPlan, X: Tensor, rule: ConicRule) -> ConicPeople:
+        """Return everybody in the branch of their highest utility; at home if they start there."""
+        every = plan.people(X.detach().numpy()).listed()
+        if self.start == "stay":
+            return ConicPeople.in_branches(X, every.rows(every.home))
+        bound = self._bounds(X, every, rule)
+        value, left = np.full(len(bound), -np.inf), np.ones(len(bound), bool)
+        while left.any():
+            # Everybody's most promising branch, then those it does not rule out.
+            some = np.flatnonzero(left)
+            some = some[every.rows(some).best(bound[some])]
+            value[some] = self._value(X, every.rows(some), rule)
+            left[some] = False
+            best = np.full(len(X), -np.inf)
+            np.maximum.at(best, every.who, value)
+            left &= bound > best[every.who] + CERTAIN
+        return ConicPeople.in_branches(X, every.rows(every.best(value)))
+
+    def _bounds(self, X: Tensor, branches: BranchList, rule: ConicRule) -> Floats:
+        """Return what no action of each branch is worth more than, (N,)."""
+        # At a price u a branch has at most worth(u) of u·gain - cost, so that a gain costs at
+        # least the highest of these lines; the step less them is highest where two of them meet
+        # or where it rises as one of them does.
+        problem = ConicProblem(self, ConicPeople.in_branches(X, branches))
+        now, a = rule.now[torch.from_numpy(branches.who)], rule.sharpness
+        prices = [float(a) * rise(top) for top in TOPS]
+        lines = [(0.0, torch.zeros_like(now))]
+        gains = [top / a - now for top in TOPS]
+        with torch.no_grad():
+            for u in prices:
+                action, cost = problem.at_price(rule, u)
+                lines.append((u, u * (action @ rule.slope) - cost))
+            gains += [(v - w) / (p - q) for (p, v), (q, w) in combinations(lines, 2)]
+            gain = torch.stack(gains)
+            least = torch.stack([u * gain - worth for u, worth in lines]).amax(dim=0)
+            highest: Floats = (smoothed_step(a * (now + gain)) - least).amax(dim=0).numpy()
+        return highest
+
+    def _value(self, X: Tensor, branches: BranchList, rule: ConicRule) -> Floats:
+        """Return the utility of the response inside each branch, (N,)."""
+        problem = ConicProblem(self, ConicPeople.in_branches(X, branches))
+        own = replace(rule, now=rule.now[torch.from_numpy(branches.who)])
+        pull, _ = problem.find(own)
+        with torch.no_grad():
+            action, cost = problem.proxy(own, pull)
+            worth = smoothed_step(rule.sharpness * (own.now + action @ rule.slope)) - cost
+        return worth.numpy()
 
     def _with_gradient(
         self, problem: ConicProblem, rule: ConicRule, pull: Tensor, score: Score
@@ -165,53 +207,15 @@ class ConicResponse(SmoothedResponse):
     def layer(self, shape: LayerShape) -> Layer:
         """Return the compiled proxy for a shape; made once."""
         if shape not in self._layers:
-            self._layers[shape] = proxy_layer(
-                self.cost, self.actions.for_response(), shape, self.solver
-            )
+            self._layers[shape] = proxy_layer(self.cost, shape, self.solver)
         return self._layers[shape]
-
-
-class ConicPeople:
-    """People with their constraints as tensors, as the layers take them."""
-
-    def __init__(self, plan: ActionPlan, X: Tensor) -> None:
-        n, d = X.shape
-        lo, hi = plan.box(X)
-        columns = np.flatnonzero(plan.moving)
-        here, there = lo.detach().numpy()[:, columns], hi.detach().numpy()[:, columns]
-        below, above = (np.flatnonzero(np.isfinite(part).any(axis=0)) for part in (here, there))
-        sizes = np.abs(np.concatenate([here.ravel(), there.ravel(), [1.0]]))
-        wide = WIDE * float(sizes[np.isfinite(sizes)].max())
-        offsets = np.zeros((n, 0)) if plan.actions.b is None else plan.actions.b
-        offsets = np.broadcast_to(offsets, (n, offsets.shape[-1])).copy()
-        self.shape = LayerShape(
-            d, tuple(columns.tolist()), tuple(below.tolist()), tuple(above.tolist())
-        )
-        self.batch = ConicBatch(
-            X, lo.clamp(min=-wide), hi.clamp(max=wide), torch.from_numpy(offsets), {}
-        )
-        self.columns = torch.from_numpy(columns)
-
-    def solve(
-        self, layer: Layer, who: Tensor | None = None, **more: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Solve a sub-problem for everybody, or for ``who``; return full actions and costs."""
-        batch = self.batch
-        if who is not None:
-            batch = ConicBatch(batch.X[who], batch.lo[who], batch.hi[who], batch.offsets[who], {})
-        part, cost = layer.solve(replace(batch, more=more))
-        d = self.shape.n_features
-        if len(self.columns) < d:
-            part = part.new_zeros(len(part), d).index_copy(1, self.columns, part)
-        return part, cost
 
 
 class ConicProblem:
     """One batch of people: the proxy solve and the search for a fixed point."""
 
-    def __init__(self, response: ConicResponse, plan: ActionPlan, X: Tensor) -> None:
-        self.response, self.X = response, X
-        self.people = ConicPeople(plan, X)
+    def __init__(self, response: ConicResponse, people: ConicPeople) -> None:
+        self.response, self.people, self.X = response, people, people.batch.X
 
     def proxy(self, rule: ConicRule, pull: Tensor) -> tuple[Tensor, Tensor]:
         """Solve the proxy; return full actions and their costs."""
@@ -222,6 +226,14 @@ class ConicProblem:
         inner = rule.slope[people.columns]
         layer = self.response.layer(people.shape)
         return people.solve(layer, pull=pull[:, None] * inner, steep=a * inner, now=a * rule.now)
+
+    def at_price(self, rule: ConicRule, price: float) -> tuple[Tensor, Tensor]:
+        """Return the actions of the most price·gain - cost, and their costs."""
+        # The proxy whose straight part is the price and whose bent part is the same for all.
+        people, one = self.people, torch.ones(len(self.X), dtype=torch.float64)
+        inner = rule.slope[people.columns].expand(len(self.X), -1)
+        layer = self.response.layer(people.shape)
+        return people.solve(layer, pull=price * inner, steep=0.0 * inner, now=one)
 
     def find(self, rule: ConicRule) -> tuple[Tensor, Mask]:
         """Return the pull at everybody's fixed point, and who converged."""
@@ -267,112 +279,3 @@ class ConicProblem:
             if float(step.abs().max()) <= 1e-12 * float(a):
                 break
         return pull, ~live
-
-
-class ConicBest:
-    """Best responses through convex layers: the reach decides, then the cheapest crossing."""
-
-    def __init__(self, response: BestResponse) -> None:
-        self.response = response
-        self._layers: dict[tuple[str, LayerShape], Layer] = {}
-
-    def scores_after(self, score: Score, X: Tensor) -> Tensor:
-        """Return score plus reach, differentiated through the layer."""
-        now: Tensor = score(X)
-        raise_not_finite(X.detach().numpy(), now.detach().numpy())
-        action = self._reach(score, X)
-        return now + action @ slope_of(score)
-
-    def respond(self, score: Score, X: Any) -> Responses[Any]:
-        """Return where people move to."""
-        tensor = isinstance(X, Tensor)
-        given = X if tensor else torch.from_numpy(checked_rows(X, score))
-        with torch.set_grad_enabled(tensor and torch.is_grad_enabled()):
-            now: Tensor = score(given)
-            raise_not_finite(given.detach().numpy(), now.detach().numpy())
-            with torch.no_grad():
-                able = now + self._reach(score, given) @ slope_of(score) > MARGIN
-            who = torch.nonzero((now.detach() < 0.0) & able).squeeze(1)
-            action = torch.zeros_like(given)
-            cost = torch.zeros(len(given), dtype=torch.float64)
-            if len(who):
-                action, cost = self._cross(score, given, now, who)
-            moved = (action.detach() != 0.0).any(dim=1)
-            x_new = given + action
-        done = torch.ones(len(given), dtype=torch.bool)
-        return Responses.like(X, x_new, cost, moved, done)
-
-    def crossing(self, score: Score, X: Tensor) -> Crossing:
-        """Return the cheapest favourable decision, whatever it costs, with its gradient."""
-        now: Tensor = score(X)
-        raise_not_finite(X.detach().numpy(), now.detach().numpy())
-        refused = now.detach() < 0.0
-        able = self._able(score, X, now.detach())
-        who = torch.nonzero(refused & able).squeeze(1)
-        cost = torch.zeros(len(X), dtype=torch.float64)
-        if len(who):
-            _, price = self._cheapest(score, X, now, who)
-            cost = cost.index_copy(0, who, price)
-        return Crossing(cost, ~refused | able)
-
-    def _able(self, score: Score, X: Tensor, now: Tensor) -> Tensor:
-        """Return whom the allowed actions can bring over the boundary at any price."""
-        plan = self.response.plan(score.n_features)
-        slope = plan.movable(slope_of(score)).detach()
-        need = _need(now)
-        lower, upper = plan.actions.box(X.detach().numpy())
-        gain = torch.where(slope > 0.0, torch.from_numpy(upper), torch.from_numpy(lower))
-        most = torch.where(slope != 0.0, slope * gain, torch.zeros_like(gain)).sum(dim=1)
-        if plan.actions.A is None:
-            return most >= need
-        unit = plan.unit(slope)
-        if float(unit) == 0.0:
-            return most >= need
-        with torch.no_grad():
-            people = ConicPeople(plan, X)
-            along, wanted = slope / unit, (need / unit).clamp(min=0.0)
-            inner = along[people.columns].expand(len(X), -1)
-            layer = self._layer("shortfall", people.shape)
-            action, _ = people.solve(layer, slope=inner, need=wanted)
-        return (most >= need) & (action @ along >= wanted - MARGIN)
-
-    def _reach(self, score: Score, X: Tensor) -> Tensor:
-        plan = self.response.plan(score.n_features)
-        slope = plan.movable(slope_of(score))
-        if not bool((slope.detach() != 0.0).any()):
-            return torch.zeros_like(X)
-        people, prices = ConicPeople(plan, X), self.response.prices(X)
-        budget = torch.full((len(X),), GAIN, dtype=torch.float64)
-        budget = budget if prices is None else budget / prices
-        inner = slope[people.columns].expand(len(X), -1)
-        action, _ = people.solve(self._layer("reach", people.shape), slope=inner, budget=budget)
-        return action
-
-    def _cheapest(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the cheapest crossing actions of the people ``who`` and their prices."""
-        plan = self.response.plan(score.n_features)
-        people, own = ConicPeople(plan, X), self.response.prices(X)
-        inner = plan.movable(slope_of(score))[people.columns].expand(len(who), -1)
-        layer = self._layer("crossing", people.shape)
-        action, price = people.solve(layer, who, slope=inner, need=_need(now[who]))
-        return action, price if own is None else price * own[who]
-
-    def _cross(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
-        moves, price = self._cheapest(score, X, now, who)
-        pays = (price.detach() < GAIN)[:, None]
-        full = torch.where(pays, moves, torch.zeros_like(moves))
-        action = torch.zeros_like(X).index_copy(0, who, full)
-        kept = torch.where(pays[:, 0], price, torch.zeros_like(price))
-        cost = torch.zeros(len(X), dtype=torch.float64).index_copy(0, who, kept)
-        return action, cost
-
-    def _layer(self, name: str, shape: LayerShape) -> Layer:
-        if (name, shape) not in self._layers:
-            cost, actions = self.response.cost, self.response.actions.for_response()
-            self._layers[name, shape] = LAYERS[name](cost, actions, shape, None)
-        return self._layers[name, shape]
-
-
-def _need(now: Tensor) -> Tensor:
-    """Return the gain a crossing aims at, a little inside the boundary."""
-    return MARGIN * (1.0 + now.detach().abs()) - now

@@ -9,6 +9,7 @@ the surface is known by its points every place is tried; that serves as the refe
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -17,9 +18,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from countermove._types import Floats, Index
+from countermove._types import Floats, Index, Mask
 from countermove.errors import CostError, DataError, ParameterError, shown
-from countermove.people import Cost, QuadraticCost
+from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.people.manifold import StandardisedTangents, Tangents
 from countermove.response._polyline import peak_rows
 from countermove.response.base import GAIN, Crossing, OnFailure, Response, Responses, checked_rows
@@ -49,7 +50,9 @@ class _Open:
 class TangentResponse(Response):
     """The response confined to each person's tangent space, under a quadratic cost."""
 
-    # Exact for the tangent plane; a surface that bends within a person's reach is met only to
+    # Who can exist plays no part: a surface that was learnt from people says where they are. Where
+    # relations are to hold, PointsResponse with the table's people as places obeys them. Exact
+    # for the tangent plane; a surface that bends within a person's reach is met only to
     # first order (compare with PointsResponse where the surface is known). With ``normalised``
     # the unit is the length of the slope within the tangent space, each person's own.
 
@@ -218,11 +221,12 @@ def _priced(cost: Cost, basis: Tensor) -> Tensor:
 
 
 class PointsResponse(Response):
-    """The best of finitely many places, shape (m, d), and of staying."""
+    """The best of finitely many places, shape (m, d), that a person may go to, and of staying."""
 
-    # Without a temperature the step is hard; with one it is smoothed, in units of the score. With
-    # start="stay" the places lie in order on a curve, and people climb from the nearest one in
-    # the direction in which they gain more, until they gain no more.
+    # Which those are ``actions`` says, as it does for recourse: whole steps and who can exist
+    # included. Without a temperature the step is hard; with one it is smoothed, in units of the
+    # score. With start="stay" the places lie in order on a curve, and people climb from the
+    # nearest one in the direction in which they gain more, until they gain no more.
 
     name = "points"
 
@@ -232,8 +236,9 @@ class PointsResponse(Response):
         cost: Cost | None = None,
         temperature: float | None = None,
         start: Start = "global",
+        actions: ActionSet | None = None,
     ) -> None:
-        super().__init__(cost)
+        super().__init__(cost, actions)
         check_choice("start", start, Start)
         self.points = np.ascontiguousarray(points, dtype=np.float64)
         if self.points.ndim != 2 or not len(self.points) or not np.isfinite(self.points).all():
@@ -276,18 +281,15 @@ class PointsResponse(Response):
     def rational(self, unscaled: bool = False) -> Self:
         """Return fully rational people among the places; ``unscaled`` prices squared length."""
         cost = QuadraticCost() if unscaled else self.cost
-        return type(self)(self.points, cost)
+        return type(self)(self.points, cost, actions=self.actions)
 
     def crossing_cost(self, score: Score, X: Any) -> Floats:
         """Return the price of the cheapest favourable place, (n,); infinity if none is."""
         rows = self._rows(score, X)
         with torch.no_grad():
             now, there = (score(torch.from_numpy(z)).numpy() for z in (rows, self.points))
-        approved, found = self.points[there >= 0.0], np.full(len(rows), np.inf)
-        block = max(1, BLOCK // len(self.points))
-        for begin in range(0, len(rows) if len(approved) else 0, block):
-            part = slice(begin, begin + block)
-            prices = self.cost.price(rows[part, None, :], approved[None, :, :])
+        found = np.full(len(rows), np.inf)
+        for part, prices in self._prices(rows, there >= 0.0):
             found[part] = prices.min(axis=1)
         return np.where(now >= 0.0, 0.0, found)
 
@@ -311,13 +313,26 @@ class PointsResponse(Response):
             return torch.where(values >= 0.0, 1.0, -1.0).to(torch.float64).numpy()
         return smoothed_step(values / self.temperature).numpy()
 
+    def _prices(self, rows: Floats, offered: Mask) -> Iterator[tuple[Index, Floats]]:
+        """Yield some people, and what the places offered cost them; infinite: not allowed."""
+        points = self.points[offered]
+        block = max(1, BLOCK // len(self.points))
+        free = not self.actions.describe()
+        for begin in range(0, len(rows) if len(points) else 0, block):
+            part = np.arange(begin, min(begin + block, len(rows)))
+            here = rows[part]
+            prices: Floats = self.cost.price(here[:, None, :], points[None, :, :])
+            if not free:
+                pair = np.repeat(np.arange(len(part)), len(points))
+                moves = (points[None, :, :] - here[:, None, :]).reshape(-1, rows.shape[1])
+                allowed = self.actions.of_rows(part[pair]).contains(here[pair], moves)
+                prices = np.where(allowed.reshape(prices.shape), prices, np.inf)
+            yield part, prices
+
     def _choose(self, rows: Floats, stay: Floats, there: Floats) -> tuple[Any, Floats]:
         """Return each person's place, -1 for staying, and what it costs; ties stay."""
         chosen, cost = np.full(len(rows), -1), np.zeros(len(rows))
-        block = max(1, BLOCK // len(self.points))
-        for begin in range(0, len(rows), block):
-            part = slice(begin, begin + block)
-            prices = self.cost.price(rows[part, None, :], self.points[None, :, :])
+        for part, prices in self._prices(rows, np.ones(len(self.points), bool)):
             value = there[None, :] - prices
             near = ((rows[part, None, :] - self.points) ** 2).sum(axis=2).argmin(axis=1)
             best = value.argmax(axis=1) if self.start == "global" else _end_of_climb(value, near)

@@ -29,13 +29,6 @@ Limits: TypeAlias = tuple[Floats, Floats, Floats, Floats, bool]
 """Bounds of actions and of places, lower and upper, (1, d) or (n, d); whether they matter."""
 
 
-ALONE = (
-    "let columns move alone in responses: ActionSet.obeyed_in_responses(False), in settings "
-    "serm.actions.responses: relax"
-)
-"""What to do where relations cannot be obeyed."""
-
-
 class ActionPlan:
     """What a response knows of its actions before it meets a score; made once and kept."""
 
@@ -50,7 +43,9 @@ class ActionPlan:
         self._tensors = tuple(torch.from_numpy(part) for part in (down, up, self.moving))
         parts = (actions.lower, actions.upper, actions.min_value, actions.max_value)
         self.per_person = any(part is not None and part.ndim == 2 for part in parts)
-        self.possible = self.actions.possible is not None
+        possible = self.actions.possible
+        self.possible = possible is not None
+        self.tied = possible is not None and not possible.only_ranges
         self._people: PossiblePeople | None = None
         self._bounds: dict[int, Bounds] = {}
         self._facts: dict[int, tuple[bool, bool]] = {}
@@ -85,7 +80,6 @@ class ActionPlan:
 
     def box(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return everybody's box of actions with its graph; refuse people without any action."""
-        self.check_boxes()
         possible = self.actions.possible
         self.actions.box(X.detach().numpy())
         lower, upper, low, high = (torch.from_numpy(part) for part in self.limits(len(X))[:4])
@@ -97,16 +91,6 @@ class ActionPlan:
         return torch.maximum(lower, usual[0].clamp(max=0.0)), torch.minimum(
             upper, usual[1].clamp(min=0.0)
         )
-
-    def check_boxes(self) -> None:
-        """Refuse relations between columns and histories, for who knows boxes only."""
-        possible = self.actions.possible
-        if possible is not None and not possible.only_ranges:
-            raise ParameterError(
-                "relations between columns and histories hold for best and smooth responses at "
-                "quadratic costs without cross terms; this response or cost knows boxes only. "
-                f"Use such a cost, or {ALONE}"
-            )
 
     def movable(self, slope: Tensor) -> Tensor:
         """Return the slope over the features that move."""
@@ -141,6 +125,16 @@ def slope_of(score: Score) -> Tensor:
             "(AscentResponse; RepresentationResponse for a RepresentationScore)"
         )
     return slope
+
+
+def refuse_moving_people(X: Tensor) -> None:
+    """Refuse derivatives in the people themselves where they have to stay possible."""
+    if X.requires_grad:
+        raise ParameterError(
+            "responses of people who stay possible follow the rule and the cost, not the people: "
+            "which branch is open to somebody changes by jumps with where they stand. Detach X, "
+            "or drop `possible` from the actions"
+        )
 
 
 def _unbounded(bounds: Bounds) -> bool:
@@ -209,11 +203,6 @@ def make_reduction(score: Score, cost: Cost, plan: ActionPlan, n_rows: int) -> R
     if shape is None:
         raise CostError(
             "a conic cost has no scalar reduction; use ConicResponse, or BestResponse with it"
-        )
-    if plan.possible and (shape.matrix is not None or shape.kink is not None):
-        raise CostError(
-            "people who stay possible (relations, histories, usual ranges) are solved column by "
-            f"column under quadratic costs without cross terms; use such a cost, or {ALONE}"
         )
     usable = plan.movable(slope)
     unbounded, shared = plan.facts(n_rows)

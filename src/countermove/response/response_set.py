@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 from weakref import WeakKeyDictionary
 
@@ -26,6 +27,7 @@ from countermove.response.best import BestResponse
 from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.response.population import Population
 from countermove.response.representation import RepresentationResponse, represented
+from countermove.response.score_seeking import GainResponse
 from countermove.response.smooth import ScalarResponse
 from countermove.scores import Score
 
@@ -194,18 +196,32 @@ def kinds_of(response: Response) -> tuple[Response, ...]:
     )
 
 
-def why_relaxed(response: Response) -> str | None:
-    """Return why a response cannot obey relations between columns and histories; None: it can."""
+def why_relaxed(response: Response, strictly: bool = False) -> str | None:
+    """Return why a response does not obey relations between columns and histories; None: it does.
+
+    Parameters
+    ----------
+    response
+        Whose people are meant.
+    strictly
+        Whether what is only slow is done all the same.
+    """
     for kind in kinds_of(response):
         possible = kind.actions.possible
         if isinstance(kind, NoResponse) or possible is None or possible.only_ranges:
             continue
-        if not isinstance(kind, BestResponse | ScalarResponse):
-            return f"people of kind {kind.name} are searched for in boxes"
+        if isinstance(kind, RepresentationResponse):
+            return "people who move in a representation have no columns"
         if isinstance(kind, ScalarResponse) and not kind.polish:
             return "polish=False follows the published procedure"
         shape = kind.cost.canonical(len(possible.low))
-        if shape is None or shape.matrix is not None or shape.kink is not None:
+        crossed = shape is not None and (shape.matrix is not None or shape.kink is not None)
+        if crossed and isinstance(kind, BestResponse | ScalarResponse) and not strictly:
+            return (
+                f"at a {kind.cost.describe()['kind']} cost every branch is a convex program, a "
+                "thousand times slower; serm.actions.responses: obey takes the time"
+            )
+        if crossed and isinstance(kind, GainResponse):
             return f"a {kind.cost.describe()['kind']} cost is no sum of squares over columns"
     return None
 
@@ -218,19 +234,25 @@ def obeying(response: Response, strictly: bool = False) -> Response:
     response
         People whose action set says that responses obey it (`ActionSet.obeyed_in_responses`).
     strictly
-        Refuse people who cannot, instead of a warning.
+        Obey however long it takes, and refuse people who cannot, instead of a warning.
     """
-    reason = why_relaxed(response)
+    reason = why_relaxed(response, strictly)
     if reason is None:
         return response
     told = f"relations between columns do not bind these responses: {reason}"
     if strictly:
         raise ParameterError(
-            f"{told}. Choose best or smooth responses at a quadratic or weighted cost, or let "
-            "columns move alone in responses: serm.actions.responses: relax"
+            f"{told}. Choose another response or cost, or let columns move alone in responses: "
+            "serm.actions.responses: relax"
         )
-    logger.warning("%s; columns move alone in them, not in recourse", told)
+    _warn_once(told)
     return response.relaxed()
+
+
+@lru_cache(maxsize=64)
+def _warn_once(told: str) -> None:
+    """Say once per run what it is that responses do not obey."""
+    logger.warning("%s; columns move alone in them, not in recourse", told)
 
 
 def discretised(response: Response) -> tuple[tuple[float, Response], ...]:

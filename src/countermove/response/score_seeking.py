@@ -17,6 +17,8 @@ from torch import Tensor
 
 from countermove._types import Floats
 from countermove.errors import CostError, ParameterError
+from countermove.response._gradient import Solved, Stationarity, attach_action
+from countermove.response._possible import solve_possible_gain
 from countermove.response.base import (
     OnFailure,
     Response,
@@ -24,7 +26,12 @@ from countermove.response.base import (
     check_converged,
     checked_rows,
 )
-from countermove.response.reduction import raise_not_finite, slope_of
+from countermove.response.reduction import (
+    RowSolutions,
+    raise_failures,
+    raise_not_finite,
+    slope_of,
+)
 from countermove.scores import Score
 from countermove.scores.opaque import OpaqueScore
 from countermove.scores.trees import TreeScore
@@ -47,7 +54,8 @@ class GainResponse(Response):
         ``QuadraticCost(t)`` is the response strength :math:`\epsilon = 1/(2t)` of the
         performative-prediction papers: :math:`x' = x + \epsilon w`.
     actions
-        Which moves are allowed; all by default. Bounds, but no constraints ``A``.
+        Which moves are allowed; all by default. Bounds and, at costs without cross terms, who
+        can exist, but no constraints ``A``.
 
     Notes
     -----
@@ -68,15 +76,18 @@ class GainResponse(Response):
 
         A score without a slope is climbed, and only by people given as an array.
         """
-        if not isinstance(X, Tensor) and score.slope() is None and self.answers(score):
+        tensor, tied = isinstance(X, Tensor), self.plan(score.n_features).tied
+        if not tensor and score.slope() is None and self.answers(score):
             return self._climbed(score, checked_rows(X, score), on_failure)
-        if not isinstance(X, Tensor):
+        if not tensor and not tied:
             with torch.no_grad():
                 return self._respond_plainly(score, checked_rows(X, score))
-        moves = self._moves(score, X)
-        cost = self.cost.price(torch.zeros_like(moves), moves)
+        given = X if tensor else torch.from_numpy(checked_rows(X, score))
+        with torch.set_grad_enabled(tensor and torch.is_grad_enabled()):
+            moves = self._moves(score, given)
+            cost = self.cost.price(torch.zeros_like(moves), moves)
         moved = (moves.detach() != 0.0).any(dim=1)
-        return Responses(X + moves, cost, moved, torch.ones_like(moved))
+        return Responses.like(X, given + moves, cost, moved, torch.ones_like(moved))
 
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return the score where people end up, with its whole gradient."""
@@ -106,6 +117,11 @@ class GainResponse(Response):
     def _climbed(self, score: Score, rows: Floats, on_failure: OnFailure) -> Responses[Floats]:
         """Climb the score less the cost, halving steps that do not rise, person by person."""
         refuse_infinite(rows)
+        if self.plan(score.n_features).tied:
+            raise ParameterError(
+                "people who want a higher score climb one without a slope inside bounds, not under "
+                "relations between columns; let them relax these: response.relaxed()"
+            )
         X, moves = torch.from_numpy(rows), torch.zeros(rows.shape, dtype=torch.float64)
         movable = torch.from_numpy(self.plan(score.n_features).ones)
 
@@ -147,8 +163,27 @@ class GainResponse(Response):
 
     def _moves(self, score: Score, X: Tensor) -> Tensor:
         """Return everybody's move, shape (n, d)."""
+        if self.plan(score.n_features).tied:
+            return self._possible_moves(score, X)
         wanted, bounded = self._wanted_move(score, checked_rows(X, score))
         return self._within_bounds(wanted, X) if bounded else wanted.expand(len(X), -1)
+
+    def _possible_moves(self, score: Score, X: Tensor) -> Tensor:
+        """Return the moves of people who stay possible, each in their best branch."""
+        rows = checked_rows(X, score)
+        refuse_infinite(rows)
+        shape = self.cost.canonical(score.n_features)
+        if shape is None or shape.weights is None or shape.kink is not None:
+            raise CostError(
+                "people who want a higher score and stay possible move exactly for quadratic and "
+                f"weighted quadratic costs; got {self.cost!r}"
+            )
+        reduction = self.reduction(score, len(rows))
+        solution = RowSolutions.empty(len(rows), np.empty_like(rows))
+        reduction = solve_possible_gain(reduction, rows, solution)
+        check_converged(raise_failures(rows, solution.status, reduction.arrays), "raise")
+        fixed_price = Stationarity.pinned(np.zeros(len(rows), bool))
+        return attach_action(Solved(reduction, rows, solution, fixed_price), X, score(X))
 
     def _wanted_move(self, score: Score, rows: Floats) -> tuple[Tensor, bool]:
         """Return the move of people whom nothing bounds, shape (d,), and whether bounds matter."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -44,6 +44,9 @@ from countermove.response.reduction import (
 from countermove.response.step import PriceParts, price_derivatives, smoothed_step
 from countermove.response.training_signal import training_signal
 from countermove.scores import Score
+
+if TYPE_CHECKING:
+    from countermove.response.conic import ConicResponse
 
 Start = Literal["global", "stay"]
 Gradient = Literal["fixed_point", "last_proxy"]
@@ -133,7 +136,8 @@ class ScalarResponse(SmoothedResponse):
     ----------
     cost, actions
         As in `Response`. Any closed-form cost; boxes, directions and immutables
-        for all of them, extra constraints for the quadratic ones.
+        for all of them, extra constraints for the quadratic ones. People who stay possible at a
+        cost with cross terms or a kink are solved as by `ConicResponse`.
     temperature
         :math:`\tau`, in units of distance if ``normalised``, of score if not.
     start
@@ -163,6 +167,7 @@ class ScalarResponse(SmoothedResponse):
     """
 
     priced_by_person = True
+    _solver: ConicResponse | None = None
 
     def __init__(
         self,
@@ -189,6 +194,16 @@ class ScalarResponse(SmoothedResponse):
         # The first and the highest stationary point both move back as the cost's slope rises.
         self.falls_with_price = self.polish
 
+    def __copy__(self) -> Self:
+        """Return other people, with a conic solver of their own."""
+        other = super().__copy__()
+        other._solver = None
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the conic solver behind: its layers do not pickle."""
+        return super().__getstate__() | {"_solver": None}
+
     @property
     def name(self) -> str:  # type: ignore[override]
         """``"published"`` for the paper's protocol, else ``"smooth"``."""
@@ -213,6 +228,9 @@ class ScalarResponse(SmoothedResponse):
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the gradient chosen at construction."""
         rows = checked_rows(X, score)
+        solver = self._conic(score, rows)
+        if solver is not None:
+            return solver.respond(score, X, on_failure)
         reduction = self.reduction(score, len(rows))
         tensor = isinstance(X, Tensor)
         run = self._solve(score, rows, reduction, as_action=tensor, write=True)
@@ -233,6 +251,9 @@ class ScalarResponse(SmoothedResponse):
     def scores_after(self, score: Score, X: Tensor) -> Tensor:
         """Return the score at the smoothed response."""
         rows = checked_rows(X, score)
+        solver = self._conic(score, rows)
+        if solver is not None:
+            return solver.scores_after(score, X)
         signal = training_signal(self, score, X)
         if signal is not None:
             return signal(score, rows)
@@ -248,6 +269,26 @@ class ScalarResponse(SmoothedResponse):
     def describe(self) -> dict[str, Any]:
         """Return every argument, JSON-ready."""
         return super().describe() | {"polish": self.polish, "stopping": self.stopping}
+
+    def _conic(self, score: Score, rows: Floats) -> ConicResponse | None:
+        """Return the same people by convex programs: possible ones at costs with cross terms."""
+        shape = self.cost.canonical(score.n_features)
+        plain = shape is not None and shape.matrix is None and shape.kink is None
+        if not self.polish or plain or not self.plan(score.n_features).possible:
+            return None
+        if self.prices(torch.from_numpy(rows)) is not None:
+            raise ParameterError(
+                f"people who stay possible at a {self.cost.describe()['kind']} cost pay one price; "
+                "prices that differ from person to person need a quadratic or weighted cost"
+            )
+        if self._solver is None:
+            from countermove.response.conic import ConicResponse
+
+            self._solver = ConicResponse(
+                self.cost, self.actions, self.temperature, self.start, self.normalised,
+                self.gradient, unit=self.unit,
+            )  # fmt: skip
+        return self._solver
 
     def _unit(self, reduction: Reduction) -> float:
         if self.unit is not None:

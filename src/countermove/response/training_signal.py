@@ -307,7 +307,7 @@ def gains_of(response: Response, score: Score, X: Tensor) -> Floats | None:
     if not has_second_order(response):
         return None
     rows, slope = np.ascontiguousarray(X.detach().numpy()), as_array(slope_of(score))
-    plan = response.plan(len(slope))
+    plan = response.plan(len(slope), score.fixed)
     if plan.possible:
         return _possible_gains(plan, response, slope * plan.ones, rows).gain
     reach = reach_of(response, slope, rows)

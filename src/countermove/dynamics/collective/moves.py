@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.errors import NotConvergedError, NotEnoughRowsError, ParameterError, shown
 from countermove.people import ActionSet
+from countermove.response.reduction import ActionPlan
+
+if TYPE_CHECKING:
+    from countermove.response._possible import BranchList
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,7 +62,9 @@ class Moves(AllowedMoves, Space):
         Whether all members make one and the same move.
     actions
         Bounds of the features' moves, per person; its integers and groups are relaxed. Bounds
-        per person are in the order of the members.
+        per person are in the order of the members. Where responses obey who can exist
+        (`ActionSet.obeyed_in_responses`) members do, too; what their histories and the premises
+        of relations say of them stays as it is.
     ball
         Bounds the size of each member's move of its features.
     label_range
@@ -86,6 +92,7 @@ class Moves(AllowedMoves, Space):
     upper: Floats = field(init=False)
     rates: Floats = field(init=False)
     metric: Floats = field(init=False)
+    home: BranchList | None = field(init=False)
 
     def __post_init__(self) -> None:
         rows = checked_rows(self.participants, self.crowd)
@@ -95,6 +102,7 @@ class Moves(AllowedMoves, Space):
         for name, value in (("rows", rows), ("moving", moving)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "rates", self._rates())
+        object.__setattr__(self, "home", home_branches(self.actions, self.crowd.X[rows]))
         lower, upper = self._box()
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -125,7 +133,7 @@ class Moves(AllowedMoves, Space):
     def project(self, eta: Floats) -> Floats:
         """Return the nearest allowed moves, person by person."""
         eta = np.asarray(eta, dtype=np.float64)
-        if self.actions is not None and self.actions.A is not None:
+        if self.actions is not None and (self.home is not None or self.actions.A is not None):
             moves = self._constrained(self.actions, eta[:, : self._k])
             label = np.clip(eta, self.lower, self.upper)[:, self._k :]
             return np.hstack([moves, label])
@@ -137,18 +145,26 @@ class Moves(AllowedMoves, Space):
 
     def _constrained(self, actions: ActionSet, moves: Floats) -> Floats:
         """Return the nearest moves within linear constraints, and in the ball if there is one."""
-        X, ball = self.crowd.X[self.rows], self.ball
-        if ball is None or actions.A is None or actions.b is None:
-            return actions.project(X, moves)
+        X, ball, home = self.crowd.X[self.rows], self.ball, self.home
+
+        def nearest(moves: Floats, who: Index) -> Floats:
+            if home is not None:
+                return within(home.rows(who), moves)
+            return actions.of_rows(who).project(X[who], moves)
+
+        everybody = np.arange(len(X))
+        if ball is None:
+            return nearest(moves, everybody)
         lower, upper = self.lower[:, : self._k], self.upper[:, : self._k]
         found = ball.project(moves, lower, upper)
         # Whoever meets the constraints in the ball already is where both sets are nearest.
-        out = np.flatnonzero((found @ actions.A.T + actions.b < 0.0).any(axis=1))
+        away = np.abs(nearest(found, everybody) - found)
+        out = np.flatnonzero((away > TOLERANCE).any(axis=1))
         if out.size:
-            own, small = actions.of_rows(out), ball.of_rows(out)
+            small = ball.of_rows(out)
             found[out] = project_to_both(
                 moves[out],
-                lambda a: own.project(X[out], a),
+                lambda a: nearest(a, out),
                 lambda a: small.project(a, lower[out], upper[out]),
             )
         return found
@@ -214,7 +230,10 @@ class Moves(AllowedMoves, Space):
         members = self.crowd.of_rows(self.rows)
         if self.actions is not None:
             self._check_constraints(self.actions)
-            low, high = (end[:, list(self.moving)] for end in self.actions.box(members.X))
+            box = self.actions.box(members.X)
+            if self.home is not None:
+                box = (self.home.people.full(self.home.lo), self.home.people.full(self.home.hi))
+            low, high = (end[:, list(self.moving)] for end in box)
             lower[:, : self._k] = low.max(axis=0) if self.uniform else low
             upper[:, : self._k] = high.min(axis=0) if self.uniform else high
         if self.label_range is not None and self.labels:
@@ -230,12 +249,12 @@ class Moves(AllowedMoves, Space):
         return lower, upper
 
     def _check_constraints(self, actions: ActionSet) -> None:
-        if actions.A is None:
+        if actions.A is None and self.home is None:
             return
         if self.uniform or self._k != self.crowd.d:
             raise ParameterError(
-                "actions with linear constraints (A, b) need one move per member and all columns "
-                "(mark the others immutable)"
+                "actions with linear constraints (A, b) or relations between columns need one "
+                "move per member and all columns (mark the others immutable)"
             )
 
     def _refuse_endless(self) -> None:
@@ -311,6 +330,26 @@ def checked_columns(
             "not something people report; name other columns"
         )
     return named
+
+
+def home_branches(actions: ActionSet | None, X: Floats) -> BranchList | None:
+    """Return the branch of possible actions everybody stands in; None where nothing ties columns.
+
+    It is convex, and staying is in it: histories and premises are as they are.
+    """
+    if actions is None:
+        return None
+    plan = ActionPlan(actions, X.shape[1])
+    if not plan.tied:
+        return None
+    every = plan.people(np.ascontiguousarray(X)).listed()
+    return every.rows(every.home)
+
+
+def within(branches: BranchList, moves: Floats) -> Floats:
+    """Return the nearest moves of each branch, shape (n, d)."""
+    nearest, _ = branches.project(moves[:, branches.people.used])
+    return branches.people.full(nearest)
 
 
 TOLERANCE = 1e-9

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from countermove._types import Floats, Index
 from countermove.dynamics.collective.balls import Ball
+from countermove.dynamics.collective.moves import home_branches, project_to_both, within
 from countermove.dynamics.collective.utilities import Goals, goals_of
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
@@ -31,7 +32,8 @@ class Reach:
     prices
         :math:`c > 0`, what a unit of each feature costs, shape (d,); None: 1 for each.
     actions
-        Which moves are allowed besides; everybody must be allowed to stay.
+        Which moves are allowed besides; everybody must be allowed to stay. Whether who can exist
+        binds them says `ActionSet.obeyed_in_responses`.
     """
 
     budget: float
@@ -68,6 +70,7 @@ class Reach:
             actions.min_value is None
             and actions.max_value is None
             and actions.A is None
+            and actions.for_response().possible is None
             and all(end is None or end.ndim == 1 for end in ends)
         )
 
@@ -79,7 +82,8 @@ class Reach:
             return True
         bounds = (actions.lower, actions.upper, actions.min_value, actions.max_value, actions.A)
         directed = actions.only_increase or actions.only_decrease
-        return not directed and all(end is None for end in bounds)
+        tied = actions.for_response().possible is not None
+        return not (directed or tied) and all(end is None for end in bounds)
 
     def movable(self, d: int) -> NDArray[np.bool_]:
         """Return which of ``d`` features may move."""
@@ -95,7 +99,15 @@ class Reach:
 
     def project(self, X: Floats, moves: Floats) -> Floats:
         """Return the nearest allowed moves of people at ``X``."""
-        return self.ball().project(moves, *self.box(X))
+        home = home_branches(self.actions, X)
+        if home is None:
+            return self.ball().project(moves, *self.box(X))
+        low, high = (home.people.full(end) for end in (home.lo, home.hi))
+        return project_to_both(
+            moves,
+            lambda a: within(home, a),
+            lambda a: self.ball().project(a, low, high),
+        )
 
 
 @dataclass(frozen=True, eq=False)
