@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from tests.response.test_possible import little_people
+from tests.response.test_possible_programs import little_crowd
 
 from countermove.dynamics.collective.balls import Ball
 from countermove.dynamics.collective.moves import Moves, project_to_both
 from countermove.dynamics.crowd import Crowd
 from countermove.errors import NotConvergedError, ParameterError
 from countermove.people import ActionSet
-from tests.response.test_possible import little_people
-from tests.response.test_possible_programs import little_crowd
 
 
 def test_a_ball_and_a_half_space():
