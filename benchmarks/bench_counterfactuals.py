@@ -87,7 +87,7 @@ def ours(booster: Any, train: np.ndarray, people: np.ndarray, known: Limits, nam
     spent = 1e3 * (time.process_time() - start) / len(people)
     places = np.where((advice.status == "FOUND")[:, None], advice.x_new(people), np.nan)
     proven = advice.proven_cheapest | (advice.status == "PROVEN_NONE")
-    print(f"Ours: {proven.sum()} of {len(people)} answers are proven (cheapest, or none).\n")
+    print(f"{proven.sum()} of {len(people)} of our answers are proven: cheapest, or none.\n")
     return places, spent, version("countermove")
 
 
@@ -108,6 +108,34 @@ def theirs(library: str, search: str, booster: Any, case: dict[str, Any]) -> Any
     return found["places"], 1e3 * found["seconds"].mean(), str(found["version"])
 
 
+def row(
+    name: str,
+    answer: Any,
+    booster: Any,
+    people: np.ndarray,
+    unit: np.ndarray,
+    known: Limits,
+    reference: np.ndarray,
+) -> str:
+    """Return one search's row of the table; every place is judged by the model itself."""
+    if answer is None:
+        return f"| {name} | not installed | | | | | |"
+    places, spent, release = answer
+    there = ~np.isnan(places).any(axis=1)
+    if there.any():
+        there[there] &= booster.predict_proba(places[there])[:, 1] >= 0.5
+    broken = there & known.broken(people, np.where(there[:, None], places, people))
+    cost = (((places - people) / unit) ** 2).sum(axis=1)
+    both = there & ~broken & ~np.isnan(reference).any(axis=1)
+    compared = cost[both] / (((reference - people) / unit) ** 2).sum(axis=1)[both]
+    ratio = f"{np.median(compared):.2f} ({both.sum()})" if both.any() else ""
+    middle = f"{np.median(cost[there]):.2f}" if there.any() else ""
+    return (
+        f"| {name} | {release} | {there.sum()} of {len(people)} | {broken.sum()} | {middle} | "
+        f"{ratio} | {spent:,.1f} |"
+    )
+
+
 def main() -> None:
     """Print the table."""
     X, y, _ = credit()
@@ -125,31 +153,14 @@ def main() -> None:
         "low": np.where(known.held | (known.way > 0), people, least),
         "high": np.where(known.held | (known.way < 0), people, most),
     }  # fmt: skip
-    best, spent, mine = ours(booster, train, people, known, names)
-    answers = {"Countermove": (best, spent, mine)}
-    for name, (library, search) in SEARCHES.items():
-        answers[name] = theirs(library, search, booster, case)
-    reference = np.where(known.broken(people, best)[:, None], np.nan, best)
+    best = ours(booster, train, people, known, names)
+    reference = np.where(known.broken(people, best[0])[:, None], np.nan, best[0])
     print("| search | version | found | violations | median cost | times ours | ms a person |")
     print("|---|---|---|---|---|---|---|")
-    for name, answer in answers.items():
-        if answer is None:
-            print(f"| {name} | not installed | | | | | |")
-            continue
-        places, spent, release = answer
-        there = ~np.isnan(places).any(axis=1)
-        there[there] &= booster.predict_proba(places[there])[:, 1] >= 0.5
-        broken = there & known.broken(people, np.where(there[:, None], places, people))
-        cost = (((places - people) / unit) ** 2).sum(axis=1)
-        both = there & ~broken & ~np.isnan(reference).any(axis=1)
-        compared = cost[both] / (((reference - people) / unit) ** 2).sum(axis=1)[both]
-        ratio = f"{np.median(compared):.2f} ({both.sum()})" if both.any() else ""
-        middle = f"{np.median(cost[there]):.2f}" if there.any() else ""
-        print(
-            f"| {name} | {release} | {there.sum()} of {len(people)} | {broken.sum()} | {middle} | "
-            f"{ratio} | {spent:,.1f} |",
-            flush=True,
-        )
+    judged = (booster, people, unit, known, reference)
+    print(row("Countermove", best, *judged), flush=True)
+    for name, (library, search) in SEARCHES.items():
+        print(row(name, theirs(library, search, booster, case), *judged), flush=True)
 
 
 if __name__ == "__main__":
