@@ -186,11 +186,13 @@ def judge(
     evaluation: EvaluationParameters,
     retrain: RetrainParameters,
     open_advice: dict[str, int],
-    followed: Followed,
+    followed: Followed | None = None,
 ) -> dict[str, Any]:
     """Evaluate champion and challenger on recent people or the hold-out, and check the gates."""
     from countermove.production.retraining.holdout import AssumedResponses, evaluate_challenger
+    from countermove.production.retraining.nightly import Followed as FollowedPolicy
 
+    followed = FollowedPolicy() if followed is None else followed
     plausible, stated = evaluation.responses(serm, schema, challenger.standardiser)
     plausible = {name: followed.people(response) for name, response in plausible.items()}
     assumed, gates = AssumedResponses(plausible, stated, people), retrain.gates.build()
