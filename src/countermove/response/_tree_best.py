@@ -22,6 +22,7 @@ from countermove.people.feasible import FeasibleActions, feasible_actions
 from countermove.response._trees import BUDGET, TreeMoves, cheapest_crossing, highest_score
 from countermove.response.base import GAIN, Crossing, Responses, checked_rows
 from countermove.scores.base import values
+from countermove.scores.opaque import OpaqueScore
 from countermove.scores.trees import TreeScore
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from countermove.response.best import BestResponse
     from countermove.scores.trees import TreeEnsemble
 
+SearchedScore = TreeScore | OpaqueScore
+"""Scores without a slope to which people's best response is searched for."""
 KEPT = 4
 """Groups of people whose highest scores are kept per model."""
 Kept = list[tuple[bytes, "ActionSet", TreeMoves | None]]
@@ -55,7 +58,7 @@ class TreeBest:
     def __init__(self, response: BestResponse) -> None:
         self.response = response
 
-    def respond(self, score: TreeScore, X: Any) -> Responses[Any]:
+    def respond(self, score: SearchedScore, X: Any) -> Responses[Any]:
         """Return where people move to."""
         rows = checked_rows(X, score)
         known = self._afforded(score, rows)
@@ -69,17 +72,17 @@ class TreeBest:
         parts = (rows + action, cost, (action != 0.0).any(axis=1), decided)
         return Responses.like(X, *(torch.from_numpy(np.asarray(part)) for part in parts))
 
-    def decisions_after(self, score: TreeScore, rows: Floats) -> Mask:
+    def decisions_after(self, score: SearchedScore, rows: Floats) -> Mask:
         """Return who is favoured after the response."""
         favoured, unknown = self._decided(score, rows)
         self._warn(unknown)
         return favoured
 
-    def undecided(self, score: TreeScore, rows: Floats) -> Mask:
+    def undecided(self, score: SearchedScore, rows: Floats) -> Mask:
         """Return of whom it is not known whether they cross."""
         return self._decided(score, rows)[1]
 
-    def _decided(self, score: TreeScore, rows: Floats) -> tuple[Mask, Mask]:
+    def _decided(self, score: SearchedScore, rows: Floats) -> tuple[Mask, Mask]:
         """Return who is favoured after the response, and of whom that is not known."""
         known, favoured = self._afforded(score, rows), np.zeros(len(rows), bool)
         if known is not None:
@@ -92,11 +95,11 @@ class TreeBest:
         favoured = favoured | (np.isfinite(found.cost) & (found.cost - floor.cost < gains))
         return favoured, ~favoured & ~found.proven & (found.bound - floor.cost < gains)
 
-    def scores_after(self, score: TreeScore, X: Tensor) -> Tensor:
+    def scores_after(self, score: SearchedScore, X: Tensor) -> Tensor:
         """Return the highest score people can afford; it has no gradient."""
         return torch.from_numpy(self._highest_scores(score, checked_rows(X, score)).score)
 
-    def crossing(self, score: TreeScore, X: Tensor) -> Crossing:
+    def crossing(self, score: SearchedScore, X: Tensor) -> Crossing:
         """Return the cheapest favourable decision known, whatever it costs."""
         rows = checked_rows(X, score)
         found, _ = self._crossings(score, rows, np.inf)
@@ -111,11 +114,11 @@ class TreeBest:
         """Return who may not stay where they stand, shape (n,)."""
         return _forced(feasible_actions(self.response.actions, rows))
 
-    def floor(self, score: TreeScore, rows: Floats) -> Floats:
+    def floor(self, score: SearchedScore, rows: Floats) -> Floats:
         """Return what people pay if they do not cross, shape (n,)."""
         return self._paid(rows, self._crossings(score, rows, 0.0)[1].cost)
 
-    def _afforded(self, score: TreeScore, rows: Floats) -> TreeMoves | None:
+    def _afforded(self, score: SearchedScore, rows: Floats) -> TreeMoves | None:
         """Return the highest scores these people can afford, at an intercept of 0, or None.
 
         They decide every threshold at once, and cost a few crossings: they are searched for when
@@ -139,7 +142,7 @@ class TreeBest:
         kept.insert(0, (asked, self.response.actions, None))
         return self._afforded(score, rows) if self.searched_at_once else None
 
-    def _highest_scores(self, score: TreeScore, rows: Floats) -> TreeMoves:
+    def _highest_scores(self, score: SearchedScore, rows: Floats) -> TreeMoves:
         gains = np.nextafter(np.broadcast_to(self._gains(rows, GAIN), len(rows)), 0.0)
         return self._highest(score, rows, feasible_actions(self.response.actions, rows), gains)
 
@@ -162,7 +165,7 @@ class TreeBest:
         )
 
     def _crossings(
-        self, score: TreeScore, rows: Floats, gain: float, known: TreeMoves | None = None
+        self, score: SearchedScore, rows: Floats, gain: float, known: TreeMoves | None = None
     ) -> tuple[TreeMoves, TreeMoves]:
         """Return everybody's cheapest crossing, and what they do if they do not cross.
 
@@ -218,7 +221,7 @@ def _forced(feasible: FeasibleActions) -> Mask:
     return forced
 
 
-def _staying(score: TreeScore, rows: Floats) -> TreeMoves:
+def _staying(score: SearchedScore, rows: Floats) -> TreeMoves:
     """Return everybody where they stand."""
     n = len(rows)
     return TreeMoves(

@@ -22,7 +22,7 @@ from countermove.response._gradient import ReachFunction, crossing_action
 from countermove.response._polyline_solver import solve_best
 from countermove.response._possible import solve_possible_best
 from countermove.response._rows import best_rows, unbounded_path
-from countermove.response._tree_best import TreeBest
+from countermove.response._tree_best import SearchedScore, TreeBest
 from countermove.response.base import (
     GAIN,
     Crossing,
@@ -43,17 +43,12 @@ from countermove.response.reduction import (
     slope_of,
 )
 from countermove.scores import Score
-from countermove.scores.opaque import OpaqueScore
 from countermove.scores.trees import TreeScore
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from countermove.response._conic_best import ConicBest
-
-
-SEARCHED = (TreeScore, OpaqueScore)
-"""Scores without a slope to which people's best response is searched for."""
 
 
 class BestResponse(Response):
@@ -92,7 +87,7 @@ class BestResponse(Response):
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry the derivative of the crossing point."""
-        if isinstance(score, SEARCHED):
+        if isinstance(score, SearchedScore):
             return self._searching(score).respond(score, X)
         if self._is_conic(score):
             return self._conic().respond(score, X)
@@ -115,7 +110,7 @@ class BestResponse(Response):
         Its gradient is that of the reach itself (envelope theorem), not of the
         decision, which is flat.
         """
-        if isinstance(score, SEARCHED):
+        if isinstance(score, SearchedScore):
             return self._searching(score).scores_after(score, X)
         if self._is_conic(score):
             return self._conic().scores_after(score, X)
@@ -144,7 +139,7 @@ class BestResponse(Response):
     def decisions_after(self, score: Score, X: Any) -> Mask:
         """Return who is favoured after the response, without forming ``x_new``."""
         rows = checked_rows(X, score)
-        if isinstance(score, SEARCHED):
+        if isinstance(score, SearchedScore):
             return self._searching(score).decisions_after(score, rows)
         if self._is_conic(score):
             return super().decisions_after(score, rows)
@@ -156,7 +151,7 @@ class BestResponse(Response):
 
     def answers(self, score: Score) -> bool:
         """Return whether crossings are known or searched for: of a slope, trees, black boxes."""
-        return isinstance(score, SEARCHED) or super().answers(score)
+        return isinstance(score, SearchedScore) or super().answers(score)
 
     def unproven(self, score: Score, X: Any) -> float:
         """Return the share of people of whom it is not known whether they cross.
@@ -164,13 +159,13 @@ class BestResponse(Response):
         They count as refused. Only searches before trees and black boxes end without knowing.
         """
         rows = checked_rows(X, score)
-        if not isinstance(score, SEARCHED):
+        if not isinstance(score, SearchedScore):
             return 0.0
         return float(self._searching(score).undecided(score, rows).mean()) if len(rows) else 0.0
 
     def refused_stay(self, score: Score, X: Floats) -> bool:
         """Return whether nobody is made to move; only asked for where moves are searched for."""
-        return isinstance(score, SEARCHED) and not self._searching(score).forced(X).any()
+        return isinstance(score, SearchedScore) and not self._searching(score).forced(X).any()
 
     def decisions_in_whole_steps(
         self, score: Score, X: Any, windows: pd.DataFrame | None = None
@@ -193,7 +188,7 @@ class BestResponse(Response):
         from countermove.response.exact import cheapest_exact
 
         rows = checked_rows(X, score)
-        if isinstance(score, SEARCHED):  # to which responses are in whole steps
+        if isinstance(score, SearchedScore):  # to which responses are in whole steps
             return self.decisions_after(score, rows)
         shape = self.cost.canonical(rows.shape[1])
         if shape is None or shape.weights is None:
@@ -225,7 +220,7 @@ class BestResponse(Response):
         allowed move brings there, whatever the gain.
         """
         rows = checked_rows(X, score)
-        if isinstance(score, SEARCHED) or self._is_conic(score):
+        if isinstance(score, SearchedScore) or self._is_conic(score):
             with torch.no_grad():
                 found = self.crossing(score, torch.from_numpy(rows))
             return np.where(found.possible.numpy(), found.cost.numpy(), np.inf)
@@ -239,7 +234,7 @@ class BestResponse(Response):
         action in any case, and cross iff what they pay beyond it is less than the gain.
         """
         cost, rows = self.crossing_cost(score, X), checked_rows(X, score)
-        if isinstance(score, SEARCHED):
+        if isinstance(score, SearchedScore):
             return cost, self._searching(score).floor(score, rows)
         if self._is_conic(score) or not self._may_be_forced(rows):
             return cost, np.zeros(len(rows))
@@ -254,7 +249,7 @@ class BestResponse(Response):
 
         The derivative is that of the crossing point: to the score, to ``X`` and to the cost.
         """
-        if isinstance(score, SEARCHED):
+        if isinstance(score, SearchedScore):
             return self._searching(score).crossing(score, X)
         if self._is_conic(score):
             return self._conic().crossing(score, X)

@@ -14,7 +14,7 @@ from countermove._types import Floats, Index, Mask
 from countermove.people import Cost
 from countermove.people.feasible import FeasibleActions
 from countermove.recourse._search import MARGIN, SearchProblem
-from countermove.recourse.networks._bounds import KINDS, Layers, Room, tangents
+from countermove.recourse.networks._bounds import KINDS, Layers, PricedRoom, tangents
 from countermove.scores.dense import DenseNetwork, dense_network
 
 __all__ = ["NetworkProofs", "network_of", "prove"]
@@ -127,7 +127,7 @@ def _layers(network: DenseNetwork, used: Index) -> Layers:
     )
 
 
-def _room(feasible: FeasibleActions, cost: Cost, used: Index, d: int) -> tuple[Room, Floats]:
+def _room(feasible: FeasibleActions, cost: Cost, used: Index, d: int) -> tuple[PricedRoom, Floats]:
     """Return what may be done as the kernel reads it, and the offsets of its rows, (n, rows)."""
     n, m = feasible.low.shape
     together = {int(j) for part in feasible.listed for j in part.columns}
@@ -142,7 +142,7 @@ def _room(feasible: FeasibleActions, cost: Cost, used: Index, d: int) -> tuple[R
     block = np.cumsum([0, *counts])
     halves = np.divide(0.5, weights, out=np.zeros(d), where=weights > 0.0)
     prices = (weights[used], halves[used], kink[used])
-    room = Room(
+    room = PricedRoom(
         numbers, feasible.step.copy(), block, *prices, kinked=kinked, A=np.ascontiguousarray(A)
     )
     return room, np.ascontiguousarray(b)
@@ -165,7 +165,9 @@ def _prices(cost: Cost, d: int) -> tuple[Floats, Floats]:
     return weights, kink
 
 
-def _ends(feasible: FeasibleActions, room: Room, limits: Floats) -> tuple[Floats, Floats, Mask]:
+def _ends(
+    feasible: FeasibleActions, room: PricedRoom, limits: Floats
+) -> tuple[Floats, Floats, Mask]:
     """Return the ends of every column, and whose are all finite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.sqrt(limits[:, None] / room.weights)

@@ -48,7 +48,7 @@ class Layers(NamedTuple):
     tangents: Floats
 
 
-class Room(NamedTuple):
+class PricedRoom(NamedTuple):
     """What a person may do, m columns: numbers between ends, or one of the states of a block."""
 
     numbers: Index
