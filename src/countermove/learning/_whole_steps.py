@@ -25,7 +25,6 @@ from countermove.response.exact import CheapestActions, cheapest_exact
 from countermove.response.reduction import slope_of
 from countermove.scores import Score
 from countermove.scores.base import values
-from countermove.scores.trees import TreeScore
 
 FINE = 1e-3
 """Share of the largest gain to which the highest score is found; the move itself is exact."""
@@ -40,7 +39,7 @@ class WholeStepResponse(BestResponse):
         """Return the highest score people can afford in whole steps; it has no gradient."""
         with torch.no_grad():
             relaxed = super().scores_after(score, X)
-        if isinstance(score, TreeScore) or not takes_steps(self.actions, score.n_features):
+        if not score.differentiable or not takes_steps(self.actions, score.n_features):
             return relaxed
         rows = checked_rows(X, score)
         # Relaxed responses leave one-hot groups and cells that could be supplied alone.
@@ -50,7 +49,7 @@ class WholeStepResponse(BestResponse):
 
     def decisions_after(self, score: Score, X: Any) -> Mask:
         """Return who is favoured once people have moved in whole steps."""
-        if isinstance(score, TreeScore) or not takes_steps(self.actions, score.n_features):
+        if not score.differentiable or not takes_steps(self.actions, score.n_features):
             return super().decisions_after(score, X)
         return self.decisions_in_whole_steps(score, X)
 

@@ -33,8 +33,6 @@ from countermove.response.reduction import (
     slope_of,
 )
 from countermove.scores import Score
-from countermove.scores.opaque import OpaqueScore
-from countermove.scores.trees import TreeScore
 
 CLIMBS = 500
 """Steps up a score without a slope."""
@@ -69,7 +67,7 @@ class GainResponse(Response):
 
     def answers(self, score: Score) -> bool:
         """Return whether the score has a slope, or a gradient to climb."""
-        return not isinstance(score, TreeScore | OpaqueScore)
+        return score.differentiable
 
     def respond(self, score: Score, X: Any, on_failure: OnFailure = "raise") -> Responses[Any]:
         """Return where people move to; tensors carry gradients to score, ``X`` and cost.
