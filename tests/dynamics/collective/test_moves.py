@@ -74,5 +74,8 @@ def test_members_who_can_exist_only_move_to_who_can_exist_in_the_nearest_way(rad
             assert np.linalg.norm(move) <= radius + 1e-9
         nearest = np.linalg.norm(places[kept] - x - point, axis=1).min(initial=np.inf)
         assert np.linalg.norm(move - point) <= nearest + 1e-6
+    alone = Moves(Crowd(X, np.zeros(len(X))), actions=actions, columns=[1], cost_rate=1.0)
+    only = np.column_stack([np.zeros(len(X)), alone.project(wanted[:, 1:])])
+    assert actions.contains(X, only, 1e-6).all()
     with pytest.raises(ParameterError, match="relations between columns"):
         Moves(Crowd(X, np.zeros(len(X))), actions=actions, uniform=True, cost_rate=1.0)

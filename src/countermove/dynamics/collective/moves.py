@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class Moves(AllowedMoves, Space):
         for name, value in (("rows", rows), ("moving", moving)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "rates", self._rates())
-        object.__setattr__(self, "home", home_branches(self.actions, self.crowd.X[rows]))
+        object.__setattr__(self, "home", home_branches(self.actions, self.crowd.X[rows], moving))
         lower, upper = self._box()
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -149,7 +150,7 @@ class Moves(AllowedMoves, Space):
 
         def nearest(moves: Floats, who: Index) -> Floats:
             if home is not None:
-                return within(home.rows(who), moves)
+                return within(home.rows(who), moves, list(self.moving))
             return actions.of_rows(who).project(X[who], moves)
 
         everybody = np.arange(len(X))
@@ -160,12 +161,14 @@ class Moves(AllowedMoves, Space):
         # Whoever meets the constraints in the ball already is where both sets are nearest.
         away = np.abs(nearest(found, everybody) - found)
         out = np.flatnonzero((away > TOLERANCE).any(axis=1))
-        if out.size:
-            small = ball.of_rows(out)
+        small = ball.of_rows(out)
+        if out.size and home is not None:
+            found[out] = nearest_in_ball(moves[out], partial(nearest, who=out), small)
+        elif out.size:
             found[out] = project_to_both(
                 moves[out],
-                lambda a: nearest(a, out),
-                lambda a: small.project(a, lower[out], upper[out]),
+                partial(nearest, who=out),
+                partial(small.project, lower=lower[out], upper=upper[out]),
             )
         return found
 
@@ -249,12 +252,15 @@ class Moves(AllowedMoves, Space):
         return lower, upper
 
     def _check_constraints(self, actions: ActionSet) -> None:
-        if actions.A is None and self.home is None:
-            return
-        if self.uniform or self._k != self.crowd.d:
+        if self.home is not None and self.uniform:
             raise ParameterError(
-                "actions with linear constraints (A, b) or relations between columns need one "
-                "move per member and all columns (mark the others immutable)"
+                "actions with relations between columns need one move per member (uniform=False), "
+                "or let columns move alone: ActionSet.obeyed_in_responses(False)"
+            )
+        if actions.A is not None and (self.uniform or self._k != self.crowd.d):
+            raise ParameterError(
+                "actions with linear constraints (A, b) need one move per member and all columns "
+                "(mark the others immutable)"
             )
 
     def _refuse_endless(self) -> None:
@@ -332,29 +338,53 @@ def checked_columns(
     return named
 
 
-def home_branches(actions: ActionSet | None, X: Floats) -> BranchList | None:
+def home_branches(
+    actions: ActionSet | None, X: Floats, columns: Sequence[int]
+) -> BranchList | None:
     """Return the branch of possible actions everybody stands in; None where nothing ties columns.
 
-    It is convex, and staying is in it: histories and premises are as they are.
+    It is convex, and staying is in it: histories and premises are as they are. Only ``columns``
+    move.
     """
     if actions is None:
         return None
-    plan = ActionPlan(actions, X.shape[1])
+    others = [j for j in range(X.shape[1]) if j not in columns]
+    plan = ActionPlan(actions.holding(others), X.shape[1])
     if not plan.tied:
         return None
     every = plan.people(np.ascontiguousarray(X)).listed()
     return every.rows(every.home)
 
 
-def within(branches: BranchList, moves: Floats) -> Floats:
-    """Return the nearest moves of each branch, shape (n, d)."""
-    nearest, _ = branches.project(moves[:, branches.people.used])
-    return branches.people.full(nearest)
+def within(branches: BranchList, moves: Floats, columns: Sequence[int]) -> Floats:
+    """Return the nearest moves of some columns in each branch, shape (n, k)."""
+    people = branches.people
+    whole = np.zeros((len(moves), people.X.shape[1]))
+    whole[:, columns] = moves
+    nearest, _ = branches.project(whole[:, people.used])
+    kept: Floats = people.full(nearest)[:, columns]
+    return kept
 
 
 TOLERANCE = 1e-9
 """A sweep that moves no entry by more than this share of one more than the largest ends it."""
 SWEEPS = 5_000
+HALVINGS = 50
+"""Of the share of a point whose nearest is looked for: to the last digits."""
+
+
+def nearest_in_ball(point: Floats, project: Callable[[Floats], Floats], ball: Ball) -> Floats:
+    """Return the point of a convex set, zero in it, and of a round ball nearest to a point.
+
+    In a ball that is not round it is near: it lies in both, on the way to the nearest.
+    """
+    # With the multiplier m of a round ball it is the set's nearest to point / (1 + m).
+    low, high = np.zeros(len(point)), np.ones(len(point))
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        inside = ball.size(project(middle[:, None] * point)) <= ball.radius
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return project(low[:, None] * point)
 
 
 def project_to_both(

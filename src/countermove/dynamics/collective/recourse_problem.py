@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from countermove._types import Floats, Index
 from countermove.dynamics.collective.balls import Ball
-from countermove.dynamics.collective.moves import home_branches, project_to_both, within
+from countermove.dynamics.collective.moves import home_branches, nearest_in_ball, within
 from countermove.dynamics.collective.utilities import Goals, goals_of
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
@@ -99,15 +99,11 @@ class Reach:
 
     def project(self, X: Floats, moves: Floats) -> Floats:
         """Return the nearest allowed moves of people at ``X``."""
-        home = home_branches(self.actions, X)
+        columns = range(X.shape[1])
+        home = home_branches(self.actions, X, columns)
         if home is None:
             return self.ball().project(moves, *self.box(X))
-        low, high = (home.people.full(end) for end in (home.lo, home.hi))
-        return project_to_both(
-            moves,
-            lambda a: within(home, a),
-            lambda a: self.ball().project(a, low, high),
-        )
+        return nearest_in_ball(moves, lambda a: within(home, a, columns), self.ball())
 
 
 @dataclass(frozen=True, eq=False)
