@@ -13,7 +13,7 @@ from countermove.production.retraining.evidence import Look
 from countermove.production.retraining.following import DriftActs, FollowingPolicy
 from countermove.production.retraining.set_back import (
     LEAST_WEIGHT,
-    PlacedRows,
+    SetBackRows,
     fit,
     log_likelihood,
     places,
@@ -44,7 +44,7 @@ class DiscountedFits:
     def __init__(
         self,
         policy: FollowingPolicy,
-        tables: Sequence[PlacedRows],
+        tables: Sequence[SetBackRows],
         ages: Sequence[float],
         fresh: Sequence[Mask],
         champion: Floats,
@@ -112,7 +112,7 @@ class DiscountedFits:
         tables, weights = [rows for rows, _ in kept], [weight for _, weight in kept]
         return fit(tables, weights, start, iterations=iterations, within=within)
 
-    def _held_out(self, fold: int) -> list[PlacedRows]:
+    def _held_out(self, fold: int) -> list[SetBackRows]:
         return [
             rows.take(which == fold)
             for rows, which in zip(self.tables, self.fold, strict=True)
@@ -146,7 +146,7 @@ class DiscountedFits:
         return self.champion * max(float(scale[0]), 0.02)
 
 
-def _right(rows: PlacedRows, theta: Floats, likely: Floats) -> Floats:
+def _right(rows: SetBackRows, theta: Floats, likely: Floats) -> Floats:
     """Return the chance that a rule about people before they moved judges each rightly."""
     score = rows.X @ theta
     approved = (score >= 0.0).astype(np.float64)
@@ -160,7 +160,7 @@ def _mean(numbers: Iterable[float]) -> float:
     return float(np.mean(list(numbers)))
 
 
-def _as_newest(tables: Sequence[PlacedRows]) -> list[Floats]:
+def _as_newest(tables: Sequence[SetBackRows]) -> list[Floats]:
     """Return weights under which everybody's unchangeable features are as the newest people's."""
     still = np.flatnonzero(np.all([np.abs(rows.way) < 1e-12 for rows in tables], axis=0))
     newest = tables[-1].X[:, still]

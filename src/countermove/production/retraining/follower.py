@@ -37,7 +37,7 @@ from countermove.production.retraining.reach import (
     estimate_reach,
 )
 from countermove.production.retraining.set_back import (
-    PlacedRows,
+    SetBackRows,
     as_seen,
     fit,
     places,
@@ -140,7 +140,7 @@ class Follower:
             () if look is None else self._held_out(look, people, recent),
         )
 
-    def allowance(self, theta: Floats, people: ReachModel, tables: Sequence[PlacedRows]) -> float:
+    def allowance(self, theta: Floats, people: ReachModel, tables: Sequence[SetBackRows]) -> float:
         """Return what the threshold of a rule has to allow for moves, in units of its score.
 
         Where people reach equally far, as much as they advance: then the same people are approved
@@ -217,7 +217,7 @@ class Follower:
         champion: DeployedRule,
         natural: Floats,
         reach: ReachEstimate | None,
-        recent: Sequence[PlacedRows],
+        recent: Sequence[SetBackRows],
     ) -> tuple[ReachModel, float]:
         """Return the people to count on, and what the champion's threshold then allows."""
         present = float(natural[-1]) - float(champion.score.bias.detach())
@@ -254,7 +254,7 @@ class Follower:
                 known[batch.name] = _reach_facts(people, found.boundary)
         return replace(memory, reaches=known)
 
-    def _placed(self, batch: SeenBatch, memory: Memory) -> PlacedRows:
+    def _placed(self, batch: SeenBatch, memory: Memory) -> SetBackRows:
         """Return the people of a batch where they may have stood."""
         seen = as_seen(batch.X, batch.y)
         if batch.rule is None:
@@ -275,7 +275,7 @@ class Follower:
         memory = self._remembered(memory, batch.rule, [batch], None)
         return self._stood(batch, self._placed(batch, memory), self._natural(batch.rule))
 
-    def _stood(self, batch: SeenBatch, rows: PlacedRows, natural: Floats) -> Floats:
+    def _stood(self, batch: SeenBatch, rows: SetBackRows, natural: Floats) -> Floats:
         """Draw where the people of a batch stood, by the champion's account of their labels."""
         X = rows.X[:, :-1].copy()
         if len(rows.prior):
@@ -288,7 +288,7 @@ class Follower:
         return X
 
     def _held_out(
-        self, look: Looked, people: ReachModel, recent: Sequence[PlacedRows]
+        self, look: Looked, people: ReachModel, recent: Sequence[SetBackRows]
     ) -> tuple[LinearScore, ...]:
         """Return the challengers fitted without each fold, as they would be deployed."""
         return tuple(
@@ -299,7 +299,7 @@ class Follower:
         self,
         natural: Floats,
         batches: Sequence[SeenBatch],
-        placed: Sequence[PlacedRows],
+        placed: Sequence[SetBackRows],
         memory: Memory,
         acts: DriftActs,
     ) -> Looked | None:
@@ -338,7 +338,7 @@ class Follower:
         return evidence, replace(memory, looks=looks, days=days, losses=found.losses)
 
 
-def _where_they_stood(tables: Sequence[PlacedRows]) -> tuple[Floats, Floats]:
+def _where_they_stood(tables: Sequence[SetBackRows]) -> tuple[Floats, Floats]:
     """Return places and weights of people, those on the boundary at all they may have stood at."""
     X: list[Floats] = []
     weight: list[Floats] = []

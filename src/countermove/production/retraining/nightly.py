@@ -195,9 +195,9 @@ def follow(
     known = movers_of(assumed)
     assert known is not None
     every = pd.concat(standard, ignore_index=True)
-    origin = pd.concat([_origin(table) for table in tables], ignore_index=True)
-    rules = _rules(registry, facts, known[1])
-    batches, places = _seen_batches(every, origin, facts, rules, set(set_apart[ROW_ID]), schema)
+    origin = pd.concat([origin_of(table) for table in tables], ignore_index=True)
+    rules = rules_of(registry, facts, known[1])
+    batches, places = seen_batches(every, origin, facts, rules, set(set_apart[ROW_ID]), schema)
     memory = memory_of(registry.decisions(), champion.version)
     batches, memory = _looked_at_again(batches, memory, facts)
     people = rows_of(pd.concat(list(base), ignore_index=True), schema)
@@ -212,55 +212,7 @@ def follow(
     return Followed(night, "", acts, _recent(night, every, places, schema))
 
 
-def people_at_promotion(
-    registry: Registry,
-    untrained: pd.DataFrame,
-    rows: pd.DataFrame,
-    facts: Mapping[str, Mapping[str, Any]],
-    schema: Schema,
-    standardiser: Standardiser,
-    assumed: Response,
-) -> pd.DataFrame | None:
-    """Return the people whose labels made the champion, where they stood; None: the base table's.
-
-    The world that the champion was made for is theirs, so drift since then is drift from them.
-    """
-    known, promoted = movers_of(assumed), _promotion(registry)
-    if known is None or promoted is None or not len(rows):
-        return None
-    names = [name for name, batch in promoted.facts["batches"].items() if batch[NEW]]
-    theirs = rows[_origin(rows)[BATCH].isin(names).to_numpy()].reset_index(drop=True)
-    if len(theirs) < LEAST_PEOPLE:
-        return None
-    every, origin = standardised_table(theirs, schema, standardiser), _origin(theirs)
-    rules = _rules(registry, facts, known[1])
-    batches, places = _seen_batches(every, origin, facts, rules, set(), schema)
-    base = rows_of(untrained, schema)
-    follower = Follower(base.X, base.y, known[0], FollowingPolicy())
-    memory = Memory.from_json(promoted.facts[POLICY][MEMORY])
-    X = np.array(every[list(schema.feature_names)].to_numpy(np.float64), order="C")
-    for batch, who in zip(batches, places, strict=True):
-        X[who] = follower.where_they_stood(batch, memory)
-    return every.assign(**dict(zip(schema.feature_names, X.T, strict=True)))
-
-
-def _promotion(registry: Registry) -> Decision | None:
-    """Return the decision that made the champion's rule; None if another policy made it."""
-    pointer = registry.pointer()
-    version = None if pointer is None else pointer.version
-    for decision in reversed(registry.decisions()):
-        policy = decision.facts.get(POLICY, {})
-        if decision.champion_after != version or not decision.changes_champion:
-            continue
-        if policy.get("kind") != "following":
-            return None
-        if policy["proposal"] != "shift":
-            return decision
-        version = decision.champion_before  # The same rule at another threshold.
-    return None
-
-
-def _origin(table: pd.DataFrame) -> pd.DataFrame:
+def origin_of(table: pd.DataFrame) -> pd.DataFrame:
     """Return in which batch people came, and in which they stood first."""
     first = table[SEEN] if SEEN in table else table[BATCH]
     return pd.DataFrame({BATCH: table[BATCH].to_numpy(), SEEN: first.to_numpy()})
@@ -275,7 +227,7 @@ def _deployed(stored: StoredVersion, assumed: ReachModel) -> DeployedRule:
     return DeployedRule(stored.version, rule, people, stored.facts.get(ALLOWANCE))
 
 
-def _rules(
+def rules_of(
     registry: Registry, facts: Mapping[str, Mapping[str, Any]], assumed: ReachModel
 ) -> dict[str, DeployedRule | None]:
     """Return the rules that batches responded to; None for one that was not linear."""
@@ -287,7 +239,7 @@ def _rules(
     return found
 
 
-def _seen_batches(
+def seen_batches(
     every: pd.DataFrame,
     origin: pd.DataFrame,
     facts: Mapping[str, Mapping[str, Any]],

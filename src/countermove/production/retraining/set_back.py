@@ -31,7 +31,7 @@ TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
-class PlacedRows:
+class SetBackRows:
     """People of one table: where they were seen, and where they may have stood.
 
     Attributes
@@ -62,7 +62,7 @@ class PlacedRows:
         """How many people."""
         return len(self.y)
 
-    def take(self, rows: Mask | Index) -> PlacedRows:
+    def take(self, rows: Mask | Index) -> SetBackRows:
         """Return some of the people."""
         chosen = np.zeros(self.n, dtype=np.bool_)
         chosen[rows] = True
@@ -75,30 +75,30 @@ class PlacedRows:
             prior=self.prior[among],
         )
 
-    def projected(self, theta: Floats) -> PlacedRows:
+    def projected(self, theta: Floats) -> SetBackRows:
         """Return the people as one number each, their score before they moved."""
         way = np.array([float(self.way @ theta)])
         return replace(self, X=(self.X @ theta)[:, None], way=way)
 
 
-def as_seen(X: Floats, y: Floats) -> PlacedRows:
+def as_seen(X: Floats, y: Floats) -> SetBackRows:
     """Return people who had nothing to respond to."""
     ones = np.column_stack([X, np.ones(len(X))])
     still, steps = np.zeros(len(X), dtype=np.bool_), np.zeros(PLACES + 1)
     nobody = np.zeros((0, PLACES + 1))
     way = np.zeros(ones.shape[1])
-    return PlacedRows(ones, (y > 0).astype(np.float64), still, way, steps, nobody)
+    return SetBackRows(ones, (y > 0).astype(np.float64), still, way, steps, nobody)
 
 
 def set_back(
-    seen: PlacedRows,
+    seen: SetBackRows,
     moved: Mask,
     way: Floats,
     people: ReachModel,
     width: float,
     mean: Floats,
     precision: Floats,
-) -> PlacedRows:
+) -> SetBackRows:
     """Return people with the places where those on the boundary may have stood.
 
     ``way`` is the move that crosses one unit of gap, shape (d,); ``width`` that of the boundary in
@@ -117,7 +117,7 @@ def set_back(
     return replace(seen, moved=moved, way=np.append(way, 0.0), steps=steps, prior=prior)
 
 
-def places(rows: PlacedRows, theta: Floats | None) -> Floats:
+def places(rows: SetBackRows, theta: Floats | None) -> Floats:
     """Return how likely each place is, with the labels as the rule theta predicts them."""
     if theta is None or not len(rows.prior):
         return rows.prior
@@ -129,7 +129,7 @@ def places(rows: PlacedRows, theta: Floats | None) -> Floats:
     return found
 
 
-def log_likelihood(rows: PlacedRows, theta: Floats) -> Floats:
+def log_likelihood(rows: SetBackRows, theta: Floats) -> Floats:
     """Return everybody's log-probability of their label, over the places they may have stood at."""
     p = expit(rows.X @ theta)
     if len(rows.prior):
@@ -142,7 +142,7 @@ def log_likelihood(rows: PlacedRows, theta: Floats) -> Floats:
 
 
 def fit(
-    tables: Sequence[PlacedRows],
+    tables: Sequence[SetBackRows],
     weights: Sequence[float | Floats],
     start: Floats,
     ridge: float = RIDGE,
@@ -178,7 +178,7 @@ def fit(
 
 
 def _derivatives(
-    tables: Sequence[PlacedRows], weights: Sequence[float | Floats], theta: Floats, ridge: float
+    tables: Sequence[SetBackRows], weights: Sequence[float | Floats], theta: Floats, ridge: float
 ) -> tuple[float, Floats, Floats]:
     """Return the objective, its gradient, and the curvature at the expected places."""
     value, slope = -0.5 * ridge * float(theta @ theta), -ridge * theta
@@ -242,7 +242,7 @@ def _sum_up(  # noqa: C901 - one compiled loop
 
 
 def sandwich(
-    tables: Sequence[PlacedRows], weights: Sequence[Floats], theta: Floats, ridge: float = RIDGE
+    tables: Sequence[SetBackRows], weights: Sequence[Floats], theta: Floats, ridge: float = RIDGE
 ) -> Floats:
     r"""Return the covariance of a fit, :math:`H^{-1} (\sum_i \omega_i^2 g_i g_i^\top) H^{-1}`."""
     curvature = _derivatives(tables, weights, theta, ridge)[2]
