@@ -20,6 +20,7 @@ from countermove.scores import (
 )
 from countermove.scores.base import score_of
 from countermove.scores.covariance import RuleCovariance
+from countermove.scores.index_trees import IndexTreesScore
 from countermove.scores.storage import DESCRIPTION, WEIGHTS, PublishedModel, load_model, save_model
 from countermove.scores.trees import TreeEnsemble, TreeScore
 
@@ -37,9 +38,18 @@ def stumps() -> TreeEnsemble:
     )
 
 
+def rising() -> TreeEnsemble:
+    """Return a tree of an index and another column that rises in the index."""
+    left, right = np.array([1, -1, -1]), np.array([2, -1, -1])
+    split, value = np.array([0.5, 0.0, 0.0]), np.array([0.0, -1 / 3, 0.4])
+    still = np.zeros(3, int)
+    return TreeEnsemble(2, still, split, left, right, still > 0, value, np.array([0]), {})
+
+
 def model(kind: str = "linear") -> PublishedModel:
     draws = torch.Generator().manual_seed(0)
     score = {
+        "index_trees": lambda: IndexTreesScore(3, [0, 2], [0.7, -1 / 3], rising(), 0.1, (-1, 2)),
         "linear": lambda: LinearScore(3, draws),
         "partly_linear": lambda: PartlyLinearScore(3, movable=[1], hidden=(4, 4), generator=draws),
         "mlp": lambda: MLPScore(3, (5, 4), "relu", 0.2, draws),
