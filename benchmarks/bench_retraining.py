@@ -230,7 +230,8 @@ def table(said: list[dict[str, Any]]) -> Iterator[str]:
     nights = [second for year in said for second in year.get("seconds", ())]
     if nights:
         yield ""
-        yield f"A night takes {np.mean(nights):.2f} CPU s on average, 99 of 100 at most {np.quantile(nights, 0.99):.2f}."
+        most = np.quantile(nights, 0.99)
+        yield f"A night takes {np.mean(nights):.2f} CPU s on average, 99 of 100 at most {most:.2f}."
 
 
 def summary(said: list[dict[str, Any]]) -> Iterator[str]:
