@@ -25,7 +25,6 @@ from countermove.production.retraining.evidence import MONTH, Look, weigh
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import (
     DeployedRule,
-    FollowingPolicy,
     Memory,
     SeenBatch,
     linear_score,
@@ -38,6 +37,7 @@ from countermove.production.retraining.known_worlds import (
     STEEP,
     DriftingWorld,
 )
+from countermove.production.retraining.policy import FollowingPolicy
 from countermove.production.retraining.set_back import as_seen, log_likelihood
 from countermove.scores import LinearScore
 

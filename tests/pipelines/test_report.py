@@ -43,7 +43,7 @@ def pointed_at(folder, address):
 def shown_number(text):
     """Return the number a text shows and half a unit of its last digit, or None."""
     plain = text.replace(",", "").replace("−", "-")
-    found = re.fullmatch(r"(-?\d+(?:\.(\d+))?)(\u202f%)?", plain)
+    found = re.fullmatch(r"([+-]?\d+(?:\.(\d+))?)(\u202f(?:%|pt))?", plain)
     if found is None:
         return None
     unit = 10.0 ** -len(found[2] or "") * (0.01 if found[3] else 1.0)

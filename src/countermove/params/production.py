@@ -149,7 +149,7 @@ class DriftParameters(Parameters):
 class FollowingParameters(Parameters):
     """Follow the world: judged on the newest labels, older people discounted."""
 
-    describes: ClassVar = "countermove.production.retraining.following:FollowingPolicy"
+    describes: ClassVar = "countermove.production.retraining.policy:FollowingPolicy"
     kind: Literal["following"] = "following"
     yearly_false_promotions: Probability = library(
         "chance that a champion as good as its challengers is replaced within a year"
@@ -173,6 +173,9 @@ class FirstHoldoutParameters(Parameters):
     """Judge on the hold-out of the first run, and forget nothing."""
 
     kind: Literal["first_holdout"]
+
+    def build(self) -> None:
+        """Return None: there is no policy to follow."""
 
 
 PolicyParameters = Annotated[

@@ -14,7 +14,13 @@ from kedro.pipeline import Node, Pipeline
 
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
-from countermove.params import AuditParameters, RecourseParameters, SermParameters
+from countermove.params import (
+    AuditParameters,
+    EvaluationParameters,
+    RecourseParameters,
+    RetrainParameters,
+    SermParameters,
+)
 from countermove.pipelines import audit as audited
 from countermove.pipelines.people import make_people, people_settings
 from countermove.pipelines.retrain import pipeline as retraining
@@ -57,6 +63,25 @@ def certify(
     given = (calibration, validation, schema, people, recourse.build())
     rule = certify_model(model, *given)
     return with_approved(rule.model, train, schema), rule.facts
+
+
+def judge(
+    registry: Registry,
+    model: PublishedModel,
+    calibration: dict[str, Any],
+    holdout: pd.DataFrame,
+    schema: Schema,
+    people: Response,
+    serm: SermParameters,
+    evaluation: EvaluationParameters,
+    retrain: RetrainParameters,
+    open_advice: dict[str, int],
+) -> dict[str, Any]:
+    """Evaluate the model, and a champion if there is one, on the hold-out; check the gates."""
+    from countermove.production.retraining.nightly import Followed
+
+    given = (registry, model, calibration, holdout, schema, people, serm, evaluation, retrain)
+    return retraining.judge(*given, open_advice, Followed(reason="a model was adopted"))
 
 
 def decide(
@@ -110,7 +135,7 @@ def create_pipeline(**_: object) -> Pipeline:
             name="count_open_advice",
         ),
         Node(
-            retraining.judge,
+            judge,
             [
                 "registry", *made, "test_rows", *people, "params:serm", "params:evaluation",
                 "params:retrain", "open_advice",

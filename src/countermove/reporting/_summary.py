@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._citing import Cited, Key, Text, Write
 from countermove.reporting.accuracy import SIMPLE
-from countermove.reporting.words import number, rule_names, share
+from countermove.reporting.words import NARROW, number, rule_names, share
 
 if TYPE_CHECKING:
     from countermove.reporting.page import Findings
@@ -133,7 +133,7 @@ def _spread(cited: Cited, *path: Key, by: Write = share) -> Text:
 
 
 def _in_points(value: float | None) -> str:
-    return number(None if value is None else 100.0 * value, "+.1f")
+    return number(None if value is None else 100.0 * value, "+.1f") + f"{NARROW}pt"
 
 
 def _hundredths(value: float | None) -> str:

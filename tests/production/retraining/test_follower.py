@@ -9,14 +9,9 @@ import pytest
 
 from countermove.production.retraining.evidence import MONTH
 from countermove.production.retraining.follower import Follower
-from countermove.production.retraining.following import (
-    DeployedRule,
-    DriftActs,
-    FollowingPolicy,
-    Memory,
-    SeenBatch,
-)
+from countermove.production.retraining.following import DeployedRule, DriftActs, Memory, SeenBatch
 from countermove.production.retraining.known_worlds import MONTHLY, DriftingWorld
+from countermove.production.retraining.policy import FollowingPolicy
 from countermove.production.retraining.reach import ReachModel
 from countermove.production.retraining.set_back import as_seen, fit, log_likelihood, set_back
 

@@ -133,9 +133,8 @@ def follow(
     from countermove.production.retraining.ledger import BatchLedger
     from countermove.production.retraining.nightly import follow as follow_world
 
-    policy = retrain.policy.build() if retrain.policy.kind == "following" else None
     seen = (batches, waiting, facts, set_apart, schema, standardiser)
-    about = (people, serm.regulariser.build(), policy, drift, seed)
+    about = (people, serm.regulariser.build(), retrain.policy.build(), drift, seed)
     ledger, given = BatchLedger(registry), ((train, validation), *seen, *about)
     followed = before = follow_world(registry, *given)
     if ledger.last is not None and ledger.reconsidered():
@@ -186,13 +185,11 @@ def judge(
     evaluation: EvaluationParameters,
     retrain: RetrainParameters,
     open_advice: dict[str, int],
-    followed: Followed | None = None,
+    followed: Followed,
 ) -> dict[str, Any]:
     """Evaluate champion and challenger on recent people or the hold-out, and check the gates."""
     from countermove.production.retraining.holdout import AssumedResponses, evaluate_challenger
-    from countermove.production.retraining.nightly import Followed as FollowedPolicy
 
-    followed = FollowedPolicy() if followed is None else followed
     plausible, stated = evaluation.responses(serm, schema, challenger.standardiser)
     plausible = {name: followed.people(response) for name, response in plausible.items()}
     assumed, gates = AssumedResponses(plausible, stated, people), retrain.gates.build()

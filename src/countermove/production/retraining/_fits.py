@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats, Mask
 from countermove.production.retraining.evidence import Look
-from countermove.production.retraining.following import DriftActs, FollowingPolicy
+from countermove.production.retraining.following import DriftActs
+from countermove.production.retraining.policy import FollowingPolicy
 from countermove.production.retraining.set_back import (
     LEAST_WEIGHT,
     SetBackRows,

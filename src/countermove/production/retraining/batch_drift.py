@@ -16,7 +16,7 @@ from countermove.production.drift import DriftTerms, drift_of_tables
 from countermove.production.registry import Decision, Registry, StoredVersion
 from countermove.production.retraining.batches import BATCH, NEW, RULE, new_rows
 from countermove.production.retraining.follower import Follower
-from countermove.production.retraining.following import FollowingPolicy, Memory
+from countermove.production.retraining.following import Memory
 from countermove.production.retraining.nightly import (
     MEMORY,
     POLICY,
@@ -25,6 +25,7 @@ from countermove.production.retraining.nightly import (
     rules_of,
     seen_batches,
 )
+from countermove.production.retraining.policy import FollowingPolicy
 from countermove.production.retraining.reach import LEAST_PEOPLE
 from countermove.response import NoResponse, Response
 from countermove.response.response_set import members_of

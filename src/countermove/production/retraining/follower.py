@@ -22,13 +22,13 @@ from countermove.production.retraining.evidence import MONTH, Evidence, weigh
 from countermove.production.retraining.following import (
     DeployedRule,
     DriftActs,
-    FollowingPolicy,
     Memory,
     Night,
     SeenBatch,
     linear_score,
     shifted_score,
 )
+from countermove.production.retraining.policy import FollowingPolicy
 from countermove.production.retraining.reach import (
     LEAST_PEOPLE,
     Boundary,

@@ -1,4 +1,4 @@
-"""The policy that follows the world: its terms, what a night reads, and what it finds."""
+"""The policy that follows the world: what a night reads, and what it finds."""
 
 from __future__ import annotations
 
@@ -14,35 +14,6 @@ from countermove._types import Floats, Mask
 from countermove.production.retraining.evidence import Evidence, Look
 from countermove.production.retraining.reach import ReachEstimate, ReachModel
 from countermove.scores import LinearScore
-
-
-@dataclass(frozen=True)
-class FollowingPolicy:
-    """Terms of the policy that follows the world.
-
-    Parameters
-    ----------
-    yearly_false_promotions
-        Probability that a champion as good as its challengers is replaced within a year.
-    evidence
-        ``likelihood``: z of the newest looks. ``e_value``: valid at any time, less powerful.
-    pooled_months
-        Looks of how many months are taken together, none from before the last promotion.
-    discounts
-        Weights of people a month older, among which the newest labels choose.
-    folds
-        Of the newest labels; each is predicted by rules fitted without it.
-    least_shift
-        Smallest change of the threshold, as a share of the reach, for which the champion's is
-        shifted.
-    """
-
-    yearly_false_promotions: float = 0.05
-    evidence: Literal["likelihood", "e_value"] = "likelihood"
-    pooled_months: float = 3.0
-    discounts: tuple[float, ...] = (0.1, 0.4, 1.0)
-    folds: int = 3
-    least_shift: float = 0.05
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,11 +29,11 @@ from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import (
     DeployedRule,
     DriftActs,
-    FollowingPolicy,
     Memory,
     Night,
     SeenBatch,
 )
+from countermove.production.retraining.policy import FollowingPolicy
 from countermove.production.retraining.reach import LEAST_PEOPLE, ReachModel
 from countermove.response import BestResponse, Population, Response
 from countermove.scores import LinearScore, Score

@@ -1,0 +1,35 @@
+"""Terms of the retraining policy; read when settings are, so nothing heavy is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class FollowingPolicy:
+    """Terms of the policy that follows the world.
+
+    Parameters
+    ----------
+    yearly_false_promotions
+        Probability that a champion as good as its challengers is replaced within a year.
+    evidence
+        ``likelihood``: z of the newest looks. ``e_value``: valid at any time, less powerful.
+    pooled_months
+        Looks of how many months are taken together, none from before the last promotion.
+    discounts
+        Weights of people a month older, among which the newest labels choose.
+    folds
+        Of the newest labels; each is predicted by rules fitted without it.
+    least_shift
+        Smallest change of the threshold, as a share of the reach, for which the champion's is
+        shifted.
+    """
+
+    yearly_false_promotions: float = 0.05
+    evidence: Literal["likelihood", "e_value"] = "likelihood"
+    pooled_months: float = 3.0
+    discounts: tuple[float, ...] = (0.1, 0.4, 1.0)
+    folds: int = 3
+    least_shift: float = 0.05
