@@ -120,11 +120,13 @@ def test_the_next_retraining_decides_what_the_old_release_decided(project):
     assert done.returncode == {"promoted": 0, "kept": 3}[expected["outcome"]], done.stderr
     decisions = project.path / "data" / "06_models" / "tiny" / "decisions"
     found = json.loads(max(decisions.glob("*.json")).read_text())
-    # What has been added since: days, the policy, rows set aside, a gate about open advice.
+    # What has been added since: days, dates, the policy, rows set aside, a gate about open advice.
     assert [batch.pop("day") for batch in found["facts"]["batches"].values()] == [
         20_666.0,
         20_697.0,
     ]
+    dates = [batch.pop("date") for batch in found["facts"]["batches"].values()]
+    assert dates == ["2026-08-01", "2026-09-01"]
     assert found["facts"].pop("policy")["kind"] == "first_holdout"
     assert [batch.pop("set_aside") for batch in found["facts"]["batches"].values()] == [0, 0]
     assert found["facts"]["judgement"].pop("open_advice") == {"open": 0, "judged": 0, "broken": 0}

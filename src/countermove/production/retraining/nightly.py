@@ -190,6 +190,8 @@ def follow(
     tables = [table for table in (rows, waiting) if len(table)]
     standard = [standardised_table(table, schema, standardiser) for table in tables]
     reason = why_not(champion, assumed, regulariser, [*base, *standard], schema)
+    if reason is None and not tables:
+        reason = "no batch is left: all were withdrawn"
     if reason is not None or champion is None:
         return Followed(reason=reason or "")
     known = movers_of(assumed)
