@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import torch
 
 from countermove._types import Floats
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import GROUP_PREFIX, Schema
 from countermove.learning.evaluation import stated_chance
-from countermove.learning.simple_rules import linear_score
+from countermove.learning.simple_rules import chosen_from, majority_rule
 from countermove.learning.social import outcomes
 from countermove.response import Population, Response
 from countermove.response.response_set import members_of
 from countermove.scores import Score
+from countermove.scores.base import values
 from countermove.scores.storage import PublishedModel
 
 ROUNDING = 1e-9
@@ -51,14 +51,14 @@ def judged_decisions(
     response = response.with_windows(people.X, people.windows)
     columns: dict[str, object] = {"row_id": people.ids, "label": people.y.astype(np.int8)}
     columns |= _decided(calibrated.rule, people, response)
-    found = outcomes(calibrated.rule, people.X, people.y, response)
-    columns["price"] = np.max(found.price, axis=0)
+    reached = outcomes(calibrated.rule, people.X, people.y, response)
+    columns["price"] = np.max(reached.price, axis=0)
     columns |= {
-        f"{GROUP_PREFIX}{name}": values.to_numpy() for name, values in people.groups.items()
+        f"{GROUP_PREFIX}{name}": column.to_numpy() for name, column in people.groups.items()
     }
     for name, rule in _others(blind, uncalibrated, train, schema).items():
         decided = _decided(rule, people, response)
-        columns |= {f"{name}.{column}": values for column, values in decided.items()}
+        columns |= {f"{name}.{column}": found for column, found in decided.items()}
     return pd.DataFrame(columns)
 
 
@@ -66,25 +66,17 @@ def _others(
     blind: PublishedModel, uncalibrated: PublishedModel, train: pd.DataFrame, schema: Schema
 ) -> dict[str, Score]:
     """Return the rules a published one is compared with, by name."""
-    rules: dict[str, Score] = {"blind": blind.rule, "before_promise": uncalibrated.rule}
-    favourable = float(rows_of(train, schema).y.mean()) >= 0.0
-    constant = np.zeros(blind.score.n_features + 1)
-    constant[-1] = 1.0 if favourable else -1.0
-    rules["majority"] = linear_score(constant)
-    chosen = (uncalibrated.about.get("choice") or {}).get("rules", {})
-    return rules | {
-        name: linear_score(np.append(rule["weight"], rule["intercept"]))
-        for name, rule in chosen.items()
-        if "weight" in rule and name != "majority"
+    return chosen_from(uncalibrated) | {
+        "blind": blind.rule,
+        "before_promise": uncalibrated.rule,
+        "majority": majority_rule(rows_of(train, schema).y, blind.score.n_features),
     }
 
 
 def _decided(score: Score, people: Rows, response: Response) -> dict[str, Floats]:
     """Return one rule's decisions before and after response, and scores after it."""
-    with torch.no_grad():
-        before = score(torch.from_numpy(people.X)).numpy() >= 0.0
     return {
-        BEFORE: before.astype(np.float64),
+        BEFORE: (values(score, people.X) >= 0.0).astype(np.float64),
         AFTER: stated_chance(score, people.X, people.y, response),
         SCORE_AFTER: _scores_after(score, people.X, response),
     }
@@ -96,6 +88,5 @@ def _scores_after(score: Score, X: Floats, response: Response) -> Floats:
     if len(alike) > 1 or isinstance(alike[0], Population):
         return np.full(len(X), np.nan)
     moved = alike[0].respond(score, X, on_failure="mask")
-    with torch.no_grad():
-        after: Floats = score(torch.from_numpy(moved.x_new)).numpy()
+    after = values(score, moved.x_new)
     return np.where(np.abs(after) < ROUNDING, 0.0, after)

@@ -24,7 +24,7 @@ from countermove.learning.evaluation import (
     stated_accuracy,
     usual_responses_to,
 )
-from countermove.learning.simple_rules import linear_score
+from countermove.learning.simple_rules import chosen_from
 from countermove.learning.social import social_report
 from countermove.response import AscentResponse, BestResponse, NoResponse, Response
 from countermove.response.partitions import (
@@ -152,11 +152,9 @@ def baseline_accuracies(
     model: PublishedModel, people: Rows, response: Response
 ) -> dict[str, dict[str, float]]:
     """Measure the rules a rule was chosen from, each with its own best threshold."""
-    measured = {}
-    for name, rule in ((model.about.get("choice") or {}).get("rules", {})).items():
-        if "weight" not in rule:
-            continue
-        score = linear_score(np.append(rule["weight"], rule["intercept"]))
+    measured, recorded = {}, (model.about.get("choice") or {}).get("rules", {})
+    for name, score in chosen_from(model).items():
+        rule = recorded[name]
         measured[name] = {
             "nobody_moves": accuracy_after(score, people.X, people.y, NoResponse()).accuracy,
             "after_response": stated_accuracy(score, people.X, people.y, response),

@@ -25,6 +25,7 @@ from countermove.training.second_order import logistic_derivatives, with_ridge
 
 if TYPE_CHECKING:
     from countermove.learning._recipe import TrainingRecipe
+    from countermove.scores.storage import PublishedModel
 
 Rules: TypeAlias = dict[str, Score]
 
@@ -50,8 +51,18 @@ def simple_rules(recipe: TrainingRecipe, X: Floats, y: Floats, n_train: int | No
         settled["immutables"] = recipe.settled(alone, X, y)
     if not any(member.costly for member in members):
         settled["reach_penalty"] = _best_on_path(recipe, blind, fitted, X, y)
-    rules: Rules = {"majority": _majority(y, X.shape[1])}
+    rules: Rules = {"majority": majority_rule(y, X.shape[1])}
     return rules | {name: rule for name, (rule, _) in settled.items()}
+
+
+def chosen_from(model: PublishedModel) -> dict[str, Score]:
+    """Return the linear rules that a stored rule was chosen from, by name."""
+    rules = (model.about.get("choice") or {}).get("rules", {})
+    return {
+        name: linear_score(np.append(rule["weight"], rule["intercept"]))
+        for name, rule in rules.items()
+        if "weight" in rule
+    }
 
 
 def logistic_regression(
@@ -106,7 +117,7 @@ def _point(score: LinearScore) -> Floats:
         return np.append(score.weight.numpy(), score.bias.item())
 
 
-def _majority(y: Floats, n_features: int) -> LinearScore:
+def majority_rule(y: Floats, n_features: int) -> LinearScore:
     """Return the rule that decides alike for everybody, as most labels have it."""
     return linear_score(np.append(np.zeros(n_features), 1.0 if (y > 0).mean() >= 0.5 else -1.0))
 
