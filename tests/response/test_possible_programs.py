@@ -93,9 +93,8 @@ def test_no_smoothed_response_at_a_cost_with_cross_terms_is_beaten_in_any_branch
     people = ScalarResponse(cost, actions)
     found = people.respond(score, X)
     weight, now = score.weight.detach().numpy(), score(torch.from_numpy(X)).detach()
-    utility = (
-        people.worth(score, score(torch.from_numpy(found.x_new)).detach()).numpy() - found.cost
-    )
+    with torch.no_grad():
+        utility = people.worth(score, score(torch.from_numpy(found.x_new))).numpy() - found.cost
     for i in range(len(X)):
         referee = Referee(actions.of_rows([i]), X[i])
         for gain in np.linspace(0.1, 3.0, 8):

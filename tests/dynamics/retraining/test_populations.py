@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.response.test_possible import little_people
+from tests.response.test_possible_programs import little_crowd
 
 from countermove.dynamics import LevelKPopulation, retrain_until_stable
 from countermove.dynamics.crowd import Crowd, mixture
@@ -36,6 +38,20 @@ def test_bounds_of_each_person_follow_those_who_answer():
     who = np.array([False, True, False, False])
     found = RespondingPopulation(Crowd(X, Y), response, who).answer(THETA, LogisticLearner())
     assert np.array_equal(found.X, X)
+
+
+@pytest.mark.parametrize("level, slope", [(1, [1.0, 0.2]), (2, [0.3, 1.0]), (3, [1.0, 0.2])])
+def test_people_who_think_ahead_stay_possible_at_every_level(level, slope):
+    people, obeying, impossible = little_crowd(), little_people(), {}
+    crowd = Crowd(people, (people @ [1.0, 0.6] > 0.2).astype(float))
+    for actions in (obeying, obeying.obeyed_in_responses(False)):
+        response = BestResponse(QuadraticCost(0.2), actions)
+        chain = LevelKPopulation(crowd, response, {level: 1.0})
+        moves = chain.answer(np.array([*slope, -1.0]), LogisticLearner(penalty=0.05)).X - people
+        assert np.abs(moves).max() > 0.1
+        held = obeying._copy(integer=(), steps={}).contains(people, moves, 1e-6)
+        impossible[actions is obeying] = (~held).sum()
+    assert impossible[True] == 0 < impossible[False]
 
 
 def test_who_answers_is_one_truth_value_per_person():
