@@ -40,7 +40,7 @@ def test_bounds_of_each_person_follow_those_who_answer():
     assert np.array_equal(found.X, X)
 
 
-@pytest.mark.parametrize("level, slope", [(1, [1.0, 0.2]), (2, [0.3, 1.0]), (3, [1.0, 0.2])])
+@pytest.mark.parametrize(("level", "slope"), [(1, [1.0, 0.2]), (2, [0.3, 1.0]), (3, [1.0, 0.2])])
 def test_people_who_think_ahead_stay_possible_at_every_level(level, slope):
     people, obeying, impossible = little_crowd(), little_people(), {}
     crowd = Crowd(people, (people @ [1.0, 0.6] > 0.2).astype(float))
