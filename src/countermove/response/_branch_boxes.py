@@ -15,6 +15,7 @@ from countermove._types import Floats, Index, Mask
 from countermove.people.feasible import APART
 from countermove.response._relation_rows import (
     ACTION,
+    ALONG,
     HALF,
     HI,
     LO,
@@ -194,11 +195,20 @@ def _worth(u, t, j, lo, hi):  # type: ignore[no-untyped-def]
 def weigh(u, t, b, people, i, desk, worth):  # type: ignore[no-untyped-def]
     """Write the most of u·gain - cost of every side and of what every state adds to it."""
     # States and sides concern different columns, so that they add up; rows are left aside.
+    whole_box(people, i, desk)
+    whole = 0.0
+    for j in range(t.cost.shape[1]):
+        desk.columns[ALONG, j] = _worth(u, t, j, people.low[i, j], people.high[i, j])
+        whole += desk.columns[ALONG, j]
     for side in range(b.sides.shape[0]):
-        whole_box(people, i, desk)
-        worth[side] = 0.0 if sided(b, people, i, side, desk) else -np.inf
-        for j in range(t.cost.shape[1]):
-            worth[side] += _worth(u, t, j, desk.columns[LO, j], desk.columns[HI, j])
+        worth[side] = whole if sided(b, people, i, side, desk) else -np.inf
+        for p in range(b.column.size):
+            j = b.column[p]
+            if b.block[p] < 0:
+                # A column of two premises counts once: the first puts its box back.
+                lo, hi = desk.columns[LO, j], desk.columns[HI, j]
+                desk.columns[LO, j], desk.columns[HI, j] = people.low[i, j], people.high[i, j]
+                worth[side] += _worth(u, t, j, lo, hi) - desk.columns[ALONG, j]
     for block in range(b.columns.shape[0]):
         for o in range(b.options[block], b.options[block + 1]):
             at = b.sides.shape[0] + o
@@ -206,8 +216,7 @@ def weigh(u, t, b, people, i, desk, worth):  # type: ignore[no-untyped-def]
             for c in range(b.columns.shape[1]):
                 j, x = b.columns[block, c], people.change[i, o, c]
                 if j >= 0:
-                    worth[at] += _worth(u, t, j, x, x)
-                    worth[at] -= _worth(u, t, j, people.low[i, j], people.high[i, j])
+                    worth[at] += _worth(u, t, j, x, x) - desk.columns[ALONG, j]
 
 
 @part

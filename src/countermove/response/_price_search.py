@@ -211,6 +211,12 @@ def _trace(cap, steep, t, offset, desk, line):  # type: ignore[no-untyped-def]
         end = inside + until_change(t, desk)
         if u >= cap or end == np.inf or ceiling <= gain + 1e-11 * (1.0 + abs(gain)):
             return count, rate, True
+        if desk.live[desk.on.size] == 0 and end > inside + stride:
+            # Bounds alone: the gain is straight up to the next one.
+            G[count], U[count] = gain + rate * (end - inside), end
+            V[count] = V[count - 1] + 0.5 * (u + end) * (G[count] - G[count - 1])
+            count, stride = count + 1, 8.0 * stride + CREEP * cap
+            continue
         # At a corner that several bounds and rows hold, changes may come to nothing: stride on.
         end = max(end, inside + stride)
         reached, stride = gain, 8.0 * stride + CREEP * cap

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from countermove._types import Floats, Index, Mask
-from countermove.response.exact._bound import part
+from countermove.response.exact._bound import lean
 from countermove.scores.trees import in_set
 
 SLACK = 1e-9
@@ -88,7 +88,7 @@ class Cells(NamedTuple):
     local: Index  # (splits + 2 d,) the cell of a person in which a column's cell lies
 
 
-@part
+@lean
 def rank_of(splits, first, last, x):  # type: ignore[no-untyped-def]
     """Return how many splits of a column lie below x."""
     low, high = first, last
@@ -101,7 +101,7 @@ def rank_of(splits, first, last, x):  # type: ignore[no-untyped-def]
     return low - first
 
 
-@part
+@lean
 def price(people, j, move):  # type: ignore[no-untyped-def]
     """Return what a move in one column costs."""
     if people.shape == SQUARED:
@@ -111,7 +111,7 @@ def price(people, j, move):  # type: ignore[no-untyped-def]
     return people.weight[j] * move
 
 
-@part
+@lean
 def reach_of(people, i, j):  # type: ignore[no-untyped-def]
     """Return the lowest and highest place of one number, by bounds and by what it costs."""
     low, high, w = people.low[i, j], people.high[i, j], people.weight[j]
@@ -127,7 +127,7 @@ def reach_of(people, i, j):  # type: ignore[no-untyped-def]
     return people.X[i, j] + low, people.X[i, j] + high
 
 
-@part
+@lean
 def _left_states(trees, people, i, node, states):  # type: ignore[no-untyped-def]
     """Return which of a listed block's states a node sends to the left."""
     left = np.uint64(0)
@@ -152,7 +152,7 @@ def _left_states(trees, people, i, node, states):  # type: ignore[no-untyped-def
     return left
 
 
-@part
+@lean
 def _fixed_side(trees, row, codes, node):  # type: ignore[no-untyped-def]
     """Return whether a row goes left at a node that nobody can move."""
     if trees.words[node] >= 0:
@@ -162,7 +162,7 @@ def _fixed_side(trees, row, codes, node):  # type: ignore[no-untyped-def]
     return trees.missing_left[node] if np.isnan(x) else x <= trees.split[node]
 
 
-@part
+@lean
 def block_at(trees, people, i, node):  # type: ignore[no-untyped-def]
     """Return the block a node asks about, -1 where this person cannot move it."""
     j = trees.feature[node]
@@ -171,7 +171,7 @@ def block_at(trees, people, i, node):  # type: ignore[no-untyped-def]
     return -1 if np.isnan(people.X[i, j]) else people.block[j]
 
 
-@part
+@lean
 def collect(trees, grid, people, i, codes, start, stack, leaves, stamp):  # type: ignore[no-untyped-def]
     """Write the leaves a person can reach, tree by tree; return how many, -1 without room."""
     nodes, lows, highs, sets = stack
@@ -179,15 +179,20 @@ def collect(trees, grid, people, i, codes, start, stack, leaves, stamp):  # type
     for tree in range(trees.root.size):
         leaves.first[tree] = total
         depth, nodes[0] = 0, trees.root[tree]
-        lows[0], highs[0], sets[0] = start[0], start[1], start[2]
+        for b in range(p):
+            lows[0, b], highs[0, b] = start[0][b], start[1][b]
+        for b in range(sets.shape[1]):
+            sets[0, b] = start[2][b]
         while depth >= 0:
             node = nodes[depth]
             if trees.left[node] < 0:
                 if total == leaves.value.size:
                     return -1
                 leaves.value[total] = trees.value[node]
-                leaves.low[total], leaves.high[total] = lows[depth], highs[depth]
-                leaves.states[total] = sets[depth]
+                for b in range(p):
+                    leaves.low[total, b], leaves.high[total, b] = lows[depth, b], highs[depth, b]
+                for b in range(sets.shape[1]):
+                    leaves.states[total, b] = sets[depth, b]
                 total += 1
                 depth -= 1
                 continue
@@ -203,14 +208,17 @@ def collect(trees, grid, people, i, codes, start, stack, leaves, stamp):  # type
     return total
 
 
-@part
+@lean
 def _copy_level(depth, stack):  # type: ignore[no-untyped-def]
     """Copy a level of the stack onto the next."""
     _, lows, highs, sets = stack
-    lows[depth + 1], highs[depth + 1], sets[depth + 1] = lows[depth], highs[depth], sets[depth]
+    for b in range(lows.shape[1]):
+        lows[depth + 1, b], highs[depth + 1, b] = lows[depth, b], highs[depth, b]
+    for b in range(sets.shape[1]):
+        sets[depth + 1, b] = sets[depth, b]
 
 
-@part
+@lean
 def _number(trees, grid, node, block, depth, stack, seen, stamp):  # type: ignore[no-untyped-def]
     """Go down both sides of a split that some cell lies on; return the new depth."""
     nodes, lows, highs, _ = stack
@@ -228,7 +236,7 @@ def _number(trees, grid, node, block, depth, stack, seen, stamp):  # type: ignor
     return depth
 
 
-@part
+@lean
 def _states(trees, people, i, node, listed, depth, stack):  # type: ignore[no-untyped-def]
     """Go down both sides of a split that some state lies on; return the new depth."""
     nodes, _, _, sets = stack
@@ -246,7 +254,7 @@ def _states(trees, people, i, node, listed, depth, stack):  # type: ignore[no-un
     return depth
 
 
-@part
+@lean
 def _whole_ends(x, step, above, upto, low, high):  # type: ignore[no-untyped-def]
     """Return the first and last whole step into the cell ``above < x <= upto``."""
     first = np.ceil((max(low, above) - x) / step - 1e-9)
@@ -258,7 +266,7 @@ def _whole_ends(x, step, above, upto, low, high):  # type: ignore[no-untyped-def
     return first * step, last * step
 
 
-@part
+@lean
 def cell_ends(people, i, j, above, upto, place):  # type: ignore[no-untyped-def]
     """Return the least and greatest move into ``above < x <= upto``, the first greater if none."""
     x, (low, high) = people.X[i, j], place
@@ -279,7 +287,7 @@ def cell_ends(people, i, j, above, upto, place):  # type: ignore[no-untyped-def]
     return lower - x, upper - x
 
 
-@part
+@lean
 def _cheapest_move(people, j, lower, upper):  # type: ignore[no-untyped-def]
     """Return the cheapest move between two ends."""
     if people.shape == SIGNED and people.weight[j] != 0.0:
@@ -287,7 +295,7 @@ def _cheapest_move(people, j, lower, upper):  # type: ignore[no-untyped-def]
     return min(max(0.0, lower), upper)
 
 
-@part
+@lean
 def number_cells(grid, people, i, b, start, place, leaves, stamp, cells, at):  # type: ignore[no-untyped-def]
     """Write the cells of one number that hold an allowed place; return where they end."""
     j = people.numbers[b]
@@ -314,7 +322,7 @@ def number_cells(grid, people, i, b, start, place, leaves, stamp, cells, at):  #
     return at
 
 
-@part
+@lean
 def listed_cells(people, i, listed, cells, at):  # type: ignore[no-untyped-def]
     """Write what a listed block's states cost; return where they end."""
     begin = at
@@ -333,7 +341,7 @@ def listed_cells(people, i, listed, cells, at):  # type: ignore[no-untyped-def]
     return at
 
 
-@part
+@lean
 def local_leaf(grid, people, cells, leaves, leaf, most):  # type: ignore[no-untyped-def]
     """Turn a leaf's cells into the person's; return whether it can be reached within ``most``."""
     total, p = 0.0, people.numbers.size
@@ -353,7 +361,7 @@ def local_leaf(grid, people, cells, leaves, leaf, most):  # type: ignore[no-unty
     return total <= most
 
 
-@part
+@lean
 def cheapest_state(cells, block, states):  # type: ignore[no-untyped-def]
     """Return the cheapest of some states."""
     home = cells.home[block]

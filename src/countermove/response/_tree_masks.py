@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
 from countermove.response._tree_cells import Words, cheapest_state, local_leaf, lowest
-from countermove.response.exact._bound import part
+from countermove.response.exact._bound import lean
 
 
 class Masks(NamedTuple):
@@ -24,7 +25,9 @@ class Masks(NamedTuple):
     low: Index  # (64 words, p)
     high: Index
     states: Words  # (64 words, q)
-    first: Index  # (groups + 1,) words of each tree that is left
+    first: Index  # (groups,) the first word of each tree that is left
+    last: Index  # the last one
+    within: Words  # its bits of the first word
 
 
 class Pool(NamedTuple):
@@ -41,7 +44,7 @@ class Pool(NamedTuple):
     node: Index
 
 
-@part
+@lean
 def push(pool, n, key, node):  # type: ignore[no-untyped-def]
     """Add a node to a heap of n; return how many it holds."""
     at = n
@@ -55,7 +58,7 @@ def push(pool, n, key, node):  # type: ignore[no-untyped-def]
     return n + 1
 
 
-@part
+@lean
 def pop(pool, n):  # type: ignore[no-untyped-def]
     """Take the first node off a heap of n; return how many it holds."""
     n -= 1
@@ -75,27 +78,38 @@ def pop(pool, n):  # type: ignore[no-untyped-def]
     return n
 
 
-@part
+@lean
+def _best_leaf(masks, g, words):  # type: ignore[no-untyped-def]
+    """Return a tree's highest leaf that is left, -1 where none is."""
+    w = masks.first[g]
+    rest = words[w] & masks.within[g]
+    while rest == 0:
+        w += 1
+        if w > masks.last[g]:
+            return -1
+        rest = words[w]
+    return 64 * w + lowest(rest)
+
+
+@lean
 def most_of(masks, groups, words, const):  # type: ignore[no-untyped-def]
     """Return the highest sum of the leaves that are left, -inf where a tree has none."""
     total = const
     for g in range(groups):
-        w = masks.first[g]
-        while words[w] == 0:
-            w += 1
-            if w == masks.first[g + 1]:
-                return -np.inf
-        total += masks.value[64 * w + lowest(words[w])]
+        leaf = _best_leaf(masks, g, words)
+        if leaf < 0:
+            return -np.inf
+        total += masks.value[leaf]
     return total
 
 
-@part
+@numba.njit(inline="always")
 def row_of(flat, cell, n_words):  # type: ignore[no-untyped-def]
     """Return the words of a cell; loops over a row of its own are vectorised."""
     return flat[cell * n_words : (cell + 1) * n_words]
 
 
-@part
+@lean
 def keep_range(masks, cells, block, low, high, n_words, words):  # type: ignore[no-untyped-def]
     """Keep the leaves that some cell of a range lies in."""
     since = row_of(masks.since, cells.first[block] + low, n_words)
@@ -104,7 +118,7 @@ def keep_range(masks, cells, block, low, high, n_words, words):  # type: ignore[
         words[w] &= since[w] & upto[w]
 
 
-@part
+@lean
 def keep_states(masks, cells, block, states, n_words, words, scratch):  # type: ignore[no-untyped-def]
     """Keep the leaves that some of a listed block's states lies in."""
     for w in range(n_words):
@@ -119,7 +133,7 @@ def keep_states(masks, cells, block, states, n_words, words, scratch):  # type: 
         words[w] &= scratch[w]
 
 
-@part
+@lean
 def _order(leaves, first, n, order):  # type: ignore[no-untyped-def]
     """Write the places of a tree's leaves, the highest value first."""
     for k in range(n):
@@ -131,17 +145,29 @@ def _order(leaves, first, n, order):  # type: ignore[no-untyped-def]
         order[at] = k
 
 
-@part
+@lean
+def _first_bit(bits, n):  # type: ignore[no-untyped-def]
+    """Return where a tree of n leaves begins after so many bits: a small one keeps to one word."""
+    return bits if bits % 64 + n <= 64 else 64 * ((bits + 63) // 64)
+
+
+@lean
 def keep_reached(grid, people, cells, leaves, n_trees, most, kept):  # type: ignore[no-untyped-def]
     """Drop leaves out of reach and trees of one leaf; return what those add, groups and words."""
-    const, groups, words, write = 0.0, 0, 0, 0
+    const, groups, bits, write = 0.0, 0, 0, 0
     for tree in range(n_trees):
         begin = write
         for leaf in range(leaves.first[tree], leaves.first[tree + 1]):
             if not local_leaf(grid, people, cells, leaves, leaf, most):
                 continue
-            leaves.value[write], leaves.states[write] = leaves.value[leaf], leaves.states[leaf]
-            leaves.low[write], leaves.high[write] = leaves.low[leaf], leaves.high[leaf]
+            leaves.value[write] = leaves.value[leaf]
+            for b in range(leaves.low.shape[1]):
+                leaves.low[write, b], leaves.high[write, b] = (
+                    leaves.low[leaf, b],
+                    leaves.high[leaf, b],
+                )
+            for b in range(leaves.states.shape[1]):
+                leaves.states[write, b] = leaves.states[leaf, b]
             write += 1
         n = write - begin
         same = True
@@ -156,11 +182,11 @@ def keep_reached(grid, people, cells, leaves, n_trees, most, kept):  # type: ign
         kept[groups] = begin
         groups += 1
         kept[groups] = write
-        words += (n + 63) // 64
-    return const, groups, words
+        bits = _first_bit(bits, n) + n
+    return const, groups, (bits + 63) // 64
 
 
-@part
+@lean
 def _fill_leaf(cells, leaves, leaf, n_words, masks, at):  # type: ignore[no-untyped-def]
     """Write a leaf at its place among the bits."""
     p, w, bit = leaves.low.shape[1], at // 64, np.uint64(1) << np.uint64(at % 64)
@@ -177,20 +203,22 @@ def _fill_leaf(cells, leaves, leaf, n_words, masks, at):  # type: ignore[no-unty
             rest &= rest - np.uint64(1)
 
 
-@part
+@lean
 def fill(cells, leaves, kept, groups, n_cells, n_words, masks, order):  # type: ignore[no-untyped-def]
     """Write the masks of every cell and state."""
     masks.upto[: n_cells * n_words] = np.uint64(0)
     masks.since[: n_cells * n_words] = np.uint64(0)
-    word = 0
+    bits = 0
     for g in range(groups):
-        masks.first[g] = word
         n = kept[g + 1] - kept[g]
+        begin = _first_bit(bits, n)
+        bits = begin + n
+        masks.first[g], masks.last[g] = begin // 64, (bits - 1) // 64
+        inside = ~np.uint64(0) if n >= 64 else (np.uint64(1) << np.uint64(n)) - np.uint64(1)
+        masks.within[g] = inside << np.uint64(begin % 64)
         _order(leaves, kept[g], n, order)
         for k in range(n):
-            _fill_leaf(cells, leaves, kept[g] + order[k], n_words, masks, 64 * word + k)
-        word += (n + 63) // 64
-    masks.first[groups] = word
+            _fill_leaf(cells, leaves, kept[g] + order[k], n_words, masks, begin + k)
     for b in range(leaves.low.shape[1]):
         for k in range(cells.first[b] + 1, cells.first[b + 1]):
             here, before = row_of(masks.upto, k, n_words), row_of(masks.upto, k - 1, n_words)
@@ -202,7 +230,7 @@ def fill(cells, leaves, kept, groups, n_cells, n_words, masks, order):  # type: 
                 here[w] |= after[w]
 
 
-@part
+@lean
 def node_words(masks, cells, pool, node, n_words, words, scratch):  # type: ignore[no-untyped-def]
     """Write the leaves that are met somewhere in a node."""
     p = pool.low.shape[1]
@@ -214,7 +242,7 @@ def node_words(masks, cells, pool, node, n_words, words, scratch):  # type: igno
         keep_states(masks, cells, p + b, pool.states[node, b], n_words, words, scratch)
 
 
-@part
+@lean
 def cheapest_cells(cells, pool, node, at):  # type: ignore[no-untyped-def]
     """Write the cheapest cell and state of every block of a node."""
     p = pool.low.shape[1]
@@ -224,25 +252,19 @@ def cheapest_cells(cells, pool, node, at):  # type: ignore[no-untyped-def]
         at[p + b] = cheapest_state(cells, p + b, pool.states[node, b])
 
 
-@part
+@lean
 def widest_gap(masks, groups, words, here):  # type: ignore[no-untyped-def]
     """Return the sum at a place, and the leaf of the tree that promises most beyond it."""
     total, most, leaf = 0.0, 0.0, -1
     for g in range(groups):
-        a = b = masks.first[g]
-        while words[a] == 0:
-            a += 1
-        while here[b] == 0:
-            b += 1
-        top = 64 * a + lowest(words[a])
-        now = masks.value[64 * b + lowest(here[b])]
+        top, now = _best_leaf(masks, g, words), masks.value[_best_leaf(masks, g, here)]
         total += now
         if masks.value[top] - now > most:
             most, leaf = masks.value[top] - now, top
     return total, leaf
 
 
-@part
+@lean
 def cut_of(cells, masks, pool, node, at, leaf):  # type: ignore[no-untyped-def]
     """Return the block in which a leaf is most expensive to reach from a place."""
     p, block, most = pool.low.shape[1], -1, -np.inf
@@ -264,7 +286,7 @@ def cut_of(cells, masks, pool, node, at, leaf):  # type: ignore[no-untyped-def]
     return block
 
 
-@part
+@lean
 def write_child(cells, masks, pool, node, child, at, leaf, block, side):  # type: ignore[no-untyped-def]
     """Write one side of a node; return what its cheapest place costs, infinite if it is empty."""
     p = pool.low.shape[1]
@@ -295,7 +317,7 @@ def write_child(cells, masks, pool, node, child, at, leaf, block, side):  # type
     return pool.base[node] - cells.cost[begin + then] + cells.cost[begin + now]
 
 
-@part
+@lean
 def tighten(cells, masks, pool, child, most, n_words, words, scratch):  # type: ignore[no-untyped-def]
     """Drop the cells and states of a child that cost more than what is left to pay."""
     p, left = pool.low.shape[1], most - pool.base[child]

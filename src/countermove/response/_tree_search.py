@@ -42,7 +42,7 @@ from countermove.response._tree_masks import (
 )
 from countermove.response._tree_places import greedy, keep, raw_sum, write_place
 from countermove.response._tree_rows import locate, nearest, set_person
-from countermove.response.exact._bound import part
+from countermove.response.exact._bound import lean, part
 from countermove.response.exact._search import FOUND
 from countermove.response.exact._search import NONE as EMPTY
 from countermove.scores.trees import code_of
@@ -58,7 +58,7 @@ MOST_WORDS = 40_000_000
 DEPTH = 512
 
 
-@part
+@lean
 def _set_out(trees, grid, people, i, codes, start):  # type: ignore[no-untyped-def]
     """Write the codes of a person and the ranges of cells and states within their reach."""
     for thing in range(people.thing.size):
@@ -78,7 +78,7 @@ def _set_out(trees, grid, people, i, codes, start):  # type: ignore[no-untyped-d
                 start[2][b] |= np.uint64(1) << np.uint64(o - people.first[b])
 
 
-@part
+@lean
 def _all_cells(grid, people, i, start, leaves, stamp, cells):  # type: ignore[no-untyped-def]
     """Write a person's cells; return how many, -1 where a number has none."""
     at, p = 0, people.numbers.size
@@ -110,7 +110,7 @@ class Room(NamedTuple):
     words: tuple[Words, Words, Words, Words]
 
 
-@part
+@lean
 def _root(people, cells, pool):  # type: ignore[no-untyped-def]
     """Write the node of everything a person may do; return what they pay in any case."""
     p, total = people.numbers.size, 0.0
@@ -130,7 +130,7 @@ def _root(people, cells, pool):  # type: ignore[no-untyped-def]
     return total
 
 
-@part
+@lean
 def _look(masks, cells, pool, node, room, groups, n_words):  # type: ignore[no-untyped-def]
     """Look at a place in a node; return the sum there and the leaf that promises most."""
     words, here, scratch = room.words[0], room.words[1], room.words[2]
@@ -149,7 +149,7 @@ def _look(masks, cells, pool, node, room, groups, n_words):  # type: ignore[no-u
     return widest_gap(masks, groups, words, here)
 
 
-@part
+@lean
 def _split(masks, cells, pool, node, leaf, size, room, task, wanted):  # type: ignore[no-untyped-def]
     """Write the sides of a node that may reach what is wanted; return how many, and their tops."""
     groups, n_words, const, limit = task
@@ -186,10 +186,9 @@ def _split(masks, cells, pool, node, leaf, size, room, task, wanted):  # type: i
 
 @part
 def _place(rows, people, i, cells, pool, node, limit, room):  # type: ignore[no-untyped-def]
-    """Find a node's cheapest place, the cells it lies in and the row; return how that ended."""
+    """Find a node's cheapest place and its cells, the row where rows bind; say how that ended."""
     if not rows.on:
         cheapest_cells(cells, pool, node, room.at)
-        write_place(people, i, cells, room.at, room.row)
         return FOUND
     ended = np.int64(FOUND)
     if not pool.solved[node]:
@@ -206,7 +205,7 @@ def _place(rows, people, i, cells, pool, node, limit, room):  # type: ignore[no-
     return ended
 
 
-@part
+@lean
 def _stops(pool, done, size, budget, highest, top, i, found):  # type: ignore[no-untyped-def]
     """Return whether a search is over: nothing better is left, or its nodes are used up."""
     key = pool.key[0]
@@ -224,6 +223,8 @@ def _judge(trees, offset, people, i, rows, room, pool, node, total, highest, top
     least = top if highest else people.target[i]
     if total < least - ROUNDING * (1.0 + abs(least)):
         return -np.inf
+    if not rows.on:
+        write_place(people, i, room.cells, room.at, room.row)
     exact = raw_sum(trees, offset, room.row)
     if exact <= top or (not highest and exact < least):
         return -np.inf
@@ -347,7 +348,9 @@ def _new_masks(n_cells, n_words, trees, people):  # type: ignore[no-untyped-def]
         np.zeros((64 * n_words, p), np.int64),
         np.zeros((64 * n_words, p), np.int64),
         np.zeros((64 * n_words, q), np.uint64),
-        np.zeros(trees.root.size + 1, np.int64),
+        np.zeros(trees.root.size, np.int64),
+        np.zeros(trees.root.size, np.int64),
+        np.zeros(trees.root.size, np.uint64),
     )
 
 

@@ -28,6 +28,12 @@ def part(function: Any) -> Any:
     return numba.njit(error_model="numpy", **options)(function)
 
 
+def lean(function: Any) -> Any:
+    """Compile a part that allocates nothing: counting who holds its arrays would take half."""
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "nogil": True}
+    return numba.njit(error_model="numpy", _nrt=False, **options)(function)
+
+
 class ExactCase(NamedTuple):
     """One person in one branch; an item is a column, or (from k on) a block of options."""
 
