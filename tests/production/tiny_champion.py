@@ -18,6 +18,7 @@ from countermove.execution import Execution
 from countermove.execution._mapping import Engine
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production.registry import Decision, Registry, StoredVersion
+from countermove.production.registry.records import Outcome
 from countermove.production.scoring import Scored, ScoringSettings, score_batch
 from countermove.recourse.advise import with_approved
 from countermove.recourse.pare import PromiseTerms
@@ -68,16 +69,25 @@ def people_of(stored: StoredVersion) -> BestResponse:
 
 def promote(folder: Path, shift: float = 0.0, **more: object) -> str:
     """Make another version the champion of a registry; return its name."""
+    return decide(folder, shift, "promoted", **more)
+
+
+def keep(folder: Path, shift: float = 0.0, **more: object) -> str:
+    """Store another version that its gates refused; return its name."""
+    return decide(folder, shift, "kept", **more)
+
+
+def decide(folder: Path, shift: float, outcome: Outcome, **more: object) -> str:
     registry = Registry(str(folder), SCHEMA.digest())
     version, pointer = registry.next_version(), registry.pointer()
     facts = {"metrics": {}, "data_hash": "d", "certificates": [CERTIFICATE]} | more
     registry.add(version, model(shift), facts)
     before = None if pointer is None else pointer.version
-    decision = Decision(
-        version, "retrain", "promoted", registry.time(), before, version, ["a test"]
-    )
+    after = version if outcome == "promoted" else before
+    decision = Decision(version, "retrain", outcome, registry.time(), before, after, ["a test"])
     registry.record(decision)
-    registry.carry_out(decision)
+    if decision.changes_champion:
+        registry.carry_out(decision)
     return version
 
 

@@ -222,6 +222,25 @@ class RetrainParameters(Parameters):
     )
 
 
+class ChallengerParameters(Parameters):
+    """A challenger that decides beside the champion."""
+
+    describes: ClassVar = "countermove.production.draws:ChallengerTerms"
+    version: str = library("of the registry, or newest: the newest kept since the last promotion")
+    share: Probability | None = library(
+        "of the applicants whom it decides for, drawn by id under COUNTERMOVE_DRAW_KEY; null: for "
+        "nobody, its decisions are recorded"
+    )
+
+
+class ExplorationParameters(Parameters):
+    """Refused people who are approved by draw."""
+
+    describes: ClassVar = "countermove.production.draws:ExplorationTerms"
+    share: Probability = library("of the refused, drawn by id under COUNTERMOVE_DRAW_KEY")
+    most: Count = library("people of a batch at most")
+
+
 class ScoreParameters(Parameters):
     """Which applicants are scored, and how advice is searched for."""
 
@@ -238,12 +257,26 @@ class ScoreParameters(Parameters):
         "days for which advice is honoured: whoever follows it is approved, also by a later "
         "champion; null: no register of open advice is kept",
     )
+    challenger: ChallengerParameters | None = setting(
+        None,
+        "a version that decides beside the champion, as in {version: newest, share: 0.1}; share "
+        "null: its decisions are only recorded; null: there is none",
+    )
+    exploration: ExplorationParameters | None = setting(
+        None,
+        "refused people who are approved by draw, as in {share: 0.02, most: 20}; null: nobody is",
+    )
 
     @field_validator("batch", mode="before")
     @classmethod
     def _whole_number(cls, batch: object) -> object:
         # `--params score.batch=7` arrives as a number.
         return str(batch) if isinstance(batch, int) and not isinstance(batch, bool) else batch
+
+    def tried(self) -> dict[str, Any]:
+        """Return the terms of the challenger and of exploration."""
+        given = {"challenger": self.challenger, "exploration": self.exploration}
+        return {name: None if each is None else each.build() for name, each in given.items()}
 
     def named(self) -> str:
         """Return the id of the batch; refuse to go on without one."""

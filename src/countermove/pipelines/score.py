@@ -43,7 +43,7 @@ def score(
     batch, people = score.named(), partial(champion_people, schema=schema, serm=serm)
     applicants = batches(batch, rows_per_part=execution.rows_per_part, layout=schema.file)
     terms = (recourse.build(), score.method, seed, recourse.advice(), score.open_advice_days)
-    settings = ScoringSettings(registry, schema, people, *terms)
+    settings = ScoringSettings(registry, schema, people, *terms, **score.tried())
     scored = score_batch(batch, applicants, settings, folder, execution.build())
     logger.info(scored.words())
     return scored.to_json()

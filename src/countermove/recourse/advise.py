@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from countermove._types import Floats, Mask
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.storage import settings_digest
@@ -33,6 +34,7 @@ from countermove.recourse.reasons import (
 from countermove.recourse.recommend import Advice, recommend
 from countermove.recourse.words import advice_table
 from countermove.response import Response
+from countermove.scores.base import values
 from countermove.scores.storage import PublishedModel, model_digest
 
 if TYPE_CHECKING:
@@ -195,6 +197,15 @@ class PeopleAdvice:
     allowed: ActionSet
     threshold: float
     reasons: Reasons | None = None  # None where the model does not know whom it approved
+
+
+def decide(model: PublishedModel, X: Floats) -> tuple[Mask, Floats]:
+    """Return who is approved where they stand, and the probability of each; no advice."""
+    cut, scores = (
+        ApprovalThreshold(model.threshold, model.probability_slope),
+        values(model.score, X),
+    )
+    return cut.approved(scores), cut.probability(scores)
 
 
 def decide_and_advise(

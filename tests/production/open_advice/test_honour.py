@@ -191,8 +191,8 @@ def test_columns_of_the_register_are_in_original_units(office):
     found = office.score("may", **DAYS).people().read().set_index("row_id")
     register = AdviceRegister(office.rules().registry)
     names = list(SCHEMA.feature_names)
-    for person, ((_, advised),) in register.of_people(PEOPLE["person"]).items():
-        for column, move in advised.items():
+    for person, ((batch, hashed),) in register.of_people(PEOPLE["person"]).items():
+        for column, move in batch.people[hashed].items():
             change = found.loc[person, f"change:{column}"]
             assert np.sign(change) == move.way
             assert move.value == pytest.approx(before[person][names.index(column)] + change)

@@ -60,8 +60,9 @@ def test_people_are_found_again_by_id(register):
     register.write("may", "000001-x", ADVICE, 180)
     found = register.of_people(["anna", "carl"])
     assert list(found) == ["anna"]
-    ((batch, advised),) = found["anna"]
-    assert (batch.version, advised) == ("000001-x", {"income": (1.0, 40.0, 38.0)})
+    ((batch, person),) = found["anna"]
+    assert batch.by(person) == "000001-x"
+    assert batch.people[person] == {"income": (1.0, 40.0, 38.0)}
 
 
 def test_what_has_expired_is_deleted(register, clock, tmp_path):

@@ -64,7 +64,10 @@ class Honoured:
             return cls()
         found = register.of_people(_ids(admitted))
         people = {
-            row_id: tuple(GivenAdvice(batch.version, batch.given_at[:10], of) for batch, of in own)
+            row_id: tuple(
+                GivenAdvice(batch.by(person), batch.given_at[:10], batch.people[person])
+                for batch, person in own
+            )
             for row_id, own in found.items()
         }
         versions = {given.version for own in people.values() for given in own}
@@ -93,28 +96,11 @@ class Honoured:
             for row in np.flatnonzero(asks.to_numpy()).tolist()
         }
         kept = {row: given for row, given in judged.items() if given is not None}
-        rows = list(kept)
         table = table.assign(**{HONOURED: pd.Series([None] * len(table), dtype="str")})
-        said: dict[str, Any] = {
-            "decision": 1,
-            "status": NOT_NEEDED,
-            "probability_after": table["probability"].iloc[rows].to_numpy(),
-            "cost": 0.0,
-            "survival": np.nan,
-            "lasting": False,
-            "uncertain_weight": False,
-            HONOURED: [given.version for given in kept.values()],
-            "words": [words.format(version=g.version, day=g.day) for g in kept.values()],
-        }
-        said |= {name: 0.0 for name in table.columns if name.startswith(CHANGE)}
-        said |= {name: np.nan for name in table.columns if name.startswith((LOW, HIGH))}
-        said |= {name: None for name in table.columns if name in REFUSED_ONLY}
-        said |= {name: "" for name in table.columns if name == "supply"}
-        for name, values_ in said.items() if rows else ():
-            table.loc[rows, name] = values_
-        if CODES in table:
-            codes = [[] if row in kept else own for row, own in enumerate(table[CODES])]
-            table[CODES] = pd.Series(codes, table.index, dtype=object)
+        said = [words.format(version=g.version, day=g.day) for g in kept.values()]
+        table = approved_instead(table, list(kept), said)
+        if kept:
+            table.loc[list(kept), HONOURED] = [given.version for given in kept.values()]
         return table
 
     def describe(self) -> dict[str, Any]:
@@ -126,18 +112,43 @@ class Honoured:
         return {"people": people, "models": {k: model_digest(m) for k, m in self.models.items()}}
 
 
+def approved_instead(table: pd.DataFrame, rows: list[int], words: list[str]) -> pd.DataFrame:
+    """Return decisions in which refused people, at some places, are approved; in new words."""
+    said: dict[str, Any] = {
+        "decision": 1,
+        "status": NOT_NEEDED,
+        "probability_after": table["probability"].iloc[rows].to_numpy(),
+        "cost": 0.0,
+        "survival": np.nan,
+        "lasting": False,
+        "uncertain_weight": False,
+        "words": words,
+    }
+    said |= {name: 0.0 for name in table.columns if name.startswith(CHANGE)}
+    said |= {name: np.nan for name in table.columns if name.startswith((LOW, HIGH))}
+    said |= {name: None for name in table.columns if name in REFUSED_ONLY}
+    said |= {name: "" for name in table.columns if name == "supply"}
+    for name, values_ in said.items() if rows else ():
+        table.loc[rows, name] = values_
+    if CODES in table:
+        chosen = set(rows)
+        codes = [[] if row in chosen else own for row, own in enumerate(table[CODES])]
+        table[CODES] = pd.Series(codes, table.index, dtype=object)
+    return table
+
+
 def advised_people(
-    scored: Partitions, admitted: Partitions, schema: Schema, standardiser: Standardiser
+    scored: Partitions, admitted: Partitions, schema: Schema, units: Standardiser, version: str
 ) -> dict[str, Advised]:
-    """Return what a scored batch advised, by id: columns, directions and values to reach."""
+    """Return what a version advised a scored batch, by id: columns, directions and values."""
     changes = [c.name for c in schema.model_features() if c.change != "immutable"]
     before = pd.concat([part[[ROW_ID, *changes]] for part in admitted], ignore_index=True)
     before = before.set_index(ROW_ID)
-    if standardiser.fill is not None:  # whoever lacks a cell was advised from what stands in
-        before = before.fillna(pd.Series(standardiser.fill, standardiser.names))
+    if units.fill is not None:  # whoever lacks a cell was advised from what stands in
+        before = before.fillna(pd.Series(units.fill, units.names))
     found: dict[str, dict[str, AdvisedMove]] = {}
     for part in scored:
-        given = part[part["status"] == FOUND]
+        given = part[(part["status"] == FOUND) & (part["version"] == version)]
         ids, start = given[ROW_ID].astype(str).to_numpy(), before.loc[given[ROW_ID]]
         for name in changes:
             change, at = given[f"{CHANGE}{name}"].to_numpy(np.float64), start[name].to_numpy()

@@ -7,7 +7,7 @@ is replaced whole, so whatever interrupts a run, the register is the old one or 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,9 +16,9 @@ from countermove.production.open_advice.keys import advice_key, person_hash
 from countermove.production.registry import Registry
 from countermove.production.registry.registry import OPEN_ADVICE
 
-FORMAT_VERSION = 2
-READS = (1, FORMAT_VERSION)
-"""1 had no ``enough``."""
+FORMAT_VERSION = 3
+READS = (1, 2, FORMAT_VERSION)
+"""1 had no ``enough``, 2 no ``others``."""
 
 
 class AdvisedMove(NamedTuple):
@@ -52,6 +52,8 @@ class BatchAdvice:
         When, UTC; afterwards the file is deleted.
     people
         By keyed hash of the id, what was advised.
+    others
+        By keyed hash, the version that advised a person, where it is another.
     """
 
     batch: str
@@ -59,6 +61,11 @@ class BatchAdvice:
     given_at: str
     expires_at: str
     people: Mapping[str, Advised]
+    others: Mapping[str, str] = field(default_factory=dict)
+
+    def by(self, person: str) -> str:
+        """Return the version that advised a person, by keyed hash."""
+        return self.others.get(person, self.version)
 
     def to_record(self) -> dict[str, Any]:
         """Return the record, JSON-ready."""
@@ -76,7 +83,8 @@ class BatchAdvice:
                 for person, of in given["people"].items()
             }
             moves = [move for of in people.values() for move in of.values()]
-            found = cls(**given | {"people": people})
+            others = {str(person): str(own) for person, own in given.get("others", {}).items()}
+            found = cls(**given | {"people": people, "others": others})
             # Whatever is compared later can be: numbers with numbers, times with times.
             all(move.reached(0.0) for move in moves)
             found.has_expired(found.given_at)
@@ -109,13 +117,22 @@ class AdviceRegister:
         return [name.removesuffix(".json") for name in listed]
 
     def write(
-        self, batch: str, version: str, advised: Mapping[str, Advised], days: int
+        self,
+        batch: str,
+        version: str,
+        advised: Mapping[str, Advised],
+        days: int,
+        by_others: Mapping[str, str] | None = None,
     ) -> BatchAdvice:
-        """Keep what a batch's people, by id, were advised; in place of what was kept for it."""
+        """Keep what a batch's people, by id, were advised; in place of what was kept for it.
+
+        ``by_others`` are the versions that advised some of them, by id, where they are others.
+        """
         key = advice_key(self._store, new=not self.names())
         people = {person_hash(key, row_id): dict(of) for row_id, of in advised.items()}
+        others = {person_hash(key, row_id): own for row_id, own in (by_others or {}).items()}
         now, end = self.registry.time(), self.registry.time(days)
-        kept = BatchAdvice(batch, version, now, end, people)
+        kept = BatchAdvice(batch, version, now, end, people, others)
         self._save(kept)
         return kept
 
@@ -135,16 +152,16 @@ class AdviceRegister:
                 found.append(kept)
         return sorted(found, key=lambda kept: (kept.given_at, kept.batch))
 
-    def of_people(self, ids: Iterable[str]) -> dict[str, list[tuple[BatchAdvice, Advised]]]:
-        """Return the open advice of those among some people who have any, by id."""
+    def of_people(self, ids: Iterable[str]) -> dict[str, list[tuple[BatchAdvice, str]]]:
+        """Return the batches with open advice of some people, by id, and their keyed hash."""
         kept = self.open()
         if not kept:
             return {}
         key = advice_key(self._store, new=False)
-        found: dict[str, list[tuple[BatchAdvice, Advised]]] = {}
+        found: dict[str, list[tuple[BatchAdvice, str]]] = {}
         for row_id in ids:
             person = person_hash(key, row_id)
-            own = [(batch, batch.people[person]) for batch in kept if person in batch.people]
+            own = [(batch, person) for batch in kept if person in batch.people]
             if own:
                 found[row_id] = own
         return found
@@ -159,7 +176,8 @@ class AdviceRegister:
             kept = self.read(name)
             if person in kept.people:
                 rest = {other: of for other, of in kept.people.items() if other != person}
-                self._save(replace(kept, people=rest))
+                others = {other: of for other, of in kept.others.items() if other != person}
+                self._save(replace(kept, people=rest, others=others))
                 gone[name] = 1
         return gone
 

@@ -63,7 +63,7 @@ class Signer:
         if not self.keys:
             return bare
         key = self.keys[0]
-        return bare | {SIGNATURE: {"key": _name(key), "hmac": _digest(key, place, bare)}}
+        return bare | {SIGNATURE: {"key": key_name(key), "hmac": _digest(key, place, bare)}}
 
     def verified(self, place: str, record: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return a record without its signature; refuse one that nobody with a key has signed."""
@@ -94,6 +94,6 @@ def _digest(key: bytes, place: str, record: Mapping[str, Any]) -> str:
     return hmac.digest(key, f"{place}\n{canonical_json(record)}".encode(), "sha256").hex()
 
 
-def _name(key: bytes) -> str:
+def key_name(key: bytes) -> str:
     """Return what tells keys apart and gives nothing of them away."""
     return sha256(b"countermove key name\n" + key).hexdigest()[:8]

@@ -9,18 +9,15 @@ from __future__ import annotations
 import logging
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from countermove.data.partitions import Partitions
 from countermove.data.quarantine import words
-from countermove.data.schema import Schema
 from countermove.errors import DataError, ModelFileError
 from countermove.execution import Execution, Mapper, map_parts
 from countermove.production.lock import held
-from countermove.production.open_advice import AdviceRegister, Honoured
 from countermove.production.open_advice.honour import advised_people
 from countermove.production.registry import Registry, StoredVersion
 from countermove.production.scoring.applicants import (
@@ -30,83 +27,26 @@ from countermove.production.scoring.applicants import (
     admitted_before,
     content_digest,
 )
-from countermove.production.scoring.records import FORGOTTEN, BatchFolder, BatchStart, counted
-from countermove.production.scoring.task import ScoreTask, ScoringRule, certificate_id, same_actions
-from countermove.recourse.advise import AdviceTerms
-from countermove.recourse.lasting import NONE_KEPT, refits_of_model
-from countermove.recourse.pare import PromiseTerms
-from countermove.response import Response
+from countermove.production.scoring.exploring import (
+    ExploreTask,
+    exploration_price,
+    explored_by_group,
+)
+from countermove.production.scoring.records import (
+    COMPARED,
+    FORGOTTEN,
+    BatchFolder,
+    BatchStart,
+    counted,
+)
+from countermove.production.scoring.settings import ScoringSettings
+from countermove.production.scoring.task import CHALLENGER, ScoreTask, certificate_id
+from countermove.scores.storage import model_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ScoringSettings:
-    """What decisions about applicants depend on, beside the champion itself.
-
-    Parameters
-    ----------
-    registry
-        Holds the champion.
-    schema
-        What the columns mean.
-    people
-        From a stored version to the people it was made for: what they can do, at what cost.
-    terms
-        How recourse is searched for, where the champion does not say.
-    method
-        Of the search.
-    seed
-        Decides every draw.
-    said
-        How advice is chosen and said; the defaults unless given.
-    open_advice_days
-        How long advice is honoured: whoever follows it is approved, also by a later champion.
-        None: no register is kept.
-    """
-
-    registry: Registry
-    schema: Schema
-    people: Callable[[StoredVersion], Response]
-    terms: PromiseTerms
-    method: str
-    seed: int
-    said: AdviceTerms | None = None
-    open_advice_days: int | None = None
-
-    @property
-    def register(self) -> AdviceRegister | None:
-        """Where open advice is kept; None if it is not, or people have no ids to know them by."""
-        keeps = self.open_advice_days is not None and self.schema.id is not None
-        return AdviceRegister(self.registry) if keeps else None
-
-    def task(self, rule: ScoringRule, admitted: Partitions) -> ScoreTask:
-        """Return the work on admitted rows, with the advice that is open for their people."""
-        register = self.register
-        if register is None:
-            return ScoreTask(rule, self.schema)
-        return ScoreTask(rule, self.schema, Honoured.of(register, self.registry, admitted))
-
-    def rule_of(self, stored: StoredVersion) -> ScoringRule:
-        """Return a stored version with its people and terms."""
-        response = self.people(stored)
-        if not same_actions(stored.model, response):
-            logger.warning(
-                "allowed actions differ from those version %s was trained with: its promise is "
-                "not made to them (no certificate); retrain, or restore serm.actions",
-                stored.version,
-            )
-        rule = ScoringRule.of(stored, response, self.terms, self.method, self.seed, self.said)
-        if rule.said.confidence is not None and refits_of_model(stored.model) is None:
-            logger.warning(
-                "version %s knows nothing of its next fit, so advice has no margin against a "
-                "refit (recourse.confidence). %s",
-                stored.version, NONE_KEPT,
-            )  # fmt: skip
-        return rule
 
 
 @dataclass(frozen=True)
@@ -137,6 +77,7 @@ class Scored:
             )
         counts = ", ".join(f"{count} {name}" for name, count in said["decisions"].items())
         done = f"batch {said['batch']!r} scored by version {said['version']}: {counts}"
+        done += "".join(f"; {sentence}" for sentence in _tried(said))
         if not said["set_aside"]:
             return done
         return (
@@ -151,6 +92,31 @@ class Scored:
     def to_json(self) -> dict[str, Any]:
         """Return the facts of the run, JSON-ready."""
         return {"folder": str(self.folder), "already": self.already, "manifest": self.manifest}
+
+
+def _tried(said: dict[str, Any]) -> list[str]:
+    """Return what a challenger and exploration did, a sentence each."""
+    found = []
+    if CHALLENGER in said:
+        counts, name = said[COMPARED], said[CHALLENGER]["version"]
+        agree = counts["both_approve"] + counts["both_refuse"]
+        found.append(
+            f"challenger {name} agrees on {agree} of {said['rows']} and decided for "
+            f"{counts['decided_by_challenger']}"
+        )
+    explored = said.get("exploration")
+    if explored is not None:
+        found.append(
+            f"{explored['approved']} of {explored['refused']} refused are approved by draw "
+            f"(propensity {explored['propensity']:.2%})"
+        )
+        if explored["price_points"] is not None and explored["approved"]:
+            found.append(
+                f"{explored['expected_favourable']:.0%} of them are expected to be favourable, the "
+                f"threshold asks for {explored['threshold']:.0%}: a price of "
+                f"{explored['price_points']:.2f} points among all approved"
+            )
+    return found
 
 
 def score_batch(
@@ -190,6 +156,7 @@ def score_batch(
         If there is no champion, or the one the batch was begun with no longer loads.
     """
     place = BatchFolder(folder, batch)
+    settings.check()
     with held(place.lock):
         content = content_digest(applicants)
         known = place.manifest()
@@ -202,16 +169,16 @@ def score_batch(
         with execution.open() as mapper:
             started, task, admitted = _begun(place, applicants, content, settings, mapper)
             kept = _score_parts(place, task, admitted.people, mapper)
-        rule = task.rule
+            finished, tried = _explore(place, task, settings, applicants, mapper)
         # Before the batch is published: advice that people may have read is always in the register.
-        _keep_open(place, rule, settings, admitted.people)
-        manifest = _manifest(started, rule, settings, applicants) | counted(place.work / "scored")
-        manifest |= admitted.facts(settings.schema.quarantine)
+        _keep_open(place, finished, task, settings, admitted.people)
+        manifest = _manifest(started, task, settings, applicants) | counted(finished)
+        manifest |= admitted.facts(settings.schema.quarantine) | tried
         if (place.work / SHEET).is_file():
-            shutil.copy2(place.work / SHEET, place.work / "scored" / SHEET)
+            shutil.copy2(place.work / SHEET, finished / SHEET)
         manifest |= {"finished_at": settings.registry.time(), "kept_parts": kept}
         manifest |= {"seconds": round(time.perf_counter() - clock, 3)}
-        place.publish(place.work / "scored", manifest)
+        place.publish(finished, manifest)
     return Scored(place.published, manifest, already=False)
 
 
@@ -235,7 +202,8 @@ def _begun(
     if started is None:
         return _begin(place, applicants, content, settings, mapper)
     _check_same(place.batch, started.content_sha256, content, "begun", started.started_at)
-    rule = settings.rule_of(_version(settings.registry, started, place))
+    champion = _version(settings.registry, started, place)
+    challenger = settings.challenger_of(champion, started.challenger)
     logger.info(
         "batch %r was begun on %s by version %s and is resumed",
         place.batch, started.started_at, started.version,
@@ -243,28 +211,64 @@ def _begun(
     admitted = admitted_before(place.work, applicants.rows_per_part)
     if admitted is None:
         admitted = admit(applicants, settings.schema, place.work, mapper, place.batch)
-    task = settings.task(rule, admitted.people)
+    task = settings.task(champion, challenger, admitted.people)
     if task.fingerprint() != started.settings:
         logger.warning(
             "settings changed since batch %r was begun: it is decided again", place.batch
         )
         shutil.rmtree(place.work / "scored", ignore_errors=True)
-        started = replace(started, settings=task.fingerprint())
+        beside = "" if challenger is None else challenger.version
+        started = replace(started, settings=task.fingerprint(), challenger=beside)
         started.write(place.work)
     return started, task, admitted
 
 
+def _explore(
+    place: BatchFolder,
+    task: ScoreTask,
+    settings: ScoringSettings,
+    applicants: Partitions,
+    mapper: Mapper,
+) -> tuple[Path, dict[str, Any]]:
+    """Approve refused people by draw, if asked for; return where the parts are, and the facts."""
+    scored, exploration = place.work / "scored", settings.explored()
+    if exploration is None:
+        return scored, {}
+    parts = _parts(scored)
+    plan, approved = exploration.planned(parts), task.rule.said.phrases["approved"]
+    finished = place.work / "explored"
+    map_parts(ExploreTask(plan, approved), parts, finished, mapper)
+    done, asked = _parts(finished), {rule.version: rule.model.threshold for rule in task.rules}
+    groups = explored_by_group(done, applicants, settings.schema)
+    facts = plan.facts() | exploration_price(done, asked) | {"groups": groups}
+    return finished, {"exploration": facts}
+
+
 def _keep_open(
-    place: BatchFolder, rule: ScoringRule, settings: ScoringSettings, admitted: Partitions
+    place: BatchFolder,
+    finished: Path,
+    task: ScoreTask,
+    settings: ScoringSettings,
+    admitted: Partitions,
 ) -> None:
-    """Write the advice of a scored batch into the register."""
+    """Write the advice of a scored batch into the register, each under the rule that gave it."""
     register, days = settings.register, settings.open_advice_days
     if register is None or days is None:
         return
-    parts = tuple(sorted((place.work / "scored").glob("part-*.parquet")))
-    units = rule.model.standardiser
-    advised = advised_people(Partitions(parts), admitted, settings.schema, units)
-    register.write(place.batch, rule.version, advised, days)
+    found = {
+        rule.version: advised_people(
+            _parts(finished), admitted, settings.schema, rule.model.standardiser, rule.version
+        )
+        for rule in task.rules
+    }
+    own = task.rule.version
+    others = {row_id: by for by, people in found.items() if by != own for row_id in people}
+    advised = {row_id: of for people in found.values() for row_id, of in people.items()}
+    register.write(place.batch, own, advised, days, others)
+
+
+def _parts(folder: Path) -> Partitions:
+    return Partitions(tuple(sorted(folder.glob("part-*.parquet"))))
 
 
 def _begin(
@@ -280,20 +284,19 @@ def _begin(
             f"there is no champion in {settings.registry.store.where()} yet, so nothing can "
             "be decided; make one first: kedro run --pipeline=retrain"
         )
-    rule = settings.rule_of(champion)
+    challenger = settings.challenger_of(champion)
     shutil.rmtree(place.work, ignore_errors=True)
     try:
         admitted = admit(applicants, settings.schema, place.work, mapper, place.batch)
     except DataError:
         shutil.rmtree(place.work, ignore_errors=True)
         raise
-    task = settings.task(rule, admitted.people)
+    task = settings.task(champion, challenger, admitted.people)
     if content_digest(applicants) != content:
         raise DataError(f"the files of batch {place.batch!r} changed while they were read")
-    now = settings.registry.time()
-    started = BatchStart(
-        place.batch, content, champion.version, champion.sha256, task.fingerprint(), now
-    )
+    now, beside = settings.registry.time(), "" if challenger is None else challenger.version
+    chosen = (champion.version, champion.sha256, task.fingerprint())
+    started = BatchStart(place.batch, content, *chosen, now, beside)
     started.write(place.work)
     return started, task, admitted
 
@@ -326,14 +329,16 @@ def _score_parts(place: BatchFolder, task: ScoreTask, admitted: Partitions, mapp
 
 
 def _manifest(
-    started: BatchStart, rule: ScoringRule, settings: ScoringSettings, applicants: Partitions
+    started: BatchStart, task: ScoreTask, settings: ScoringSettings, applicants: Partitions
 ) -> dict[str, Any]:
     """Return what the manifest says beside the counts."""
+    rule, beside = task.rule, task.beside
     promises = [
         {"id": certificate_id(claim), "name": claim["name"], "applicable": claim["applicable"]}
-        for claim in rule.claims
+        for each in task.rules
+        for claim in each.claims
     ]
-    return {
+    said = {
         "batch": started.batch,
         "dataset": settings.schema.name,
         "content_sha256": started.content_sha256,
@@ -348,3 +353,9 @@ def _manifest(
         "package_version": version("countermove"),
         "started_at": started.started_at,
     }
+    if beside is None:
+        return said
+    other = beside.rule
+    about = {"certificate": other.certificate, "threshold": other.model.threshold}
+    about |= {"model_sha256": model_digest(other.model), "share": beside.share}
+    return said | {CHALLENGER: {"version": other.version} | about}

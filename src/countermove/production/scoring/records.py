@@ -11,7 +11,9 @@ import shutil
 from collections import Counter
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from countermove.data.storage import (
     beside,
@@ -24,11 +26,20 @@ from countermove.data.storage import (
 )
 from countermove.errors import ModelFileError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 MANIFEST = "manifest.json"
 STARTED = "started.json"
 FORGOTTEN = "forgotten"
 """Key of a manifest: how many people were deleted from the batch since it was scored."""
 APPROVED, REFUSED = "approved", "refused"
+COMPARED = "compared"
+"""Key of a manifest: how often the champion and the challenger beside it agree."""
+
+
+BESIDE = ("champion_decision", "challenger_decision", "challenger", "version")
+"""Columns of parts that a challenger was beside."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,7 @@ class BatchStart:
     model_sha256: str
     settings: str  # digest of all that decisions and advice depend on
     started_at: str
+    challenger: str = ""  # the version beside it; none of batches begun without one
 
     def write(self, folder: Path) -> None:
         """Write it down, to the disk."""
@@ -54,7 +66,8 @@ class BatchStart:
             return None
         record = unseal(path.read_bytes(), str(path))
         texts = all(isinstance(value, str) for value in record.values())
-        if not texts or set(record) != {entry.name for entry in fields(cls)}:
+        known = {entry.name for entry in fields(cls)}
+        if not texts or not known - {"challenger"} <= set(record) <= known:
             raise ModelFileError(
                 f"{path} does not hold what it should; remove {folder} to begin the batch again "
                 "(nothing of it was published)"
@@ -117,10 +130,13 @@ def counted(finished: Path) -> dict[str, Any]:
 
     decisions: Counter[str] = Counter({APPROVED: 0, REFUSED: 0})
     statuses: Counter[str] = Counter()
+    compared: Counter[str] = Counter()
     outside: int | None = 0
-    parts = []
+    parts: list[dict[str, Any]] = []
     for path in sorted(finished.glob("part-*.parquet")):
-        table = pq.read_table(path, columns=["decision", "status", "outside_training_range"])
+        known = set(pq.read_schema(path).names)
+        wanted = ("decision", "status", "outside_training_range", *BESIDE)
+        table = pq.read_table(path, columns=[name for name in wanted if name in known])
         for pair in table["decision"].value_counts().to_pylist():
             decisions[APPROVED if pair["values"] > 0 else REFUSED] += pair["counts"]
         for pair in table["status"].value_counts().to_pylist():
@@ -129,13 +145,29 @@ def counted(finished: Path) -> dict[str, Any]:
         unknown = outside is None or beyond.null_count
         outside = None if unknown else outside + int(beyond.to_numpy().sum())  # type: ignore[operator]
         parts.append({"file": path.name, "rows": len(table), "sha256": _digest(path)})
+        if known >= set(BESIDE):
+            compared.update(_agreement(table))
     return {
         "rows": sum(part["rows"] for part in parts),
         "decisions": dict(decisions),
         "statuses": dict(sorted(statuses.items())),
         "outside_training_range": outside,
         "parts": parts,
+    } | ({COMPARED: dict(compared)} if compared else {})
+
+
+def _agreement(table: pa.Table) -> dict[str, int]:
+    """Count how a champion and the challenger beside it decided, and who decided."""
+    champion, challenger = (np.asarray(table[name]) > 0 for name in BESIDE[:2])
+    theirs = np.asarray(table["version"]) == np.asarray(table["challenger"])
+    masks = {
+        "both_approve": champion & challenger,
+        "both_refuse": ~champion & ~challenger,
+        "only_champion_approves": champion & ~challenger,
+        "only_challenger_approves": ~champion & challenger,
+        "decided_by_challenger": theirs,
     }
+    return {name: int(mask.sum()) for name, mask in masks.items()}
 
 
 def _digest(path: Path) -> str:
