@@ -167,6 +167,10 @@ class FollowingParameters(Parameters):
     least_shift: Share = library(
         "smallest change of the threshold, as a share of the reach, that is made for its own sake"
     )
+    propensities: bool = library(
+        "where labels are of the approved only, weight people whom score.exploration approved by "
+        "the inverse of their propensity"
+    )
 
 
 class FirstHoldoutParameters(Parameters):

@@ -27,6 +27,7 @@ def retraining_page(decision: Mapping[str, Any], drift: Mapping[str, Any]) -> st
         drift=drift_section(drift) if compared else None,
         reason=drift.get("reason", ""),
         policy=policy_words(decision["facts"]),
+        **beside_facts(facts.get("scored") or {}),
     )
 
 
@@ -44,7 +45,76 @@ def policy_words(facts: Mapping[str, Any]) -> list[str]:
         )
     if policy["evidence"] is not None:
         said.append(f"Evidence: {policy['evidence']['words']}.")
-    return [sentence for sentence in said if sentence]
+    return [sentence for sentence in (*said, *_label_words(facts)) if sentence]
+
+
+def _label_words(facts: Mapping[str, Any]) -> list[str]:
+    """Return what labels of the approved only cannot show."""
+    seen = (facts.get("scored") or {}).get("labels")
+    if seen is None or not seen["approved_only"]:
+        return []
+    drawn = (
+        f"{seen['explored']:,} of them were approved by draw and speak for the refused"
+        if seen["explored"]
+        else "none was approved by draw (score.exploration)"
+    )
+    return [
+        f"Labels came of the approved only ({seen['people']:,} new ones, {seen['refused']:,} of "
+        f"refused people; {drawn}). They are right where the label depends on the features alone; "
+        "what is peculiar to the refused, and whom the rule refuses wrongly, they cannot show."
+    ]
+
+
+def beside_facts(scored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page says of challengers beside the champion, and of exploration."""
+    return {
+        "challengers": [_challenger_row(each) for each in scored.get("challengers", ())],
+        "explored": _explored_words(scored.get("exploration")),
+    }
+
+
+def _challenger_row(each: Mapping[str, Any]) -> Row:
+    return (
+        each["challenger"],
+        f"{each['people']:,}",
+        f"{each['decided_by_challenger']:,}",
+        _percent(each["agreement"]),
+        f"{each['only_champion_approves']:,}",
+        f"{each['only_challenger_approves']:,}",
+        _points(each["labelled"]),
+        _points(each["labelled_canary"]),
+        _points(each["favourable_of_approved"]["difference"]),
+    )
+
+
+def _percent(share: Mapping[str, Any]) -> str:
+    if share["value"] is None:
+        return "–"
+    return f"{share['value']:.1%} ({share['low']:.1%} to {share['high']:.1%})"
+
+
+def _points(gap: Mapping[str, Any]) -> str:
+    """Return a difference in points with its interval and, where known, its people."""
+    if gap["value"] is None:
+        return "–"
+    value, low, high = (100.0 * gap[key] for key in ("value", "low", "high"))
+    people = f"; n = {gap['n']:,}" if "n" in gap else ""
+    return f"{value:+.1f} ({low:+.1f} to {high:+.1f}{people})"
+
+
+def _explored_words(explored: Mapping[str, Any] | None) -> list[str]:
+    """Return how people approved by draw fared, and who they were."""
+    if explored is None:
+        return []
+    found = explored["favourable"]
+    said = [
+        f"Of {found['n']:,} people approved by draw whose label has come, {_percent(found)} were "
+        f"favourable; the rule had expected {explored['expected_favourable']:.1%}."
+    ]
+    for name, groups in explored["groups"].items():
+        counts = ", ".join(f"{group}: {count:,}" for group, count in groups.items())
+        said.append(f"By {name}: {counts}.")
+    return said
 
 
 def _drift_words(facts: Mapping[str, Any], policy: Mapping[str, Any]) -> str:

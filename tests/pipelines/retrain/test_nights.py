@@ -68,6 +68,7 @@ class Office:
         self.batches: list[LabelledBatch] = []
         self.drift: dict[str, Any] = {}
         self.page, self.ended = "", dict[str, Any]()
+        self.scored = folder / "scored"
 
     def rule(self) -> tuple[np.ndarray, float]:
         champion = self.registry.champion()
@@ -91,6 +92,7 @@ class Office:
         given = (self.batches, self.typed, schema, RETRAIN, pinned, intake)
         seen, facts, _, waiting = nodes.gather_batches(registry, *given)
         outcomes = nodes.compare_outcomes(registry, self.history, seen, facts, schema, unit)
+        scored, weights = nodes.compare_scored(registry, self.scored, seen, facts, schema, unit)
         untrained = (rows["calibration"], rows["test"])
         about = (schema, unit, self.people, self.serm, RETRAIN, 0)
         self.drift = nodes.compare_drift(registry, seen, facts, *untrained, *about)
@@ -100,7 +102,7 @@ class Office:
         )
         followed, present, _ = nodes.follow(
             registry, *base, seen, waiting, facts, apart, schema, unit, self.people, self.drift,
-            self.serm, RETRAIN, 0,
+            weights, self.serm, RETRAIN, 0,
         )  # fmt: skip
         made = (schema, unit, self.people, self.serm, 0)
         challenger = nodes.train_challenger(registry, train, validation, followed, *made)
@@ -112,7 +114,7 @@ class Office:
             RETRAIN, {"open": 0, "judged": 0, "broken": 0}, followed,
         )  # fmt: skip
         decision = nodes.decide(
-            registry, self.history, calibrated, promise, judged, facts, pinned, outcomes,
+            registry, self.history, calibrated, promise, judged, facts, pinned, outcomes, scored,
             self.drift, train, self.serm, {}, followed,
         )  # fmt: skip
         self.page, self.ended = nodes.write_page(registry, decision, self.drift)

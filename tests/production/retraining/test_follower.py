@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from countermove.production.retraining._fits import DiscountedFits
 from countermove.production.retraining.evidence import MONTH
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import DeployedRule, DriftActs, Memory, SeenBatch
@@ -49,6 +51,40 @@ def test_a_turned_world_is_followed_and_a_still_one_left_alone():
     night = still.follower.night(still.champion, [still.batch(1)], Memory())
     assert night.proposal == "none"
     assert night.people == ReachModel()
+
+
+def test_a_label_that_counts_three_times_is_three_labels():
+    town = Town("still", 33)
+    came = town.batch(1)
+    table, few = as_seen(came.X, came.y), np.arange(len(came.y)) < 40
+    counts = np.where(few, 3.0, 1.0)
+    thrice = np.concatenate([np.arange(len(counts)), *[np.flatnonzero(few)] * 2])
+
+    def whole(rows, count):
+        nobody = np.zeros(rows.n, dtype=bool)
+        start, acts = np.zeros(rows.X.shape[1]), DriftActs()
+        given = ([rows], [0.0], [nobody], [count], start, 0.0, 0, acts)
+        return DiscountedFits(FollowingPolicy(), *given)._fit(1.0, start, None, 40)
+
+    repeated = as_seen(came.X[thrice], came.y[thrice])
+    np.testing.assert_allclose(
+        whole(table, counts), whole(repeated, np.ones(repeated.n)), atol=1e-6
+    )
+    assert not np.allclose(whole(table, counts), whole(table, np.ones(table.n)), atol=1e-3)
+
+
+def test_weights_of_one_change_nothing_and_others_the_evidence():
+    town = Town("still", 34)
+    came = town.batch(1)
+    plain = town.follower.night(town.champion, [came], Memory())
+    same = replace(came, weight=np.ones(len(came.y)))
+    again = town.follower.night(town.champion, [same], Memory())
+    assert again.evidence == plain.evidence
+    assert again.score.weight.tolist() == plain.score.weight.tolist()
+    heavy = replace(came, weight=np.where(np.arange(len(came.y)) < 50, 20.0, 1.0))
+    other = town.follower.night(town.champion, [heavy], Memory())
+    assert other.evidence.people == plain.evidence.people
+    assert other.evidence.value != plain.evidence.value
 
 
 def test_a_halved_price_shifts_the_threshold_without_a_label():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -70,6 +71,20 @@ def compare_outcomes(
     return outcomes_of_batches(registry, history, rows, facts, schema, standardiser)
 
 
+def compare_scored(
+    registry: Registry,
+    scored: Path,
+    rows: pd.DataFrame,
+    facts: dict[str, Any],
+    schema: Schema,
+    standardiser: Standardiser,
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Compare the champion with challengers beside it, and look at people approved by draw."""
+    from countermove.production.retraining.scored_people import compare_scored as compare
+
+    return compare(registry, scored, rows, facts, schema, standardiser)
+
+
 def compare_drift(
     registry: Registry,
     rows: pd.DataFrame,
@@ -125,6 +140,7 @@ def follow(
     standardiser: Standardiser,
     people: Response,
     drift: dict[str, Any],
+    weights: pd.DataFrame,
     serm: SermParameters,
     retrain: RetrainParameters,
     seed: int,
@@ -134,7 +150,7 @@ def follow(
     from countermove.production.retraining.nightly import follow as follow_world
 
     seen = (batches, waiting, facts, set_apart, schema, standardiser)
-    about = (people, serm.regulariser.build(), retrain.policy.build(), drift, seed)
+    about = (people, serm.regulariser.build(), retrain.policy.build(), drift, seed, weights)
     ledger, given = BatchLedger(registry), ((train, validation), *seen, *about)
     followed = before = follow_world(registry, *given)
     if ledger.last is not None and ledger.reconsidered():
@@ -231,6 +247,7 @@ def decide(
     facts: dict[str, Any],
     pinned: dict[str, Any],
     outcomes: list[dict[str, Any]],
+    scored: dict[str, Any],
     drift: dict[str, Any],
     train: pd.DataFrame,
     serm: SermParameters,
@@ -241,7 +258,7 @@ def decide(
     from countermove.production.retraining.promotion import decide_on_challenger
 
     seen = {"batches": facts, "holdout": pinned, "outcomes": outcomes, "drift": drift}
-    seen |= {"reconsidered": reconsidered} if reconsidered else {}
+    seen |= {"scored": scored} | ({"reconsidered": reconsidered} if reconsidered else {})
     about, made_for = (challenger, calibration, judgement), (people_settings(serm), followed)
     return decide_on_challenger(registry, history, *about, seen, train, *made_for)
 
@@ -287,6 +304,12 @@ def create_pipeline(**_: object) -> Pipeline:
             name="compare_outcomes",
         ),
         Node(
+            compare_scored,
+            ["registry", "scored_folder", "batch_rows", "batch_facts", *units],
+            ["scored_comparison", "label_weights"],
+            name="compare_scored",
+        ),
+        Node(
             compare_drift,
             [
                 "registry", "batch_rows", "batch_facts", "calibration_rows", "test_rows", *units,
@@ -308,7 +331,7 @@ def create_pipeline(**_: object) -> Pipeline:
             follow,
             [
                 "registry", "train_rows", "validation_rows", "batch_rows", "batch_waiting",
-                "batch_facts", rows[2], *units, "people", "drift", "params:serm",
+                "batch_facts", rows[2], *units, "people", "drift", "label_weights", "params:serm",
                 "params:retrain", "params:seed",
             ],
             ["followed", "present_people", "followed_before"],
@@ -359,8 +382,8 @@ def create_pipeline(**_: object) -> Pipeline:
             decide,
             [
                 "registry", "history", calibrated, "challenger_calibration", "judgement",
-                "batch_facts", "holdout_facts", "outcomes", "drift", rows[0], "params:serm",
-                "reconsidered", "followed",
+                "batch_facts", "holdout_facts", "outcomes", "scored_comparison", "drift", rows[0],
+                "params:serm", "reconsidered", "followed",
             ],
             "decision",
             name="decide",

@@ -48,6 +48,7 @@ class DiscountedFits:
         tables: Sequence[SetBackRows],
         ages: Sequence[float],
         fresh: Sequence[Mask],
+        counts: Sequence[Floats],
         champion: Floats,
         day: float,
         seed: int,
@@ -61,9 +62,10 @@ class DiscountedFits:
         self.fold = [
             np.where(mask, draws.integers(0, policy.folds, len(mask)), -1) for mask in fresh
         ]
-        self.weight: list[Floats] = [np.ones(rows.n) for rows in tables]
+        self.counts = counts
+        self.weight: list[Floats] = list(counts)
         if acts.reweight:
-            self.weight = _as_newest(tables)
+            self.weight = [n * own for n, own in zip(counts, _as_newest(tables), strict=True)]
 
     def look(self, losses: Mapping[str, float]) -> Looked:
         """Return the comparison on the fresh labels."""
@@ -113,26 +115,30 @@ class DiscountedFits:
         tables, weights = [rows for rows, _ in kept], [weight for _, weight in kept]
         return fit(tables, weights, start, iterations=iterations, within=within)
 
-    def _held_out(self, fold: int) -> list[SetBackRows]:
+    def _held_out(self, fold: int) -> list[tuple[SetBackRows, Floats]]:
+        """Return the people of a fold, and how much each counts."""
         return [
-            rows.take(which == fold)
-            for rows, which in zip(self.tables, self.fold, strict=True)
+            (rows.take(which == fold), count[which == fold])
+            for rows, which, count in zip(self.tables, self.fold, self.counts, strict=True)
             if (which == fold).any()
         ]
 
     def _loss(self, theta: Floats, fold: int) -> float:
         """Return the mean log-loss of a rule on a fold."""
-        every = [log_likelihood(rows, theta) for rows in self._held_out(fold)]
-        return -float(np.concatenate(every).mean()) if every else 0.0
+        every = [(log_likelihood(rows, theta), count) for rows, count in self._held_out(fold)]
+        if not every:
+            return 0.0
+        found, counts = (np.concatenate(part) for part in zip(*every, strict=True))
+        return -float(np.average(found, weights=counts))
 
     def _gains(self, theta: Floats, fold: int, discount: float) -> tuple[Floats, Floats]:
         """Return everybody's gain of a fold in log-likelihood and in being judged rightly."""
         champion = self._rescaled(fold, discount)
         gains, rights = [np.zeros(0)], [np.zeros(0)]
-        for rows in self._held_out(fold):
-            gains.append(log_likelihood(rows, theta) - log_likelihood(rows, champion))
+        for rows, count in self._held_out(fold):
+            gains.append(count * (log_likelihood(rows, theta) - log_likelihood(rows, champion)))
             likely = places(rows, champion)
-            rights.append(_right(rows, theta, likely) - _right(rows, champion, likely))
+            rights.append(count * (_right(rows, theta, likely) - _right(rows, champion, likely)))
         return np.concatenate(gains), np.concatenate(rights)
 
     def _rescaled(self, fold: int, discount: float) -> Floats:

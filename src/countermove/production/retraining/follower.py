@@ -310,13 +310,19 @@ class Follower:
         assert memory.opened is not None
         tables, days = [self.base], [memory.opened]
         fresh: list[Mask] = [np.zeros(self.base.n, dtype=np.bool_)]
+        counts: list[Floats] = [np.ones(self.base.n)]
         for batch, rows in zip(batches, placed, strict=True):
-            if batch.labelled.any():
-                tables.append(rows.take(batch.labelled))
+            who = batch.labelled
+            if who.any():
+                tables.append(rows.take(who))
                 days.append(batch.day)
-                fresh.append(batch.fresh[batch.labelled])
+                fresh.append(batch.fresh[who])
+                counts.append(
+                    np.ones(int(who.sum())) if batch.weight is None else batch.weight[who]
+                )
         ages = [max(newest - day, 0.0) / MONTH for day in days]
-        fits = DiscountedFits(self.policy, tables, ages, fresh, natural, newest, self.seed, acts)
+        given = (tables, ages, fresh, counts, natural, newest, self.seed, acts)
+        fits = DiscountedFits(self.policy, *given)
         found, labelled = fits.look(memory.losses), iter(fits.fold[1:])
         folds = []
         for batch in batches:

@@ -42,7 +42,8 @@ class SeenBatch:
     """People of one batch, as they were seen after they could respond to a rule.
 
     ``y`` is NaN where there is no label yet; ``fresh`` marks labels that no look has used.
-    ``rule`` is None for people who were seen before they could respond.
+    ``rule`` is None for people who were seen before they could respond. ``weight`` is how much
+    each label counts; None: all the same.
     """
 
     name: str
@@ -51,6 +52,7 @@ class SeenBatch:
     day: float
     rule: DeployedRule | None
     fresh: Mask
+    weight: Floats | None = None
 
     @property
     def labelled(self) -> Mask:

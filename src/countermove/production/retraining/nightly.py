@@ -182,8 +182,12 @@ def follow(
     policy: FollowingPolicy | None,
     drift: Mapping[str, Any],
     seed: int,
+    weights: pd.DataFrame | None = None,
 ) -> Followed:
-    """Walk a night on the tables of a run; ``set_apart`` rows are for promises, not for fits."""
+    """Walk a night on the tables of a run; ``set_apart`` rows are for promises, not for fits.
+
+    ``weights`` are ids of people approved by draw and what each counts, if the policy says so.
+    """
     if policy is None:
         return Followed(reason="retrain.policy says so")
     champion = registry.champion()
@@ -202,6 +206,9 @@ def follow(
     batches, places = seen_batches(every, origin, facts, rules, set(set_apart[ROW_ID]), schema)
     memory = memory_of(registry.decisions(), champion.version)
     batches, memory = _looked_at_again(batches, memory, facts)
+    if policy.propensities and weights is not None:
+        counts = dict(weights.itertuples(index=False, name=None))
+        batches = _weighted(batches, [every[ROW_ID].iloc[who] for who in places], counts)
     people = rows_of(pd.concat(list(base), ignore_index=True), schema)
     follower = Follower(people.X, people.y, known[0], policy, seed)
     acts = acts_of(drift)
@@ -281,6 +288,16 @@ def _looked_at_again(
         found[labelled[-1]] = replace(newest, fresh=newest.labelled)
         looks = [look for look in looks if look.day != newest.day]
     return found, replace(memory, looks=tuple(looks))
+
+
+def _weighted(
+    batches: Sequence[SeenBatch], ids: Sequence[pd.Series], weights: Mapping[str, float]
+) -> list[SeenBatch]:
+    """Let people approved by draw count for those who were not drawn."""
+    return [
+        replace(batch, weight=np.array([weights.get(row_id, 1.0) for row_id in people]))
+        for batch, people in zip(batches, ids, strict=True)
+    ]
 
 
 def acts_of(drift: Mapping[str, Any]) -> DriftActs:

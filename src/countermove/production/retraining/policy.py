@@ -25,6 +25,9 @@ class FollowingPolicy:
     least_shift
         Smallest change of the threshold, as a share of the reach, for which the champion's is
         shifted.
+    propensities
+        Weight people approved by draw by the inverse of their propensity where labels are of the
+        approved only; else every label counts the same.
     """
 
     yearly_false_promotions: float = 0.05
@@ -33,3 +36,4 @@ class FollowingPolicy:
     discounts: tuple[float, ...] = (0.1, 0.4, 1.0)
     folds: int = 3
     least_shift: float = 0.05
+    propensities: bool = False

@@ -1,0 +1,241 @@
+"""What `score` recorded about people whose labels have come since.
+
+A challenger beside the champion is compared with it, and labels of people approved by draw show
+what labels of the approved only cannot: how those fare whom the rule refuses.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from countermove._types import Mask
+from countermove.certificates.intervals import share_interval
+from countermove.data.partitions import Partitions
+from countermove.data.rows import rows_of
+from countermove.data.schema import LABEL, ROW_ID, Schema
+from countermove.data.standardise import Standardiser
+from countermove.errors import ModelFileError
+from countermove.production.registry import Registry, StoredVersion
+from countermove.production.retraining.batches import RULE, new_rows
+from countermove.production.scoring.exploring import EXPLORED, PROPENSITY
+from countermove.production.scoring.records import COMPARED, BatchFolder
+from countermove.production.scoring.task import (
+    CANARY_DRAW,
+    CHALLENGER,
+    CHALLENGER_DECISION,
+    CHAMPION_DECISION,
+    VERSION,
+)
+from countermove.scores.base import values
+from countermove.transfer.optimal import difference
+
+logger = logging.getLogger(__name__)
+WEIGHT = "weight"
+DECISION, CHANCE, BATCH = "decision", "probability", "scored_batch"
+OPTIONAL = (
+    CHAMPION_DECISION, CHALLENGER_DECISION, CHALLENGER, CANARY_DRAW, EXPLORED, PROPENSITY
+)  # fmt: skip
+LEVEL = 0.05
+"""Probability that an interval is wrong."""
+FEW = 0.01
+"""Labels of the approved only: no more than this share of them is of refused people."""
+
+
+def published_batches(folder: Path) -> Iterator[tuple[dict[str, Any], Partitions]]:
+    """Yield manifest and parts of every scored batch; one that cannot be read is said so."""
+    for path in sorted(folder.glob("*")) if folder.is_dir() else ():
+        if path.name.startswith(".") or not path.is_dir():
+            continue
+        try:
+            manifest = BatchFolder(folder, path.name).manifest()
+        except ModelFileError as error:
+            logger.warning("scored batch %r is left out of the comparison: %s", path.name, error)
+            continue
+        if manifest is not None and manifest.get("parts"):
+            yield manifest, Partitions(tuple(path / part["file"] for part in manifest["parts"]))
+
+
+def scored_people(folder: Path, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return what was recorded about labelled people, the last time they were scored; by id."""
+    import pyarrow.parquet as pq
+
+    known, found = set(rows[ROW_ID]) if len(rows) else set(), []
+    for manifest, parts in published_batches(folder) if known else ():
+        there = set(pq.read_schema(parts.files[0]).names)
+        wanted = [ROW_ID, DECISION, CHANCE, VERSION, *(c for c in OPTIONAL if c in there)]
+        for part in parts.columns(wanted):
+            theirs = part[part[ROW_ID].isin(known)]
+            if len(theirs):
+                found.append(
+                    theirs.assign(**{BATCH: manifest["batch"], "at": manifest["finished_at"]})
+                )
+    columns = [ROW_ID, DECISION, CHANCE, VERSION, *OPTIONAL, BATCH, "at"]
+    if not found:
+        return pd.DataFrame(columns=columns).set_index(ROW_ID)
+    every = pd.concat(found, ignore_index=True).reindex(columns=columns)
+    return (
+        every.sort_values("at", kind="stable")
+        .drop_duplicates(ROW_ID, keep="last")
+        .set_index(ROW_ID)
+    )
+
+
+def compare_scored(
+    registry: Registry,
+    folder: Path,
+    rows: pd.DataFrame,
+    facts: Mapping[str, Mapping[str, Any]],
+    schema: Schema,
+    standardiser: Standardiser,
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Compare the champion with challengers beside it; say what labels were of the refused.
+
+    The second result has the ids of people approved by draw and the inverse of their propensity,
+    where labels are of the approved only.
+    """
+    champion, people = registry.champion(), scored_people(folder, rows)
+    labels = rows.set_index(ROW_ID)[LABEL] if len(rows) else pd.Series(dtype=np.float64)
+    said: dict[str, Any] = {"challengers": [], "labels": None, "exploration": None}
+    weights = pd.DataFrame({ROW_ID: pd.Series(dtype="str"), WEIGHT: pd.Series(dtype=np.float64)})
+    if champion is None:
+        return said, weights
+    joined = people.assign(label=labels.reindex(people.index))
+    said["challengers"] = _challengers(folder, champion.version, joined)
+    said["labels"] = _labels_seen(champion, rows, facts, schema, standardiser, joined)
+    drawn = joined[joined[EXPLORED].eq(True)]
+    if len(drawn):
+        said["exploration"] = _explored(drawn, rows, schema)
+    if said["labels"] is not None and said["labels"]["approved_only"]:
+        chances = drawn[PROPENSITY].astype(np.float64)
+        weights = pd.DataFrame({ROW_ID: drawn.index, WEIGHT: 1.0 / chances.to_numpy()})
+    return said, weights
+
+
+def _challengers(folder: Path, champion: str, joined: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return every challenger that was beside the champion: counts, agreement, differences."""
+    counts: dict[str, Counter[str]] = {}
+    about: dict[str, dict[str, Any]] = {}
+    for manifest, _ in published_batches(folder):
+        beside = manifest.get(CHALLENGER)
+        if beside is None or manifest["version"] != champion:
+            continue
+        name = str(beside["version"])
+        counts.setdefault(name, Counter()).update(manifest[COMPARED])
+        known = about.setdefault(name, {"batches": [], "shares": []})
+        known["batches"].append(manifest["batch"])
+        known["shares"].append(beside["share"])
+    return [
+        {"champion": champion, CHALLENGER: name, **about[name], **_agreement(counts[name])}
+        | _differences(joined[joined[BATCH].isin(about[name]["batches"])], name)
+        for name in sorted(counts)
+    ]
+
+
+def _agreement(counts: Mapping[str, int]) -> dict[str, Any]:
+    four = ("both_approve", "both_refuse", "only_champion_approves", "only_challenger_approves")
+    people, same = sum(counts[name] for name in four), counts[four[0]] + counts[four[1]]
+    return {
+        "people": people,
+        "decided_by_challenger": counts["decided_by_challenger"],
+        **{name: counts[name] for name in four},
+        "agreement": _share(same, people),
+    }
+
+
+def _differences(people: pd.DataFrame, challenger: str) -> dict[str, Any]:
+    """Return how much more often the challenger is right on labelled people, with intervals."""
+    good = people["label"].to_numpy(np.float64) > 0.0
+    wrong = {
+        column: (people[column].to_numpy(np.float64) > 0.0) != good
+        for column in (CHAMPION_DECISION, CHALLENGER_DECISION)
+    }
+    theirs = (people[VERSION] == challenger).to_numpy(np.bool_)
+    approved = (people[DECISION] > 0).to_numpy(np.bool_) & ~people[EXPLORED].eq(True).to_numpy(
+        np.bool_
+    )
+    arms = {
+        name: _share(int((good & arm).sum()), int(arm.sum()), 0.5 * LEVEL)
+        for name, arm in (("challenger", approved & theirs), ("champion", approved & ~theirs))
+    }
+    return {
+        "labelled": _paired(wrong, np.ones(len(people), dtype=np.bool_)),
+        "labelled_canary": _paired(wrong, theirs),
+        "favourable_of_approved": arms | {"difference": _gap(arms)},
+    }
+
+
+def _paired(wrong: Mapping[str, Mask], who: Mask) -> dict[str, Any]:
+    """Return by how much more often the challenger is right than the champion, same people."""
+    n = int(who.sum())
+    if n < 2:
+        return {"value": None, "low": None, "high": None, "n": n}
+    found = difference(wrong[CHAMPION_DECISION][who], wrong[CHALLENGER_DECISION][who], LEVEL)
+    return {"value": found.value, "low": found.low, "high": found.high, "n": n}
+
+
+def _share(count: int, n: int, failure_probability: float = LEVEL) -> dict[str, Any]:
+    if not n:
+        return {"value": None, "low": None, "high": None, "n": 0}
+    low, high = share_interval(count, n, failure_probability)
+    return {"value": count / n, "low": float(low), "high": float(high), "n": n}
+
+
+def _gap(arms: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the challenger's share minus the champion's; each end fails half as often."""
+    own, other = arms["challenger"], arms["champion"]
+    if not own["n"] or not other["n"]:
+        return {"value": None, "low": None, "high": None}
+    return {
+        "value": own["value"] - other["value"],
+        "low": own["low"] - other["high"],
+        "high": own["high"] - other["low"],
+    }
+
+
+def _labels_seen(
+    champion: StoredVersion,
+    rows: pd.DataFrame,
+    facts: Mapping[str, Mapping[str, Any]],
+    schema: Schema,
+    standardiser: Standardiser,
+    joined: pd.DataFrame,
+) -> dict[str, Any] | None:
+    """Count new labels, and those of refused people: by the record, or else by the champion."""
+    responded = {name: batch for name, batch in facts.items() if batch[RULE] is not None}
+    observed, _ = new_rows(rows, responded, schema, standardiser)
+    if not len(observed):
+        return None
+    refused = values(champion.model.rule, rows_of(observed, schema).X) < 0.0
+    recorded = observed[ROW_ID].map(joined[DECISION]).to_numpy(np.float64)
+    refused = np.where(np.isfinite(recorded), recorded < 0.0, refused)
+    drawn = observed[ROW_ID].map(joined[EXPLORED].eq(True)).eq(True)
+    n, count = len(observed), int(refused.sum())
+    return {
+        "people": n,
+        "refused": count,
+        EXPLORED: int(drawn.sum()),
+        "approved_only": count <= FEW * n,
+    }
+
+
+def _explored(drawn: pd.DataFrame, rows: pd.DataFrame, schema: Schema) -> dict[str, Any]:
+    """Return how people approved by draw fared, against what was expected, and their groups."""
+    good = int((drawn["label"] > 0.0).sum())
+    own = rows[rows[ROW_ID].isin(drawn.index)]
+    groups = {
+        name: {str(group): int(count) for group, count in own[name].value_counts().items()}
+        for name in schema.sensitive
+        if name in own
+    }
+    return {
+        "favourable": _share(good, len(drawn)),
+        "expected_favourable": float(drawn[CHANCE].mean()),
+        "groups": groups,
+    }
