@@ -136,11 +136,12 @@ def rollback(context: Any, version: str | None, force: bool) -> None:
 
 @countermove.command()
 @click.option("--confirm", metavar="NAME", help="Take a batch whose date lies in the future.")
+@click.option("--confirm-labels", metavar="NAME", help="Take a batch whose labels look wrong.")
 @plain_errors
 @for_a_dataset
-def batches(context: Any, confirm: str | None) -> None:
+def batches(context: Any, confirm: str | None, confirm_labels: str | None) -> None:
     """List labelled batches: state, content, rows, rows set aside, date."""
-    list_batches(context, confirm)
+    list_batches(context, confirm, confirm_labels)
 
 
 _REASON = click.option("--reason", default="", help="Why, for the record.")

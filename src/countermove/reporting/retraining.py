@@ -161,10 +161,15 @@ def _accuracies(accuracy: Mapping[str, Mapping[str, float]]) -> list[Row]:
 def _batches(batches: Mapping[str, Mapping[str, Any]]) -> list[Row]:
     counts = ("rows", "used", "waiting_for_label", "repeated")
     return [
-        (name, *(f"{batch[key]:,}" for key in counts))
+        (name, *(f"{batch[key]:,}" for key in counts), f"{_corrected(batch):,}")
         for name, batch in batches.items()
         if batch["new"]
     ]
+
+
+def _corrected(batch: Mapping[str, Any]) -> int:
+    """Return how many labels of earlier batches a batch corrected."""
+    return sum(sum(counts.values()) for counts in batch.get("corrected", {}).values())
 
 
 def _forecasts(outcomes: Sequence[Mapping[str, Any]]) -> list[Row]:

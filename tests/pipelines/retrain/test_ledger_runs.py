@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -69,6 +71,40 @@ def test_a_half_uploaded_batch_waits_is_corrected_and_withdrawn(working):
     unknown = by_hand(working, "withdraw", "2026-01")
     assert unknown.returncode == 1
     assert "UnknownNameError" in unknown.stderr
+
+
+def test_a_label_is_corrected_by_a_file_and_swapped_labels_are_asked_about(working):
+    path = working.bring_batch("2026-09", rows=60)
+    assert working.retrain().returncode in (0, 3)
+    people = pd.read_csv(path)
+    again = people[["person", "repaid"]].head(4)
+    swapped = again.assign(repaid=np.where(again["repaid"] == "yes", "no", "yes"))
+    swapped.to_csv(working.batches / "2026-10.csv", index=False)
+    ran = working.retrain()
+    assert ran.returncode in (0, 3), ran.stderr
+    said = decided(working)["facts"]["batches"]
+    assert sum(said["2026-10"]["corrected"]["2026-09"].values()) == 4
+    assert (said["2026-09"]["used"], said["2026-10"]["used"]) == (56, 4)
+    listed = pd.read_csv(working.path / "data/02_intermediate/tiny/batch_corrections.csv")
+    assert listed["row_id"].tolist() == again["person"].tolist()
+    assert (listed["label"] == -listed["label_before"]).all()
+    assert "labels corrected: 4 by 2026-10" in by_hand(working, "batches").stdout
+    # Withdrawing the correction brings the earlier labels back.
+    assert by_hand(working, "withdraw", "2026-10").returncode == 0
+    assert working.retrain().returncode in (0, 3)
+    assert decided(working)["facts"]["batches"]["2026-09"]["used"] == 60
+
+    odd = working.bring_batch("2026-11", rows=200, seed=3)
+    table = pd.read_csv(odd)
+    table["repaid"] = np.where(table["repaid"] == "yes", "no", "yes")
+    table.to_csv(odd, index=False)
+    asked = working.retrain()
+    assert asked.returncode == 4, asked.stderr
+    assert "kedro countermove batches --confirm-labels 2026-11" in asked.stderr
+    confirmed = by_hand(working, "batches", "--confirm-labels", "2026-11")
+    assert confirmed.returncode == 0, confirmed.stderr
+    assert working.retrain().returncode in (0, 3)
+    assert decided(working)["facts"]["batches"]["2026-11"]["used"] == 200
 
 
 def test_a_page_that_cannot_be_written_leaves_the_decision_standing(working):

@@ -90,7 +90,7 @@ class Office:
         pinned = nodes.pin_holdout(registry, self.tables["test"], unit)
         intake = {"labels": ["yes", "no"]}
         given = (self.batches, self.typed, schema, RETRAIN, pinned, intake)
-        seen, facts, _, waiting = nodes.gather_batches(registry, *given)
+        seen, facts, _, waiting, _ = nodes.gather_batches(registry, *given)
         outcomes = nodes.compare_outcomes(registry, self.history, seen, facts, schema, unit)
         scored, weights = nodes.compare_scored(registry, self.scored, seen, facts, schema, unit)
         untrained = (rows["calibration"], rows["test"])

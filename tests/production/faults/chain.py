@@ -40,7 +40,7 @@ def retrain(registry: Registry, history: DecisionHistory, folder: Path) -> None:
         history.note(registry.time(), recover(registry))
         history.add_decisions(registry.decisions())
         batches = LabelledBatchesDataset({"path": str(folder / "batches")}).load()
-        rows, facts, _ = read_batches(registry, batches, TYPED, SCHEMA)
+        rows, facts, *_ = read_batches(registry, batches, TYPED, SCHEMA)
         AtomicJSONDataset(filepath=str(folder / "batch_facts.json")).save(facts)
         given = (registry, BASE, rows, facts)
         made = challenger_rows(*given, SCHEMA, UNIT, PEOPLE, SHARES, 0)

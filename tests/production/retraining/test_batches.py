@@ -9,8 +9,10 @@ from countermove.data.cleaning import clean
 from countermove.data.schema import Schema, load_schema
 from countermove.data.synthetic import fabricate
 from countermove.errors import BlockedError
-from countermove.production.retraining.batches import gather, with_labels
+from countermove.production.registry import Registry
+from countermove.production.retraining.batches import gather, read_batches, with_labels
 from countermove.production.retraining.labelled_batch import LabelledBatch
+from countermove.production.retraining.ledger import BatchLedger
 
 RAW = fabricate("tiny")
 
@@ -99,16 +101,141 @@ def test_a_batch_without_a_column_blocks(base, schema):
         gather([lacking], (), base, schema)
 
 
-def test_a_person_with_another_label_is_set_aside_and_many_block(base, schema):
-    other = batch("b", 100, 105)
-    other.raw["repaid"] = np.where(other.raw["repaid"] == "yes", "no", "yes")
-    with pytest.raises(BlockedError, match="the values and the label it had in a") as caught:
-        gather([batch("a"), other], (), base, schema)
-    assert caught.value.rows == tuple(range(5))
-    few = LabelledBatch("b", pd.concat([other.raw[:1], RAW[150:180]], ignore_index=True))
-    found = gather([batch("a"), few], (), base, schema)
+def flipped(labels):
+    return np.where(labels == "yes", "no", "yes")
+
+
+def corrected(name="b", last=105):
+    """Return a batch of people of batch a as they were, with another label."""
+    other = batch(name, 100, last)
+    return LabelledBatch(name, other.raw.assign(repaid=flipped(other.raw["repaid"])))
+
+
+def file_of(name, first, last, labels=flipped):
+    raw = RAW[first:last].reset_index(drop=True)
+    return LabelledBatch(name, raw[["person"]].assign(repaid=labels(raw["repaid"])))
+
+
+@pytest.mark.parametrize("again", [corrected(), file_of("b", 100, 105)], ids=["rows", "file"])
+def test_a_corrected_label_replaces_the_earlier_one_and_both_are_on_record(base, schema, again):
+    found = gather([batch("a"), again], ("a",), base, schema)
+    plain = gather([batch("a")], (), base, schema).rows.set_index("row_id")
+    rows, who = found.rows.set_index("row_id"), list(RAW["person"][100:105])
+    assert len(rows) == 50
+    assert (rows.loc[who, "label"] == -plain.loc[who, "label"]).all()
+    assert rows.drop(index=who)["label"].equals(plain.drop(index=who)["label"])
+    # It is a new label of somebody who came in May, so it is as old as they are.
+    assert set(rows.loc[who, "batch"]) == {"b"}
+    assert set(rows.loc[who, "first_seen"]) == {"a"}
+    assert found.corrections["row_id"].tolist() == who
+    assert found.corrections["label_before"].tolist() == plain.loc[who, "label"].tolist()
+    assert found.corrections["label"].tolist() == rows.loc[who, "label"].tolist()
+    up = int((rows.loc[who, "label"] > 0).sum())
+    counts = {"to_favourable": up, "to_unfavourable": 5 - up}
+    assert found.facts["b"]["corrected"] == {"a": counts}
+    assert (found.facts["a"]["used"], found.facts["b"]["used"]) == (45, 5)
+    assert found.facts["b"]["sha256"] == again.sha256
+    assert not len(found.quarantine)
+
+
+def test_without_the_correcting_batch_the_earlier_label_counts_again(base, schema):
+    plain = gather([batch("a")], (), base, schema)
+    assert plain.corrections.empty
+    twice = gather(
+        [batch("a"), corrected(), file_of("c", 100, 105, labels=np.asarray)], (), base, schema
+    )
+    rows = twice.rows.set_index("row_id")["label"]
+    assert rows[plain.rows["row_id"]].tolist() == plain.rows["label"].tolist()
+    assert twice.corrections["batch_before"].tolist() == ["a"] * 5 + ["b"] * 5
+
+
+def test_a_file_of_ids_and_labels_brings_late_labels(base, schema):
+    early = batch("a")
+    early.raw.loc[:9, "repaid"] = None
+    found = gather([early, file_of("b", 100, 110, labels=np.asarray)], (), base, schema)
+    assert found.facts["b"]["used"] == 10
+    assert found.facts["b"]["corrected"] == {}
+    assert found.waiting.empty
+    assert set(found.rows["first_seen"]) == {"a"}
+
+
+def test_ids_that_nobody_knows_are_set_aside_and_many_block(base, schema):
+    stranger = file_of("b", 100, 140)
+    stranger.raw.loc[3, "person"] = "nobody"
+    found = gather([batch("a"), stranger], (), base, schema)
+    (line,) = found.quarantine.to_dict("records")
+    assert (line["row"], line["row_id"]) == (3, "nobody")
+    assert found.facts["b"]["used"] == 39
+    with pytest.raises(BlockedError, match="expected somebody of an earlier batch"):
+        gather([batch("a"), file_of("b", 0, 10)], (), base, schema)
+
+
+def test_people_of_the_base_table_and_other_values_are_no_corrections(base, schema):
+    of_base = LabelledBatch("b", RAW[90:110].reset_index(drop=True))
+    of_base.raw.loc[:0, "repaid"] = flipped(of_base.raw["repaid"][:1])
+    found = gather([of_base], (), base, schema)
     assert found.quarantine["row"].tolist() == [0]
-    assert found.facts["b"]["used"] == 30
+    assert found.facts["b"]["repeated"] == 9
+    richer = corrected()
+    richer.raw["income"] += 1.0
+    with pytest.raises(BlockedError, match="the values it had in a"):
+        gather([batch("a"), richer], (), base, schema)
+
+
+class TestWrongLabels:
+    """Batches are asked about before anything is learned from labels that cannot be right."""
+
+    @pytest.fixture
+    def registry(self, tmp_path):
+        return Registry(str(tmp_path / "models"))
+
+    def read(self, registry, base, schema, *batches):
+        return read_batches(registry, batches, base, schema)
+
+    def confirm(self, registry, name, *batches):
+        return BatchLedger(registry).confirm(name, batches, "looked at", labels=True)
+
+    def test_swapped_labels_are_asked_about_until_somebody_confirms_them(
+        self, registry, base, schema
+    ):
+        odd = batch("a", 100, 240)
+        odd.raw["repaid"] = flipped(odd.raw["repaid"])
+        with pytest.raises(BlockedError, match=r"labels that were swapped .* --confirm-labels a"):
+            self.read(registry, base, schema, odd)
+        assert "labels of batch 'a' are confirmed" in self.confirm(registry, "a", odd)
+        assert len(self.read(registry, base, schema, odd)[0]) == 140
+        # Of this content only.
+        odd.raw.loc[0, "income"] += 1.0
+        with pytest.raises(BlockedError, match="swapped"):
+            self.read(registry, base, schema, odd)
+
+    @pytest.mark.parametrize("label", ["yes", "no"])
+    def test_one_label_for_all_is_asked_about(self, registry, base, schema, label):
+        odd = batch("a", 100, 200)
+        odd.raw["repaid"] = label
+        with pytest.raises(BlockedError, match=r"all 100 labels are .* probability of 1e-"):
+            self.read(registry, base, schema, odd)
+        few = LabelledBatch("a", odd.raw[:3])
+        assert len(self.read(registry, base, schema, few)[0]) == 3
+
+    def test_right_and_random_labels_are_not(self, registry, base, schema):
+        draws = np.random.default_rng(3)
+        for seed in range(40):
+            raw = fabricate("tiny", 60, seed=seed + 50)
+            raw["person"] = f"{seed}-" + raw["person"]
+            if seed % 2:
+                raw["repaid"] = draws.permutation(raw["repaid"])
+            self.read(registry, base, schema, LabelledBatch(f"b{seed}", raw))
+
+    def test_many_other_labels_among_whole_rows_are_asked_about(self, registry, base, schema):
+        both = batch("a"), corrected()
+        with pytest.raises(BlockedError, match=r"gives 5 of the 50 people of batch 'a' another"):
+            self.read(registry, base, schema, *both)
+        self.confirm(registry, "b", *both)
+        assert len(self.read(registry, base, schema, *both)[4]) == 5
+        # A file of ids and labels says by its form that it corrects.
+        by_form = batch("a"), file_of("c", 100, 105)
+        assert len(self.read(registry, base, schema, *by_form)[4]) == 5
 
 
 def test_of_a_person_twice_in_a_batch_with_other_values_neither_row_is_used(base, schema):

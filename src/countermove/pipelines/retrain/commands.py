@@ -90,17 +90,22 @@ def show_difference(context: Any, old: str, new: str | None) -> None:
         click.echo(sentence)
 
 
-def list_batches(context: Any, confirm: str | None) -> None:
-    """List every batch with its state; CONFIRM one whose date lies in the future."""
+def list_batches(context: Any, confirm: str | None, labels: str | None) -> None:
+    """List every batch with its state; CONFIRM one dated in the future, or the LABELS of one."""
     from countermove.production.retraining.ledger import BatchLedger
 
     files = context.catalog.load("labelled_batches")
-    if confirm is not None:
-        with _alone(context) as (registry, _):
-            click.echo(BatchLedger(registry).confirm(confirm, files, "confirmed by hand"))
+    asked = [(name, odd) for name, odd in ((confirm, False), (labels, True)) if name is not None]
+    if asked:
+        with _alone(context) as (registry, history):
+            for name, odd in asked:
+                said = BatchLedger(registry).confirm(name, files, "confirmed by hand", odd)
+                history.note(registry.time(), [said])
+                click.echo(said)
         return
     ready = context.params["retrain"].ready
-    states = BatchLedger(context.catalog.load("registry")).states(files, ready)
+    ledger = BatchLedger(context.catalog.load("registry"))
+    states = ledger.states(files, ready)
     width = max((len(each.batch) for each in states), default=0)
     for each in states:
         aside = f", {each.set_aside} quarantined" if each.set_aside else ""
@@ -109,6 +114,8 @@ def list_batches(context: Any, confirm: str | None) -> None:
         click.echo(f"{each.batch:<{width}}  {each.state:<10}  {each.sha256[:12]}  {rows}{day}")
         if each.words and each.state not in ("new", "taken"):
             click.echo(f"{'':<{width}}  {each.words}")
+        elif each.state == "taken" and ledger.corrected(each.batch):
+            click.echo(f"{'':<{width}}  {ledger.corrected(each.batch)}")
     if not states:
         click.echo("no batch yet: put one into data/01_raw/batches/<dataset>/<name>.csv")
 
@@ -159,6 +166,7 @@ def forget_person(context: Any, person: str) -> None:
             tables=(
                 made / "quarantine.csv",
                 made / "batch_quarantine.csv",
+                made / "batch_corrections.csv",
                 made / "batch_rows.parquet",
             ),
         )

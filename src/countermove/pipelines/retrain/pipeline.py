@@ -48,8 +48,8 @@ def gather_batches(
     retrain: RetrainParameters,
     pinned: dict[str, Any],
     intake: dict[str, Any],
-) -> tuple[pd.DataFrame, dict[str, Any], pd.DataFrame, pd.DataFrame]:
-    """Check every batch, keep each labelled person once, set wrong rows aside."""
+) -> tuple[pd.DataFrame, dict[str, Any], pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Check every batch, keep each labelled person once, set wrong rows aside, correct labels."""
     from countermove.production.retraining.batches import read_batches
 
     follows = retrain.policy.kind == "following"
@@ -294,7 +294,10 @@ def create_pipeline(**_: object) -> Pipeline:
                 "registry", "labelled_batches", "typed", "schema", "params:retrain",
                 "holdout_facts", "intake",
             ],
-            ["batch_rows", "batch_facts", "batch_quarantine", "batch_waiting"],
+            [
+                "batch_rows", "batch_facts", "batch_quarantine", "batch_waiting",
+                "batch_corrections",
+            ],
             name="gather_batches",
         ),
         Node(

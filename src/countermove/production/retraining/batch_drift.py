@@ -14,9 +14,10 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import BlockedError, NotEnoughRowsError
 from countermove.production.drift import DriftTerms, drift_of_tables
 from countermove.production.registry import Decision, Registry, StoredVersion
-from countermove.production.retraining.batches import BATCH, NEW, RULE, new_rows
+from countermove.production.retraining.batches import NEW, RULE, new_rows
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import Memory
+from countermove.production.retraining.labelled_batch import BATCH
 from countermove.production.retraining.nightly import (
     MEMORY,
     POLICY,

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Index
 from countermove.data.checks import repeated_id_problems, rows_problem
 from countermove.data.cleaning import clean_rows
 from countermove.data.parsing import texts
@@ -30,11 +31,17 @@ from countermove.data.standardise import Standardiser
 from countermove.data.typed_columns import label_words
 from countermove.errors import BlockedError, DataError, shown
 from countermove.production.registry import Registry
-from countermove.production.retraining.labelled_batch import LabelledBatch, Ready
+from countermove.production.retraining.corrections import (
+    BEFORE,
+    CORRECTIONS,
+    check_corrections,
+    check_labels,
+    completed,
+    counted_corrections,
+)
+from countermove.production.retraining.labelled_batch import BATCH, LabelledBatch, Ready
 from countermove.production.retraining.ledger import BatchLedger
 
-BATCH = "batch"
-"""Column that says which batch a row came with."""
 SEEN = "first_seen"
 """Column that says in which batch a person stood first, labelled or not."""
 RULE, NEW, DAY = "rule", "new", "day"
@@ -50,6 +57,8 @@ class Gathered:
     facts: dict[str, dict[str, Any]]  # of each
     quarantine: pd.DataFrame  # rows set aside, with the column `batch` first
     waiting: pd.DataFrame  # typed, of people whose label has not come yet
+    corrections: pd.DataFrame  # labels that took the place of earlier ones
+    by_form: tuple[str, ...] = ()  # batches of ids and labels only
 
 
 def read_batches(
@@ -62,8 +71,8 @@ def read_batches(
     labels: Sequence[str] = (),
     ready: Ready = "none",
     labels_needed: bool = True,
-) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], pd.DataFrame, pd.DataFrame]:
-    """Return rows of the batches in the window, facts of each, quarantine, people who wait."""
+) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return rows of the batches in the window, facts, quarantine, who waits, corrections."""
     # ``labels`` are the two values that the base table's outcome has: any other is a wrong row.
     # The facts of a batch say whether it is ``new``, its ``day``, and which version's ``rule`` its
     # people had responded to: None if they were seen before they could, or there was none.
@@ -71,6 +80,13 @@ def read_batches(
     chosen = ledger.check_new(batches, ready)
     known = {batch.name for batch in chosen.batches} - set(chosen.new)
     found = gather(chosen.batches, known, base, with_labels(schema, labels), labels_needed)
+    asked = [each.name for each in chosen.batches if each.name in chosen.new]
+    asked = [name for name in asked if not ledger.labels_confirmed(name, batches)]
+    for name in asked:
+        own = found.corrections[found.corrections[BATCH] == name]
+        if name not in found.by_form:
+            check_corrections(name, own, found.facts, schema.quarantine)
+    check_labels(found.rows, asked, base, schema)
     deployed = pointer.version if pointer is not None and observed == "after" else None
     facts = {}
     for batch in chosen.batches:
@@ -86,7 +102,7 @@ def read_batches(
         table[table[BATCH].isin(recent)].reset_index(drop=True) if len(table) else table
         for table in (found.rows, found.waiting)
     )
-    return rows, facts, found.quarantine, waiting
+    return rows, facts, found.quarantine, waiting, found.corrections
 
 
 def day_of(dated: date | None, now: str) -> float:
@@ -130,33 +146,45 @@ def gather(
     _check_distinct(batches)
     frames: list[pd.DataFrame] = []
     facts: dict[str, dict[str, Any]] = {}
-    seen = {
-        row_id: ("the base table", digest)
-        for row_id, digest in zip(base[ROW_ID], _contents(base), strict=True)
-    }
+    seen = _Seen(base)
     listed: list[pd.DataFrame] = []
     unlabelled: list[pd.DataFrame] = []
-    for batch in batches:
-        typed, waiting, quarantine = _typed(batch, schema)
+    corrections: list[pd.DataFrame] = []
+    by_form: list[str] = []
+    for place, brought in enumerate(batches):
+        whole = completed(brought, batches[:place], schema)
+        batch = whole.batch
+        typed, waiting, quarantine = _typed(batch, schema, brought, whole.places)
         unlabelled.append(_waiting(batch, schema))
-        kept, repeated, other = _unseen(typed, batch.name, seen)
-        quarantine = joined([quarantine, other])
+        kept, repeated, other, corrected = seen.unseen(typed, batch.name)
+        quarantine = joined([quarantine, whole.unknown, other])
         what = f"batch {batch.name!r}"
         quarantine = with_broken(quarantine, batch.broken)
-        check_share(what, quarantine, batch.rows, schema.quarantine, BlockedError)
+        check_share(what, quarantine, brought.rows, schema.quarantine, BlockedError)
         frames.append(kept.drop(columns=ROW, errors="ignore"))
         facts[batch.name] = {
-            "sha256": batch.sha256,
-            "rows": batch.rows,
+            "sha256": brought.sha256,
+            "rows": brought.rows,
             "used": len(kept),
             "waiting_for_label": waiting,
             "repeated": repeated,
             "set_aside": set_aside(quarantine),
+            "corrected": counted_corrections(corrected),
         }
+        for name, part in corrected.groupby(BEFORE):
+            facts[str(name)]["used"] -= len(part)
+        by_form += [batch.name] if whole.by_form else []
+        corrections.append(corrected)
         quarantine.insert(0, BATCH, batch.name)
         listed.append(quarantine)
     rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    every = pd.concat([pd.DataFrame(columns=list(CORRECTIONS)), *corrections], ignore_index=True)
+    if len(every):
+        rows = rows.drop_duplicates(ROW_ID, keep="last", ignore_index=True)
     rows, unlabelled_rows = _first_seen(rows, unlabelled)
+    if len(every):  # Whoever is corrected is as old as when they came first.
+        first = every.drop_duplicates(ROW_ID).set_index(ROW_ID)[BEFORE]
+        rows[SEEN] = rows[ROW_ID].map(first).fillna(rows[SEEN])
     new = [batch.name for batch in batches if batch.name not in known]
     several = labels_needed or not len(unlabelled_rows)
     if new and several and not sum(facts[name]["used"] for name in new):
@@ -165,7 +193,8 @@ def gather(
             f"seen before ({sum(facts[name]['waiting_for_label'] for name in new)} wait for their "
             "label); the champion stays"
         )
-    return Gathered(rows, new, facts, joined(listed), unlabelled_rows)
+    given = (joined(listed), unlabelled_rows, every, tuple(by_form))
+    return Gathered(rows, new, facts, *given)
 
 
 def _first_seen(
@@ -220,9 +249,11 @@ def _check_distinct(batches: Sequence[LabelledBatch]) -> None:
             )
 
 
-def _typed(batch: LabelledBatch, schema: Schema) -> tuple[pd.DataFrame, int, pd.DataFrame]:
+def _typed(
+    batch: LabelledBatch, schema: Schema, brought: LabelledBatch, places: Index
+) -> tuple[pd.DataFrame, int, pd.DataFrame]:
     """Return the labelled rows of a batch, typed, how many wait for a label, the quarantine."""
-    if not len(batch.raw):
+    if not len(brought.raw):
         raise BlockedError(
             f"batch {batch.name!r} is empty: it has columns and no row; look at the job that "
             "writes it, or remove the file"
@@ -232,7 +263,7 @@ def _typed(batch: LabelledBatch, schema: Schema) -> tuple[pd.DataFrame, int, pd.
     if waiting.all():
         nobody = pd.DataFrame({ROW_ID: pd.Series(dtype="str"), LABEL: []})
         return nobody, int(waiting.sum()), nothing_wrong()
-    places = np.flatnonzero(~waiting)
+    places = places[~waiting]
     try:
         read = clean_rows(raw[~waiting], fitting, part_from=0)
     except DataError as error:
@@ -257,36 +288,58 @@ def _fitting(schema: Schema, raw: pd.DataFrame) -> Schema:
     return replace(schema, cleaning=None) if schema.cleaning is not None and cleaned else schema
 
 
-def _unseen(
-    typed: pd.DataFrame, name: str, seen: dict[str, tuple[str, int]]
-) -> tuple[pd.DataFrame, int, pd.DataFrame]:
-    """Return the rows of new ids, how many were seen alike, and the quarantine of the others."""
-    keep = np.ones(len(typed), dtype=np.bool_)
-    other = np.zeros(len(typed), dtype=np.bool_)
-    where: dict[str, list[int]] = {}
-    for place, (row_id, digest) in enumerate(zip(typed[ROW_ID], _contents(typed), strict=True)):
-        if row_id not in seen:
-            seen[row_id] = (name, digest)
-            continue
-        keep[place] = False
-        if seen[row_id][1] != digest:
-            other[place] = True
-            where.setdefault(seen[row_id][0], []).append(place)
+class _Seen:
+    """Whom the batches have brought so far: where, with which cells, and which label."""
+
+    def __init__(self, base: pd.DataFrame) -> None:
+        self._people = {
+            row_id: ("the base table", digest, label)
+            for row_id, digest, label in zip(
+                base[ROW_ID], _contents(base.drop(columns=LABEL)), base[LABEL], strict=True
+            )
+        }
+        self._base = frozenset(self._people)
+
+    def unseen(
+        self, typed: pd.DataFrame, name: str
+    ) -> tuple[pd.DataFrame, int, pd.DataFrame, pd.DataFrame]:
+        """Return rows to use, how many were seen alike, the quarantine, and corrected labels."""
+        keep = np.ones(len(typed), dtype=np.bool_)
+        where: dict[str, list[int]] = {}
+        corrected: list[tuple[Any, ...]] = []
+        cells = _contents(typed.drop(columns=LABEL))
+        for place, person in enumerate(zip(typed[ROW_ID], cells, typed[LABEL], strict=True)):
+            row_id, digest, label = person
+            before = self._people.get(row_id)
+            if before is None or (
+                before[1] == digest and before[2] != label and row_id not in self._base
+            ):
+                if before is not None:
+                    corrected.append((name, row_id, before[0], before[2], label))
+                self._people[row_id] = (name, digest, label)
+                continue
+            keep[place] = False
+            if before[1:] != (digest, label):
+                where.setdefault(before[0], []).append(place)
+        found = pd.DataFrame(corrected, columns=list(CORRECTIONS))
+        other = _listed_again(typed, where)
+        return typed[keep], int(np.sum(~keep)) - len(other), other, found
+
+
+def _listed_again(typed: pd.DataFrame, where: Mapping[str, list[int]]) -> pd.DataFrame:
+    """Return the quarantine of known ids with other values."""
     problems = []
     for before, places in where.items():
         mask = np.zeros(len(typed), dtype=np.bool_)
         mask[places] = True
         expected = (
-            f"the values and the label it had in {before}; a person who applies again needs a new "
-            "id, a corrected row goes into the batch it came with (kedro countermove supersede)"
+            f"the values it had in {before} (another label alone is a correction, but of the base "
+            "table); a person who applies again needs a new id, a corrected row goes into the "
+            "batch it came with (kedro countermove supersede)"
         )
         problems += rows_problem("an id seen before", mask, columns=(ROW_ID,), expected=expected)
     rows = typed[ROW].to_numpy(np.intp) if ROW in typed else np.arange(0)
-    return (
-        typed[keep],
-        int(np.sum(~keep & ~other)),
-        listed_cells(problems, typed, typed[ROW_ID], rows),
-    )
+    return listed_cells(problems, typed, typed[ROW_ID], rows)
 
 
 def _contents(typed: pd.DataFrame) -> list[int]:

@@ -15,7 +15,8 @@ from countermove.errors import NotEnoughRowsError
 from countermove.learning.regularisers import Regulariser
 from countermove.learning.rule_training import train_published
 from countermove.production.registry import Registry
-from countermove.production.retraining.batches import BATCH, RULE, SEEN
+from countermove.production.retraining.batches import RULE, SEEN
+from countermove.production.retraining.labelled_batch import BATCH
 from countermove.production.retraining.undo_response import UndoResponse
 from countermove.response import Response
 from countermove.scores import LinearScore, Score

@@ -19,6 +19,8 @@ from countermove.data.sources import table_hash
 from countermove.data.storage import sha256_of
 from countermove.errors import BlockedError, DataError
 
+BATCH = "batch"
+"""Column that says which batch a row came with."""
 MARKER = ".ready"
 """What is added to a file's name for the marker that says it is whole."""
 Ready = Literal["none", "marker", "rows"]

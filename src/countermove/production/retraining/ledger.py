@@ -17,6 +17,7 @@ from countermove.errors import BlockedError, NothingNewError, UnknownNameError, 
 from countermove.production.forgetting import rehashed
 from countermove.production.registry import Decision, Registry
 from countermove.production.retraining._ledger_file import (
+    CONFIRMING,
     Act,
     LedgerEntry,
     add_entry,
@@ -89,6 +90,13 @@ class BatchLedger:
         found = (decision.facts[BATCHES].get(name) for decision in self._decisions)
         return next((facts for facts in found if facts is not None), None)
 
+    def corrected(self, name: str) -> str:
+        """Say which batches the last decision took corrected labels of a batch from; or nothing."""
+        used = {} if self.last is None else self.last.facts[BATCHES]
+        found = {by: facts.get("corrected", {}).get(name, {}) for by, facts in used.items()}
+        counts = [f"{sum(each.values())} by {by}" for by, each in found.items() if each]
+        return f"labels corrected: {shown(counts)}" if counts else ""
+
     # ---- what people do ----
 
     def withdraw(self, name: str, files: Sequence[LabelledBatch], reason: str) -> str:
@@ -141,11 +149,18 @@ class BatchLedger:
             f"{shown(f'{each[:12]}…' for each in entry.contents)}; the next run retrains with them"
         )
 
-    def confirm(self, name: str, files: Sequence[LabelledBatch], reason: str) -> str:
-        """Say that a batch's date is right although it lies in the future."""
-        content = self._file(name, files).sha256
-        self._add(LedgerEntry(name, "confirmed", [content], None, self._now(), reason))
-        return f"batch {name!r} is confirmed: the next run takes it"
+    def confirm(
+        self, name: str, files: Sequence[LabelledBatch], reason: str, labels: bool = False
+    ) -> str:
+        """Say that a batch's date is right although in the future, or its labels although odd."""
+        content, act = self._file(name, files).sha256, CONFIRMING[labels]
+        self._add(LedgerEntry(name, act, [content], None, self._now(), reason))
+        what = f"labels of batch {name!r} are" if labels else f"batch {name!r} is"
+        return f"{what} confirmed: the next run takes {'them' if labels else 'it'}"
+
+    def labels_confirmed(self, name: str, files: Sequence[LabelledBatch]) -> bool:
+        """Return whether somebody looked at the labels of a batch and found them right."""
+        return self._confirmed(self._file(name, files), "labels confirmed")
 
     # ---- what follows from it ----
 
@@ -306,7 +321,7 @@ class BatchLedger:
         """Return every content a batch is known to have had."""
         found = set(self._uses(name)) | set(self._aliases.get(name, ()))
         for entry in self.entries:
-            if entry.batch == name and entry.act != "confirmed":
+            if entry.batch == name and entry.act not in CONFIRMING:
                 found |= {*entry.contents} | ({entry.by} if entry.by is not None else set())
         return found
 
@@ -334,22 +349,22 @@ class BatchLedger:
         return bool(used == content or deleted_from)
 
     def _act(self, name: str) -> Act | None:
-        acts = [e.act for e in self.entries if e.batch == name and e.act != "confirmed"]
+        acts = [e.act for e in self.entries if e.batch == name and e.act not in CONFIRMING]
         return acts[-1] if acts else None
 
     def _last_words(self, name: str) -> str:
-        entry = [e for e in self.entries if e.batch == name and e.act != "confirmed"][-1]
+        entry = [e for e in self.entries if e.batch == name and e.act not in CONFIRMING][-1]
         why = f": {entry.reason}" if entry.reason else ""
         return f"batch {name!r} was {entry.act} on {entry.at[:10]}{why}"
 
     def _in_future(self, batch: LabelledBatch) -> bool:
-        confirmed = any(
-            e.batch == batch.name and e.act == "confirmed" and batch.sha256 in e.contents
-            for e in self.entries
-        )
         # A day's grace: it may be tomorrow already where the batch was made.
         ahead = batch.date is not None and batch.date > self._today() + timedelta(days=1)
-        return ahead and not confirmed
+        return ahead and not self._confirmed(batch, "confirmed")
+
+    def _confirmed(self, batch: LabelledBatch, act: Act) -> bool:
+        known = (e for e in self.entries if e.batch == batch.name and e.act == act)
+        return any(batch.sha256 in entry.contents for entry in known)
 
     def _today(self) -> date:
         """Return the present day; a clock that was set back does not make the past the future."""

@@ -24,7 +24,7 @@ from countermove.production.gates.builtin import (
     TransferBound,
 )
 from countermove.production.registry import Decision, Registry, StoredVersion
-from countermove.production.retraining.batches import BATCH, DAY, NEW, RULE, SEEN
+from countermove.production.retraining.batches import DAY, NEW, RULE, SEEN
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import (
     DeployedRule,
@@ -33,6 +33,7 @@ from countermove.production.retraining.following import (
     Night,
     SeenBatch,
 )
+from countermove.production.retraining.labelled_batch import BATCH
 from countermove.production.retraining.policy import FollowingPolicy
 from countermove.production.retraining.reach import LEAST_PEOPLE, ReachModel
 from countermove.response import BestResponse, Population, Response
