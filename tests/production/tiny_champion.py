@@ -97,7 +97,7 @@ class Office:
     def __init__(self, folder: Path) -> None:
         self.folder, self.registry = folder, folder / "models"
         self.batches, self.scored = folder / "applicants", folder / "scored"
-        self.batches.mkdir()
+        self.batches.mkdir(exist_ok=True)
 
     def rules(self, **changes: object) -> ScoringSettings:
         """Return what applicants are judged by."""

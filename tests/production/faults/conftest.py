@@ -75,3 +75,11 @@ def chain_forker(tmp_path) -> Iterator[Forker]:
     folder.mkdir()
     with started(folder, "chain", str(folder)) as ready:
         yield ready
+
+
+@pytest.fixture(scope="module")
+def scoring_forker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
+    """Ready for batches scored with a canary and exploration."""
+    folder = tmp_path_factory.mktemp("rehearsed")
+    with started(folder, "rehearsed", str(folder)) as ready:
+        yield ready

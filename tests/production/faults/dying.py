@@ -27,16 +27,27 @@ import torch
 
 from countermove.data.standardise import Standardiser
 from countermove.errors import CountermoveError
+from countermove.production.draws import KEY_VARIABLE as DRAW_KEY
+from countermove.production.draws import ChallengerTerms, ExplorationTerms
 from countermove.production.gates import GateResult
 from countermove.production.history import DecisionHistory
 from countermove.production.lock import held
 from countermove.production.registry import Registry, Signer, recover
+from countermove.production.retraining.following import Memory, Night, shifted_score
 from countermove.production.retraining.labelled_batch import LabelledBatch
 from countermove.production.retraining.ledger import BatchLedger
-from countermove.production.retraining.promotion import promote_or_keep, record_blocked, roll_back
+from countermove.production.retraining.nightly import Followed
+from countermove.production.retraining.promotion import (
+    decide_on_challenger,
+    promote_or_keep,
+    record_blocked,
+    roll_back,
+)
+from countermove.production.retraining.reach import ReachModel
 from countermove.scores.linear import LinearScore
 from countermove.scores.storage import PublishedModel
 
+sys.path.append(str(Path(__file__).parents[1]))
 FACTS = {"metrics": {"accuracy": {"best": 0.8}}, "data_hash": "d", "certificates": []}
 LOG = Path.cwd() / "dying.log"
 AUDITED = ("open", "os.", "shutil.", "sqlite3.", "tempfile.")
@@ -143,9 +154,57 @@ def act(folder: Path, name: str) -> None:
             said = ledger.supersede("one", [batch("one", 4), batch("two", 3)], "corrected")
         elif name == "restore":
             said = ledger.restore("two", "right after all")
+        elif name == "confirm_labels":
+            said = ledger.confirm("one", [batch("one", 4)], "looked at", labels=True)
         else:
             said = ledger.confirm("2999-01", [batch("2999-01", 5)], "fiscal year")
         history.note(registry.time(), [said])
+
+
+def shift(folder: Path) -> None:
+    """Shift the champion's threshold, as a night does whose people move farther."""
+    registry, history = places(folder)
+    champion = registry.champion()
+    assert champion is not None
+    score, people = shifted_score(champion.model.rule, -0.3), ReachModel(1.4)
+    memory = Memory((), (1.0,), {}, {"one": {"people": people.to_json()}}, 0.0)
+    night = Night("shift", score, 0.3, people, None, None, None, memory, None, None)
+    model = PublishedModel(score, champion.model.standardiser, "schema")
+    shown = {"accuracy": {"challenger": {"best": 0.8}}, "people": 10}
+    gate = GateResult("reach", True, 1.4, None, "people move 1.4 times as far").to_json()
+    promised = {"certificate": None, "certificates": [], "threshold": 0.5, "terms": {}}
+    evaluated = {"judgement": shown, "forecast": {}, "gates": [gate]}
+    seen = {"batches": champion.facts.get("batches", {}), "drift": {}}
+    train = pd.DataFrame({"a": [1.0], "b": [2.0]})
+    given = (model, promised, evaluated, seen, train, {}, Followed(night))
+    decide_on_challenger(registry, history, *given)
+
+
+def try_beside(folder: Path) -> None:
+    """Score a batch with a canary and with exploration, and keep its advice open."""
+    from tiny_champion import DAYS, Office
+
+    os.environ[DRAW_KEY] = "k" * 40
+    office = Office(folder)
+    tried = {"challenger": ChallengerTerms(share=0.5), "exploration": ExplorationTerms(0.4, 3)}
+    office.score("may", rows=10, **tried, **DAYS)
+
+
+def open_office(folder: Path) -> None:
+    """Prepare what `try_beside` needs: two versions, open advice, people who apply."""
+    from tiny_champion import DAYS, PEOPLE, Office, keep, promote
+
+    office = Office(folder)
+    promote(office.registry)
+    PEOPLE[30:60].to_csv(office.batches / "april.csv", index=False)
+    office.score("april", **DAYS)
+    keep(office.registry, shift=1.0)
+    PEOPLE[:30].to_csv(office.batches / "may.csv", index=False)
+
+
+def rehearsed(folder: Path) -> None:
+    open_office(folder)
+    try_beside(folder)
 
 
 def sign(folder: Path) -> None:
@@ -187,6 +246,11 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {
     "supersede": partial(act, name="supersede"),
     "restore": partial(act, name="restore"),
     "confirm": partial(act, name="confirm"),
+    "confirm_labels": partial(act, name="confirm_labels"),
+    "shift": shift,
+    "open_office": open_office,
+    "try_beside": try_beside,
+    "rehearsed": rehearsed,
     "sign": sign,
     "chain": chain,
     "run": whole_run,
@@ -232,8 +296,9 @@ def rehearse() -> None:
     with TemporaryDirectory() as scratch:
         for scenario in (promote, promote, go_back, use, mend):
             scenario(Path(scratch))
-        for name in ("withdraw", "restore", "supersede", "confirm"):
+        for name in ("withdraw", "restore", "supersede", "confirm", "confirm_labels"):
             act(Path(scratch), name)
+        shift(Path(scratch))
         sign(Path(scratch))
 
 

@@ -27,7 +27,8 @@ from .test_killed_promotions import champion_of, copied, opened, steps_of
 
 POINTS = 200
 """Kill points over the new steps, as many as were asked for."""
-ACTS = ("withdraw", "supersede", "restore", "confirm")
+ACTS = ("withdraw", "supersede", "restore", "confirm", "confirm_labels")
+CONFIRMING = ("confirm", "confirm_labels")
 KEYS = (b"n" * 32, b"o" * 32)
 
 
@@ -89,9 +90,9 @@ def walk(forker, act: str, source: Path, folder: Path, every: int) -> tuple[int,
         done += was_done
         again = forker.order(act, folder)["code"]
         # A second withdrawal or correction is refused in words, a killed one is done now.
-        assert again == (1 if was_done and act != "confirm" else 0), forker.log.read_text()
+        assert again == (1 if was_done and act not in CONFIRMING else 0), forker.log.read_text()
         assert len(ledger_of(folder)) == len(ledger_of(source)) + 1 + (
-            was_done and act == "confirm"
+            was_done and act in CONFIRMING
         )
     return steps, done
 

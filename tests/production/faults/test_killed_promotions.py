@@ -122,11 +122,22 @@ def test_some_steps_of_a_promotion(forker, before, tmp_path):
     assert changed < steps
 
 
+def test_some_steps_of_a_shifted_threshold(forker, before, tmp_path):
+    """The champion before or the shifted one; a next night knows the people it is made for."""
+    steps, changed = walk(forker, "shift", before, tmp_path / "place", every=25)
+    assert 0 < changed < steps
+    folder = copied(before, tmp_path / "whole")
+    assert forker.order("shift", folder)["code"] == 0, forker.log.read_text()
+    registry, _ = opened(folder)
+    assert registry.champion().facts["reach"]["reach"] == 1.4
+    assert registry.decisions()[-1].facts["policy"]["memory"]["days"] == [1.0]
+
+
 @pytest.mark.fault
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "changes"),
-    [("promote", True), ("keep", False), ("rollback", True), ("block", False)],
+    [("promote", True), ("keep", False), ("rollback", True), ("block", False), ("shift", True)],
 )
 def test_every_step(forker, before, tmp_path, scenario, changes, capsys):
     steps, changed = walk(forker, scenario, before, tmp_path / "place")
