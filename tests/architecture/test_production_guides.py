@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.production.tiny_champion import PEOPLE, keep, promote
 
 from countermove.params import RetrainParameters
 
@@ -46,6 +47,18 @@ def walk(guide: str, folder: Path) -> None:
 @pytest.mark.slow
 def test_the_guide_to_production(project):
     walk("production.md", project.path)
+
+
+@pytest.mark.slow
+def test_the_guide_to_scoring(project):
+    models = project.path / "data" / "06_models" / "tiny"
+    promote(models)
+    keep(models, shift=1.0)
+    applicants = project.path / "data" / "01_raw" / "applicants" / "tiny"
+    applicants.mkdir(parents=True)
+    for day in ("2026-11-16", "2026-11-17"):
+        PEOPLE.to_csv(applicants / f"{day}.csv", index=False)
+    walk("scoring.md", project.path)
 
 
 @pytest.mark.slow
