@@ -17,7 +17,7 @@ from countermove.production.registry import Registry
 
 from .test_killed_promotions import champion_of, copied
 
-POINTS = 200
+POINTS = 60
 """Kill points over a batch with a canary and exploration."""
 
 
