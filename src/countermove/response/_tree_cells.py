@@ -172,6 +172,16 @@ def block_at(trees, people, i, node):  # type: ignore[no-untyped-def]
 
 
 @lean
+def _copy_start(start, stack):  # type: ignore[no-untyped-def]
+    """Begin the stack with the ranges within a person's reach."""
+    _, lows, highs, sets = stack
+    for b in range(lows.shape[1]):
+        lows[0, b], highs[0, b] = start[0][b], start[1][b]
+    for b in range(sets.shape[1]):
+        sets[0, b] = start[2][b]
+
+
+@lean
 def collect(trees, grid, people, i, codes, start, stack, leaves, stamp):  # type: ignore[no-untyped-def]
     """Write the leaves a person can reach, tree by tree; return how many, -1 without room."""
     nodes, lows, highs, sets = stack
@@ -179,10 +189,7 @@ def collect(trees, grid, people, i, codes, start, stack, leaves, stamp):  # type
     for tree in range(trees.root.size):
         leaves.first[tree] = total
         depth, nodes[0] = 0, trees.root[tree]
-        for b in range(p):
-            lows[0, b], highs[0, b] = start[0][b], start[1][b]
-        for b in range(sets.shape[1]):
-            sets[0, b] = start[2][b]
+        _copy_start(start, stack)
         while depth >= 0:
             node = nodes[depth]
             if trees.left[node] < 0:
