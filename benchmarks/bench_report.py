@@ -1,4 +1,4 @@
-"""How long the report of credit takes to build, and to open in a browser."""
+"""What the report of credit costs: its future, its page, and opening it in a browser."""
 
 from __future__ import annotations
 
@@ -11,29 +11,39 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 REPORT = ROOT / "data" / "08_reporting" / "credit" / "report.html"
-BUILDING = ("draw_moves", "draw_accuracy", "draw_transfer", "describe_table", "write_page")
+FUTURE = "evaluation.foresee"
+BUILDING = (
+    "evaluation.draw_moves", "reporting.draw_accuracy", "reporting.draw_transfer",
+    "reporting.describe_table", "reporting.summarise", "reporting.write_page",
+)  # fmt: skip
 """Nodes that make the report and nothing else."""
 OPENINGS = 5
 
 
-def node_seconds() -> dict[str, float]:
-    """Return the seconds of every building node, loading and saving included, on a finished run."""
+def node_seconds() -> list[dict[str, float]]:
+    """Return the seconds of every node, loading and saving included, the first and second time.
+
+    The future comes first, as in the chain, so that the page finds torch and tables imported.
+    """
     from kedro.framework.session import KedroSession
     from kedro.framework.startup import bootstrap_project
     from kedro.runner import SequentialRunner
 
     bootstrap_project(ROOT)
-    found = {}
+    rounds = []
     with KedroSession.create(project_path=ROOT) as session:
         from kedro.framework.project import pipelines
 
         catalog = session.load_context().catalog
-        for node in pipelines["serm"].nodes:
-            if node.name.rpartition(".")[2] in BUILDING:
+        for _ in range(2):
+            found = {}
+            for name in (FUTURE, *BUILDING):
+                part = pipelines["serm"].filter(node_names=[name])
                 started = time.perf_counter()
-                SequentialRunner().run(pipelines["serm"].filter(node_names=[node.name]), catalog)
-                found[node.name] = time.perf_counter() - started
-    return found
+                SequentialRunner().run(part, catalog)
+                found[name] = time.perf_counter() - started
+            rounds.append(found)
+    return rounds
 
 
 def opening_seconds() -> tuple[float, float]:
@@ -62,18 +72,20 @@ def main() -> None:
     if not (ROOT / "data" / "08_reporting" / "credit" / "metrics.json").exists():
         command = [sys.executable, "-m", "kedro", "run", "--pipeline=serm"]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    first, found = node_seconds(), node_seconds()
+    first, again = node_seconds()
+    page, rebuilt = (sum(found[name] for name in BUILDING) for found in (first, again))
     print("| what | measured | limit |")
     print("|---|---|---|")
-    print(f"| the report of credit, built, imports included (s) | {sum(first.values()):.1f} | 10 |")
-    print(f"| built again in the same process (s) | {sum(found.values()):.1f} | 10 |")
-    print(f"| of it the move map (s) | {found['evaluation.draw_moves']:.2f} | 2 |")
-    print(f"| the page (MB) | {REPORT.stat().st_size / 1e6:.1f} | 8 |")
+    print(f"| the rule's future, imports included (s) | {first[FUTURE]:.1f} | 4 |")
+    print(f"| the same again (s) | {again[FUTURE]:.1f} | 4 |")
+    print(f"| the page beyond the chain (s) | {page:.1f} | 3 |")
+    print(f"| built again in the same process (s) | {rebuilt:.1f} | 3 |")
+    print(f"| the page (MB) | {REPORT.stat().st_size / 1e6:.1f} | 4 |")
     if shutil.which("chromium") is None:
-        print("| opened | there is no chromium here | 2 |")
+        print("| opened | there is no chromium here | 1 |")
         return
     loaded, drawn = opening_seconds()
-    print(f"| opened: load event (s) | {loaded:.2f} | 2 |")
+    print(f"| opened: load event (s) | {loaded:.2f} | 1 |")
     print(f"| opened: every figure drawn (s) | {drawn:.2f} | |")
 
 

@@ -1,5 +1,6 @@
 """The decision summary, counted again from the decisions by other means."""
 
+import html
 import json
 from types import SimpleNamespace
 
@@ -9,41 +10,68 @@ import pytest
 import yaml
 from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, roc_auc_score
+from tests.conftest import copy_project
 
 from countermove.data.rows import design_matrix
 from countermove.data.schema import Schema
 from countermove.errors import DataError
+from countermove.reporting._summary_words import headline, verdicts
 from countermove.reporting.summary import decision_summary
 
+TABLES = ["tiny", *(pytest.param(name, marks=pytest.mark.slow) for name in ("german", "adult"))]
 
-@pytest.fixture(scope="module")
-def run(finished):
-    """Summary, decisions and typed rows of a run on the fabricated table."""
-    data = finished.path / "data"
-    schema = Schema.from_mapping(
-        "tiny", yaml.safe_load((finished.path / "conf/base/schemas/tiny.yml").read_text())
-    )
+
+@pytest.fixture(scope="module", params=TABLES)
+def run(request, finished, tmp_path_factory):
+    """Summary, decisions and typed rows of a run: on the fabricated table, or on a real one."""
+    name, project = request.param, finished
+    if name != "tiny":
+        project = copy_project(tmp_path_factory.mktemp(name))
+        fetched = project.kedro("countermove", "fetch", name) if name == "adult" else None
+        if fetched is not None and fetched.returncode:
+            pytest.skip(f"{name} cannot be fetched here: {fetched.stderr[-300:]}")
+        outcome = project.run("--pipeline=serm", f"--params=dataset={name}")
+        assert outcome.returncode == 0, outcome.stderr
+    data = project.path / "data"
+    described = (project.path / "conf/base/schemas" / f"{name}.yml").read_text()
     return SimpleNamespace(
-        summary=json.loads((data / "08_reporting/tiny/summary.json").read_text()),
-        decisions=pd.read_parquet(data / "07_model_output/tiny/decisions.parquet"),
-        typed=pd.read_parquet(data / "02_intermediate/tiny/typed.parquet"),
-        page=(data / "08_reporting/tiny/report.html").read_text(),
-        schema=schema,
+        summary=json.loads((data / "08_reporting" / name / "summary.json").read_text()),
+        decisions=pd.read_parquet(data / "07_model_output" / name / "decisions.parquet"),
+        typed=pd.read_parquet(data / "02_intermediate" / name / "typed.parquet"),
+        page=(data / "08_reporting" / name / "report.html").read_text(),
+        schema=Schema.from_mapping(name, yaml.safe_load(described)),
     )
+
+
+def prefix(run, rule):
+    """Return how the columns of a rule begin in the decisions."""
+    name = run.summary["best_simple"] if rule == "best_simple" else rule
+    return "" if name == "strategic" else f"{name}."
 
 
 def test_accuracies_and_their_intervals_are_those_of_the_decisions(run):
     label = run.decisions["label"] > 0
-    for rule, found in run.summary["rules"].items():
-        prefix = "" if rule == "published" else f"{rule}."
-        for when, column in (("before", "approved"), ("after", "approved_after")):
-            decided = run.decisions[prefix + column] > 0.5
+    for when, column in (("nobody_moves", "approved"), ("after_response", "approved_after")):
+        found = run.summary["accuracy"][when]
+        assert set(found) == {"strategic", "blind", "majority", "logistic", "best_simple"}
+        for rule, estimate in found.items():
+            decided = run.decisions[prefix(run, rule) + column] > 0.5
             right = accuracy_score(label, decided)
-            assert found[when]["value"] == pytest.approx(right)
+            assert estimate["value"] == pytest.approx(right)
             exact = binomtest(round(right * len(label)), len(label)).proportion_ci()
-            assert (found[when]["low"], found[when]["high"]) == pytest.approx(tuple(exact))
-        area = roc_auc_score(label, run.decisions[prefix + "score_after"])
-        assert found["auc"]["value"] == pytest.approx(area)
+            assert (estimate["low"], estimate["high"]) == pytest.approx(tuple(exact))
+            assert estimate["n"] == len(label)
+    for rule, estimate in run.summary["auc"].items():
+        area = roc_auc_score(label, run.decisions[prefix(run, rule) + "score_after"])
+        assert estimate["value"] == pytest.approx(area)
+
+
+def test_approval_is_counted_before_and_after_response(run):
+    for key, column in (
+        ("approval_rate", "approved_after"),
+        ("approval_rate_nobody_moves", "approved"),
+    ):
+        assert run.summary[key]["value"] == pytest.approx(run.decisions[column].mean())
 
 
 def test_the_published_decision_is_the_one_handed_out(run):
@@ -53,31 +81,43 @@ def test_the_published_decision_is_the_one_handed_out(run):
 def test_gains_are_paired_differences(run):
     label = run.decisions["label"] > 0
     own = (run.decisions["approved_after"] > 0.5) == label
-    for rule in ("blind", "majority", "logistic"):
-        other = (run.decisions[f"{rule}.approved_after"] > 0.5) == label
-        gain = run.summary["rules"][rule]["gain"]
+    for rule, found in run.summary["differences"].items():
+        other = (run.decisions[prefix(run, rule) + "approved_after"] > 0.5) == label
+        gain = found["accuracy"]
         assert gain["value"] == pytest.approx(own.mean() - other.mean())
         assert gain["low"] <= gain["value"] <= gain["high"]
+    assert run.summary["difference"] == run.summary["differences"]["best_simple"]["accuracy"]
+    before = (run.decisions["before_promise.approved_after"] > 0.5) == label
+    assert run.summary["promise"]["cost"]["value"] == pytest.approx(before.mean() - own.mean())
 
 
 def test_groups_and_ratios_are_those_of_the_decisions(run):
     approved = run.decisions["approved_after"]
     for column, entries in run.summary["groups"].items():
-        by_value = approved.groupby(run.decisions[f"group:{column}"]).mean()
+        by_value = approved.groupby(run.decisions[f"group:{column}"].astype(str)).mean()
         for entry in entries:
             assert entry["approval"]["value"] == pytest.approx(by_value[entry["group"]])
             if entry["ratio"] is not None:
                 ratio = by_value[entry["group"]] / by_value.max()
                 assert entry["ratio"]["value"] == pytest.approx(ratio)
+            price = run.decisions["price"][
+                (run.decisions[f"group:{column}"].astype(str) == entry["group"])
+                & (run.decisions["label"] > 0)
+                & np.isfinite(run.decisions["price"])
+            ]
+            assert entry["burden"]["n"] == len(price)
+            if len(price):
+                assert entry["burden"]["value"] == pytest.approx(price.mean())
+            assert (entry["burden"]["low"] or 0.0) >= 0.0
 
 
 def test_outcomes_are_rates_among_the_approved_and_the_refused(run):
     favourable = run.decisions["label"] > 0
     approved = run.decisions["approved_after"] > 0.5
-    assert run.summary["outcomes"]["approved"]["value"] == pytest.approx(
+    assert run.summary["favourable_rate"]["approved"]["value"] == pytest.approx(
         favourable[approved].mean()
     )
-    assert run.summary["outcomes"]["refused"]["value"] == pytest.approx(
+    assert run.summary["favourable_rate"]["refused"]["value"] == pytest.approx(
         favourable[~approved].mean()
     )
 
@@ -93,7 +133,9 @@ def test_the_scorecard_decides_as_the_rule_does(run):
 
 
 def test_the_page_opens_with_the_summary_and_folds_the_rest(run):
-    assert run.summary["headline"].split("(")[0].strip() in run.page.replace("&nbsp;", " ")
+    assert run.summary["headline"].split("(")[0].strip() in html.unescape(run.page)
+    for line in run.summary["verdict"]:
+        assert f"{line['claim']}: {line['state']}." in html.unescape(run.page)
     assert run.page.index('id="summary"') < run.page.index('id="headline"')
     assert (
         '<section id="headline" aria-labelledby="headline-title"><details class="part">' in run.page
@@ -104,3 +146,90 @@ def test_decisions_of_an_earlier_version_are_refused_with_the_way_out(run):
     old = run.decisions[["row_id", "decision", "probability", "status"]]
     with pytest.raises(DataError, match="kedro run --pipeline=recourse"):
         decision_summary(old, None, run.schema, {}, {}, [], None)
+
+
+GAIN = {"value": 0.02, "low": 0.01, "high": 0.03, "n": 400}
+OWN = {"value": 0.8, "low": 0.76, "high": 0.84, "n": 400}
+COMPARED = {
+    "best_simple": "logistic",
+    "accuracy": {"after_response": {"strategic": OWN}},
+    "difference": GAIN,
+    "differences": {name: {"accuracy": GAIN} for name in ("blind", "majority", "best_simple")},
+}
+PROMISE = {
+    "applicable": True,
+    "reason": "",
+    "asked": 0.95,
+    "promised": 0.95,
+    "led_by": "promise",
+    "largest_loss": 0.02,
+    "level": 0.95,
+    "n": 300,
+    "cost": {"value": 0.0, "low": -0.01, "high": 0.01, "n": 400},
+}
+SIMPLE_KEPT = {
+    "kept": "logistic",
+    "best_simple": "logistic",
+    "sentence": "Training does not pay here: the best simple rule (logistic) is kept; why.",
+}
+METRICS = {"choice": SIMPLE_KEPT, "accuracy": {}}
+
+
+def group(name, n, value, low, high):
+    return {"group": name, "n": n, "ratio": {"value": value, "low": low, "high": high}}
+
+
+def states(groups, promise=PROMISE, metrics=METRICS):
+    lines = verdicts(COMPARED, groups, promise, metrics, [])
+    return {line["claim"]: (line["state"], line["words"]) for line in lines}
+
+
+def test_one_group_below_four_fifths_fails_its_column_whatever_a_small_one_leaves_open():
+    small, large = group("small", 55, 0.37, 0.11, 0.95), group("large", 596, 0.32, 0.20, 0.51)
+    state, words = states({"race": [small, large]})["Four-fifths rule, by race"]
+    assert state == "does not hold"
+    assert "race: large" in words
+    assert states({"race": [small]})["Four-fifths rule, by race"][0] == "not shown"
+
+
+def test_columns_that_hold_name_the_lowest_ratio():
+    held = {
+        "a": [group("x", 90, 0.99, 0.85, 1.1)],
+        "b": [group("y", 900, 0.92, 0.90, 0.95), group("z", 10, 0.1, 0.0, 3.0)],
+    }
+    state, words = states(held)["Four-fifths rule, by a, b"]
+    assert (state, words) == ("holds", "lowest ratio 0.92 (0.90 to 0.95, n = 900) for b: y")
+
+
+def test_a_promise_below_what_was_asked_does_not_hold():
+    less = PROMISE | {"led_by": "performance", "promised": 0.513}
+    state, words = states({}, less)["Recourse is promised to 95\u202f%"]
+    assert state == "does not hold"
+    assert "only to 51.3" in words
+    assert "more would cost over 2 points" in words
+    none = PROMISE | {"applicable": False, "reason": "too few rows"}
+    assert states({}, none)["Recourse is promised to 95\u202f%"] == (
+        "does not hold",
+        "too few rows",
+    )
+
+
+def test_where_no_column_is_sensitive_groups_are_not_tested():
+    assert states({})["Groups are approved alike"][0] == "not tested"
+
+
+def test_the_first_sentence_says_when_training_brings_nothing_and_what_the_promise_costs():
+    first = headline(COMPARED, PROMISE, METRICS, moved=True)
+    assert first.startswith("On this table a threshold shift does all there is to do")
+    assert "costs" not in first
+    dear = PROMISE | {"cost": {"value": 0.022, "low": 0.009, "high": 0.035, "n": 400}}
+    assert "The promise of recourse costs 2.2 points (0.9 to 3.5)" in headline(
+        COMPARED, dear, METRICS, moved=True
+    )
+    assert headline(COMPARED, PROMISE, METRICS, moved=False).startswith(
+        "The response changes no decision"
+    )
+    trained = {"choice": SIMPLE_KEPT | {"kept": "trained"}, "accuracy": {}}
+    assert "pays" in headline(COMPARED, PROMISE, trained, moved=True)
+    line = states({}, metrics=trained)
+    assert line["More often right than the best simple rule (logistic regression)"][0] == "holds"

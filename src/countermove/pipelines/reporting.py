@@ -56,12 +56,13 @@ def summarise(
     certificates: list[Facts],
     move_map: Facts | None,
     future: Facts | None,
+    transfer: Facts | None,
     evaluation: EvaluationParameters,
 ) -> Facts:
     """Answer what a committee asks first."""
     from countermove.reporting.summary import decision_summary
 
-    found = (metrics, calibration, certificates, move_map, future)
+    found = (metrics, calibration, certificates, move_map, future, transfer)
     return decision_summary(decisions, model, schema, *found, evaluation.failure_probability)
 
 
@@ -119,7 +120,7 @@ def create_pipeline(**_: object) -> Pipeline:
                 summarise,
                 [
                     "decisions", "recourse_model", "schema", "metrics", "recourse_calibration",
-                    "certificates", "move_map", "future", "params:evaluation",
+                    "certificates", "move_map", "future", "transfer_report", "params:evaluation",
                 ],
                 "summary",
                 name="summarise",

@@ -47,14 +47,16 @@ def ratio_estimate(hit: Floats, reference: Floats, failure_probability: float) -
     return _estimate(own["value"] / base["value"], own["low"] / base["high"], high, own["n"])
 
 
-def mean_estimate(values: Floats, failure_probability: float) -> Estimate:
-    """Return a mean of unbounded values, its interval by the normal distribution."""
+def mean_estimate(
+    values: Floats, failure_probability: float, lowest: float = -math.inf
+) -> Estimate:
+    """Return a mean of values from ``lowest`` on, its interval by the normal distribution."""
     n = len(values)
     if n < 2:
         return {"value": float(values.mean()) if n else None, "low": None, "high": None, "n": n}
     mean = float(values.mean())
     radius = _z(failure_probability) * float(values.std(ddof=1)) / math.sqrt(n)
-    return _estimate(mean, mean - radius, mean + radius, n)
+    return _estimate(mean, max(mean - radius, lowest), mean + radius, n)
 
 
 def auc_estimate(scores: Floats, favourable: Mask, failure_probability: float) -> Estimate:

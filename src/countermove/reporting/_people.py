@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 Groups = list[tuple[str, str]]
 SOCIAL = {
     "utility": "utility: decision (±1) minus what the move cost, on average",
-    "burden": "burden: what a deserving person must pay for approval, on average",
+    "burden": "burden: mean cost of approval for people with a favourable outcome",
     "burden_unscaled": "the same as a squared distance, whatever the cost",
-    "recourse": "recourse: share of the refused whom their own move brings to approval",
+    "recourse": "approved by moving: share of the refused whom their move gets approved",
     "recourse_all": "share of all who are approved at once or after their move",
-    "deserving_cut_off": "deserving people whom no allowed move brings to approval (not averaged)",
+    "deserving_cut_off": "people left out of the burden: no allowed move gets them approved",
 }
 """How the hard measures are called in front of people."""
 RULES = {"blind": "blind", "strategic": "strategic", "calibrated": "calibrated"}
 ADOPTED = {"blind": "as it is", "calibrated": "at the promised threshold"}
 """The rules compared; those of an audit are one model."""
-BY_GROUP = ("burden", "recourse", "utility")
-"""Measures shown group by group, who carries the burden first."""
+BY_GROUP = {"burden": "burden", "recourse": "approved by moving", "utility": "utility"}
+"""Measures shown group by group and what the page calls them: recourse is any allowed action."""
 SHOWN = {"blind": ("blind", "circle-open"), "calibrated": ("strategic", "diamond")}
 """Rules drawn: their colour and their mark; the calibrated rule is the strategic one published."""
 NAMES = {"blind": "Blind rule", "calibrated": "Strategic rule, as published"}
@@ -66,7 +66,10 @@ def people_facts(found: Findings) -> dict[str, Any]:
         "groups": groups,
         "figure": _groups_figure(metrics, groups),
         "height": 120 + 26 * len(groups),
-        "by_group": {measure: _group_rows(metrics, groups, measure, rules) for measure in BY_GROUP},
+        "by_group": {
+            words: _group_rows(metrics, groups, measure, rules)
+            for measure, words in BY_GROUP.items()
+        },
         "audit": audit,
         "lasting": found.audit is not None and (found.audit.get("lasting") or {}).get("lasting"),
         "audit_rows": [] if audit is None else _audit_rows(audit),
@@ -92,7 +95,7 @@ def _panels(side_by_side: bool) -> dict[str, Any]:
     """Return the axes of the panels: abreast, or below each other on a narrow screen."""
     layout: dict[str, Any] = {}
     share_of, gap = 1.0 / len(BY_GROUP), 0.035 if side_by_side else 0.05
-    for i, measure in enumerate(BY_GROUP):
+    for i, measure in enumerate(BY_GROUP.values()):
         tail = "" if i == 0 else str(i + 1)
         near = [i * share_of + (gap / 2 if i else 0.0), (i + 1) * share_of - gap / 2]
         far = [1.0 - (i + 1) * share_of + gap, 1.0 - i * share_of - gap / 4]

@@ -26,7 +26,7 @@ CLAIMS = {
     "error_after_response": "error once people have moved",
 }
 VERDICTS = {None: "not tested here", True: "the data support it", False: "the data refute it"}
-BOUGHT = {"burden": "burden on deserving people", "recourse_all": "share approved in the end"}
+BOUGHT = {"burden": "burden", "recourse_all": "share approved in the end"}
 """Hard measures drawn against accuracy, on test rows."""
 LISTED = 12
 """Rows of the frontier a table shows: every so many of them, the chosen one always."""

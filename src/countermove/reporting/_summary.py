@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._citing import Cited, Key, Text, Write
-from countermove.reporting.accuracy import SIMPLE
-from countermove.reporting.words import NARROW, number, rule_names, share
+from countermove.reporting._summary_words import BEST_SIMPLE, PUBLISHED, SMALLEST
+from countermove.reporting.words import SIMPLE, number, rule_names, share
 
 if TYPE_CHECKING:
     from countermove.reporting.page import Findings
@@ -17,6 +17,7 @@ SHOWN = 5
 STATES = {"holds": "good", "does not hold": "bad", "not shown": "open", "not tested": "open"}
 """How each state is coloured; the word itself says it."""
 UNBROKEN = "\u00a0"
+WHO = ("approved", "refused")
 
 
 def summary_facts(found: Findings) -> dict[str, Any]:
@@ -33,9 +34,10 @@ def summary_facts(found: Findings) -> dict[str, Any]:
         "more_points": points[SHOWN:],
         "base": cited.link("rule", "base", by=_points) if points else None,
         "level": cited.link("level", by=lambda value: share(value, 0)),
-        "approval": {when: _spread(cited, "approval", when) for when in found.summary["approval"]},
-        "outcomes": {who: _spread(cited, "outcomes", who) for who in found.summary["outcomes"]},
-        "n": cited.link("approval", "approved", "n"),
+        "approval": _spread(cited, "approval_rate"),
+        "approval_before": _spread(cited, "approval_rate_nobody_moves"),
+        "favourable": {who: _spread(cited, "favourable_rate", who) for who in WHO},
+        "n": cited.link("approval_rate", "n"),
         "groups": groups[:SHOWN],
         "more_groups": groups[SHOWN:],
         "promise": _promise(cited),
@@ -46,18 +48,27 @@ def summary_facts(found: Findings) -> dict[str, Any]:
 def _rule_rows(cited: Cited, found: Findings) -> list[list[Text]]:
     """Return accuracy before and after response, AUC and paired differences, rule by rule."""
     names = rule_names(found.metrics)
-    titles = {"published": f"{names['strategic']} (published)", "blind": names["blind"]} | {
-        name: words for name, words in SIMPLE.items() if name != "blind"
+    best = cited.value("best_simple")
+    titles = {
+        PUBLISHED: f"{names['strategic']} (published)",
+        "blind": names["blind"],
+        "majority": SIMPLE["majority"],
+        "logistic": f"{SIMPLE['logistic']}, best threshold",
+        BEST_SIMPLE: f"{SIMPLE.get(best, 'the rule before the promise')}, best threshold",
     }
+    rules = cited.value("accuracy", "after_response")
     return [
         [
             titles[name],
-            _spread(cited, "rules", name, "before"),
-            _spread(cited, "rules", name, "after"),
-            _spread(cited, "rules", name, "auc", by=_hundredths),
-            _spread(cited, "rules", name, "gain", by=_in_points),
+            _spread(cited, "accuracy", "nobody_moves", name),
+            _spread(cited, "accuracy", "after_response", name),
+            _spread(cited, "auc", name, by=_hundredths),
+            ""
+            if name == PUBLISHED
+            else _spread(cited, "differences", name, "accuracy", by=_in_points),
         ]
-        for name in cited.value("rules")
+        for name in rules
+        if name != BEST_SIMPLE or best not in rules
     ]
 
 
@@ -76,7 +87,7 @@ def _points_rows(cited: Cited) -> list[list[Text]]:
 
 
 def _group_rows(cited: Cited) -> list[list[Text]]:
-    """Return one row per group of every sensitive column, the lowest ratio first."""
+    """Return one row per group of every sensitive column: large ones first, by their ratios."""
     places = [
         (column, i)
         for column, entries in cited.value("groups").items()
@@ -85,9 +96,11 @@ def _group_rows(cited: Cited) -> list[list[Text]]:
     return [_group_row(cited, *at) for at in sorted(places, key=lambda at: _ratio(cited, *at))]
 
 
-def _ratio(cited: Cited, column: str, i: int) -> float:
-    ratio = cited.value("groups", column, i, "ratio")
-    return math.inf if ratio is None or ratio["value"] is None else float(ratio["value"])
+def _ratio(cited: Cited, column: str, i: int) -> tuple[bool, float]:
+    entry = cited.value("groups", column, i)
+    ratio = entry["ratio"]
+    known = ratio is not None and ratio["value"] is not None
+    return entry["n"] < SMALLEST, float(ratio["value"]) if known else math.inf
 
 
 def _group_row(cited: Cited, column: str, i: int) -> list[Text]:
@@ -106,14 +119,15 @@ def _group_row(cited: Cited, column: str, i: int) -> list[Text]:
 
 
 def _promise(cited: Cited) -> dict[str, Any]:
-    """Return the promise in words, its level, its rows, its assumptions and its cost."""
+    """Return the promise in words, what was asked, its rows, its assumptions and its cost."""
     assumptions = cited.value("promise", "assumptions")
     return {
         "words": cited.link("promise", "words", by=lambda words: words[:1].upper() + words[1:]),
         "given": cited.value("promise", "applicable"),
-        "level": cited.link("promise", "level", by=lambda value: share(value, 0)),
+        "short": cited.value("promise", "led_by") != "promise",
+        "asked": cited.link("promise", "asked", by=lambda value: share(value, 0)),
         "n": cited.link("promise", "n"),
-        "cost": _spread(cited, "promise", "cost", by=_in_points),
+        "cost": _spread(cited, "promise", "cost", by=_as_cost),
         "assumptions": [
             cited.linked(one, "promise", "assumptions", i) for i, one in enumerate(assumptions)
         ],
@@ -133,7 +147,11 @@ def _spread(cited: Cited, *path: Key, by: Write = share) -> Text:
 
 
 def _in_points(value: float | None) -> str:
-    return number(None if value is None else 100.0 * value, "+.1f") + f"{NARROW}pt"
+    return number(None if value is None else 100.0 * value, "+.1f")
+
+
+def _as_cost(value: float | None) -> str:
+    return number(None if value is None else 100.0 * value, ".1f")
 
 
 def _hundredths(value: float | None) -> str:

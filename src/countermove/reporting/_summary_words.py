@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from countermove.reporting._estimates import Estimate
-from countermove.reporting.words import called, number, share
+from countermove.reporting.words import SIMPLE, called, number, share
 
 Facts = Mapping[str, Any]
 
@@ -16,29 +15,45 @@ FOUR_FIFTHS = 0.8
 SMALLEST = 30
 """People below which a group's ratio is not judged."""
 HOLDS, FAILS, UNSHOWN, UNTESTED = "holds", "does not hold", "not shown", "not tested"
-PUBLISHED = "published"
-"""Name of the published rule among those it is compared with."""
+PUBLISHED, BEST_SIMPLE = "strategic", "best_simple"
+"""Names of the published rule and of the best simple one among those that are compared."""
 
 
-def headline(rules: Facts, metrics: Facts) -> str:
-    """Return the first sentence: whether training pays, and how often the rule is right."""
-    own = rules[PUBLISHED]["after"]
-    right = (
-        f"once people have responded it is right for {_share(own)} of them "
-        f"({number(own['n'])} test rows)"
-    )
-    choice = metrics.get("choice")
+def headline(compared: Facts, promise: Facts, metrics: Facts, *, moved: bool) -> str:
+    """Return the first sentences: whether training pays, how often the rule is right, at what cost.
+
+    ``moved`` says whether the response changes any decision of the published rule.
+    """
+    own = compared["accuracy"]["after_response"][PUBLISHED]
+    right = f"right for {_share(own)} of {number(own['n'])} test people"
+    cost, choice = _promise_cost(promise["cost"]), metrics.get("choice")
     if metrics.get("adopted"):
-        return f"The audited model at the promised threshold: {right}."
-    if choice is None:
-        return f"The strategic rule: {right}."
-    if choice["kept"] == choice["best_simple"] == "logistic":
-        return f"On this table a threshold shift does all there is to do: {right}."
-    if choice["kept"] == choice["best_simple"]:
+        return f"The audited model at the promised threshold is {right} after response.{cost}"
+    if not moved:
         return (
-            f"On this table a simple rule with its best threshold does all there is to do: {right}."
+            "The response changes no decision of this rule, so that training for people who "
+            f"respond has nothing to do: it is {right}.{cost}"
         )
-    return f"On this table training for people who respond pays: {right}."
+    if choice is None:
+        return f"The strategic rule is {right} after response.{cost}"
+    if choice["kept"] != choice["best_simple"]:
+        return (
+            "On this table training for people who respond pays: the published rule is "
+            f"{right} after response.{cost}"
+        )
+    simple = SIMPLE[choice["kept"]]
+    shift = "a threshold shift" if choice["kept"] in ("logistic", "blind") else "a simple rule"
+    return (
+        f"On this table {shift} does all there is to do: the published rule is {simple} at "
+        f"another threshold, {right} after response.{cost}"
+    )
+
+
+def _promise_cost(cost: Estimate) -> str:
+    """Return a sentence on what the promise costs, where that is shown; else nothing."""
+    if cost["low"] is None or cost["low"] <= 0.0:
+        return ""
+    return f" The promise of recourse costs {_points(cost, '.1f')} of it."
 
 
 def would_change(metrics: Facts, move_map: Facts | None) -> list[str]:
@@ -46,25 +61,35 @@ def would_change(metrics: Facts, move_map: Facts | None) -> list[str]:
     stated = metrics["response"]["kind"]
     after = metrics["accuracy"]["after_response"]
     ahead = after["strategic"] >= after["blind"]
-    others = {
-        name: pair
-        for name, pair in metrics["accuracy"]["sensitivity"].items()
-        if name != stated and (pair["strategic"] >= pair["blind"]) != ahead
+    measured = {
+        name: pair for name, pair in metrics["accuracy"]["sensitivity"].items() if name != stated
+    }
+    turned = {
+        called(name): pair
+        for name, pair in measured.items()
+        if (pair["strategic"] >= pair["blind"]) != ahead
     }
     n = number(metrics["rows"]["test"])
-    turned = "; ".join(
-        f"{called(name)}: {share(pair['strategic'])} against {share(pair['blind'])}"
-        for name, pair in others.items()
+    other = "blind" if ahead else "strategic"
+    listed = "; ".join(
+        f"{name} ({share(pair['strategic'])} against {share(pair['blind'])})"
+        for name, pair in turned.items()
     )
-    said = ["Response: none of the other responses measured turns the comparison with blind."]
+    said = (
+        f"under none of the {len(measured)} other responses measured does the blind rule compare "
+        f"otherwise (n = {n})."
+    )
     if turned:
-        said = [f"Response: the comparison with the blind rule turns under {turned} (n = {n})."]
-    said.append(_price_sentence(move_map, ahead))
-    said.append(
-        "Drift: not tested by this run, whose rows are all from one table; "
-        "kedro run --pipeline=retrain watches later rows."
-    )
-    return said
+        said = (
+            f"under {len(turned)} of {len(measured)} others the {other} rule is right more often "
+            f"(strategic against blind, n = {n}): {listed}."
+        )
+    return [
+        f"Response: {said}",
+        _price_sentence(move_map, ahead),
+        "Drift: not tested by this run, whose rows are all of one table; "
+        "kedro run --pipeline=retrain watches later ones.",
+    ]
 
 
 def _price_sentence(move_map: Facts | None, ahead: bool) -> str:
@@ -77,73 +102,123 @@ def _price_sentence(move_map: Facts | None, ahead: bool) -> str:
     ]
     n = number(move_map["rows"]["measured"])
     if not turned:
-        return f"Price of moving: nothing turns from an eighth to eight times of it (n = {n})."
+        return (
+            "Price of moving: from an eighth to eight times the assumed one the comparison with "
+            f"the blind rule stays as it is (n = {n})."
+        )
     listed = ", ".join(f"{scale:g}" for scale in turned)
-    return f"Price of moving: the comparison turns at {listed} times the assumed price (n = {n})."
+    return (
+        "Price of moving: the comparison with the blind rule turns at "
+        f"{listed} times the assumed one (n = {n})."
+    )
 
 
 def verdicts(
-    rules: Facts, groups: Facts, metrics: Facts, calibration: Facts, certificates: Sequence[Facts]
+    compared: Facts, groups: Facts, promise: Facts, metrics: Facts, certificates: Sequence[Facts]
 ) -> list[dict[str, str]]:
     """Return one line per question: holds, does not hold, not shown, not tested."""
-    named = {
-        "blind": "better than the blind rule once people respond",
-        "majority": "better than the majority's decision for everybody",
-        "logistic": "better than logistic regression at its best threshold",
-    }
+    gains = compared["differences"]
     found = [
-        _line(words, *_sign(rules[name]["gain"])) for name, words in named.items() if name in rules
+        _line("More often right than the blind rule", *_sign(gains["blind"]["accuracy"])),
+        _line(
+            "More often right than the majority's decision", *_sign(gains["majority"]["accuracy"])
+        ),
+        *_training_line(compared, metrics),
+        *_four_fifths(groups),
     ]
-    found += _four_fifths(groups)
     if not groups:
         found.append(
-            _line("equal treatment of groups", UNTESTED, "no sensitive column is declared")
+            _line("Groups are approved alike", UNTESTED, "the schema declares no sensitive column")
         )
-    claim = calibration["certificate"]
-    promised = claim["value"] is not None
-    level = f"with {share(claim['level'], 0)} confidence (n = {number(claim['n'])}), as said below"
-    reason = level if promised else claim["reason"]
-    found.append(_line("recourse is promised", HOLDS if promised else FAILS, reason))
+    found.append(_promise_line(promise))
     error = next((one for one in certificates if one["name"] == "error_after_response"), None)
     if error is not None and error["value"] is not None:
-        sure = f"with {share(error['level'], 0)} confidence (n = {number(error['n'])})"
-        words = f"at most {share(error['value'])} {sure}"
-        found.append(_line("a certified error after response", HOLDS, words))
+        words = f"at most {share(error['value'])}, {_sure(error)}"
+        found.append(_line("Certified error after response", HOLDS, words))
     relations = metrics["accuracy"].get("relations")
     if relations is not None:
         reason = relations["reason"] or "responses obey the schema's relations"
-        found.append(_line("only possible people", HOLDS if relations["obeyed"] else FAILS, reason))
-    found.append(
-        _line("people respond as assumed", UNTESTED, "kedro run --pipeline=estimate_people")
-    )
-    found.append(_line("the world stays as it is", UNTESTED, "kedro run --pipeline=retrain"))
-    return found
+        state = HOLDS if relations["obeyed"] else FAILS
+        found.append(_line("Only possible people are counted on", state, reason))
+    return [
+        *found,
+        _line("People respond as assumed", UNTESTED, "see kedro run --pipeline=estimate_people"),
+        _line("No drift", UNTESTED, "see kedro run --pipeline=retrain"),
+    ]
+
+
+def _training_line(compared: Facts, metrics: Facts) -> list[dict[str, str]]:
+    """Return whether training beats the best simple rule: on test rows, or where it was chosen."""
+    choice = metrics.get("choice")
+    if choice is None or compared["difference"] is None:
+        return []
+    if choice["kept"] != choice["best_simple"]:
+        simple = SIMPLE.get(compared["best_simple"], "the rule before the promise")
+        return [
+            _line(
+                f"More often right than the best simple rule ({simple})",
+                *_sign(compared["difference"]),
+            )
+        ]
+    why = choice["sentence"].partition("; ")[2].rstrip(".")
+    return [_line("Training beats the best simple rule", UNSHOWN, f"{why}; that one is published")]
+
+
+def _promise_line(promise: Facts) -> dict[str, str]:
+    """Return whether the share that was asked for is promised."""
+    claim = f"Recourse is promised to {share(promise['asked'], 0)}"
+    if not promise["applicable"]:
+        return _line(claim, FAILS, promise["reason"])
+    if promise["led_by"] == "promise":
+        return _line(claim, HOLDS, _sure(promise))
+    allowed = promise["largest_loss"]
+    why = "" if allowed is None else f"; more would cost over {100.0 * allowed:.3g} points"
+    words = f"only to {share(promise['promised'])}, {_sure(promise)}{why}"
+    return _line(claim, FAILS, words)
 
 
 def future_lines(future: Facts | None) -> list[dict[str, str]]:
     """Return whether the rule settles when retrained, and what applicants can do together."""
-    claims = ("settles when it is retrained", "withstands applicants who act together")
+    claims = ("Settles when it is retrained", "Withstands applicants who act together")
     if future is None:
-        return [_line(claim, UNTESTED, "kedro run --pipeline=evaluation") for claim in claims]
+        return [_line(claim, UNTESTED, "see kedro run --pipeline=evaluation") for claim in claims]
     course, threat = future["retraining"], future["collective_threat"]
     lines = [_line(claims[0], UNTESTED, course["words"])]
     if course["applies"]:
-        state = HOLDS if course["course"]["course"] == "settles" else FAILS
-        after = course["accuracy"]
-        words = f"right for {_share(after)} after {number(course['course']['rounds'])} rounds"
-        lines = [_line(claims[0], state, f"{words} (n = {number(after['n'])})")]
-    shares = [one["share"] for one in threat.get("segments", ()) if one["share"] is not None]
+        lines = [_line(claims[0], *_settles(course))]
     if not threat["applies"]:
         return [*lines, _line(claims[1], UNTESTED, threat["words"])]
-    words = "no segment flips an outcome"
-    if shares:
-        words = f"{share(min(shares), 0)} of {number(threat['n'])} applicants flip an outcome"
-    return [*lines, _line(claims[1], FAILS if shares else HOLDS, words)]
+    able = [one for one in threat["segments"] if one["share"] is not None]
+    n = number(threat["n"])
+    if not able:
+        return [*lines, _line(claims[1], HOLDS, f"no segment flips an outcome (n = {n})")]
+    least = min(able, key=lambda one: float(one["share"]))
+    flipped = "the typical refused person" if least["outcome"] == "person" else "half of a group"
+    words = f"{share(least['share'], 0)} of them get {flipped} approved (n = {n})"
+    return [*lines, _line(claims[1], FAILS, words)]
+
+
+def _settles(course: Facts) -> tuple[str, str]:
+    """Return whether retraining settles, and how often the rule is right then and now."""
+    end, then, now = course["course"], course["accuracy"], course["accuracy_now"]
+    right = f"{_share(then)} right, now {share(now['value'])} (n = {number(then['n'])})"
+    changing = f"{share(end['changing'])} of decisions keep changing"
+    if end["course"] == "settles":
+        return HOLDS, f"after {number(end['rounds'])} rounds {right}"
+    how = {"collapses": "it collapses", "cycles": f"it cycles, {changing}"}
+    return (
+        FAILS,
+        f"{how.get(end['course'], changing)}; after {number(end['rounds'])} rounds {right}",
+    )
+
+
+def _sure(claim: Facts) -> str:
+    return f"with {share(claim['level'], 0)} confidence (n = {number(claim['n'])})"
 
 
 def _sign(gain: Estimate) -> tuple[str, str]:
     """Return whether a gain is shown, and the gain in words."""
-    words = f"{_points(gain)} (n = {number(gain['n'])})"
+    words = f"{_points(gain)}, n = {number(gain['n'])}"
     if gain["low"] is None:
         return UNTESTED, words
     if gain["low"] > 0.0:
@@ -158,48 +233,51 @@ def _four_fifths(groups: Facts) -> list[dict[str, str]]:
     """
     lines = {column: _of_column(column, entries) for column, entries in groups.items()}
     held = [column for column, line in lines.items() if line["state"] == HOLDS]
+    rest = [line for column, line in lines.items() if column not in held]
     if len(held) < 2:
         return list(lines.values())
-    lowest = min(held, key=lambda column: _ratio(_worst(groups[column])))
-    together = f"approval within four fifths by {', '.join(held)}"
-    rest = [line for column, line in lines.items() if column not in held]
-    words = f"lowest {_in_words(lowest, _worst(groups[lowest]))}"
-    return [_line(together, HOLDS, words), *rest]
+    judged = [(column, entry) for column in held for entry in _judged(groups[column])]
+    words = f"lowest {_in_words(*min(judged, key=lambda at: _ratio(at[1])))}"
+    return [_line(f"Four-fifths rule, by {', '.join(held)}", HOLDS, words), *rest]
 
 
 def _of_column(column: str, entries: Sequence[Facts]) -> dict[str, str]:
-    claim, worst = f"approval within four fifths by {column}", _worst(entries)
-    if worst is None:
-        return _line(claim, UNTESTED, f"fewer than two groups of at least {SMALLEST} people")
-    low, high = worst["ratio"]["low"], worst["ratio"]["high"]
-    state = UNSHOWN if low < FOUR_FIFTHS else HOLDS
-    if high is not None and high < FOUR_FIFTHS:
-        state = FAILS
-    return _line(claim, state, _in_words(column, worst))
+    """Return the line of a column: it fails with one group that does, whatever the others say."""
+    claim, judged = f"Four-fifths rule, by {column}", _judged(entries)
+    if not judged:
+        return _line(claim, UNTESTED, f"fewer than two groups of {SMALLEST} people or more")
+    below = [
+        entry
+        for entry in judged
+        if entry["ratio"]["high"] is not None and entry["ratio"]["high"] < FOUR_FIFTHS
+    ]
+    if below:
+        return _line(claim, FAILS, _in_words(column, min(below, key=_ratio)))
+    open_ended = [entry for entry in judged if entry["ratio"]["low"] < FOUR_FIFTHS]
+    if open_ended:
+        return _line(claim, UNSHOWN, _in_words(column, min(open_ended, key=_ratio)))
+    return _line(claim, HOLDS, _in_words(column, min(judged, key=_ratio)))
 
 
-def _worst(entries: Sequence[Facts]) -> Facts | None:
-    """Return the group approved least often among those large enough; None without one."""
-    known = [
+def _judged(entries: Sequence[Facts]) -> list[Facts]:
+    """Return the groups that are large enough and not the most approved one."""
+    return [
         entry
         for entry in entries
         if entry["n"] >= SMALLEST and entry["ratio"] and entry["ratio"]["value"] is not None
     ]
-    return min(known, key=_ratio, default=None)
 
 
-def _ratio(entry: Facts | None) -> float:
-    return math.inf if entry is None else float(entry["ratio"]["low"])
+def _ratio(entry: Facts) -> float:
+    return float(entry["ratio"]["value"])
 
 
-def _in_words(column: str, entry: Facts | None) -> str:
+def _in_words(column: str, entry: Facts) -> str:
     """Return a group's ratio with its interval."""
-    if entry is None:
-        return "unknown"
     ratio = entry["ratio"]
     high = "unbounded" if ratio["high"] is None else number(ratio["high"], ".2f")
     spread = f"{number(ratio['low'], '.2f')} to {high}, n = {number(entry['n'])}"
-    return f"ratio {number(ratio['value'], '.2f')} ({spread}) for {column} {entry['group']}"
+    return f"ratio {number(ratio['value'], '.2f')} ({spread}) for {column}: {entry['group']}"
 
 
 def _line(claim: str, state: str, words: str) -> dict[str, str]:
@@ -212,9 +290,8 @@ def _share(found: Estimate) -> str:
     return f"{share(found['value'])} ({share(found['low'])} to {share(found['high'])})"
 
 
-def _points(found: Estimate) -> str:
+def _points(found: Estimate, form: str = "+.1f") -> str:
     if found["low"] is None:
         return number(found["value"])
-    ends = (number(100.0 * found[end], "+.1f") for end in ("value", "low", "high"))
-    value, low, high = ends
+    value, low, high = (number(100.0 * found[end], form) for end in ("value", "low", "high"))
     return f"{value} points ({low} to {high})"

@@ -10,6 +10,7 @@ from countermove.reporting._citing import Cited, Row, Text
 from countermove.reporting._rendering import axis_label
 from countermove.reporting.words import (
     MISSING,
+    SIMPLE,
     accuracy_rows,
     called,
     left_out_lines,
@@ -123,17 +124,6 @@ COMPARED = {
     "strategic training": "a rule trained for people who respond",
 }
 """What an audited model is compared with, in words."""
-SIMPLE = {
-    "majority": "the majority's decision for everybody",
-    "logistic": "logistic regression",
-    "class_means": "the line between the class means",
-    "immutables": "logistic regression on what nobody can change",
-    "reach_penalty": "logistic regression charged for what people can reach",
-    "blind": "the same kind of score, trained as if nobody moved",
-    "trained": "trained on where people will stand",
-    "annealed": "the same, turned by an annealed 0-1 loss",
-}
-"""What the rules of `countermove.learning.selection` are, in words."""
 
 
 def _does_it_pay(metrics: Cited) -> str | None:

@@ -28,6 +28,7 @@ from countermove.reporting._estimates import (
     share_estimate,
 )
 from countermove.reporting._summary_words import (
+    BEST_SIMPLE,
     PUBLISHED,
     future_lines,
     headline,
@@ -64,6 +65,16 @@ class _Judged:
         full = name if rule == PUBLISHED else f"{rule}.{name}"
         return self.table[full].to_numpy(dtype=np.float64)
 
+    def knows(self, rule: str) -> bool:
+        """Return whether the decisions of a rule are there."""
+        return rule == PUBLISHED or f"{rule}.{AFTER}" in self.table
+
+    @property
+    def anybody_moved(self) -> bool:
+        """Whether the published rule decides about anybody otherwise once people respond."""
+        before, after = (self.column(PUBLISHED, when) for when in (BEFORE, AFTER))
+        return bool((before != after).any())
+
     def right(self, rule: str, when: str) -> Floats:
         """Return everybody's chance of a right decision by a rule."""
         chance = self.column(rule, when)
@@ -79,6 +90,7 @@ def decision_summary(
     certificates: Sequence[Facts],
     move_map: Facts | None,
     future: Facts | None = None,
+    transfer: Facts | None = None,
     failure_probability: float = 0.05,
 ) -> dict[str, Any]:
     """Return what a committee asks first about a run.
@@ -91,7 +103,7 @@ def decision_summary(
         The published rule at its threshold.
     schema
         What its columns mean.
-    metrics, calibration, certificates, move_map, future
+    metrics, calibration, certificates, move_map, future, transfer
         What the run found, as in its JSON files.
     failure_probability
         Chance that an interval misses, each on its own.
@@ -99,9 +111,12 @@ def decision_summary(
     Returns
     -------
     dict
-        JSON-ready: ``headline``, ``rule`` (scorecard), ``approval``, ``rules`` (accuracy and
-        AUC beside the others'), ``outcomes``, ``groups``, ``promise``, ``would_change``,
-        ``lines`` (holds, does not hold, not shown, not tested) and ``identity``.
+        JSON-ready: ``headline``, ``rule`` (scorecard), ``approval_rate``, ``accuracy`` and
+        ``auc`` of the published rule (``strategic``) and of others, ``difference`` (paired,
+        against the best simple rule), ``differences`` (against each), ``favourable_rate``,
+        ``groups``, ``promise``, ``would_change``, ``retraining``, ``collective_threat``,
+        ``deployment``, ``verdict`` (holds, does not hold, not shown, not tested) and
+        ``identity``.
     """
     if AFTER not in decisions:
         raise DataError(
@@ -109,26 +124,29 @@ def decision_summary(
             "them: run kedro run --pipeline=recourse, then --pipeline=evaluation and this again"
         )
     judged = _Judged(decisions, failure_probability)
-    rules = _rules(judged, metrics)
+    compared = _compared(judged, metrics)
     groups = _groups(judged)
     promise = _promise(judged, calibration)
+    expected = future or {}
     return {
         "dataset": schema.name,
         "level": 1.0 - failure_probability,
-        "headline": headline(rules, metrics),
+        "headline": headline(compared, promise, metrics, moved=judged.anybody_moved),
         "rule": _scorecard(model, schema),
-        "approval": {
-            when: share_estimate(judged.column(PUBLISHED, when), failure_probability)
-            for when in (BEFORE, AFTER)
-        },
-        "rules": rules,
-        "outcomes": _outcomes(judged),
+        "approval_rate": share_estimate(judged.column(PUBLISHED, AFTER), failure_probability),
+        "approval_rate_nobody_moves": share_estimate(
+            judged.column(PUBLISHED, BEFORE), failure_probability
+        ),
+        **compared,
+        "favourable_rate": _favourable_rate(judged),
         "groups": groups,
         "promise": promise,
         "would_change": would_change(metrics, move_map),
-        "future": None if future is None else future["words"],
-        "lines": [
-            *verdicts(rules, groups, metrics, calibration, certificates),
+        "retraining": expected.get("retraining"),
+        "collective_threat": expected.get("collective_threat"),
+        "deployment": None if transfer is None else transfer["verdict"],
+        "verdict": [
+            *verdicts(compared, groups, promise, metrics, certificates),
             *future_lines(future),
         ],
         "identity": {
@@ -168,32 +186,55 @@ def _scorecard(model: PublishedModel, schema: Schema) -> dict[str, Any]:
     return about | {"points": points, "base": base}
 
 
-def _rules(judged: _Judged, metrics: Facts) -> dict[str, Any]:
-    """Return accuracy and AUC of the published rule and of those it is compared with."""
-    choice = metrics.get("choice") or {}
-    wanted = dict.fromkeys(["blind", "majority", "logistic", choice.get("best_simple")])
-    known = [name for name in wanted if name and f"{name}.{AFTER}" in judged.table]
-    return {name: _rule(judged, name) for name in (PUBLISHED, *known)}
-
-
-def _rule(judged: _Judged, name: str) -> dict[str, Any]:
+def _compared(judged: _Judged, metrics: Facts) -> dict[str, Any]:
+    """Return accuracy and AUC of the published rule and of others, and paired differences."""
     miss, favourable = judged.failure_probability, judged.favourable
-    after, own = judged.column(name, SCORE_AFTER), judged.column(PUBLISHED, SCORE_AFTER)
-    found = {
-        "before": share_estimate(judged.right(name, BEFORE), miss),
-        "after": share_estimate(judged.right(name, AFTER), miss),
-        "auc": auc_estimate(after, favourable, miss),
-        "gain": None,
-        "auc_gain": None,
+    best = _best_simple(judged, metrics)
+    named = {PUBLISHED: PUBLISHED, "blind": "blind", "majority": "majority", "logistic": "logistic"}
+    named |= {BEST_SIMPLE: best} if best else {}
+    rules = {name: rule for name, rule in named.items() if judged.knows(rule)}
+    scores = {name: judged.column(rule, SCORE_AFTER) for name, rule in rules.items()}
+    right = {name: judged.right(rule, AFTER) for name, rule in rules.items()}
+    before = {name: judged.right(rule, BEFORE) for name, rule in rules.items()}
+    gains = {
+        name: {
+            "accuracy": paired_difference(right[PUBLISHED], right[name], miss),
+            "auc": auc_difference(scores[PUBLISHED], scores[name], favourable, miss),
+        }
+        for name in rules
+        if name != PUBLISHED
     }
-    if name != PUBLISHED:
-        pair = judged.right(PUBLISHED, AFTER), judged.right(name, AFTER)
-        found["gain"] = paired_difference(*pair, miss)
-        found["auc_gain"] = auc_difference(own, after, favourable, miss)
-    return found
+    return {
+        "best_simple": best,
+        "accuracy": {
+            "after_response": {name: share_estimate(hit, miss) for name, hit in right.items()},
+            "nobody_moves": {name: share_estimate(hit, miss) for name, hit in before.items()},
+        },
+        "auc": {name: auc_estimate(found, favourable, miss) for name, found in scores.items()},
+        "difference": gains[BEST_SIMPLE]["accuracy"] if BEST_SIMPLE in gains else None,
+        "differences": gains,
+    }
 
 
-def _outcomes(judged: _Judged) -> dict[str, Estimate]:
+def _best_simple(judged: _Judged, metrics: Facts) -> str | None:
+    """Return the best simple rule whose decisions are known; None where nothing was chosen."""
+    choice = metrics.get("choice")
+    if choice is None:
+        return None
+    # Decisions of the same kind of score at its best threshold are kept only if it is published.
+    if choice["best_simple"] != "blind":
+        return str(choice["best_simple"])
+    if choice["kept"] == "blind":
+        return "before_promise"
+    known = {
+        name: found["cross_validated"]
+        for name, found in metrics["accuracy"].get("baselines", {}).items()
+        if name not in ("trained", "annealed") and judged.knows(name)
+    }
+    return max(known, key=lambda name: float(known[name]), default=None)
+
+
+def _favourable_rate(judged: _Judged) -> dict[str, Estimate]:
     """Return how many of the approved, and of the refused, have a favourable outcome."""
     approved = judged.column(PUBLISHED, AFTER)
     if np.isin(approved, (0.0, 1.0)).all():
@@ -230,24 +271,32 @@ def _by_value(judged: _Judged, column: str) -> list[dict[str, Any]]:
             "approval": share_estimate(approved[who], miss),
             "ratio": None if who is most else ratio_estimate(approved[who], approved[most], miss),
             "error": share_estimate(1.0 - right[who], miss),
-            "burden": mean_estimate(price[who & judged.favourable & np.isfinite(price)], miss),
+            "burden": mean_estimate(
+                price[who & judged.favourable & np.isfinite(price)], miss, lowest=0.0
+            ),
         }
         for value, who in masks.items()
     ]
 
 
 def _promise(judged: _Judged, calibration: Facts) -> dict[str, Any]:
-    """Return what is promised about recourse, and the accuracy it costs."""
-    claim = calibration["certificate"]
+    """Return what is promised about recourse, what was asked, and the accuracy it costs."""
+    claim, terms = calibration["certificate"], calibration["terms"]
+    given = claim["value"] is not None
     cost = paired_difference(
         judged.right("before_promise", AFTER), judged.right(PUBLISHED, AFTER),
         judged.failure_probability,
     )  # fmt: skip
     return {
         "words": claim["words"],
+        "applicable": given,
+        "reason": claim["reason"],
+        "asked": 1.0 - terms["miss_rate"],
+        "promised": 1.0 - claim["value"] if given else None,
+        "led_by": calibration["led_by"],
+        "largest_loss": terms["largest_loss"],
         "level": claim["level"],
         "n": claim["n"],
-        "applicable": claim["value"] is not None,
         "assumptions": [one["statement"] for one in claim["assumptions"]],
         "cost": cost,
     }

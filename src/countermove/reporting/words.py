@@ -20,6 +20,18 @@ RESPONSES = {
 }
 """How a kind of response is called in front of people."""
 
+SIMPLE = {
+    "majority": "the majority's decision for everybody",
+    "logistic": "logistic regression",
+    "class_means": "the line between the class means",
+    "immutables": "logistic regression on what nobody can change",
+    "reach_penalty": "logistic regression charged for what people can reach",
+    "blind": "the same kind of score, trained as if nobody moved",
+    "trained": "trained on where people will stand",
+    "annealed": "the same, turned by an annealed 0-1 loss",
+}
+"""What the rules of `countermove.learning.selection` are, in words."""
+
 
 def number(value: float | None, form: str = ".3f", missing: str = MISSING) -> str:
     """Return a number in words: counts with separators, the rest by ``form``; a true minus sign.
