@@ -25,10 +25,11 @@ from countermove.dynamics import (
     settle,
 )
 from countermove.dynamics.deployed import schema_segments
+from countermove.dynamics.future import own_learner
 from countermove.dynamics.threat import EVERYBODY, _Search
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import AscentResponse, BestResponse, GainResponse, NoResponse
-from countermove.scores import LinearScore, MLPScore
+from countermove.scores import LinearScore, MLPScore, NearestCentroidScore, PartlyLinearScore
 
 POPULATION = GaussianPopulation(centre=(0.8, 0.4))
 MADE, JUDGED = POPULATION.sample(1500, 1), POPULATION.sample(2000, 2)
@@ -105,8 +106,42 @@ def test_where_it_does_not_apply_it_says_so():
         MLPScore(2, hidden=(3,), dropout=0.0), MADE, JUDGED, PEOPLE, terms=QUICK
     )
     assert not network.applies
-    assert "kind mlp" in network.words
-    assert json.dumps(network.to_json(), allow_nan=False)
+    assert "best responses to such a rule are not known" in network.words
+    centroids = NearestCentroidScore(2)
+    other = retraining_future(centroids, MADE, JUDGED, PEOPLE, terms=QUICK)
+    assert not other.applies
+    assert f"kind {centroids.kind}" in other.words
+    assert json.dumps(other.to_json(), allow_nan=False)
+
+
+@pytest.mark.slow
+def test_a_network_goes_on_from_its_own_weights():
+    """Its linear part moves, its network does not: exact responses, and the whole map."""
+    people = BestResponse(QuadraticCost(4.0), ActionSet(immutable=(1,)))
+    rule = PartlyLinearScore(2, movable=[0], hidden=(3,))
+    trained = own_learner(rule, 400).fit(Crowd(MADE[0][:400], (MADE[1][:400] > 0) * 1.0))
+    rule = own_learner(rule, 400).score(trained)
+    terms = FutureTerms(rounds=7, people=400)
+    found = retraining_future(rule, MADE, JUDGED, people, terms=terms)
+    assert found.applies
+    assert found.learner == "torch"
+    assert (found.n, found.map_n) == (400, 400)
+    assert len(found.map) == 12
+    assert found.accuracy.value > found.majority
+    assert "all look one retraining ahead" in found.words
+
+
+@pytest.mark.slow
+def test_a_network_that_people_climb_is_followed_at_the_stated_price():
+    rule = MLPScore(2, hidden=(4,), dropout=0.0)
+    crowd = Crowd(MADE[0], (MADE[1] > 0) * 1.0)
+    learner = own_learner(rule, crowd.n)
+    people = AscentResponse(QuadraticCost(4.0), random_starts=0)
+    found = retraining_future(learner.score(learner.fit(crowd)), MADE, JUDGED, people)
+    assert found.applies
+    assert {cell.price for cell in found.map} == {1.0}
+    assert found.settles_above is None
+    assert "times what is assumed" not in found.words
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ where they stand: :math:`\theta_{t+1} = A(D(\theta_t))` from the deployed :math:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -22,7 +22,13 @@ from countermove.errors import NotConvergedError, NotEnoughRowsError, SolverErro
 from countermove.randomness import generator
 from countermove.response import Response
 from countermove.response.response_set import members_of
-from countermove.scores import LinearScore, Score
+from countermove.scores import (
+    LinearScore,
+    MLPScore,
+    PartlyLinearScore,
+    RecurrentScore,
+    Score,
+)
 from countermove.scores.base import values
 
 Course = Literal["settles", "cycles", "moves on", "collapses"]
@@ -40,6 +46,11 @@ LOOKING_AHEAD = (0.0, 0.5, 1.0)
 """Shares of people of level 2 on the map: they respond to the rule they expect next."""
 CHEAPEST = 1.0 / 64.0
 """The lowest multiple of the price at which the end of stability is looked for."""
+NETWORKS = (MLPScore, PartlyLinearScore, RecurrentScore)
+NETWORK_TOLERANCE = 1e-3
+"""Gradient at which the refit of a network ends: no decision of a table depends on more."""
+NETWORK_PEOPLE, CLIMBED_PEOPLE = 1_000, 600
+"""Rows that retrain a network at most, and where people climb it: its future takes seconds too."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +117,7 @@ class RetrainingFuture:
     settles_above: float | None = None
     map: tuple[RetrainingCourse, ...] = ()
     n: int = 0  # rows that retrained it
+    map_n: int = 0  # those of the map
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready description."""
@@ -137,10 +149,11 @@ def retraining_future(
         How people respond; of a set the first member counts. Types and months are those of
         ``made_on``.
     learner
-        What retrains, of labels 0 and 1; None: logistic regression, exactly, for a rule that is
-        linear. For other rules give one (`TrainedLearner`, `TorchLearner`).
+        What retrains, of labels 0 and 1; None: logistic regression, exactly, for a linear rule,
+        gradients from its own weights on for a network. For trees and models of others give
+        one (`TrainedLearner`, `TorchLearner`).
     terms
-        See `FutureTerms`.
+        See `FutureTerms`; a network is retrained on `NETWORK_PEOPLE` rows at most.
     judging
         The response with the types and months of ``judged_on``; None: ``response``.
     seed
@@ -148,10 +161,16 @@ def retraining_future(
     """
     terms = FutureTerms() if terms is None else terms
     people, judges = members_of(response)[0], members_of(judging or response)[0]
-    excuse = _excuse(rule, learner, people, made_on)
+    if learner is None and not isinstance(rule, (LinearScore, *NETWORKS)):
+        return RetrainingFuture(False, f"Not computed: {_unknown(rule)}", response=people.name)
+    excuse = _excuse(rule, people, made_on)
     if excuse:
         return RetrainingFuture(False, excuse, response=people.name)
-    chosen = learner or LogisticLearner(1.0 / len(made_on[1]))
+    climbed = people.costly
+    if isinstance(rule, NETWORKS):
+        most = CLIMBED_PEOPLE if climbed else NETWORK_PEOPLE
+        terms = replace(terms, people=min(terms.people, most), map_people=min(terms.people, most))
+    chosen = learner or own_learner(rule, min(terms.people, len(made_on[1])))
     base, people = _some(made_on, people, terms.people, seed)
     future = _Future(rule, base, people, chosen, terms)
     last, course = future.follow(1.0, 0.0, terms.rounds, PATIENCE)
@@ -161,8 +180,10 @@ def retraining_future(
     ]
     small = _Future(rule, *_some(made_on, members_of(response)[0], terms.map_people, seed), chosen,
                     terms)  # fmt: skip
-    cells = tuple(small.follow(price, share)[1] for price in PRICES for share in LOOKING_AHEAD)
-    edge = small.edge(cells)
+    # Whoever climbs takes seconds a round: only the stated price then.
+    prices = (1.0,) if climbed else PRICES
+    cells = tuple(small.follow(price, share)[1] for price in prices for share in LOOKING_AHEAD)
+    edge = None if climbed else small.edge(cells)
     good = float(np.mean(judged_on[1] > 0.0))
     majority = max(good, 1.0 - good)
     words = _words(course, accuracy, majority, edge, cells)
@@ -178,20 +199,30 @@ def retraining_future(
         settles_above=edge,
         map=cells,
         n=base.n,
+        map_n=small.base.n,
     )
 
 
-def _excuse(
-    rule: Score, learner: Learner | None, people: Response, made_on: tuple[Floats, Floats]
-) -> str:
+def own_learner(rule: Score, n: int) -> Learner:
+    """Return what refits a rule to n people: exactly a linear one, a network from its weights."""
+    if isinstance(rule, LinearScore):
+        return LogisticLearner(1.0 / n)
+    from countermove.dynamics.learners import TorchLearner
+
+    return TorchLearner(rule, penalty=1.0 / n, tolerance=NETWORK_TOLERANCE)
+
+
+def _unknown(rule: Score) -> str:
+    return (
+        f"rules of kind {rule.kind} have no learner that refits them in seconds; "
+        "retraining_future(..., learner=...) takes one."
+    )
+
+
+def _excuse(rule: Score, people: Response, made_on: tuple[Floats, Floats]) -> str:
     """Return why there is no future to compute, or nothing."""
     if len(np.unique(made_on[1])) < 2:
         raise NotEnoughRowsError("retraining needs people of both labels, got one")
-    if learner is None and not isinstance(rule, LinearScore):
-        return (
-            f"Not computed: the rule is of kind {rule.kind}, and only linear rules are retrained "
-            "exactly in seconds; retraining_future(..., learner=...) takes its own learner."
-        )
     if not people.answers(rule):
         return f"Does not apply: {people.name} responses to such a rule are not known."
     if not people.respond(rule, made_on[0], on_failure="mask").moved.any():
@@ -235,7 +266,7 @@ class _Future:
                 )
                 theta = self.learner.fit(crowd, theta)
             except (NotConvergedError, SolverError):
-                course = "collapses"
+                course = "collapses" if isinstance(self.rule, LinearScore) else "moves on"
                 break
             score = self.learner.score(theta)
             made.append(self._standing(score))
@@ -253,7 +284,8 @@ class _Future:
         taken = len(made) - max(quiet, 1)
         changing = [_changed(*pair) for pair in pairwise(made[-1 - patience :])]
         left = float(np.mean(changing)) if changing else 0.0
-        rate = _contraction(made)
+        exact = isinstance(self.rule, LinearScore)
+        rate = _contraction(made, course == "settles") if exact else None
         return score, RetrainingCourse(price, looking_ahead, course, taken, left, rate, right)
 
     def edge(self, cells: Sequence[RetrainingCourse]) -> float | None:
@@ -295,7 +327,7 @@ def _changed(before: Floats, after: Floats) -> float:
     return float(np.mean((before >= 0.0) != (after >= 0.0)))
 
 
-def _contraction(made: Sequence[Floats]) -> float | None:
+def _contraction(made: Sequence[Floats], settled: bool) -> float | None:
     """Return the mean factor by which rules in a row came closer, before only noise was left."""
     # The first change, from the deployed rule to the first refit, is not one of the dynamics.
     gaps = [float(np.sqrt(np.mean((b - a) ** 2))) for a, b in pairwise(made)][1:]
@@ -303,6 +335,8 @@ def _contraction(made: Sequence[Floats]) -> float | None:
         return None
     noise = max(float(np.median(gaps[len(gaps) // 2 :])), ROUNDING)
     end = next((t for t, gap in enumerate(gaps) if gap <= 1.5 * noise), len(gaps) - 1)
+    if settled and not end:
+        return None  # The first refit led as near as the noise of the rows lets anything come.
     end = end or len(gaps) - 1
     # The later half of the way is nearer to the end, whose rate it is.
     half = end // 2
@@ -346,16 +380,20 @@ def _words(
         "collapses": f"it collapses after {course.rounds} rounds: everybody is judged alike, "
         f"or no rule can be fitted; {right}",
     }[course.course]
-    rate = "" if course.contraction is None else f"; contraction {course.contraction:.2f} a round"
+    rate = "; too quickly for a rate of contraction" if course.course == "settles" else ""
+    if course.contraction is not None:
+        rate = f"; contraction {course.contraction:.2f} a round"
     bound = (
         f"; it settles even where moving costs {CHEAPEST:.0%} of what is assumed"
         if edge is None
         else f"; it cycles or collapses if moving costs less than {edge:.2g} times what is assumed"
     )
-    if course.course != "settles":
+    if course.course != "settles" or len({cell.price for cell in cells}) == 1:
         bound = ""
     ahead = next(cell for cell in cells if (cell.price, cell.looking_ahead) == (1.0, 1.0))
+    there = {"moves on": f"has not settled after {ahead.rounds} rounds"}
     return (
         f"Retrained every period on people who answered the last rule, {ends}{rate}{bound}; "
-        f"among people who all look one retraining ahead it {ahead.course}."
+        f"among people who all look one retraining ahead it "
+        f"{there.get(ahead.course, ahead.course)}."
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from countermove.data import quarantine
 from countermove.reporting._citing import Citation, Cited, Row, Text
-from countermove.reporting.words import called, number
+from countermove.reporting.words import called, number, share
 
 if TYPE_CHECKING:
     from countermove.reporting.page import Findings
@@ -23,23 +23,37 @@ def future_facts(found: Findings) -> dict[str, Any]:
     if found.future is None:
         return {"future": None}
     future = Cited("future.json", found.future)
-    courses = enumerate(found.future["retraining"].get("map") or ())
     threats = enumerate(found.future["collective_threat"].get("segments") or ())
     at = ("collective_threat", "segments")
+    shares, courses = _retraining_map(future)
     return {
         "future": future,
-        "courses": [
-            (
-                f"{number(one['price'], '.3g')} × the assumed price",
-                future.share("retraining", "map", i, "looking_ahead"),
-                future.words("retraining", "map", i, "course"),
-                future.link("retraining", "map", i, "rounds"),
-                future.share("retraining", "map", i, "accuracy"),
-            )
-            for i, one in courses
-        ],
+        "shares": shares,
+        "courses": courses,
         "threats": [future.words(*at, i, "words") for i, _ in threats],
     }
+
+
+def _retraining_map(future: Cited) -> tuple[list[str], list[Row]]:
+    """Return the shares who look ahead, and by price of moving where retraining leads for each."""
+    cells = list(enumerate(future.value("retraining").get("map") or ()))
+    shares = list(dict.fromkeys(cell["looking_ahead"] for _, cell in cells))
+    rows: list[Row] = [
+        (
+            f"{number(price, '.3g')} × the assumed price",
+            *(
+                (
+                    future.words("retraining", "map", i, "course"),
+                    ", ",
+                    future.share("retraining", "map", i, "accuracy"),
+                )
+                for i, cell in cells
+                if cell["price"] == price
+            ),
+        )
+        for price in dict.fromkeys(cell["price"] for _, cell in cells)
+    ]
+    return [f"{share(value, 0)} look ahead" for value in shares], rows
 
 
 def beyond_facts(found: Findings) -> dict[str, Any]:
