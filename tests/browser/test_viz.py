@@ -36,7 +36,7 @@ def published(finished, tmp_path_factory) -> Path:
     built = subprocess.run(
         [sys.executable, "-m", "kedro", "viz", "build", "--include-previews"],
         cwd=finished.path,
-        env=os.environ | {"KEDRO_ENV": "test", "DO_NOT_TRACK": "1"},
+        env=os.environ | {"DO_NOT_TRACK": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -110,6 +110,7 @@ def test_a_box_opens(page):
         ("advice", ".preview-table"),
         ("schema", ".preview-table"),
         ("metrics", ".pipeline-metadata__preview-json"),
+        ("summary", ".pipeline-metadata__preview-json"),
         ("strategic_model", ".pipeline-metadata__preview-json"),
     ],
 )
@@ -142,6 +143,14 @@ def test_every_dataset_of_the_chain_has_layer_and_preview(published):
     }
     missing = {name for name, detail in details.items() if not detail.get("preview")}
     assert missing == WITHOUT
+
+
+def test_previews_are_of_the_dataset_that_was_run_last_and_the_summary_says_which(published):
+    """No dataset was named for kedro-viz."""
+    nodes = json.loads((published / "api" / "main").read_text("utf-8"))["nodes"]
+    chosen = next(node["id"] for node in nodes if node["name"] == "summary")
+    detail = json.loads((published / "api" / "nodes" / chosen).read_text("utf-8"))
+    assert json.loads(detail["preview"])["dataset"] == "tiny"
 
 
 def test_every_node_says_what_it_is_for(published):

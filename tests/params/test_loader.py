@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
 
 from countermove.params import SermParameters
-from countermove.params.loader import SettingsLoader, without_other_kinds
+from countermove.params.loader import VIZ, SettingsLoader, without_other_kinds
 from countermove.settings import CONFIG_LOADER_ARGS, CONFIG_LOADER_CLASS
 
 BASE = Path(__file__).parents[2] / "conf" / "base" / "parameters_serm.yml"
@@ -102,3 +105,20 @@ def test_the_cost_of_a_response_may_change_its_kind_inside_the_same_kind(tmp_pat
 def test_settings_without_a_kind_are_merged():
     below, above = {"a": {"x": 1, "y": 2}, "b": None}, {"a": {"x": 3}, "b": {"z": 1}}
     assert without_other_kinds(below, above) == below
+
+
+def test_kedro_viz_looks_at_the_dataset_that_was_run_last(tmp_path, monkeypatch):
+    conf, reports = tmp_path / "conf", tmp_path / "data" / "08_reporting"
+    (conf / "base").mkdir(parents=True)
+    for age, name in enumerate(["german", "credit"]):
+        (reports / name).mkdir(parents=True)
+        (reports / name / "summary.json").write_text("{}")
+        os.utime(reports / name / "summary.json", (1000 - age, 1000 - age))
+    assert not SettingsLoader(str(conf), **CONFIG_LOADER_ARGS).runtime_params
+    monkeypatch.setitem(sys.modules, VIZ, ModuleType(VIZ))
+    assert SettingsLoader(str(conf), **CONFIG_LOADER_ARGS).runtime_params == {"dataset": "german"}
+    named = SettingsLoader(str(conf), runtime_params={"dataset": "credit"}, **CONFIG_LOADER_ARGS)
+    assert named.runtime_params == {"dataset": "credit"}
+    other = tmp_path / "elsewhere" / "conf"
+    (other / "base").mkdir(parents=True)
+    assert not SettingsLoader(str(other), **CONFIG_LOADER_ARGS).runtime_params

@@ -2,18 +2,32 @@
 
 conf/base shows the settings of the chosen kinds. An environment, a file given by ``--config`` or
 ``--params`` that names another kind starts from that kind's defaults. Experiments under their old
-names are ``paper``.
+names are ``paper``. kedro-viz looks at the dataset that was run last.
 """
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from kedro.config import OmegaConfigLoader
 from omegaconf import DictConfig, OmegaConf
 
 from countermove.params.renamed import renamed_settings, results_of
+
+logger = logging.getLogger(__name__)
+VIZ = "kedro_viz.integrations.kedro.data_loader"
+"""The module by which kedro-viz, and nothing else, loads a project."""
+
+
+def last_run(project: Path) -> str | None:
+    """Return the dataset whose decision summary is the newest; None before any run."""
+    made = (project / "data" / "08_reporting").glob("*/summary.json")
+    newest = max(made, key=lambda path: path.stat().st_mtime, default=None)
+    return None if newest is None else newest.parent.name
 
 
 def without_other_kinds(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,6 +49,20 @@ class SettingsLoader(OmegaConfigLoader):
     called by its kind, which any environment may choose, and ``${runtime_params:…}`` would see
     ``--params`` only.
     """
+
+    def __init__(
+        self,
+        conf_source: str,
+        env: str | None = None,
+        runtime_params: dict[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        given = dict(runtime_params or {})
+        last = last_run(Path(conf_source).parent) if VIZ in sys.modules else None
+        if last is not None and "dataset" not in given:
+            logger.info("kedro-viz shows the dataset that was run last: %s", last)
+            given["dataset"] = last
+        super().__init__(conf_source, env=env, runtime_params=given, **more)
 
     def __getitem__(self, key: str) -> dict[str, Any]:
         """Return a part of the configuration by name."""

@@ -148,26 +148,26 @@ class Moves(AllowedMoves, Space):
         """Return the nearest moves within linear constraints, and in the ball if there is one."""
         X, ball, home = self.crowd.X[self.rows], self.ball, self.home
 
-        def nearest(moves: Floats, who: Index) -> Floats:
+        def nearest_of(who: Index) -> Callable[[Floats], Floats]:
             if home is not None:
-                return within(home.rows(who), moves, list(self.moving))
-            return actions.of_rows(who).project(X[who], moves)
+                return partial(within, home.rows(who), columns=list(self.moving))
+            return partial(actions.of_rows(who).project, X[who])
 
         everybody = np.arange(len(X))
         if ball is None:
-            return nearest(moves, everybody)
+            return nearest_of(everybody)(moves)
         lower, upper = self.lower[:, : self._k], self.upper[:, : self._k]
         found = ball.project(moves, lower, upper)
         # Whoever meets the constraints in the ball already is where both sets are nearest.
-        away = np.abs(nearest(found, everybody) - found)
+        away = np.abs(nearest_of(everybody)(found) - found)
         out = np.flatnonzero((away > TOLERANCE).any(axis=1))
         small = ball.of_rows(out)
         if out.size and home is not None:
-            found[out] = nearest_in_ball(moves[out], partial(nearest, who=out), small)
+            found[out] = nearest_in_ball(moves[out], nearest_of(out), small)
         elif out.size:
             found[out] = project_to_both(
                 moves[out],
-                partial(nearest, who=out),
+                nearest_of(out),
                 partial(small.project, lower=lower[out], upper=upper[out]),
             )
         return found
@@ -366,11 +366,12 @@ def within(branches: BranchList, moves: Floats, columns: Sequence[int]) -> Float
     return kept
 
 
+ROUNDING = 1e-12
 TOLERANCE = 1e-9
 """A sweep that moves no entry by more than this share of one more than the largest ends it."""
 SWEEPS = 5_000
-HALVINGS = 50
-"""Of the share of a point whose nearest is looked for: to the last digits."""
+TRIALS = 50
+"""Shares of a point whose nearest is looked for, at most: to the last digits."""
 
 
 def nearest_in_ball(point: Floats, project: Callable[[Floats], Floats], ball: Ball) -> Floats:
@@ -379,11 +380,31 @@ def nearest_in_ball(point: Floats, project: Callable[[Floats], Floats], ball: Ba
     In a ball that is not round it is near: it lies in both, on the way to the nearest.
     """
     # With the multiplier m of a round ball it is the set's nearest to point / (1 + m).
-    low, high = np.zeros(len(point)), np.ones(len(point))
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        inside = ball.size(project(middle[:, None] * point)) <= ball.radius
+
+    def beyond(share: Floats) -> Floats:
+        return ball.size(project(share[:, None] * point)) - ball.radius
+
+    n, radius = len(point), np.asarray(ball.radius)
+    low, high = np.zeros(n), np.ones(n)
+    below, above = np.full(n, -1.0) * radius, beyond(high)
+    low = np.where(above <= 0.0, 1.0, low)
+    left, last = np.where(above <= 0.0, 0.0, -below), np.zeros(n)
+    for trial in range(TRIALS):
+        if ((left <= ROUNDING * radius) | (high - low <= ROUNDING)).all():
+            break
+        # Regula falsi (Illinois), and a halving now and then, so that it cannot stall.
+        way = np.divide(-below, above - below, out=np.full(n, 0.5), where=above > below)
+        middle = low + (high - low) * (0.5 if trial % 4 == 3 else way)
+        found = beyond(middle)
+        side = np.where(found <= 0.0, -1.0, 1.0)
+        again = np.where(side == last, 0.5, 1.0)
+        inside, last = side < 0.0, side
+        below, above = (
+            np.where(inside, found, again * below),
+            np.where(inside, again * above, found),
+        )
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+        left = np.where(inside, -found, left)
     return project(low[:, None] * point)
 
 
