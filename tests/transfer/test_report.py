@@ -78,7 +78,8 @@ def test_the_report_begins_with_the_verdict(report, rules, people):
         for part in told.values():
             assert isinstance(part, str) or part["level"] == 0.95
     at_best = [said["rules"][rule]["at_best_threshold"]["value"] for rule in rules]
-    words = f"the blind rule would err {at_best[0]:.1%}, the strategic one {at_best[1]:.1%}"
+    shown = [f"{100 * value:.1f} %" for value in at_best]
+    words = f"the blind rule would err {shown[0]}, the strategic one {shown[1]}"
     assert words in said["words"]
     saved = said["saved_at_best_threshold"]
     assert saved["value"] == pytest.approx(at_best[0] - at_best[1])

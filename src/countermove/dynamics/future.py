@@ -380,20 +380,21 @@ def _words(
         "collapses": f"it collapses after {course.rounds} rounds: everybody is judged alike, "
         f"or no rule can be fitted; {right}",
     }[course.course]
-    rate = "; too quickly for a rate of contraction" if course.course == "settles" else ""
+    rate = ", too quickly to measure a contraction" if course.course == "settles" else ""
     if course.contraction is not None:
-        rate = f"; contraction {course.contraction:.2f} a round"
+        rate = f", contraction {course.contraction:.2f} a round"
     bound = (
-        f"; it settles even where moving costs {CHEAPEST:.0%} of what is assumed"
+        f" It settles even where moving costs {CHEAPEST:.0%} of what is assumed."
         if edge is None
-        else f"; it cycles or collapses if moving costs less than {edge:.2g} times what is assumed"
+        else f" It cycles or collapses if moving costs less than {edge:.2g} times what is assumed."
     )
     if course.course != "settles" or len({cell.price for cell in cells}) == 1:
         bound = ""
     ahead = next(cell for cell in cells if (cell.price, cell.looking_ahead) == (1.0, 1.0))
     there = {"moves on": f"has not settled after {ahead.rounds} rounds"}
-    return (
-        f"Retrained every period on people who answered the last rule, {ends}{rate}{bound}; "
-        f"among people who all look one retraining ahead it "
+    said = (
+        f"Retrained every period on people who answered the last rule, {ends}{rate}.{bound} "
+        "Among people who all look one retraining ahead it "
         f"{there.get(ahead.course, ahead.course)}."
     )
+    return said.replace("%", " %")

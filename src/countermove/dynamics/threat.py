@@ -91,12 +91,13 @@ class SegmentThreat:
         if self.share is None:
             return f"Not even all {whom} together get {what} by the next retraining."
         part = "" if self.segment == EVERYBODY else f" ({self.share:.1%} of all)"
-        return (
+        said = (
             f"{self.of_segment:.0%} of {whom}{part} who together spend "
             f"{self.mean_cost:.2f} each, of the {self.worth:g} a decision is worth, get {what} by "
             f"the next retraining; an audit of {self.audit_rows:,} new applicants sees it with "
             f"probability {self.audit_power:.0%}."
         )
+        return said.replace("%", " %")
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,8 @@ def opening(future: Mapping[str, Any] | None, part: str, dataset: str, outcome: 
             f"What this means for a rule of {dataset} is not known yet: "
             f"kedro run --pipeline=serm --params dataset={dataset} makes one and says it here."
         )
-    return f"The rule of {dataset}: {future[part]['words']} Below: people of the same table."
+    said = f"The rule of {dataset}, once deployed. {future[part]['words']}"
+    return f"{said} Below: people of the same table."
 
 
 def _measure_place(shared: tuple[Experiment[Any], int, Any], place: Any) -> tuple[list[Row], Any]:

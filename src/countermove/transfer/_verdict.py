@@ -93,4 +93,5 @@ def _words(rules: Mapping[str, Mapping[str, Any]], labels: Labels, level: float)
     names: Sequence[str] = list(rules)
     saying = "; ".join(after(rule) for rule in reversed(names))
     at_best = ", ".join(best(rule, bool(place)) for place, rule in enumerate(names))
-    return f"If {READINGS[labels]}, {saying}. At its best threshold {at_best}."
+    said = f"If {READINGS[labels]}, {saying}. At its best threshold {at_best}."
+    return said.replace("%", " %")
