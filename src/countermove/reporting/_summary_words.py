@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from countermove.reporting._estimates import Estimate
-from countermove.reporting.words import SIMPLE, called, number, share
+from countermove.reporting.words import SIMPLE, called, number, rule_names, share
 
 Facts = Mapping[str, Any]
 
@@ -58,6 +58,7 @@ def _promise_cost(cost: Estimate) -> str:
 
 def would_change(metrics: Facts, move_map: Facts | None) -> list[str]:
     """Return which other assumptions about people would turn the comparison with the blind rule."""
+    names = rule_names(metrics)
     stated = metrics["response"]["kind"]
     after = metrics["accuracy"]["after_response"]
     ahead = after["strategic"] >= after["blind"]
@@ -70,29 +71,29 @@ def would_change(metrics: Facts, move_map: Facts | None) -> list[str]:
         if (pair["strategic"] >= pair["blind"]) != ahead
     }
     n = number(metrics["rows"]["test"])
-    other = "blind" if ahead else "strategic"
+    other = names["blind" if ahead else "strategic"]
     listed = "; ".join(
         f"{name} ({share(pair['strategic'])} against {share(pair['blind'])})"
         for name, pair in turned.items()
     )
     said = (
-        f"under none of the {len(measured)} other responses measured does the blind rule compare "
-        f"otherwise (n = {n})."
+        f"under none of the {len(measured)} other responses measured does the {names['blind']} "
+        f"compare otherwise (n = {n})."
     )
     if turned:
         said = (
-            f"under {len(turned)} of {len(measured)} others the {other} rule is right more often "
-            f"(strategic against blind, n = {n}): {listed}."
+            f"under {len(turned)} of {len(measured)} others the {other} is right more often "
+            f"(published against {names['blind']}, n = {n}): {listed}."
         )
     return [
         f"Response: {said}",
-        _price_sentence(move_map, ahead),
+        _price_sentence(move_map, ahead, names["blind"]),
         "Drift: not tested by this run, whose rows are all of one table; "
         "kedro run --pipeline=retrain watches later ones.",
     ]
 
 
-def _price_sentence(move_map: Facts | None, ahead: bool) -> str:
+def _price_sentence(move_map: Facts | None, ahead: bool, other: str) -> str:
     """Return at which prices of moving the comparison with the blind rule turns."""
     if move_map is None:
         return "Price of moving: not tested by this run."
@@ -104,11 +105,11 @@ def _price_sentence(move_map: Facts | None, ahead: bool) -> str:
     if not turned:
         return (
             "Price of moving: from an eighth to eight times the assumed one the comparison with "
-            f"the blind rule stays as it is (n = {n})."
+            f"the {other} stays as it is (n = {n})."
         )
     listed = ", ".join(f"{scale:g}" for scale in turned)
     return (
-        "Price of moving: the comparison with the blind rule turns at "
+        f"Price of moving: the comparison with the {other} turns at "
         f"{listed} times the assumed one (n = {n})."
     )
 
@@ -117,9 +118,9 @@ def verdicts(
     compared: Facts, groups: Facts, promise: Facts, metrics: Facts, certificates: Sequence[Facts]
 ) -> list[dict[str, str]]:
     """Return one line per question: holds, does not hold, not shown, not tested."""
-    gains = compared["differences"]
+    gains, other = compared["differences"], rule_names(metrics)["blind"]
     found = [
-        _line("More often right than the blind rule", *_sign(gains["blind"]["accuracy"])),
+        _line(f"More often right than the {other}", *_sign(gains["blind"]["accuracy"])),
         _line(
             "More often right than the majority's decision", *_sign(gains["majority"]["accuracy"])
         ),
