@@ -5,7 +5,8 @@ schema's columns, directions, bounds and whole numbers, as far as a library can 
 the model itself approves. *Violations*: people found whose move breaks one of these limits. Cost:
 squared standard deviations; the ratio is the median over people found within the limits by both.
 Each library runs where ``COUNTERMOVE_<LIBRARY>_PYTHON`` names a Python that has it and LightGBM,
-or ``.cache/<library>-env`` holds one (``pip install treecf``, ``dice-ml``, ``alibi[tensorflow]``).
+or ``.cache/<library>-env`` holds one (``pip install treecf``, ``dice-ml``, ``alibi[tensorflow]``
+with ``click``).
 """
 
 from __future__ import annotations

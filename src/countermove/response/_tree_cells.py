@@ -20,6 +20,8 @@ from countermove.scores.trees import in_set
 
 SLACK = 1e-9
 """How far beyond a split people go, in standard deviations and as a share of where it is."""
+FAR = 1e15
+"""Nobody goes further, in standard deviations or steps: splits out there tell missing numbers."""
 SIGNED, ABSOLUTE, SQUARED = 0, 1, 2
 """What a move costs in one column: w·δ (the sum from 0 up), w·|δ| or w·δ²."""
 Words = NDArray[np.uint64]
@@ -265,10 +267,10 @@ def _states(trees, people, i, node, listed, depth, stack):  # type: ignore[no-un
 def _whole_ends(x, step, above, upto, low, high):  # type: ignore[no-untyped-def]
     """Return the first and last whole step into the cell ``above < x <= upto``."""
     first = np.ceil((max(low, above) - x) / step - 1e-9)
-    while x + first * step <= above:
+    while abs(first) < FAR and x + first * step <= above:
         first += 1.0
     last = np.floor((min(high, upto) - x) / step + 1e-9)
-    while x + last * step > upto:
+    while abs(last) < FAR and x + last * step > upto:
         last -= 1.0
     return first * step, last * step
 
@@ -279,6 +281,8 @@ def cell_ends(people, i, j, above, upto, place):  # type: ignore[no-untyped-def]
     x, (low, high) = people.X[i, j], place
     if np.isnan(x):
         return 0.0, 0.0
+    if upto <= -FAR or above >= FAR:
+        return 1.0, 0.0
     if people.step[j] > 0.0:
         return _whole_ends(x, people.step[j], above, upto, low, high)
     room = 0.25 * (min(high, upto) - max(low, above))

@@ -1,7 +1,8 @@
-"""XGBoost and CatBoost themselves, where they are installed (`make test-models`)."""
+"""XGBoost and CatBoost themselves, where they are installed (`make test-models`); their borders."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -43,3 +44,39 @@ def test_a_booster_is_adopted_advised_and_calibrated(name: str) -> None:
     assert advice.proven_cheapest[found].all()
     assert (theirs.predict(advice.x_new(X[:80])[found]) == 1).all()
     assert calibrate_pare(model, X[80:280], actions=allowed).threshold > 0.0
+
+
+def test_a_border_that_tells_missing_numbers_is_no_place_to_go(tmp_path) -> None:
+    # CatBoost asks whether a number is missing by the lowest float32 as a border.
+    lowest = float(np.finfo(np.float32).min)
+    said = {
+        "features_info": {
+            "float_features": [
+                {"feature_index": j, "flat_feature_index": j, "feature_id": f"x{j}",
+                 "nan_value_treatment": "AsFalse"}
+                for j in range(2)
+            ]
+        },
+        "oblivious_trees": [
+            {
+                "splits": [
+                    {"border": lowest, "float_feature_index": 0, "split_type": "FloatFeature"},
+                    {"border": 0.5, "float_feature_index": 1, "split_type": "FloatFeature"},
+                ],
+                "leaf_values": [9.0, -1.0, 9.0, 1.0],
+            }
+        ],
+        "scale_and_bias": [1.0, [0.0]],
+    }  # fmt: skip
+    (tmp_path / "model.json").write_text(json.dumps(said))
+    X = np.round(np.random.default_rng(0).normal(size=(40, 2)) * 2.0)
+    X[0, 0] = np.nan
+    model = adopt(tmp_path / "model.json", X)
+    for columns in ([], ["x0", "x1"]):
+        advice = recommend(model, X, actions=ActionSet(**model.allowed(integer=columns)))
+        assert model.predict_proba(X)[0, 1] > 0.99
+        refused = model.predict_proba(X)[:, 1] < 0.5
+        assert (advice.status[refused] == "FOUND").all()
+        moves = np.nan_to_num(advice.x_new(X) - X)
+        assert (moves[:, 0] == 0.0).all()
+        assert (moves[refused, 1] > 0.0).all()
