@@ -359,13 +359,13 @@ def test_the_words_say_what_to_supply_and_what_is_assumed(desk, language, step, 
 
 def test_whoever_supplies_what_was_assumed_has_followed_the_advice(desk, tmp_path):
     advised = desk.advised()
-    table = advised.table.assign(row_id=desk.rows.ids)
+    table = advised.table.assign(row_id=desk.rows.ids, version="000001")
     coded = pd.DataFrame(coded_features(desk.typed, desk.schema), columns=desk.schema.feature_names)
     parts = []
     for name, part in (("scored", table), ("admitted", coded.assign(row_id=desk.rows.ids))):
         part.to_parquet(tmp_path / f"{name}.parquet")
         parts.append(Partitions((tmp_path / f"{name}.parquet",)))
-    given = advised_people(*parts, desk.schema, desk.unit)
+    given = advised_people(*parts, desk.schema, desk.unit, "000001")
     told = np.flatnonzero((table["change:income=missing"] < 0.0) & (table["status"] == "FOUND"))
     assert told.size
     rule = PublishedModel(desk.score, desk.unit, desk.schema.digest(), {})
