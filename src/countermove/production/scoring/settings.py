@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from countermove.data.partitions import Partitions
 from countermove.data.schema import Schema
 from countermove.errors import ParameterError
-from countermove.production.draws import NEWEST, ChallengerTerms, ExplorationTerms, draws_for
+from countermove.production.draws import (
+    NEWEST,
+    ChallengerTerms,
+    ExplorationTerms,
+    PersonDraws,
+    draws_for,
+)
 from countermove.production.open_advice import AdviceRegister, Honoured
 from countermove.production.registry import Registry, StoredVersion
 from countermove.production.registry.records import sequence_of
@@ -75,15 +81,17 @@ class ScoringSettings:
         """Return the work on admitted rows, with the advice that is open for their people."""
         register, beside = self.register, None
         if challenger is not None and self.challenger is not None:
-            share, identified = self.challenger.share, self.schema.id is not None
-            draws = None
-            if share is not None:
-                draws = draws_for("canary", "score.challenger.share", identified)
-            beside = Beside(self.rule_of(challenger), share, draws)
+            beside = Beside(self.rule_of(challenger), self.challenger.share, self._canary())
         rule, honoured = self.rule_of(champion), None
         if register is not None:
             honoured = Honoured.of(register, self.registry, admitted)
         return ScoreTask(rule, self.schema, honoured, beside)
+
+    def _canary(self) -> PersonDraws | None:
+        """Return the draws of people whom the challenger decides for; None: it does for nobody."""
+        if self.challenger is None or self.challenger.share is None:
+            return None
+        return draws_for("canary", "score.challenger.share", self.schema.id is not None)
 
     def explored(self) -> Exploration | None:
         """Return how refused people are approved by draw; None: nobody is."""
@@ -94,8 +102,7 @@ class ScoringSettings:
 
     def check(self) -> None:
         """Refuse draws that cannot be made, before anybody is looked at."""
-        if self.challenger is not None and self.challenger.share is not None:
-            draws_for("canary", "score.challenger.share", self.schema.id is not None)
+        self._canary()
         self.explored()
 
     def challenger_of(self, champion: StoredVersion, begun: str = "") -> StoredVersion | None:
