@@ -23,6 +23,7 @@ from countermove.people import (
     QuadraticCost,
     WeightedQuadraticCost,
 )
+from countermove.people.feasible import feasible_actions
 from countermove.people.possible import Possible
 from countermove.response import (
     AscentResponse,
@@ -33,6 +34,7 @@ from countermove.response import (
     ScalarResponse,
 )
 from countermove.response._possible import PossiblePeople
+from countermove.response.exact._cheapest import cheapest_exact
 from countermove.response.response_set import _warn_once, kinds_of, obeying
 from countermove.scores import LinearScore
 from countermove.training import Loss
@@ -352,6 +354,29 @@ def little_people():
 
 
 @pytest.mark.slow
+def test_two_threads_find_to_the_last_digit_what_one_finds(monkeypatch):
+    score, X, actions = crowd("credit", 2_100)
+    feasible = feasible_actions(actions, X)
+    need = 0.3 - (X @ score.weight.detach().numpy() + score.bias.item())
+
+    def answers():
+        for response in (BestResponse, ScalarResponse):
+            found = response(QuadraticCost(1.0), actions).respond(score, X)
+            yield from (found.x_new, found.cost)
+        people = BestResponse(QuadraticCost(1.0), actions)
+        yield people.scores_after(score, torch.from_numpy(X)).detach().numpy()
+        yield cheapest_exact(
+            feasible, score.weight.detach().numpy(), need, np.ones(X.shape[1])
+        ).action
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    alone = list(answers())
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    together = list(answers())
+    for one, two in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(two, one)
+
+
 def test_cheapest_crossings_equal_trying_every_place_of_a_fine_grid():
     actions, draws = little_people(), np.random.default_rng(3)
     a = draws.integers(-2, 2, 40).astype(float)

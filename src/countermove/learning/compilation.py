@@ -63,6 +63,8 @@ def compile_kernels() -> int:
         fitted = StrategicClassifier(response=response, selection="none", standardise=False)
         fitted.fit(X, y).respond(X)
         done += 1
+    # Collectives go to the nearest possible place, which is searched branch by branch.
+    possible[0].plan(d).people(X).nearest(np.zeros_like(X))
     # The choice between rules sums losses by kernels of its own.
     for allowed in (ActionSet(), box, ranged):
         people = Population(BestResponse(QuadraticCost(), allowed), never=0.2, log_sd=0.5)

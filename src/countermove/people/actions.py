@@ -195,6 +195,8 @@ class ActionSet:
         if n is None:
             return self
         chosen = np.asarray(rows)
+        if np.array_equal(chosen, np.arange(n)):
+            return self  # what was made of everybody's bounds is kept
         outside = np.unique(chosen[(chosen < 0) | (chosen >= n)])
         if outside.size:
             raise ParameterError(

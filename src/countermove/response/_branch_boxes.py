@@ -13,6 +13,7 @@ import numpy as np
 
 from countermove._types import Floats, Index, Mask
 from countermove.people.feasible import APART
+from countermove.response._compile import inlined, lean
 from countermove.response._relation_rows import (
     ACTION,
     ALONG,
@@ -23,9 +24,7 @@ from countermove.response._relation_rows import (
     SQUARE,
     TOLERANCE,
     Y,
-    lean,
     list_live,
-    part,
 )
 
 
@@ -52,7 +51,7 @@ class BranchPeople(NamedTuple):
     allowed: Mask  # (n, o)
 
 
-@part
+@inlined
 def whole_box(people, i, desk):  # type: ignore[no-untyped-def]
     """Put everything that any branch allows on the desk, rows aside."""
     for j in range(desk.columns.shape[1]):
@@ -62,13 +61,13 @@ def whole_box(people, i, desk):  # type: ignore[no-untyped-def]
     desk.live[desk.on.size] = 0
 
 
-@part
+@inlined
 def _side_of(away):  # type: ignore[no-untyped-def]
     """Return on which side of a premise's value a column stands."""
     return 0 if abs(away) <= APART else (1 if away > 0.0 else -1)
 
 
-@part
+@inlined
 def _state_side(b, people, i, p, choice):  # type: ignore[no-untyped-def]
     """Return on which side of a premise the state of its block is."""
     block = b.block[p]
@@ -78,7 +77,7 @@ def _state_side(b, people, i, p, choice):  # type: ignore[no-untyped-def]
     return 1
 
 
-@part
+@inlined
 def _edge(value, step, side):  # type: ignore[no-untyped-def]
     """Return the first action beyond a premise's value."""
     if step == 0.0:
@@ -183,7 +182,7 @@ def _settle_row(t, r, most, rest, at, desk):  # type: ignore[no-untyped-def]
         desk.columns[HI, j] = max(min(desk.columns[HI, j], bound), desk.columns[LO, j])
 
 
-@part
+@inlined
 def _worth(u, t, j, lo, hi):  # type: ignore[no-untyped-def]
     """Return the most of u·gain - cost that a column has to give between two bounds."""
     pull = u * t.cost[SLOPE, j]
@@ -219,7 +218,7 @@ def weigh(u, t, b, people, i, desk, worth):  # type: ignore[no-untyped-def]
                     worth[at] += _worth(u, t, j, x, x) - desk.columns[ALONG, j]
 
 
-@part
+@inlined
 def best_choice(b, worth, choice):  # type: ignore[no-untyped-def]
     """Choose the states that are worth most; return the side that is."""
     sides = b.sides.shape[0]
@@ -234,7 +233,7 @@ def best_choice(b, worth, choice):  # type: ignore[no-untyped-def]
     return best
 
 
-@part
+@inlined
 def chosen_worth(b, worth, side, choice):  # type: ignore[no-untyped-def]
     """Return what a side and states are worth together."""
     total = worth[side]
@@ -243,14 +242,14 @@ def chosen_worth(b, worth, side, choice):  # type: ignore[no-untyped-def]
     return total
 
 
-@part
+@inlined
 def first_choice(b, choice):  # type: ignore[no-untyped-def]
     """Choose the first state of every block: the present one."""
     for block in range(b.columns.shape[0]):
         choice[block] = b.options[block]
 
 
-@part
+@inlined
 def next_choice(b, people, i, choice):  # type: ignore[no-untyped-def]
     """Choose the next states; return whether there were any left."""
     for block in range(b.columns.shape[0]):
@@ -262,7 +261,7 @@ def next_choice(b, people, i, choice):  # type: ignore[no-untyped-def]
     return False
 
 
-@part
+@inlined
 def _in_a_state(b, people, i, block, desk):  # type: ignore[no-untyped-def]
     """Return whether the action leads a block to one of its allowed states."""
     for o in range(b.options[block], b.options[block + 1]):
@@ -275,7 +274,7 @@ def _in_a_state(b, people, i, block, desk):  # type: ignore[no-untyped-def]
     return False
 
 
-@part
+@inlined
 def _between(b, people, i, p, desk):  # type: ignore[no-untyped-def]
     """Return whether the action leaves a premise's value by less than a whole step."""
     if b.block[p] >= 0 or b.step[p] == 0.0:

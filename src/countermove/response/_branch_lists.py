@@ -24,7 +24,7 @@ from countermove.response._branch_rows import (
     next_branch,
     steepness,
 )
-from countermove.response._compile import jit
+from countermove.response._compile import inlined, jit, lean
 from countermove.response._price_search import CROSS, settle
 from countermove.response._relation_rows import (
     ACTION,
@@ -33,16 +33,14 @@ from countermove.response._relation_rows import (
     SLOPE,
     Y,
     act,
-    lean,
     list_live,
     make_desk,
-    part,
     totals,
 )
 from countermove.response.reduction import FINE, NOT_CONVERGED
 
 
-@part
+@inlined
 def _inhabited(need, steep, t, offset, desk):  # type: ignore[no-untyped-def]
     """Return whether an action of the branch on the desk gains what is needed (-inf: anything)."""
     if need == -np.inf:
@@ -52,7 +50,7 @@ def _inhabited(need, steep, t, offset, desk):  # type: ignore[no-untyped-def]
     return settle(CROSS, need, room, np.inf, start, steep, t, offset, desk)[0] < np.inf
 
 
-@part
+@inlined
 def _stays(desk):  # type: ignore[no-untyped-def]
     """Return whether the box on the desk lets a person stay."""
     for j in range(desk.columns.shape[1]):

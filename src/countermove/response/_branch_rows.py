@@ -22,7 +22,7 @@ from countermove.response._branch_boxes import (
     weigh,
     whole_box,
 )
-from countermove.response._compile import jit
+from countermove.response._compile import inlined, jit, lean
 from countermove.response._price_search import (
     CROSS,
     EXHAUSTED,
@@ -43,10 +43,8 @@ from countermove.response._relation_rows import (
     SLOPE,
     Y,
     act,
-    lean,
     list_live,
     make_desk,
-    part,
     tangent,
     totals,
 )
@@ -108,7 +106,7 @@ def make_notes(t, b):  # type: ignore[no-untyped-def]
     return Notes(choice, choice.copy(), worth, worth.copy(), np.zeros(m))
 
 
-@part
+@inlined
 def steepness(t, people, i):  # type: ignore[no-untyped-def]
     """Return how fast the gain follows the price where nothing stops anybody."""
     steep = 0.0
@@ -119,7 +117,7 @@ def steepness(t, people, i):  # type: ignore[no-untyped-def]
     return steep
 
 
-@part
+@inlined
 def _try_branch(kind, target, room, limit, u, far, steep, side, i, t, b, people, notes, desk):  # type: ignore[no-untyped-def]
     """Return value, price and how it ended in one branch; infinite: not below ``limit``."""
     if not narrow(t, b, people, i, side, notes.choice, desk):
@@ -136,14 +134,14 @@ def _try_branch(kind, target, room, limit, u, far, steep, side, i, t, b, people,
     return settle(kind, target, room, limit, u, steep, t, offset, desk)
 
 
-@part
+@inlined
 def _copied(old, new):  # type: ignore[no-untyped-def]
     """Copy an array."""
     for k in range(old.size):
         new[k] = old[k]
 
 
-@part
+@inlined
 def next_branch(b, people, i, turn, side, favourite, notes):  # type: ignore[no-untyped-def]
     """Return the next side, its states among the notes, and whether there was any left."""
     # The most promising branch comes first, then all others in their order.
@@ -192,7 +190,7 @@ def _best_branch(kind, target, room, limit, u, steep, i, t, b, people, notes, de
         turn += 1
 
 
-@part
+@inlined
 def best_of(kind, target, room, limit, i, t, b, people, notes, desk, found):  # type: ignore[no-untyped-def]
     """Write person ``i``'s best action, if it is below the limit: the plain one if possible."""
     steep = steepness(t, people, i)
@@ -242,7 +240,7 @@ def _home(t, b, people, i, choice, desk):  # type: ignore[no-untyped-def]
     return -1
 
 
-@part
+@inlined
 def _highest_worth(smooth, u, top, worth):  # type: ignore[no-untyped-def]
     """Return what no point of a branch is above, its u·gain - cost being at most ``worth``."""
     # A gain g costs nothing less than 0, nor than u g - worth; beyond where the two meet the step
@@ -256,7 +254,7 @@ def _highest_worth(smooth, u, top, worth):  # type: ignore[no-untyped-def]
     return highest
 
 
-@part
+@inlined
 def _hopeful(smooth, u, top, best, worth):  # type: ignore[no-untyped-def]
     """Return whether a branch may be higher than the best so far."""
     if worth == -np.inf or u <= 0.0 or best == -np.inf:
@@ -264,14 +262,14 @@ def _hopeful(smooth, u, top, best, worth):  # type: ignore[no-untyped-def]
     return _highest_worth(smooth, u, top, worth) > best + EQUAL
 
 
-@part
+@inlined
 def _at_most(smooth, u, worth, v, other, gain):  # type: ignore[no-untyped-def]
     """Return what a gain is worth at most, given the most of u·gain - cost and of v·gain - cost."""
     s, sharpness, factor = smooth
     return step(sharpness * (s + gain)) - factor * max(0.0, u * gain - worth, v * gain - other)
 
 
-@part
+@inlined
 def _hopeful_still(smooth, u, top, best, worth, v, other):  # type: ignore[no-untyped-def]
     """Return whether a branch may be higher than the best so far, by two prices together."""
     # The step less straight lines is highest where two of them meet, or where it rises as one of
@@ -286,7 +284,7 @@ def _hopeful_still(smooth, u, top, best, worth, v, other):  # type: ignore[no-un
     return highest > best + EQUAL
 
 
-@part
+@inlined
 def _open_branch(smooth, u, top, best, side, i, t, b, people, notes, desk):  # type: ignore[no-untyped-def]
     """Put a branch on the desk; return whether it may be higher than the best so far."""
     if not narrow(t, b, people, i, side, notes.choice, desk):

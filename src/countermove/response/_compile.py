@@ -1,13 +1,18 @@
-"""How the kernels are compiled, and when what was compiled before is stale."""
+"""How kernels are compiled, when what was compiled before is stale, and how many rows at once."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numba
+
+ROWS_A_THREAD = 500
+"""Fewer are done before a thread has started."""
 
 
 def forget_stale_kernels(folder: Path, *called: Path) -> None:
@@ -35,6 +40,47 @@ forget_stale_kernels(
 )
 
 
+_UNSEEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
 def jit(function: Any) -> Any:
     """Compile a row kernel; no fast-math, so a row's result never depends on its neighbours."""
     return numba.njit(cache=True, error_model="numpy", nogil=True)(function)
+
+
+def inlined(function: Any) -> Any:
+    """Compile a small part of a kernel into the kernel itself."""
+    return numba.njit(error_model="numpy", nogil=True, forceinline=True)(function)
+
+
+def lean(function: Any) -> Any:
+    """Compile what works on arrays of others only: counting who holds them would take half."""
+    return numba.njit(cache=True, error_model="numpy", nogil=True, _nrt=False)(function)
+
+
+def part(function: Any) -> Any:
+    """Compile a part of a kernel: into the kernel that calls it, which is what is stored."""
+    return numba.njit(error_model="numpy", nogil=True, **_UNSEEN)(function)
+
+
+def lean_part(function: Any) -> Any:
+    """Compile a part that works on arrays of others only."""
+    return numba.njit(error_model="numpy", nogil=True, _nrt=False, **_UNSEEN)(function)
+
+
+def over_rows(n: int, work: Callable[[slice], Any]) -> None:
+    """Let a kernel work on n rows, some at a time on every core; OMP_NUM_THREADS says how many.
+
+    A kernel lets go of the interpreter, and a row's result does not depend on its neighbours.
+    """
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    threads = min(int(told) if told.isdigit() else os.cpu_count() or 1, n // ROWS_A_THREAD)
+    if threads < 2:
+        work(slice(0, n))
+        return
+    # Some people take longer than others: whoever is done early takes the next rows.
+    size = -(-n // (4 * threads))
+    rows = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work, some) for some in rows]:
+            done.result()

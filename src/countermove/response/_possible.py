@@ -20,6 +20,7 @@ from countermove.response._branch_rows import (
     reach_branches,
     smooth_branches,
 )
+from countermove.response._compile import over_rows
 from countermove.response._relation_rows import SparseRows
 from countermove.response.exact._cheapest import padded_options, premise_sides
 from countermove.response.reduction import FINE, NOT_CONVERGED, Reduction, RowSolutions
@@ -39,7 +40,8 @@ class PossiblePeople:
         self.feasible = feasible = feasible.only(self.used)
         A, offsets, rule = _rows(feasible)
         size = np.maximum(np.abs(A).max(axis=1, initial=0.0), 1e-300)
-        self.A = A / size[:, None]
+        # Kernels are compiled for one layout: picked columns would come in another.
+        self.A = np.ascontiguousarray(A / size[:, None])
         self._sparse = _sparse(self.A)
         self.branches = _branches(feasible, rule)
         width = self.branches.columns.shape[1]
@@ -70,7 +72,12 @@ class PossiblePeople:
         """Return everybody's action of the most gain within a budget, shape (1,) or (n,)."""
         found, size = self._empty(), _size(slope)
         rows = self.rows(slope / size, weights)
-        reach_branches(rows, self.branches, self.people, budgets, found)
+
+        def some(who: slice) -> None:
+            people = self._some(who)
+            reach_branches(rows, self.branches, people, _own(budgets, who), _rows_of(found, who))
+
+        over_rows(len(self.X), some)
         return _enlarged(found, size)
 
     def cross(
@@ -82,7 +89,11 @@ class PossiblePeople:
         """
         found, size = self._empty(), _size(slope)
         rows, asked = self.rows(slope / size, weights), (need / size, room / size)
-        cross_branches(rows, self.branches, self.people, *asked, gains, who, found)
+
+        def some(part: slice) -> None:
+            cross_branches(rows, self.branches, self.people, *asked, gains, who[part], found)
+
+        over_rows(len(who), some)
         return _enlarged(found, size)
 
     def smooth(
@@ -91,8 +102,13 @@ class PossiblePeople:
     ) -> BranchFound:  # fmt: skip
         """Return where the smoothed step is best, or the ``first`` such point at home."""
         found, size = self._empty(), _size(slope)
-        rows, asked = self.rows(slope / size, weights), (scores / size, sharpness * size)
-        smooth_branches(rows, self.branches, self.people, *asked, first, factors, found)
+        rows, scores, sharpness = self.rows(slope / size, weights), scores / size, sharpness * size
+
+        def some(who: slice) -> None:
+            own = (scores[who], sharpness, first, _own(factors, who), _rows_of(found, who))
+            smooth_branches(rows, self.branches, self._some(who), *own)
+
+        over_rows(len(self.X), some)
         return _enlarged(found, size)
 
     def gain(self, slope: Floats, weights: Floats) -> BranchFound:
@@ -147,6 +163,10 @@ class PossiblePeople:
         whole[:, self.used] = part
         return whole
 
+    def _some(self, who: slice) -> BranchPeople:
+        """Return what the kernels read of some of the people."""
+        return BranchPeople._make(part[who] for part in self.people)
+
     def _empty(self) -> BranchFound:
         n, k = self.people.low.shape
         action, lo, hi = (np.zeros((n, k)) for _ in range(3))
@@ -156,6 +176,16 @@ class PossiblePeople:
         return BranchFound(
             action, lo, hi, held, price, gain, cost, np.zeros(n, bool), np.ones(n, bool)
         )
+
+
+def _rows_of(found: BranchFound, who: slice) -> BranchFound:
+    """Return where the answers of some of the people are written."""
+    return BranchFound._make(part[who] for part in found)
+
+
+def _own(numbers: Floats, who: slice) -> Floats:
+    """Return some people's numbers, which may be one for all."""
+    return numbers if len(numbers) == 1 else numbers[who]
 
 
 @dataclass(frozen=True)

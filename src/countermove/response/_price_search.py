@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from countermove.response._compile import inlined, lean
 from countermove.response._knots import CREEP, MATCH
 from countermove.response._polyline import HIGHEST_RISE, peak
 from countermove.response._relation_rows import (
@@ -22,8 +23,6 @@ from countermove.response._relation_rows import (
     Y,
     act,
     check,
-    lean,
-    part,
     place,
     rate_of,
     tangent,
@@ -40,7 +39,7 @@ EXHAUSTED = 9
 """How a search ended that found nothing more to be had at any price."""
 
 
-@part
+@inlined
 def _until_rows(t, desk):  # type: ignore[no-untyped-def]
     """Return the same for rows alone."""
     wait = np.inf
@@ -98,7 +97,7 @@ def _ceiling(u, t, offset, desk):  # type: ignore[no-untyped-def]
     return most
 
 
-@part
+@inlined
 def _ahead(kind, target, u, gain, cost, rate, low, high):  # type: ignore[no-untyped-def]
     """Return the next price to try: exact where no bound or row comes or goes in between."""
     if kind == CROSS:
@@ -111,13 +110,13 @@ def _ahead(kind, target, u, gain, cost, rate, low, high):  # type: ignore[no-unt
     return _lower(kind, low, high)
 
 
-@part
+@inlined
 def _lower(kind, low, high):  # type: ignore[no-untyped-def]
     """Return a price inside the bracket, or zero: the action there may gain too much as it is."""
     return 0.0 if low < 0.0 and kind == CROSS else 0.5 * (max(low, 0.0) + high)
 
 
-@part
+@inlined
 def _foresee(rise, t, desk):  # type: ignore[no-untyped-def]
     """Let the multipliers follow the price as they do here."""
     for one in range(desk.live[desk.on.size]):
@@ -126,7 +125,7 @@ def _foresee(rise, t, desk):  # type: ignore[no-untyped-def]
             desk.rows[Y, r] = max(desk.rows[Y, r] - desk.rows[TURN, r] * rise, 0.0)
 
 
-@part
+@inlined
 def lower_bound(kind, target, u, worth):  # type: ignore[no-untyped-def]
     """Return what no action of a branch is below, u·gain - cost being ``worth`` there at most."""
     return u * target - worth if kind == CROSS else -(worth + target) / u

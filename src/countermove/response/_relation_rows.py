@@ -7,26 +7,14 @@ and cost are then functions of the price alone, straight and quadratic between c
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
-from countermove.response._compile import jit
+from countermove.response._compile import inlined, jit, lean
 from countermove.response._dense_knots import cold_multipliers
 from countermove.response.reduction import FINE, INFEASIBLE, NOT_CONVERGED
-
-
-def part(function: Any) -> Any:
-    """Compile a small part of a kernel into the kernel itself."""
-    return numba.njit(error_model="numpy", nogil=True, forceinline=True)(function)
-
-
-def lean(function: Any) -> Any:
-    """Compile what works on arrays of others only: counting who holds them would take half."""
-    return numba.njit(cache=True, error_model="numpy", nogil=True, _nrt=False)(function)
-
 
 TOLERANCE = 1e-12
 """Share of its size by which a row may be missed."""
@@ -76,7 +64,7 @@ def make_desk(t):  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@part
+@inlined
 def list_live(desk):  # type: ignore[no-untyped-def]
     """List the rows in force."""
     count = 0
@@ -87,7 +75,7 @@ def list_live(desk):  # type: ignore[no-untyped-def]
     desk.live[desk.on.size] = count
 
 
-@part
+@inlined
 def _pulled(u, t, desk):  # type: ignore[no-untyped-def]
     """Write what price and multipliers pull every column by."""
     for j in range(t.cost.shape[1]):
@@ -99,7 +87,7 @@ def _pulled(u, t, desk):  # type: ignore[no-untyped-def]
                 desk.columns[PULL, t.at[e]] += desk.rows[Y, r] * t.entry[e]
 
 
-@part
+@inlined
 def place(u, t, desk):  # type: ignore[no-untyped-def]
     """Write the action at a price and the multipliers as they are."""
     _pulled(u, t, desk)
@@ -111,7 +99,7 @@ def place(u, t, desk):  # type: ignore[no-untyped-def]
         desk.columns[ACTION, j] = lo if x <= lo + near else (hi if x >= hi - near else x)
 
 
-@part
+@inlined
 def check(t, offset, desk):  # type: ignore[no-untyped-def]
     """Write slacks and active rows; return how many are active and whether all is settled."""
     count, settled = 0, True
@@ -131,7 +119,7 @@ def check(t, offset, desk):  # type: ignore[no-untyped-def]
     return count, settled
 
 
-@part
+@inlined
 def _fill(t, count, desk):  # type: ignore[no-untyped-def]
     """Write how the slacks of the active rows follow their multipliers: A_F A_Fᵀ / 2q."""
     for a in range(count):
@@ -198,7 +186,7 @@ def _act_slowly(u, t, offset, desk):  # type: ignore[no-untyped-def]
     return FINE if count >= 0 else (INFEASIBLE if count == -1 else NOT_CONVERGED)
 
 
-@part
+@inlined
 def _own_multiplier(t, r, offset, desk):  # type: ignore[no-untyped-def]
     """Return the multiplier that meets a row, the others as they are; its own if none does."""
     before, y, first, end = desk.rows[Y, r], 0.0, t.first[r], t.first[r + 1]
@@ -293,7 +281,7 @@ def tangent(vector, t, desk):  # type: ignore[no-untyped-def]
         desk.columns[ALONG, j] = desk.columns[DRIFT, j] if free else 0.0
 
 
-@part
+@inlined
 def totals(t, desk):  # type: ignore[no-untyped-def]
     """Return gain and cost of the action."""
     gain, cost = 0.0, 0.0
@@ -303,7 +291,7 @@ def totals(t, desk):  # type: ignore[no-untyped-def]
     return gain, cost
 
 
-@part
+@inlined
 def rate_of(t, desk):  # type: ignore[no-untyped-def]
     """Return by how much the gain follows the price; the tangent is on the desk then."""
     tangent(t.cost[SLOPE], t, desk)

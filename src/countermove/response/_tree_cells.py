@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from countermove._types import Floats, Index, Mask
-from countermove.response.exact._bound import lean
+from countermove.response._compile import lean_part
 from countermove.scores.trees import in_set
 
 SLACK = 1e-9
@@ -90,7 +90,7 @@ class Cells(NamedTuple):
     local: Index  # (splits + 2 d,) the cell of a person in which a column's cell lies
 
 
-@lean
+@lean_part
 def rank_of(splits, first, last, x):  # type: ignore[no-untyped-def]
     """Return how many splits of a column lie below x."""
     low, high = first, last
@@ -103,7 +103,7 @@ def rank_of(splits, first, last, x):  # type: ignore[no-untyped-def]
     return low - first
 
 
-@lean
+@lean_part
 def price(people, j, move):  # type: ignore[no-untyped-def]
     """Return what a move in one column costs."""
     if people.shape == SQUARED:
@@ -113,7 +113,7 @@ def price(people, j, move):  # type: ignore[no-untyped-def]
     return people.weight[j] * move
 
 
-@lean
+@lean_part
 def reach_of(people, i, j):  # type: ignore[no-untyped-def]
     """Return the lowest and highest place of one number, by bounds and by what it costs."""
     low, high, w = people.low[i, j], people.high[i, j], people.weight[j]
@@ -129,7 +129,7 @@ def reach_of(people, i, j):  # type: ignore[no-untyped-def]
     return people.X[i, j] + low, people.X[i, j] + high
 
 
-@lean
+@lean_part
 def _left_states(trees, people, i, node, states):  # type: ignore[no-untyped-def]
     """Return which of a listed block's states a node sends to the left."""
     left = np.uint64(0)
@@ -154,7 +154,7 @@ def _left_states(trees, people, i, node, states):  # type: ignore[no-untyped-def
     return left
 
 
-@lean
+@lean_part
 def _fixed_side(trees, row, codes, node):  # type: ignore[no-untyped-def]
     """Return whether a row goes left at a node that nobody can move."""
     if trees.words[node] >= 0:
@@ -164,7 +164,7 @@ def _fixed_side(trees, row, codes, node):  # type: ignore[no-untyped-def]
     return trees.missing_left[node] if np.isnan(x) else x <= trees.split[node]
 
 
-@lean
+@lean_part
 def block_at(trees, people, i, node):  # type: ignore[no-untyped-def]
     """Return the block a node asks about, -1 where this person cannot move it."""
     j = trees.feature[node]
@@ -173,7 +173,7 @@ def block_at(trees, people, i, node):  # type: ignore[no-untyped-def]
     return -1 if np.isnan(people.X[i, j]) else people.block[j]
 
 
-@lean
+@lean_part
 def _copy_start(start, stack):  # type: ignore[no-untyped-def]
     """Begin the stack with the ranges within a person's reach."""
     _, lows, highs, sets = stack
@@ -183,7 +183,7 @@ def _copy_start(start, stack):  # type: ignore[no-untyped-def]
         sets[0, b] = start[2][b]
 
 
-@lean
+@lean_part
 def collect(trees, grid, people, i, codes, start, stack, leaves, stamp):  # type: ignore[no-untyped-def]
     """Write the leaves a person can reach, tree by tree; return how many, -1 without room."""
     nodes, lows, highs, sets = stack
@@ -217,7 +217,7 @@ def collect(trees, grid, people, i, codes, start, stack, leaves, stamp):  # type
     return total
 
 
-@lean
+@lean_part
 def _copy_level(depth, stack):  # type: ignore[no-untyped-def]
     """Copy a level of the stack onto the next."""
     _, lows, highs, sets = stack
@@ -227,7 +227,7 @@ def _copy_level(depth, stack):  # type: ignore[no-untyped-def]
         sets[depth + 1, b] = sets[depth, b]
 
 
-@lean
+@lean_part
 def _number(trees, grid, node, block, depth, stack, seen, stamp):  # type: ignore[no-untyped-def]
     """Go down both sides of a split that some cell lies on; return the new depth."""
     nodes, lows, highs, _ = stack
@@ -245,7 +245,7 @@ def _number(trees, grid, node, block, depth, stack, seen, stamp):  # type: ignor
     return depth
 
 
-@lean
+@lean_part
 def _states(trees, people, i, node, listed, depth, stack):  # type: ignore[no-untyped-def]
     """Go down both sides of a split that some state lies on; return the new depth."""
     nodes, _, _, sets = stack
@@ -263,7 +263,7 @@ def _states(trees, people, i, node, listed, depth, stack):  # type: ignore[no-un
     return depth
 
 
-@lean
+@lean_part
 def _whole_ends(x, step, above, upto, low, high):  # type: ignore[no-untyped-def]
     """Return the first and last whole step into the cell ``above < x <= upto``."""
     first = np.ceil((max(low, above) - x) / step - 1e-9)
@@ -275,7 +275,7 @@ def _whole_ends(x, step, above, upto, low, high):  # type: ignore[no-untyped-def
     return first * step, last * step
 
 
-@lean
+@lean_part
 def cell_ends(people, i, j, above, upto, place):  # type: ignore[no-untyped-def]
     """Return the least and greatest move into ``above < x <= upto``, the first greater if none."""
     x, (low, high) = people.X[i, j], place
@@ -298,7 +298,7 @@ def cell_ends(people, i, j, above, upto, place):  # type: ignore[no-untyped-def]
     return lower - x, upper - x
 
 
-@lean
+@lean_part
 def _cheapest_move(people, j, lower, upper):  # type: ignore[no-untyped-def]
     """Return the cheapest move between two ends."""
     if people.shape == SIGNED and people.weight[j] != 0.0:
@@ -306,7 +306,7 @@ def _cheapest_move(people, j, lower, upper):  # type: ignore[no-untyped-def]
     return min(max(0.0, lower), upper)
 
 
-@lean
+@lean_part
 def number_cells(grid, people, i, b, start, place, leaves, stamp, cells, at):  # type: ignore[no-untyped-def]
     """Write the cells of one number that hold an allowed place; return where they end."""
     j = people.numbers[b]
@@ -333,7 +333,7 @@ def number_cells(grid, people, i, b, start, place, leaves, stamp, cells, at):  #
     return at
 
 
-@lean
+@lean_part
 def listed_cells(people, i, listed, cells, at):  # type: ignore[no-untyped-def]
     """Write what a listed block's states cost; return where they end."""
     begin = at
@@ -352,7 +352,7 @@ def listed_cells(people, i, listed, cells, at):  # type: ignore[no-untyped-def]
     return at
 
 
-@lean
+@lean_part
 def local_leaf(grid, people, cells, leaves, leaf, most):  # type: ignore[no-untyped-def]
     """Turn a leaf's cells into the person's; return whether it can be reached within ``most``."""
     total, p = 0.0, people.numbers.size
@@ -372,7 +372,7 @@ def local_leaf(grid, people, cells, leaves, leaf, most):  # type: ignore[no-unty
     return total <= most
 
 
-@lean
+@lean_part
 def cheapest_state(cells, block, states):  # type: ignore[no-untyped-def]
     """Return the cheapest of some states."""
     home = cells.home[block]

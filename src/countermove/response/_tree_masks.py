@@ -12,8 +12,8 @@ import numba
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
+from countermove.response._compile import lean_part
 from countermove.response._tree_cells import Words, cheapest_state, local_leaf, lowest
-from countermove.response.exact._bound import lean
 
 
 class Masks(NamedTuple):
@@ -44,7 +44,7 @@ class Pool(NamedTuple):
     node: Index
 
 
-@lean
+@lean_part
 def push(pool, n, key, node):  # type: ignore[no-untyped-def]
     """Add a node to a heap of n; return how many it holds."""
     at = n
@@ -58,7 +58,7 @@ def push(pool, n, key, node):  # type: ignore[no-untyped-def]
     return n + 1
 
 
-@lean
+@lean_part
 def pop(pool, n):  # type: ignore[no-untyped-def]
     """Take the first node off a heap of n; return how many it holds."""
     n -= 1
@@ -78,7 +78,7 @@ def pop(pool, n):  # type: ignore[no-untyped-def]
     return n
 
 
-@lean
+@lean_part
 def _best_leaf(masks, g, words):  # type: ignore[no-untyped-def]
     """Return a tree's highest leaf that is left, -1 where none is."""
     w = masks.first[g]
@@ -91,7 +91,7 @@ def _best_leaf(masks, g, words):  # type: ignore[no-untyped-def]
     return 64 * w + lowest(rest)
 
 
-@lean
+@lean_part
 def most_of(masks, groups, words, const):  # type: ignore[no-untyped-def]
     """Return the highest sum of the leaves that are left, -inf where a tree has none."""
     total = const
@@ -109,7 +109,7 @@ def row_of(flat, cell, n_words):  # type: ignore[no-untyped-def]
     return flat[cell * n_words : (cell + 1) * n_words]
 
 
-@lean
+@lean_part
 def keep_range(masks, cells, block, low, high, n_words, words):  # type: ignore[no-untyped-def]
     """Keep the leaves that some cell of a range lies in."""
     since = row_of(masks.since, cells.first[block] + low, n_words)
@@ -118,7 +118,7 @@ def keep_range(masks, cells, block, low, high, n_words, words):  # type: ignore[
         words[w] &= since[w] & upto[w]
 
 
-@lean
+@lean_part
 def keep_states(masks, cells, block, states, n_words, words, scratch):  # type: ignore[no-untyped-def]
     """Keep the leaves that some of a listed block's states lies in."""
     for w in range(n_words):
@@ -133,7 +133,7 @@ def keep_states(masks, cells, block, states, n_words, words, scratch):  # type: 
         words[w] &= scratch[w]
 
 
-@lean
+@lean_part
 def _order(leaves, first, n, order):  # type: ignore[no-untyped-def]
     """Write the places of a tree's leaves, the highest value first."""
     for k in range(n):
@@ -145,13 +145,13 @@ def _order(leaves, first, n, order):  # type: ignore[no-untyped-def]
         order[at] = k
 
 
-@lean
+@lean_part
 def _first_bit(bits, n):  # type: ignore[no-untyped-def]
     """Return where a tree of n leaves begins after so many bits: a small one keeps to one word."""
     return bits if bits % 64 + n <= 64 else 64 * ((bits + 63) // 64)
 
 
-@lean
+@lean_part
 def keep_reached(grid, people, cells, leaves, n_trees, most, kept):  # type: ignore[no-untyped-def]
     """Drop leaves out of reach and trees of one leaf; return what those add, groups and words."""
     const, groups, bits, write = 0.0, 0, 0, 0
@@ -186,7 +186,7 @@ def keep_reached(grid, people, cells, leaves, n_trees, most, kept):  # type: ign
     return const, groups, (bits + 63) // 64
 
 
-@lean
+@lean_part
 def _fill_leaf(cells, leaves, leaf, n_words, masks, at):  # type: ignore[no-untyped-def]
     """Write a leaf at its place among the bits."""
     p, w, bit = leaves.low.shape[1], at // 64, np.uint64(1) << np.uint64(at % 64)
@@ -203,7 +203,7 @@ def _fill_leaf(cells, leaves, leaf, n_words, masks, at):  # type: ignore[no-unty
             rest &= rest - np.uint64(1)
 
 
-@lean
+@lean_part
 def fill(cells, leaves, kept, groups, n_cells, n_words, masks, order):  # type: ignore[no-untyped-def]
     """Write the masks of every cell and state."""
     masks.upto[: n_cells * n_words] = np.uint64(0)
@@ -230,7 +230,7 @@ def fill(cells, leaves, kept, groups, n_cells, n_words, masks, order):  # type: 
                 here[w] |= after[w]
 
 
-@lean
+@lean_part
 def node_words(masks, cells, pool, node, n_words, words, scratch):  # type: ignore[no-untyped-def]
     """Write the leaves that are met somewhere in a node."""
     p = pool.low.shape[1]
@@ -242,7 +242,7 @@ def node_words(masks, cells, pool, node, n_words, words, scratch):  # type: igno
         keep_states(masks, cells, p + b, pool.states[node, b], n_words, words, scratch)
 
 
-@lean
+@lean_part
 def cheapest_cells(cells, pool, node, at):  # type: ignore[no-untyped-def]
     """Write the cheapest cell and state of every block of a node."""
     p = pool.low.shape[1]
@@ -252,7 +252,7 @@ def cheapest_cells(cells, pool, node, at):  # type: ignore[no-untyped-def]
         at[p + b] = cheapest_state(cells, p + b, pool.states[node, b])
 
 
-@lean
+@lean_part
 def widest_gap(masks, groups, words, here):  # type: ignore[no-untyped-def]
     """Return the sum at a place, and the leaf of the tree that promises most beyond it."""
     total, most, leaf = 0.0, 0.0, -1
@@ -264,7 +264,7 @@ def widest_gap(masks, groups, words, here):  # type: ignore[no-untyped-def]
     return total, leaf
 
 
-@lean
+@lean_part
 def cut_of(cells, masks, pool, node, at, leaf):  # type: ignore[no-untyped-def]
     """Return the block in which a leaf is most expensive to reach from a place."""
     p, block, most = pool.low.shape[1], -1, -np.inf
@@ -286,7 +286,7 @@ def cut_of(cells, masks, pool, node, at, leaf):  # type: ignore[no-untyped-def]
     return block
 
 
-@lean
+@lean_part
 def write_child(cells, masks, pool, node, child, at, leaf, block, side):  # type: ignore[no-untyped-def]
     """Write one side of a node; return what its cheapest place costs, infinite if it is empty."""
     p = pool.low.shape[1]
@@ -317,7 +317,7 @@ def write_child(cells, masks, pool, node, child, at, leaf, block, side):  # type
     return pool.base[node] - cells.cost[begin + then] + cells.cost[begin + now]
 
 
-@lean
+@lean_part
 def tighten(cells, masks, pool, child, most, n_words, words, scratch):  # type: ignore[no-untyped-def]
     """Drop the cells and states of a child that cost more than what is left to pay."""
     p, left = pool.low.shape[1], most - pool.base[child]

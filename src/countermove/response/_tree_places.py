@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.response.exact._bound import lean
+from countermove.response._compile import lean_part
 from countermove.scores.trees import leaf_of
 
 
@@ -22,7 +22,7 @@ class Found(NamedTuple):
     nodes: Index
 
 
-@lean
+@lean_part
 def raw_sum(trees, offset, row):  # type: ignore[no-untyped-def]
     """Return the sum of a row's leaves in the model's order."""
     total = offset
@@ -31,7 +31,7 @@ def raw_sum(trees, offset, row):  # type: ignore[no-untyped-def]
     return total
 
 
-@lean
+@lean_part
 def write_place(people, i, cells, at, row):  # type: ignore[no-untyped-def]
     """Write where a person stands in some cells and states."""
     p = people.numbers.size
@@ -46,7 +46,7 @@ def write_place(people, i, cells, at, row):  # type: ignore[no-untyped-def]
                 row[j] += people.change[i, people.first[b] + at[p + b], c]
 
 
-@lean
+@lean_part
 def keep(people, i, cells, at, cost, raw, found):  # type: ignore[no-untyped-def]
     """Write an action, what it costs and the sum it leads to."""
     p = people.numbers.size
@@ -62,7 +62,7 @@ def keep(people, i, cells, at, cost, raw, found):  # type: ignore[no-untyped-def
     found.cost[i], found.raw[i] = max(cost, 0.0), raw
 
 
-@lean
+@lean_part
 def _best_step(trees, offset, people, i, cells, aim, now, at, row):  # type: ignore[no-untyped-def]
     """Return the block and state that gain most per cost, and the sum there; -1 without any."""
     ratio, block, state, gained = 0.0, -1, 0, now
@@ -82,7 +82,7 @@ def _best_step(trees, offset, people, i, cells, aim, now, at, row):  # type: ign
     return block, state, gained
 
 
-@lean
+@lean_part
 def _give_back(trees, offset, people, i, cells, aim, now, at, row):  # type: ignore[no-untyped-def]
     """Go to cheaper cells, block by block, as long as the aim is kept; return the sum there."""
     for b in range(cells.home.size):
@@ -100,7 +100,7 @@ def _give_back(trees, offset, people, i, cells, aim, now, at, row):  # type: ign
     return now
 
 
-@lean
+@lean_part
 def greedy(trees, offset, people, i, room, limit, found):  # type: ignore[no-untyped-def]
     """Keep the place that going up greedily leads to, where it is at the target and affordable."""
     cells, aim, at = room.cells, people.target[i], room.at

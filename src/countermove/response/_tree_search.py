@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.response._compile import jit
+from countermove.response._compile import jit, lean_part, part
 from countermove.response._tree_cells import (
     Cells,
     Leaves,
@@ -42,7 +42,6 @@ from countermove.response._tree_masks import (
 )
 from countermove.response._tree_places import greedy, keep, raw_sum, write_place
 from countermove.response._tree_rows import locate, nearest, set_person
-from countermove.response.exact._bound import lean, part
 from countermove.response.exact._search import FOUND
 from countermove.response.exact._search import NONE as EMPTY
 from countermove.scores.trees import code_of
@@ -58,7 +57,7 @@ MOST_WORDS = 40_000_000
 DEPTH = 512
 
 
-@lean
+@lean_part
 def _set_out(trees, grid, people, i, codes, start):  # type: ignore[no-untyped-def]
     """Write the codes of a person and the ranges of cells and states within their reach."""
     for thing in range(people.thing.size):
@@ -78,7 +77,7 @@ def _set_out(trees, grid, people, i, codes, start):  # type: ignore[no-untyped-d
                 start[2][b] |= np.uint64(1) << np.uint64(o - people.first[b])
 
 
-@lean
+@lean_part
 def _all_cells(grid, people, i, start, leaves, stamp, cells):  # type: ignore[no-untyped-def]
     """Write a person's cells; return how many, -1 where a number has none."""
     at, p = 0, people.numbers.size
@@ -110,7 +109,7 @@ class Room(NamedTuple):
     words: tuple[Words, Words, Words, Words]
 
 
-@lean
+@lean_part
 def _root(people, cells, pool):  # type: ignore[no-untyped-def]
     """Write the node of everything a person may do; return what they pay in any case."""
     p, total = people.numbers.size, 0.0
@@ -130,7 +129,7 @@ def _root(people, cells, pool):  # type: ignore[no-untyped-def]
     return total
 
 
-@lean
+@lean_part
 def _look(masks, cells, pool, node, room, groups, n_words):  # type: ignore[no-untyped-def]
     """Look at a place in a node; return the sum there and the leaf that promises most."""
     words, here, scratch = room.words[0], room.words[1], room.words[2]
@@ -149,7 +148,7 @@ def _look(masks, cells, pool, node, room, groups, n_words):  # type: ignore[no-u
     return widest_gap(masks, groups, words, here)
 
 
-@lean
+@lean_part
 def _split(masks, cells, pool, node, leaf, size, room, task, wanted):  # type: ignore[no-untyped-def]
     """Write the sides of a node that may reach what is wanted; return how many, and their tops."""
     groups, n_words, const, limit = task
@@ -205,7 +204,7 @@ def _place(rows, people, i, cells, pool, node, limit, room):  # type: ignore[no-
     return ended
 
 
-@lean
+@lean_part
 def _stops(pool, done, size, budget, highest, top, i, found):  # type: ignore[no-untyped-def]
     """Return whether a search is over: nothing better is left, or its nodes are used up."""
     key = pool.key[0]

@@ -179,6 +179,7 @@ class NewtonSteps:
         # What `Score.linear_columns` promises: weight and bias are all there is.
         self.score = cast(LinearScore, score)
         self.objective, self.sample, self.most = objective, sample, most
+        self.whole: tuple[SecondOrderObjective, Any] | None = None
         self.given = self._point()
         self.run = NewtonRun(self._derivatives, self.given)
         self.path = objective.softened() if isinstance(objective, SoftenedObjective) else ()
@@ -295,8 +296,11 @@ class NewtonSteps:
         self, point: Floats, objective: SecondOrderObjective | None = None
     ) -> Derivatives:
         self._put(point)
-        whole = of_training(self.objective if objective is None else objective, self.sample)
-        found = self.sample.second_order(whole, self.score)
+        asked = self.objective if objective is None else objective
+        if self.whole is None or self.whole[0] is not asked:
+            # Of the same people at every step: what is made of their bounds is made once.
+            self.whole = asked, of_training(asked, self.sample)
+        found = self.sample.second_order(self.whole[1], self.score)
         return with_ridge(found, point[:-1], self.sample.n)
 
 

@@ -7,12 +7,12 @@ found item by item, is a lower bound whatever the prices. They are raised one ro
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
+from countermove.response._compile import part
 
 STEPS = 60
 """Of the search for one price."""
@@ -20,18 +20,6 @@ LARGEST_PRICE = 1e15
 ROUNDING = 1e-13
 """Share of its terms that a bound gives away to rounding."""
 NEWTON = 60
-
-
-def part(function: Any) -> Any:
-    """Compile a part of a kernel: into the kernel that calls it, which is what is stored."""
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "nogil": True}
-    return numba.njit(error_model="numpy", **options)(function)
-
-
-def lean(function: Any) -> Any:
-    """Compile a part that allocates nothing: counting who holds its arrays would take half."""
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "nogil": True}
-    return numba.njit(error_model="numpy", _nrt=False, **options)(function)
 
 
 class ExactCase(NamedTuple):

@@ -118,12 +118,19 @@ def _part(
     most: Floats,
 ) -> CheapestActions:
     """Solve some of the people, all at once."""
+    from countermove.response._compile import over_rows
+    from countermove.response.exact._branches import PeopleTables
     from countermove.response.exact._search import NONE, OPEN, cheapest_for_everyone
 
     n, used = len(need), feasible.used
     shared, people = exact_tables(feasible, slope, need, weights, kink, linear, most)
     found, ended = np.zeros((n, len(used))), np.zeros(n, np.int64)
-    cheapest_for_everyone(shared, people, BUDGET, found, ended)
+
+    def some(who: slice) -> None:
+        tables = PeopleTables._make(part[who] for part in people)
+        cheapest_for_everyone(shared, tables, BUDGET, found[who], ended[who])
+
+    over_rows(n, some)
     action = np.zeros(feasible.low.shape)
     action[:, used] = found
     action[ended > 0] = np.nan
