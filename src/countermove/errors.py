@@ -183,3 +183,16 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}known: {', '.join(names)}"
+
+
+def meant(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """Return the end of a sentence that refuses a name: the nearest one as a question, or all.
+
+    >>> "there is no pipeline 'smer'" + meant("smer", ["serm", "score"])
+    "there is no pipeline 'smer'; did you mean 'serm'?"
+    """
+    names = list(known)
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {prefix + close[0]!r}?"
+    return f"; there are {', '.join(sorted(names))}" if names else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 from kedro.framework.context import KedroContext
@@ -14,10 +15,10 @@ from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 
 from countermove.data.quarantine import words
-from countermove.data.sources import check_dataset_name
+from countermove.data.sources import schema_file
 from countermove.errors import PasswordFilter
 from countermove.params import GROUPS
-from countermove.params.checking import check_settings
+from countermove.params.checking import check_settings, without_effect
 from countermove.reporting import terminal
 from countermove.reporting.words import promise_line, summary_lines
 
@@ -37,11 +38,24 @@ class NamesHook:
         for handler in logging.getLogger().handlers:
             if not any(isinstance(each, PasswordFilter) for each in handler.filters):
                 handler.addFilter(PasswordFilter())
+            _stamp(handler)
         # As loaded: `context.params` would validate every pipeline's, in pydantic's words.
-        params = context.config_loader["parameters"]
-        check_dataset_name(str(params["dataset"]), schema_folder(context.project_path))
-        given = context.config_loader.runtime_params or {}
-        check_settings(params, GROUPS, groups_read() | set(given))
+        loader: Any = context.config_loader
+        params, given = loader["parameters"], loader.runtime_params or {}
+        schema_file(str(params["dataset"]), *loader.schema_folders)
+        read, used = groups_read(), _groups(pipelines)
+        check_settings(params, GROUPS, read | set(given), used | loader.groups_in_files)
+        for sentence in without_effect(params, GROUPS, used, given, read):
+            logger.warning(sentence)
+
+
+def _stamp(handler: logging.Handler) -> None:
+    """Have lines begin with the time where they go into a file or to another program."""
+    stream = getattr(handler, "stream", None)
+    if stream is not None and not stream.isatty() and handler.formatter is not None:
+        form = handler.formatter._fmt or ""
+        if "asctime" not in form:
+            handler.setFormatter(logging.Formatter(f"%(asctime)s {form}", "%Y-%m-%dT%H:%M:%S%z"))
 
 
 def groups_read() -> set[str]:
@@ -51,9 +65,13 @@ def groups_read() -> set[str]:
         return set(GROUPS)
     names = command.params.get("pipelines") or command.params.get("pipeline") or "__default__"
     names = [names] if isinstance(names, str) else names
-    # A name that is not registered is an earlier one, or a mistake: everything is checked.
+    # A name that is not registered is an earlier one: everything is checked.
     if any(name not in pipelines for name in names):
         return set(GROUPS)
+    return _groups(names)
+
+
+def _groups(names: Iterable[str]) -> set[str]:
     inputs = {each for name in names for each in pipelines[name].inputs()}
     return {each.removeprefix("params:").partition(".")[0] for each in inputs}
 
@@ -101,8 +119,3 @@ def _place(catalog: DataCatalog, name: str) -> str:
     """Return the path of a file of the catalog, from where the user stands if that is shorter."""
     path = Path(catalog[name]._describe()["filepath"])
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def schema_folder(project_path: Path) -> Path:
-    """Return where the schemas of a project lie."""
-    return Path(project_path) / "conf" / "base" / "schemas"

@@ -26,7 +26,7 @@ TINY = {"path": str(SCHEMAS / "tiny.yml")}
 
 
 def test_a_table_comes_cleaned_or_raw(tmp_path):
-    where = {"folder": {"path": str(tmp_path)}, "schemas": {"path": str(SCHEMAS)}}
+    where = {"folder": {"path": str(tmp_path)}, "schemas": [str(SCHEMAS)]}
     raw, schema = TablesByNameDataset(**where, cleaned=False).load()("tiny")
     typed, same = TablesByNameDataset(**where).load()("tiny")
     assert same == schema
@@ -41,8 +41,8 @@ def test_a_table_comes_cleaned_or_raw(tmp_path):
         (RawTableDataset({"path": "raw"}, TINY), {"dataset": "tiny", "folder": "raw"}),
         (DeploymentTableDataset({"path": "raw"}, "before"), {"folder": "raw", "name": "before"}),
         (
-            TablesByNameDataset({"path": "raw"}, {"path": "schemas"}),
-            {"folder": "raw", "schemas": "schemas", "cleaned": True},
+            TablesByNameDataset({"path": "raw"}, ["own", "schemas"]),
+            {"folder": "raw", "schemas": ["own", "schemas"], "cleaned": True},
         ),
         (TextsByNameDataset({"path": "raw"}), {"folder": "raw"}),
     ],

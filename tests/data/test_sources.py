@@ -14,11 +14,11 @@ from countermove.data import sources
 from countermove.data.recipes._embedded import digits, iris
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import (
-    check_dataset_name,
     known_datasets,
     read_embedded,
     read_file,
     read_raw,
+    schema_file,
     table_hash,
 )
 from countermove.errors import DataError, UnknownNameError
@@ -26,18 +26,18 @@ from countermove.errors import DataError, UnknownNameError
 
 def test_the_project_knows_its_datasets(schemas: Path) -> None:
     assert {"credit", "german", "tiny"} <= set(known_datasets(schemas))
-    assert check_dataset_name("tiny", schemas) == "tiny"
+    assert schema_file("tiny", schemas) == schemas / "tiny.yml"
 
 
 @pytest.mark.parametrize("name", ["credti", "Credit", "credit_", "nothing-like-it"])
 def test_an_unknown_name_lists_the_known_ones(name: str, schemas: Path) -> None:
     with pytest.raises(UnknownNameError, match=r"known: .*credit.*german"):
-        check_dataset_name(name, schemas)
+        schema_file(name, schemas)
 
 
 def test_the_nearest_name_is_suggested(schemas: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'credit'"):
-        check_dataset_name("credti", schemas)
+        schema_file("credti", schemas)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_nearest_name_is_suggested(schemas: Path) -> None:
 )
 def test_a_name_is_never_a_path(name: str, schemas: Path) -> None:
     with pytest.raises(UnknownNameError, match="not a dataset name"):
-        check_dataset_name(name, schemas)
+        schema_file(name, schemas)
 
 
 def test_a_missing_file_says_where_it_is_expected(schema: Schema, tmp_path: Path) -> None:

@@ -97,8 +97,11 @@ def cost(**settings: object) -> dict[str, object]:
             "recourse.grid.1 must be a number above 0 and below 1, got 2",
         ),
         *[
-            ({"seed": wrong}, f"seed must be a whole number of at least 0, got {wrong!r}")
-            for wrong in ("abc", -1, float("inf"), 1.5, True, None)
+            (
+                {"seed": wrong},
+                f"seed must be a whole number of at least 0 and at most 4294967295, got {wrong!r}",
+            )
+            for wrong in ("abc", -1, float("inf"), 1.5, True, None, 2**32)
         ],
     ],
 )

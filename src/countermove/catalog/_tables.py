@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from countermove.errors import DataError
 
 
 class SchemaDataset(ReadOnlyDataset):
-    """What the columns of a dataset mean: ``conf/base/schemas/<dataset>.yml``."""
+    """What the columns of a dataset mean: ``conf/<environment>/schemas/<dataset>.yml``."""
 
     refusal = "schemas are configuration; edit the YAML instead"
 
@@ -131,17 +131,20 @@ class DeploymentTableDataset(UserFilesDataset):
 
 
 class TablesByNameDataset(ReadOnlyFolderDataset):
-    """Every table by name, read when it is asked for, and cleaned unless ``cleaned`` is false."""
+    """Every table by name, read when it is asked for, and cleaned unless ``cleaned`` is false.
+
+    ``schemas`` are the folders of schemas; of two of one name the first one's is read.
+    """
 
     def __init__(
         self,
         folder: dict[str, str],
-        schemas: dict[str, str],
+        schemas: Sequence[str],
         cleaned: bool = True,
         metadata: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(folder, metadata)
-        self._schemas = Path(schemas["path"])
+        self._schemas = [Path(each) for each in schemas]
         self._cleaned = cleaned
 
     def load(self) -> Callable[..., tuple[pd.DataFrame, Schema]]:
@@ -152,7 +155,7 @@ class TablesByNameDataset(ReadOnlyFolderDataset):
         return self._table
 
     def _table(self, name: str, steps: int | None = None) -> tuple[pd.DataFrame, Schema]:
-        schema = load_schema(name, self._schemas)
+        schema = load_schema(name, *self._schemas)
         if steps is not None:
             schema = with_steps(schema, steps)
         if not self._cleaned:
@@ -162,7 +165,7 @@ class TablesByNameDataset(ReadOnlyFolderDataset):
     def _describe(self) -> dict[str, Any]:
         return {
             "folder": str(self._folder),
-            "schemas": str(self._schemas),
+            "schemas": [str(each) for each in self._schemas],
             "cleaned": self._cleaned,
         }
 

@@ -153,9 +153,10 @@ def table_hash(table: pd.DataFrame) -> str:
     return digest.hexdigest()
 
 
-def known_datasets(folder: Path) -> list[str]:
-    """Return the names that have a schema in ``folder``, sorted."""
-    return sorted(path.stem for path in Path(folder).glob("*.yml") if _NAME.fullmatch(path.stem))
+def known_datasets(*folders: Path) -> list[str]:
+    """Return the names that have a schema in one of the folders, sorted."""
+    found = {path.stem for folder in folders for path in Path(folder).glob("*.yml")}
+    return sorted(name for name in found if _NAME.fullmatch(name))
 
 
 def dataset_name(text: str, strict: bool = False) -> str:
@@ -169,20 +170,28 @@ def dataset_name(text: str, strict: bool = False) -> str:
     return name
 
 
-def check_dataset_name(name: str, folder: Path) -> str:
-    """Return ``name`` if ``folder`` holds its schema; refuse any other, with the nearest name."""
-    known = known_datasets(folder)
-    # Nothing that could lead out of the folder is a name.
+def schema_file(name: str, *folders: Path) -> Path:
+    """Return the schema of a dataset, from the first folder that has it.
+
+    Raises
+    ------
+    UnknownNameError
+        If none has it; the nearest name is suggested.
+    """
+    known = known_datasets(*folders)
+    # Nothing that could lead out of the folders is a name.
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UnknownNameError(
             f"{name!r} is not a dataset name: a letter, then letters, digits, '_' or '-', and "
             f"no path; {nearest(str(name), known)}"
         )
     if name not in known:
+        where = " or ".join(map(str, folders))
         raise UnknownNameError(
-            f"unknown dataset {name!r}: no {name}.yml in {folder}; {nearest(name, known)}"
+            f"unknown dataset {name!r}: no {name}.yml in {where}; {nearest(name, known)}"
         )
-    return name
+    paths = (Path(folder) / f"{name}.yml" for folder in folders)
+    return next(path for path in paths if path.is_file())
 
 
 def _iris() -> pd.DataFrame:

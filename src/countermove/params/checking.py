@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import reprlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from countermove.errors import ParameterError
+from countermove.errors import ParameterError, meant
 from countermove.params._shape import in_words, item, kinds, models
 from countermove.params.base import Parameters
+
+COMMON = ("dataset", "seed")
+"""Parameters that stand beside the groups."""
+LARGEST_SEED = 2**32 - 1
+"""What every generator in use takes."""
 
 
 class _Place(NamedTuple):
@@ -27,22 +33,54 @@ def check_settings(
     params: Mapping[str, Any],
     groups: Mapping[str, type[Parameters]],
     read: Collection[str] | None = None,
+    own: Collection[str] = (),
 ) -> None:
     """Refuse unknown groups, a seed that is none, and settings that make no sense.
 
     Of the groups, those in ``read`` are looked at (all of them: None), and only where they have
-    a value: defaults are right, and slow to read.
+    a value: defaults are right, and slow to read. Groups in ``own`` are the user's: left alone.
     """
-    known = ("dataset", "seed", *groups)
+    known = (*COMMON, *groups)
     for group, given in params.items():
-        if group not in known:
-            raise ParameterError(f"there is no setting {group}{_meant(group, known)}")
+        if group not in known and group not in own:
+            raise ParameterError(f"there is no setting {group}{meant(group, (*known, *own))}")
         looked_at = group in groups and (read is None or group in read)
         if looked_at and given not in ({}, None):
             check_group(group, groups[group], given)
     seed = params.get("seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ParameterError(f"seed must be a whole number of at least 0, got {seed!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        shown = reprlib.repr(seed)
+        raise ParameterError(
+            f"seed must be a whole number of at least 0 and at most {LARGEST_SEED}, got {shown}"
+        )
+
+
+def without_effect(
+    params: Mapping[str, Any],
+    groups: Mapping[str, type[Parameters]],
+    used: Collection[str],
+    given: Collection[str],
+    read: Collection[str],
+) -> Iterator[str]:
+    """Yield a sentence for each group that has a value and changes nothing.
+
+    Parameters
+    ----------
+    params, groups
+        All parameters, and the groups of ours.
+    used
+        Groups that some pipeline reads: a user's own group beside them is the user's business,
+        unless its name is almost one of ours.
+    given, read
+        Groups of ``--params``, and those that this run reads.
+    """
+    for group in params:
+        near = get_close_matches(group, (*COMMON, *groups), n=1, cutoff=0.75)
+        if near and group not in (*COMMON, *groups, *used):
+            yield f"nothing reads the group {group} of your configuration; did you mean {near[0]}?"
+    for group in given:
+        if group in groups and group not in read:
+            yield f"--params {group}…: this run does not read {group}, so that changes nothing"
 
 
 def check_group(group: str, model: type[Parameters], given: Any) -> Parameters:
@@ -85,16 +123,7 @@ def _unknown(place: _Place) -> str:
         of = ", ".join(kind for model in having for kind in kinds(model))
         own = ", ".join(kinds(place.around))
         return f"there is no setting {place.path} for kind {own}; it belongs to kind {of}"
-    return f"there is no setting {place.path}{_meant(name, names, parent + '.')}"
-
-
-def _meant(name: str, names: Iterable[str], prefix: str = "") -> str:
-    """Return the nearest of some names as a question, or all of them."""
-    known = list(names)
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {prefix + close[0]!r}?"
-    return f"; there are {', '.join(known)}" if known else ""
+    return f"there is no setting {place.path}{meant(name, names, parent + '.')}"
 
 
 def _place(group: str, model: type[Parameters], location: Iterable[Any]) -> _Place:

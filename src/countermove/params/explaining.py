@@ -85,7 +85,7 @@ def explain(pipeline: Any, context: Any) -> Iterator[str]:
     yield from _columns([(each.name, flow(each.value), each.origin) for each in found])
     yield ""
     yield "nodes, in order"
-    paths = _paths(pipeline, loader)
+    paths = {name: _relative(path, root) for name, path in _paths(pipeline, loader).items()}
     for node in pipeline.nodes:
         yield f"  {node.name}"
         reads = [name for name in node.inputs if not name.startswith(PREFIX)]

@@ -1,4 +1,4 @@
-"""Configuration in which another ``kind`` does not inherit the old kind's settings.
+"""Configuration in which every environment can override everything, schemas and ``dataset`` too.
 
 conf/base shows the settings of the chosen kinds. An environment, a file given by ``--config`` or
 ``--params`` that names another kind starts from that kind's defaults. Experiments under their old
@@ -8,19 +8,26 @@ names are ``paper``. kedro-viz looks at the dataset that was run last.
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from kedro.config import OmegaConfigLoader
 from omegaconf import DictConfig, OmegaConf
 
+from countermove.errors import ParameterError, UnknownNameError, meant
 from countermove.params.renamed import renamed_settings, results_of
 
 logger = logging.getLogger(__name__)
 VIZ = "kedro_viz.integrations.kedro.data_loader"
 """The module by which kedro-viz, and nothing else, loads a project."""
+EXPERIMENTS = "paper"
+"""The folder of conf that is no environment: its files are given by ``--config``."""
+ARCHIVES = (".tar.gz", ".tgz", ".tar", ".zip")
 
 
 def last_run(project: Path) -> str | None:
@@ -42,12 +49,27 @@ def without_other_kinds(below: Mapping[str, Any], above: Mapping[str, Any]) -> d
     }
 
 
+def _check_environment(env: str | None, conf: Path) -> None:
+    """Refuse an environment that has no folder, with the nearest name."""
+    found = [path.name for path in conf.iterdir() if path.is_dir()] if conf.is_dir() else []
+    known = [name for name in found if name != EXPERIMENTS and not name.startswith(".")]
+    if env is not None and known and env not in known:
+        raise UnknownNameError(f"there is no environment {env!r} in {conf}{meant(env, known)}")
+
+
+def schema_folders(conf: str | Path, env: str, base: str = "base") -> list[Path]:
+    """Return the folders of schemas: that of an environment, if it has one, then that of base."""
+    own = [Path(conf, name, "schemas") for name in {env, base} - {base}]
+    return [folder for folder in own if folder.is_dir()] + [Path(conf, base, "schemas")]
+
+
 class SettingsLoader(OmegaConfigLoader):
     """Kedro's loader, with `without_other_kinds` wherever parameters are merged.
 
-    The catalog may ask for ``${paper:kind}`` and ``${paper:name}``: the files of an experiment are
-    called by its kind, which any environment may choose, and ``${runtime_params:…}`` would see
-    ``--params`` only.
+    The catalog may ask for ``${settings:<name>}``, any setting of a run, whichever environment or
+    ``--params`` it comes from (``${runtime_params:…}`` would see ``--params`` only): ``dataset``,
+    ``lookahead.name`` …; ``paper.kind`` and ``paper.name``, by which files of an experiment are
+    called; ``schema``, the file of the dataset's schema; ``schemas``, the folders of schemas.
     """
 
     def __init__(
@@ -58,19 +80,87 @@ class SettingsLoader(OmegaConfigLoader):
         **more: Any,
     ) -> None:
         given = dict(runtime_params or {})
-        last = last_run(Path(conf_source).parent) if VIZ in sys.modules else None
+        conf = self._unpacked(conf_source)
+        last = last_run(conf.parent) if VIZ in sys.modules else None
         if last is not None and "dataset" not in given:
             logger.info("kedro-viz shows the dataset that was run last: %s", last)
             given["dataset"] = last
-        super().__init__(conf_source, env=env, runtime_params=given, **more)
+        _check_environment(env, conf)
+        if not (conf / more.get("default_run_env", "")).is_dir():
+            more["default_run_env"] = more.get("base_env")
+        self._files: Any = None
+        self._parameters: dict[str, Any] = {}
+        super().__init__(str(conf), env=env, runtime_params=given, **more)
 
     def __getitem__(self, key: str) -> dict[str, Any]:
         """Return a part of the configuration by name."""
         if key == "catalog":
-            results = results_of(self["parameters"].get("paper") or {})
-            OmegaConf.register_new_resolver("paper", results.__getitem__, replace=True)
+            self._parameters = self["parameters"]
+        OmegaConf.register_new_resolver("settings", self._setting, replace=True)
         found: dict[str, Any] = super().__getitem__(key)
         return renamed_settings(found) if key == "parameters" else found
+
+    @property
+    def groups_in_files(self) -> set[str]:
+        """Names of all groups of parameters that files have, whoever reads them."""
+        base, environment, *_ = self._read_raw_config("parameters")
+        return {
+            str(name) for files in (base, environment) for each in files.values() for name in each
+        }
+
+    @property
+    def schema_folders(self) -> list[Path]:
+        """Where schemas lie: those of the environment come before those of conf/base."""
+        return schema_folders(self.conf_source, self.env or self.default_run_env, self.base_env)
+
+    def _setting(self, name: str) -> Any:
+        """Return what ``${settings:<name>}`` stands for."""
+        if name == "dataset":
+            return self._dataset()
+        if name == "schemas":
+            return [str(folder) for folder in self.schema_folders]
+        if name == "schema":
+            paths = [folder / f"{self._dataset()}.yml" for folder in self.schema_folders]
+            return str(next((path for path in paths if path.is_file()), paths[-1]))
+        if name.startswith("paper."):
+            return results_of(self._parameters.get("paper") or {})[name.removeprefix("paper.")]
+        found: Any = self._parameters
+        for step in name.split("."):
+            found = found.get(step) if isinstance(found, dict) else None
+        if found is None and name == "collective.name":  # By its table.
+            return self._setting("collective.dataset")
+        if found is None:
+            raise ParameterError(
+                f"${{settings:{name}}} in the catalog: no such setting has a value"
+            )
+        return found
+
+    def _dataset(self) -> str:
+        """Return the dataset: of ``--params``, else of the environment, else of globals.yml."""
+        if "dataset" in (self.runtime_params or {}):
+            return str(self.runtime_params["dataset"])
+        base, environment, *_ = self._read_raw_config("parameters")
+        named = [each for files in (environment, base) for each in files.values()]
+        return str(next((each["dataset"] for each in named if "dataset" in each), ""))
+
+    def _read_raw_config(self, key: str) -> Any:
+        """Read files of parameters once: a run asks for them several times."""
+        if key != "parameters":  # Merging, as Kedro does it, destroys what was read.
+            return super()._read_raw_config(key)
+        if self._files is None:
+            self._files = super()._read_raw_config(key)
+        return self._files
+
+    def _unpacked(self, conf_source: str) -> Path:
+        """Return the folder of the configuration; `kedro package` leaves an archive of it."""
+        if not str(conf_source).endswith(ARCHIVES):
+            return Path(conf_source)
+        folder = Path(mkdtemp(prefix="countermove-conf-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        safely: dict[str, Any] = {} if str(conf_source).endswith(".zip") else {"filter": "data"}
+        shutil.unpack_archive(conf_source, folder, **safely)
+        inside = [path for path in folder.iterdir() if path.is_dir()]
+        return inside[0] if len(inside) == 1 else folder
 
     def _merge_and_resolve(self, key: str, config_per_file: Any) -> Any:
         if key == "parameters":

@@ -21,7 +21,7 @@ from .small_wheel import a_publication, make_wheel
 
 
 def by_name(schemas: Path, raw: Path) -> dict[str, Listed]:
-    return {entry.name: entry for entry in list_datasets(schemas, raw)}
+    return {entry.name: entry for entry in list_datasets([schemas], raw)}
 
 
 def test_every_table_is_embedded_fabricated_or_fetchable(schemas: Path, tmp_path: Path) -> None:

@@ -224,9 +224,10 @@ class Listed:
         return self.name, self.state, rows, share, self.facts.terms, self.description
 
 
-def list_datasets(schemas: Path, raw_folder: Path) -> list[Listed]:
+def list_datasets(schemas: Sequence[Path], raw_folder: Path) -> list[Listed]:
     """Return every dataset that has a schema, by name, then the texts that can be fetched."""
-    tables = [_listed(load_schema(name, schemas), raw_folder) for name in known_datasets(schemas)]
+    known = known_datasets(*schemas)
+    tables = [_listed(load_schema(name, *schemas), raw_folder) for name in known]
     return tables + [_listed_text(name, raw_folder) for name in sorted(TEXTS)]
 
 

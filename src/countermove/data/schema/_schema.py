@@ -359,8 +359,8 @@ def _sha256(facts: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def load_schema(name: str, folder: Path) -> Schema:
-    """Read the schema ``<folder>/<name>.yml``.
+def load_schema(name: str, *folders: Path) -> Schema:
+    """Read the schema ``<folder>/<name>.yml``, from the first folder that has it.
 
     Raises
     ------
@@ -370,8 +370,7 @@ def load_schema(name: str, folder: Path) -> Schema:
         If the file cannot be read or contradicts itself.
     """
     from countermove.data.configuration import read_yaml
-    from countermove.data.sources import check_dataset_name
+    from countermove.data.sources import schema_file
 
-    check_dataset_name(name, folder)
-    path = Path(folder) / f"{name}.yml"
+    path = schema_file(name, *folders)
     return Schema.from_mapping(name, read_yaml(path), str(path))

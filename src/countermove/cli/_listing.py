@@ -1,0 +1,51 @@
+"""``kedro countermove``: commands by topic, each with an example that can be copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from countermove.cli._failures import debug_option, plain_errors
+
+CALL = "kedro countermove"
+
+
+class Listed(click.Command):
+    """A command with a topic and an example, which fails in plain words."""
+
+    def __init__(self, name: str, topic: str, example: str, **more: Any) -> None:
+        more["callback"] = plain_errors(more["callback"])
+        more["params"] = [*(more.get("params") or ()), debug_option()]
+        more["epilog"] = f"Example: {CALL} {example}"
+        super().__init__(name, **more)
+        self.topic, self.example = topic, example
+
+
+class Topics(click.Group):
+    """A group that lists its commands by topic, with an example for each."""
+
+    command_class = Listed
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write an example of each command, and what it does."""
+        rows: dict[str, list[tuple[str, str]]] = {}
+        for command in self.commands.values():
+            if isinstance(command, Listed):
+                words = command.get_short_help_str(limit=200)
+                rows.setdefault(command.topic, []).append((command.example, words))
+        for topic, listed in rows.items():
+            with formatter.section(topic):
+                formatter.write_dl(listed, col_max=44)
+
+
+@click.group(cls=Topics, invoke_without_command=True)
+@click.pass_context
+def countermove(context: click.Context) -> None:
+    """Look after datasets, settings and models.
+
+    Each line below is an example: type it after `kedro countermove`. Options of a command:
+    `kedro countermove <command> --help`.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
