@@ -42,7 +42,7 @@ class NamesHook:
         # As loaded: `context.params` would validate every pipeline's, in pydantic's words.
         loader: Any = context.config_loader
         params, given = loader["parameters"], loader.runtime_params or {}
-        schema_file(str(params["dataset"]), *loader.schema_folders)
+        schema_file(str(params["dataset"] or ""), *loader.schema_folders)
         read, used = groups_read(), _groups(pipelines)
         check_settings(params, GROUPS, read | set(given), used | loader.groups_in_files)
         for sentence in without_effect(params, GROUPS, used, given, read):

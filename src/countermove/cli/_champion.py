@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from countermove.cli._listing import countermove
+from countermove.cli._listing import CHAMPION, countermove
 from countermove.pipelines.retrain.commands import (
     change_batch,
     for_a_dataset,
@@ -18,17 +18,15 @@ from countermove.pipelines.retrain.commands import (
     sign_records,
 )
 
-_CHAMPION = "A champion in production"
 
-
-@countermove.command(topic=_CHAMPION, example="history --env=prod")
+@countermove.command(topic=CHAMPION, example="history --env=prod")
 @for_a_dataset
 def history(context: Any) -> None:
     """List every decision about the champion, and how often forecasts held."""
     show_history(context)
 
 
-@countermove.command(topic=_CHAMPION, example="rollback --env=prod")
+@countermove.command(topic=CHAMPION, example="rollback --env=prod")
 @click.argument("version", required=False)
 @click.option("--force", is_flag=True, help="Also to a version that its gates refused.")
 @for_a_dataset
@@ -37,7 +35,7 @@ def rollback(context: Any, version: str | None, force: bool) -> None:
     roll_back(context, version, force)
 
 
-@countermove.command(topic=_CHAMPION, example="batches --env=prod")
+@countermove.command(topic=CHAMPION, example="batches --env=prod")
 @click.option("--confirm", metavar="NAME", help="Take a batch whose date lies in the future.")
 @click.option("--confirm-labels", metavar="NAME", help="Take a batch whose labels look wrong.")
 @for_a_dataset
@@ -49,7 +47,7 @@ def batches(context: Any, confirm: str | None, confirm_labels: str | None) -> No
 _REASON = click.option("--reason", default="", help="Why, for the record.")
 
 
-@countermove.command(topic=_CHAMPION, example='withdraw 2026-11 --reason="wrong labels"')
+@countermove.command(topic=CHAMPION, example='withdraw 2026-11 --reason="wrong labels"')
 @click.argument("name")
 @_REASON
 @click.option("--undo", is_flag=True, help="Take the batch back.")
@@ -59,7 +57,7 @@ def withdraw(context: Any, name: str, reason: str, undo: bool) -> None:
     change_batch(context, "restore" if undo else "withdraw", name, reason)
 
 
-@countermove.command(topic=_CHAMPION, example="supersede 2026-11")
+@countermove.command(topic=CHAMPION, example="supersede 2026-11")
 @click.argument("name")
 @_REASON
 @for_a_dataset
@@ -68,7 +66,7 @@ def supersede(context: Any, name: str, reason: str) -> None:
     change_batch(context, "supersede", name, reason)
 
 
-@countermove.command(topic=_CHAMPION, example="sign --env=prod")
+@countermove.command(topic=CHAMPION, example="sign --env=prod")
 @click.option("--unsigned", is_flag=True, help="Also records that bear no signature yet.")
 @for_a_dataset
 def sign(context: Any, unsigned: bool) -> None:
@@ -76,7 +74,7 @@ def sign(context: Any, unsigned: bool) -> None:
     sign_records(context, unsigned)
 
 
-@countermove.command(topic=_CHAMPION, example="diff 2026-10-01T02.00.00.000Z")
+@countermove.command(topic=CHAMPION, example="diff 2026-10-01T02.00.00.000Z")
 @click.argument("old")
 @click.argument("new", required=False)
 @for_a_dataset
@@ -85,7 +83,7 @@ def diff(context: Any, old: str, new: str | None) -> None:
     show_difference(context, old, new)
 
 
-@countermove.command(topic=_CHAMPION, example="forget C-1042")
+@countermove.command(topic=CHAMPION, example="forget C-1042")
 @click.argument("person")
 @for_a_dataset
 def forget(context: Any, person: str) -> None:

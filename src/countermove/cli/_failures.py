@@ -91,7 +91,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-def _first(text: object) -> str:
+def first_line(text: object) -> str:
     """Return the first line of a message, without its full stop."""
     return (str(text).strip().splitlines() or [""])[0].rstrip(".")
 
@@ -113,11 +113,11 @@ def _system(error: BaseException) -> str | None:
     if error.errno in FULL:
         return f"the disk is full{place}; free some space and run again: files are written whole"
     if error.errno in REFUSED:
-        why = _first(error.strerror).lower()
+        why = first_line(error.strerror).lower()
         return f"no access{place} ({why}); give yourself the right to write there and run again"
     if error.errno == errno.EADDRINUSE:
         return f"the port is taken{place}; choose another one, or stop the program that uses it"
-    return f"{_first(error.strerror)}{place}; run again once that is mended"
+    return f"{first_line(error.strerror)}{place}; run again once that is mended"
 
 
 def _configuration(error: BaseException) -> str | None:
@@ -126,10 +126,10 @@ def _configuration(error: BaseException) -> str | None:
     from yaml import YAMLError
 
     if isinstance(error, YAMLError):
-        return f"{_first(error)}; correct the file"
+        return f"{first_line(error)}; correct the file"
     if isinstance(error, OmegaConfBaseException):
         key = getattr(error, "full_key", None)
-        return f"the configuration cannot be read{f' at {key}' if key else ''}: {_first(error)}"
+        return f"the configuration cannot be read{f' at {key}' if key else ''}: {first_line(error)}"
     if isinstance(error, UnicodeDecodeError):
         return f"a file is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
     return None
@@ -147,12 +147,12 @@ def _kedro(error: BaseException) -> str | None:
         return " ".join(line.strip() for line in str(error).splitlines())
     inner = traceback.extract_tb(error.__traceback__)
     by_kedro = inner and "/kedro/" in inner[-1].filename.replace("\\", "/")
-    return _first(error) if by_kedro and isinstance(error, ValueError) else None
+    return first_line(error) if by_kedro and isinstance(error, ValueError) else None
 
 
 def _unforeseen(error: BaseException) -> str:
     """Keep the traceback of an error that nobody foresaw, and say where it is."""
-    said = f"{type(error).__name__}: {_first(error)}"
+    said = f"{type(error).__name__}: {first_line(error)}"
     text = without_passwords("".join(traceback.format_exception(error)))
     try:
         LAST_ERROR.parent.mkdir(exist_ok=True)

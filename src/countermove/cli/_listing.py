@@ -9,6 +9,12 @@ import click
 from countermove.cli._failures import debug_option, plain_errors
 
 CALL = "kedro countermove"
+TABLE, PROJECT, CHAMPION = TOPICS = (
+    "A table of your own",
+    "The project",
+    "A champion in production",
+)
+WIDTH = 110
 
 
 class Listed(click.Command):
@@ -29,17 +35,20 @@ class Topics(click.Group):
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write an example of each command, and what it does."""
-        rows: dict[str, list[tuple[str, str]]] = {}
-        for command in self.commands.values():
-            if isinstance(command, Listed):
-                words = command.get_short_help_str(limit=200)
-                rows.setdefault(command.topic, []).append((command.example, words))
-        for topic, listed in rows.items():
+        listed = [each for each in self.commands.values() if isinstance(each, Listed)]
+        for topic in TOPICS:
             with formatter.section(topic):
-                formatter.write_dl(listed, col_max=44)
+                formatter.write_dl(
+                    [
+                        (each.example, each.get_short_help_str(limit=200))
+                        for each in listed
+                        if each.topic == topic
+                    ],
+                    col_max=44,
+                )
 
 
-@click.group(cls=Topics, invoke_without_command=True)
+@click.group(cls=Topics, invoke_without_command=True, context_settings={"max_content_width": WIDTH})
 @click.pass_context
 def countermove(context: click.Context) -> None:
     """Look after datasets, settings and models.

@@ -9,14 +9,12 @@ import click
 from kedro.framework.cli.utils import _split_params
 from kedro.framework.startup import ProjectMetadata
 
-from countermove.cli._listing import countermove
+from countermove.cli._listing import PROJECT, countermove
 from countermove.cli._running import known_pipeline
 from countermove.errors import without_passwords
 
-_PROJECT = "The project"
 
-
-@countermove.command(topic=_PROJECT, example="pipelines")
+@countermove.command(topic=PROJECT, example="pipelines")
 def pipelines() -> None:
     """List the pipelines, a sentence for each."""
     from countermove.pipeline_registry import pipeline_sentences
@@ -27,7 +25,7 @@ def pipelines() -> None:
         click.echo(f"{name:<{width}}  {sentence}")
 
 
-@countermove.command(topic=_PROJECT, example="explain serm")
+@countermove.command(topic=PROJECT, example="explain serm")
 @click.argument("pipeline")
 @click.option("--env", help="Environment of the run.")
 @click.option("--params", default="", callback=_split_params, help="As for kedro run.")
@@ -47,7 +45,20 @@ def explain(
         click.echo(without_passwords(line))
 
 
-@countermove.command("settings", topic=_PROJECT, example="settings")
+@countermove.command(topic=PROJECT, example="doctor")
+@click.pass_context
+def doctor(context: click.Context) -> None:
+    """Look at the installation: packages, threads, kernels, disk, Dask, extras."""
+    from countermove.cli._doctor import examine
+
+    found = []
+    for each in examine(Path(context.obj.project_path)):
+        found.append(each)
+        click.echo(f"{each.state:<8}  {each.words}")
+    context.exit(1 if any(each.state == "wrong" for each in found) else 0)
+
+
+@countermove.command("settings", topic=PROJECT, example="settings")
 @click.option("--write", is_flag=True, help="Write them into conf/base.")
 @click.pass_obj
 def settings_shown(metadata: ProjectMetadata, write: bool) -> None:
@@ -62,7 +73,7 @@ def settings_shown(metadata: ProjectMetadata, write: bool) -> None:
         click.echo(f"# ---- conf/base/{name}\n{text}")
 
 
-@countermove.command("compile", topic=_PROJECT, example="compile")
+@countermove.command("compile", topic=PROJECT, example="compile")
 def compile_all() -> None:
     """Compile the numerical kernels, so that no first run waits for them; set-up does this."""
     from concurrent.futures import ProcessPoolExecutor

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import click
 from kedro.framework.cli.project import run as kedro_run
+from kedro.framework.cli.utils import KedroCliError
 from kedro.framework.project import pipelines, settings
+from yaml import YAMLError
 
-from countermove.cli._failures import debug_option, plain_errors
+from countermove.cli._failures import debug_option, first_line, plain_errors
 from countermove.errors import UnknownNameError, meant
 from countermove.params.renamed import renamed_run
 
@@ -64,7 +67,7 @@ def _run(pipeline: str | None, pipelines: list[str], env: str | None, **options:
     if pipeline and pipelines:
         raise click.UsageError("give --pipeline or --pipelines, not both")
     # `--pipeline=x` is how users know it; Kedro's newer spelling avoids its deprecation note.
-    if pipeline:
+    if pipeline is not None:
         pipelines = [pipeline]
     pipelines, options["params"], renamed = renamed_run(pipelines, options["params"] or {})
     if renamed:
@@ -81,9 +84,34 @@ def _run(pipeline: str | None, pipelines: list[str], env: str | None, **options:
     return result
 
 
+def _plain(option: click.Parameter) -> click.Parameter:
+    """Return an option of Kedro's that refuses what it cannot read as click does."""
+    kept, read = copy(option), option.callback
+    if read is None:
+        return kept
+
+    def callback(context: click.Context, given: click.Parameter, value: Any) -> Any:
+        try:
+            return read(context, given, value)
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+            LookupError,
+            RecursionError,
+            YAMLError,
+        ) as error:
+            raise click.BadParameter(f"{value!r} cannot be read: {first_line(error)}") from error
+        except KedroCliError as error:
+            raise click.BadParameter(error.message) from error
+
+    kept.callback = callback
+    return kept
+
+
 run = click.Command(
     name="run",
-    params=[*kedro_run.params, debug_option()],
+    params=[*map(_plain, kedro_run.params), debug_option()],
     callback=plain_errors(_run),
     help=kedro_run.help,
 )

@@ -15,13 +15,12 @@ import click
 from kedro.framework.project import settings
 from kedro.framework.startup import ProjectMetadata
 
-from countermove.cli._listing import countermove
+from countermove.cli._listing import TABLE, countermove
 from countermove.errors import CountermoveError
 
 RAW = Path("data", "01_raw")
 CACHE_VARIABLE = "COUNTERMOVE_CACHE"
 """Names the folder of downloaded wheels; else they lie in the project, under .cache/wheels."""
-_TABLE = "A table of your own"
 
 
 def _schemas(project: Path, env: str | None = None) -> list[Path]:
@@ -33,7 +32,7 @@ def _schemas(project: Path, env: str | None = None) -> list[Path]:
     return schema_folders(project / settings.CONF_SOURCE, chosen, arguments["base_env"])
 
 
-@countermove.command(topic=_TABLE, example="schema data/01_raw/my.csv")
+@countermove.command(topic=TABLE, example="schema data/01_raw/my.csv")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--name", help="Name of the dataset; the file's own unless given.")
 @click.option("--label", help="The outcome column, where the guess would be wrong.")
@@ -66,7 +65,7 @@ def schema(
     click.echo(next_steps(draft, path, file, project))
 
 
-@countermove.command(topic=_TABLE, example="check my")
+@countermove.command(topic=TABLE, example="check my")
 @click.argument("dataset")
 @click.option("--env", help="Environment whose parameters a run would use.")
 @click.pass_context
@@ -112,7 +111,7 @@ def _split_plan(project: Path, dataset: str, env: str | None) -> tuple[Any, tupl
     return plan, (recourse.miss_rate, recourse.failure_probability)
 
 
-@countermove.command(topic=_TABLE, example="demo")
+@countermove.command(topic=TABLE, example="demo")
 @click.argument("dataset", default="credit")
 @click.pass_obj
 def demo(metadata: ProjectMetadata, dataset: str) -> None:
@@ -126,7 +125,7 @@ def demo(metadata: ProjectMetadata, dataset: str) -> None:
         click.echo(str(path.relative_to(project)))
 
 
-@countermove.command(topic=_TABLE, example="datasets")
+@countermove.command(topic=TABLE, example="datasets")
 @click.pass_obj
 def datasets(metadata: ProjectMetadata) -> None:
     """List the datasets: where each is, its rows, its favourable share, its terms."""
@@ -149,7 +148,7 @@ def datasets(metadata: ProjectMetadata) -> None:
         click.echo("  ".join(padded).rstrip())
 
 
-@countermove.command(topic=_TABLE, example="fetch adult")
+@countermove.command(topic=TABLE, example="fetch adult")
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every table that can be fetched.")
 @click.option(

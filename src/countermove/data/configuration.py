@@ -39,7 +39,9 @@ def read_yaml(path: Path) -> Any:
     """Read a YAML file without code in it, refusing a key that is given twice."""
     try:
         return yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_StrictLoader)
-    except (yaml.YAMLError, UnicodeDecodeError, OSError, RecursionError) as error:
+    except RecursionError as error:
+        raise SchemaError(f"{path} is nested too deeply to be read") from error
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise SchemaError(f"{path} is not a YAML file that can be read: {error}") from error
 
 

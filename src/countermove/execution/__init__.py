@@ -9,6 +9,7 @@ from countermove.execution._mapping import (
     SerialMapper,
     ThreadMapper,
     Tls,
+    cores,
     map_ordered,
 )
 from countermove.execution._parts import (
@@ -31,6 +32,7 @@ __all__ = [
     "SerialMapper",
     "ThreadMapper",
     "Tls",
+    "cores",
     "map_ordered",
     "map_parts",
     "matrix_of",

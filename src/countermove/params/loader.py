@@ -151,6 +151,12 @@ class SettingsLoader(OmegaConfigLoader):
             self._files = super()._read_raw_config(key)
         return self._files
 
+    def _check_duplicates(self, key: str, config: dict[Path, Any]) -> None:
+        for path, content in config.items():
+            if not isinstance(content, DictConfig):
+                raise ParameterError(f"{path} must hold names with values, as in `seed: 1`")
+        super()._check_duplicates(key, config)
+
     def _unpacked(self, conf_source: str) -> Path:
         """Return the folder of the configuration; `kedro package` leaves an archive of it."""
         if not str(conf_source).endswith(ARCHIVES):
