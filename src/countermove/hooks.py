@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import time
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +16,13 @@ from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
 from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
+from kedro.pipeline.node import Node
 
 from countermove.data.quarantine import words
 from countermove.data.sources import schema_file
-from countermove.errors import PasswordFilter
+from countermove.data.storage import replace_file
+from countermove.errors import PasswordFilter, StorageError
+from countermove.execution import step_bar
 from countermove.params import GROUPS
 from countermove.params.checking import check_settings, without_effect
 from countermove.reporting import terminal
@@ -25,6 +31,8 @@ from countermove.reporting.words import promise_line, summary_lines
 logger = logging.getLogger(__name__)
 HEADLINE = ("metrics", "recourse_calibration", "summary", "report")
 """The datasets a headline is made from."""
+DURATIONS = Path(".cache", "durations.json")
+"""How long each node took last time, by dataset."""
 AUDITED = tuple(f"audit.{name}" for name in HEADLINE)
 
 
@@ -74,6 +82,63 @@ def groups_read() -> set[str]:
 def _groups(names: Iterable[str]) -> set[str]:
     inputs = {each for name in names for each in pipelines[name].inputs()}
     return {each.removeprefix("params:").partition(".")[0] for each in inputs}
+
+
+class ProgressHook:
+    """Show which node is at work, and how long the rest takes if it takes as long as last time."""
+
+    def __init__(self) -> None:
+        self._nodes: list[str] = []
+        self._last: dict[str, float] = {}
+        self._took: dict[str, float] = {}
+        self._started = 0.0
+        self._bar = ExitStack()
+
+    @hook_impl
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
+    ) -> None:
+        """Read how long each node took last time on this dataset."""
+        self._file = Path(run_params["project_path"]) / DURATIONS
+        self._dataset = str(catalog.load("parameters").get("dataset"))
+        # Where nodes run at once, no bar can say which one is at work.
+        alone = "Sequential" in str(run_params.get("runner") or "SequentialRunner")
+        self._nodes, self._took = [node.name for node in pipeline.nodes if alone], {}
+        with suppress(OSError, ValueError):
+            known = json.loads(self._file.read_text(encoding="utf-8"))
+            self._last = known.get(self._dataset, {})
+
+    @hook_impl
+    def before_node_run(self, node: Node) -> None:
+        """Start the bar of a node."""
+        self._started = time.perf_counter()
+        if len(self._took) >= len(self._nodes) or node.name not in self._nodes:
+            return
+        known = [self._last.get(name) for name in self._nodes if name not in self._took]
+        before = sum(self._took.values())
+        rest = None if None in known else before + sum(each or 0.0 for each in known)
+        what = f"{node.name}, {len(self._took) + 1} of {len(self._nodes)}"
+        self._bar.enter_context(step_bar(what, before, rest))
+
+    @hook_impl
+    def after_node_run(self, node: Node) -> None:
+        """End its bar."""
+        self._bar.close()
+        self._took[node.name] = round(time.perf_counter() - self._started, 3)
+
+    @hook_impl
+    def on_node_error(self) -> None:
+        """End its bar before the error is shown."""
+        self._bar.close()
+
+    @hook_impl
+    def after_pipeline_run(self) -> None:
+        """Keep how long each node took; a run does not fail for that."""
+        with suppress(OSError, ValueError, StorageError):
+            found = self._file.read_text(encoding="utf-8") if self._file.exists() else "{}"
+            known = json.loads(found)
+            known[self._dataset] = known.get(self._dataset, {}) | self._took
+            replace_file(self._file, json.dumps(known, indent=1).encode())
 
 
 class SummaryHook:

@@ -1,12 +1,12 @@
 """Kedro settings. See conf/README.md for what each environment is for."""
 
-from countermove.hooks import NamesHook, SummaryHook
+from countermove.hooks import NamesHook, ProgressHook, SummaryHook
 from countermove.params.loader import SettingsLoader
 from countermove.pipelines.people import PeopleHook
 from countermove.pipelines.retrain.guard import RetrainHook
 from countermove.pipelines.retrain.mlflow_logging import MlflowHook
 
-HOOKS = (NamesHook(), PeopleHook(), SummaryHook(), RetrainHook(), MlflowHook())
+HOOKS = (NamesHook(), PeopleHook(), ProgressHook(), SummaryHook(), RetrainHook(), MlflowHook())
 
 CONFIG_LOADER_CLASS = SettingsLoader
 # Without the soft merge, `--env=test --params serm.cost.scale=2` would drop the rest of `serm`.

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
 SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
-PAGES = ("index", "gallery", "theory", "pipelines", "decisions", "tutorials/first_run")
+PAGES = ("index", "gallery", "theory", "pipelines", "contributing", "tutorials/first_run")
 ROOMS = ("people", "scores", "response", "learning", "recourse", "transfer", "dynamics")
 
 
@@ -58,6 +58,29 @@ def test_a_page_loads_quietly_and_fits(site, chromium, name, size, tmp_path):
     broken = "[...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.src)"
     assert page.evaluate(broken) == []
     page.context.close()
+
+
+@pytest.mark.parametrize("name", ["index", "guides/recourse"])
+def test_search_works_from_files(site, chromium, name):
+    page, complaints, asked = opened(chromium, (site / f"{name}.html").as_uri(), "desktop")
+    page.click("input.md-search__input")
+    page.keyboard.type("quarantine")
+    found = page.locator("a.md-search-result__link")
+    found.first.wait_for(timeout=30_000)
+    assert "your_own_table.html" in " ".join(each.get_attribute("href") for each in found.all())
+    assert (complaints, asked) == ([], [])
+    found.first.click()
+    page.wait_for_load_state("networkidle")
+    assert "quarantine" in page.inner_text("article").lower()
+    page.context.close()
+
+
+def test_every_page_is_two_clicks_from_the_start(site):
+    """A link of the article or of the bar of pages is a click; the bar is on every page."""
+    start = (site / "index.html").read_text("utf-8")
+    linked = set(re.findall(r'href="([\w/.-]+\.html)"', start))
+    pages = {str(path.relative_to(site)) for path in site.rglob("*.html")}
+    assert pages - linked - {"index.html", "404.html"} == set()
 
 
 def test_formulas_are_drawn(site, chromium):

@@ -115,9 +115,11 @@ def _system(error: BaseException) -> str | None:
     if error.errno in REFUSED:
         why = first_line(error.strerror).lower()
         return f"no access{place} ({why}); give yourself the right to write there and run again"
+    if error.errno == errno.ENOENT:
+        return f"there is no file{place}; run the pipeline that makes it first (serm makes all)"
     if error.errno == errno.EADDRINUSE:
         return f"the port is taken{place}; choose another one, or stop the program that uses it"
-    return f"{first_line(error.strerror)}{place}; run again once that is mended"
+    return f"{first_line(error.strerror)}{place}; remove the cause and run again"
 
 
 def _configuration(error: BaseException) -> str | None:

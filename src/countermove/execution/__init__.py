@@ -20,7 +20,7 @@ from countermove.execution._parts import (
     matrix_of,
     pieces_of,
 )
-from countermove.execution._progress import part_bar, watched
+from countermove.execution._progress import part_bar, step_bar, watched
 
 __all__ = [
     "Done",
@@ -38,5 +38,6 @@ __all__ = [
     "matrix_of",
     "part_bar",
     "pieces_of",
+    "step_bar",
     "watched",
 ]
