@@ -14,27 +14,46 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from countermove.learning.classifier import StrategicClassifier
     from countermove.learning.people_estimation.estimation import estimate_people
+    from countermove.people.actions import ActionSet
+    from countermove.persistence import load, save
+    from countermove.recourse.audit import audit
+    from countermove.recourse.classifier import RecourseClassifier
+    from countermove.recourse.pare import calibrate_pare
+    from countermove.recourse.recommend import recommend
     from countermove.response.population import Population
-    from countermove.scores.adopted import adopt, load, save
+    from countermove.scores.adopted import adopt
+    from countermove.transfer.report import transfer_report
 
 __all__ = [
+    "ActionSet",
     "Population",
+    "RecourseClassifier",
     "StrategicClassifier",
     "__version__",
     "adopt",
+    "audit",
+    "calibrate_pare",
     "estimate_people",
     "load",
+    "recommend",
     "save",
+    "transfer_report",
 ]
 
-__getattr__ = lazy(
-    __name__,
-    {
-        "Population": "response.population",
-        "StrategicClassifier": "learning.classifier",
-        "adopt": "scores.adopted",
-        "load": "scores.adopted",
-        "save": "scores.adopted",
-        "estimate_people": "learning.people_estimation.estimation",
-    },
-)
+_HOMES = {
+    "ActionSet": "people",
+    "Population": "response",
+    "RecourseClassifier": "recourse",
+    "StrategicClassifier": "learning",
+    "adopt": "scores.adopted",
+    "audit": "recourse.audit",
+    "calibrate_pare": "recourse",
+    "estimate_people": "learning.people_estimation.estimation",
+    "load": "persistence",
+    "recommend": "recourse",
+    "save": "persistence",
+    "transfer_report": "transfer",
+}
+
+__getattr__ = lazy(__name__, _HOMES)
+__dir__ = __all__.copy

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from countermove.data import storage as files
 from countermove.data.standardise import Standardiser
 from countermove.errors import ModelFileError
 from countermove.scores import (
@@ -161,14 +162,14 @@ def test_other_format_is_refused_by_name(stored):
 
 @pytest.mark.parametrize("stop_at", [WEIGHTS, DESCRIPTION])
 def test_interrupted_write_leaves_nothing_behind(tmp_path, monkeypatch, stop_at):
-    original = storage.write_through
+    original = files.write_through
 
     def interrupted(path, content):
         if path.name == stop_at:
             raise KeyboardInterrupt
         original(path, content)
 
-    monkeypatch.setattr(storage, "write_through", interrupted)
+    monkeypatch.setattr(files, "write_through", interrupted)
     with pytest.raises(KeyboardInterrupt):
         save_model(model(), tmp_path / "m")
     assert list(tmp_path.iterdir()) == []

@@ -72,3 +72,6 @@ class Certificate:
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready description."""
         return asdict(self) | {"applicable": self.applicable}
+
+
+__dir__ = __all__.copy

@@ -39,3 +39,4 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 __getattr__ = lazy(__name__, _HOMES)
+__dir__ = __all__.copy

@@ -144,6 +144,25 @@ def sha256_of(path: Path) -> str:
         return file_digest(stream, "sha256").hexdigest()
 
 
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a new folder, all or nothing; refuse one that is there already."""
+    if folder.exists():
+        raise ModelFileError(f"{folder} exists already; a stored model is never overwritten")
+    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.partial")
+    try:
+        partial.mkdir(parents=True)
+        for name, content in files.items():
+            write_through(partial / name, content)
+        os.rename(partial, folder)
+    except OSError as error:
+        raise StorageError(
+            f"cannot write {folder}: {error.strerror or error}; nothing was written. Free space "
+            "or fix the permissions, and run again"
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
 def put_in_place(finished: Path, folder: Path) -> None:
     """Let a finished folder take the name of the one it replaces."""
     previous = beside(folder, "previous")

@@ -41,3 +41,5 @@ __all__ = [
     "step_bar",
     "watched",
 ]
+
+__dir__ = __all__.copy

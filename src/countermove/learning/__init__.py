@@ -37,3 +37,5 @@ __all__ = [
     "trade_off",
     "usual_responses",
 ]
+
+__dir__ = __all__.copy

@@ -8,7 +8,7 @@ cross-validation against the best simple rule, each rule with its best threshold
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from scipy.stats import norm
 from countermove._types import Floats, Index
 from countermove.learning._populations import JudgedMembers
 from countermove.learning.objectives import right_chances
-from countermove.learning.simple_rules import Rules
+from countermove.learning.simple_rules import Rules, linear_rules
 from countermove.response.base import NoResponse, Response
 from countermove.response.population import Population
 from countermove.response.response_set import rational_people
@@ -118,7 +118,7 @@ class Choice:
                 "standard_error": record.standard_error,
                 "deployable": record.deployable,
             }
-            | _weights(self.scores[name])
+            | _weights(self.scores.get(name))
             for name, record in self.rules.items()
         }
         return {
@@ -130,8 +130,19 @@ class Choice:
             "sentence": self.sentence(),
         }
 
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any], kept: Score) -> Choice:
+        """Return what `to_json` described; of scores that are not linear, the ``kept`` one."""
+        rules = {
+            name: RuleRecord(*(one[field.name] for field in fields(RuleRecord)))
+            for name, one in said["rules"].items()
+        }
+        scores = linear_rules(said) | {said["kept"]: kept}
+        facts = said["errors_needed"], said["alike"]
+        return cls(said["kept"], said["best_simple"], rules, *facts, scores)
 
-def _weights(score: Score) -> dict[str, Any]:
+
+def _weights(score: Score | None) -> dict[str, Any]:
     if not isinstance(score, LinearScore):
         return {}
     return {"weight": score.weight.tolist(), "intercept": score.bias.item()}

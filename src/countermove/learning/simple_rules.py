@@ -8,9 +8,9 @@ response.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -57,10 +57,14 @@ def simple_rules(recipe: TrainingRecipe, X: Floats, y: Floats, n_train: int | No
 
 def chosen_from(model: PublishedModel) -> dict[str, Score]:
     """Return the linear rules that a stored rule was chosen from, by name."""
-    rules = (model.about.get("choice") or {}).get("rules", {})
+    return linear_rules(model.about.get("choice") or {})
+
+
+def linear_rules(said: Mapping[str, Any]) -> dict[str, Score]:
+    """Return the linear rules of a described choice, by name."""
     return {
         name: linear_score(np.append(rule["weight"], rule["intercept"]))
-        for name, rule in rules.items()
+        for name, rule in said.get("rules", {}).items()
         if "weight" in rule
     }
 

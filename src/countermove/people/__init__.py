@@ -23,3 +23,5 @@ __all__ = [
     "WeightedQuadraticCost",
     "cost_from_description",
 ]
+
+__dir__ = __all__.copy

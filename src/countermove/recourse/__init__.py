@@ -90,3 +90,4 @@ _HOMES = {
 People, Terms = ChoiceRows, PromiseTerms
 
 __getattr__ = lazy(__name__, _HOMES)
+__dir__ = __all__.copy

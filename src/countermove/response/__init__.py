@@ -53,3 +53,4 @@ _HOMES = {
 }
 
 __getattr__ = lazy(__name__, _HOMES)
+__dir__ = __all__.copy

@@ -18,3 +18,5 @@ __all__ = [
     "Score",
     "deciding",
 ]
+
+__dir__ = __all__.copy

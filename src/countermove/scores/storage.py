@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import uuid
-from collections.abc import Callable
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -24,7 +22,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from countermove.data.standardise import Standardiser
-from countermove.data.storage import canonical_digest, write_through
+from countermove.data.storage import canonical_digest, write_folder
 from countermove.errors import CountermoveError, DataError, ModelFileError, nearest
 from countermove.scores.base import Score
 from countermove.scores.covariance import BootstrapRefits, RuleCovariance
@@ -113,16 +111,7 @@ def pack_model(model: PublishedModel) -> tuple[dict[str, bytes], str]:
 def save_model(model: PublishedModel, folder: Path) -> str:
     """Write a model into a new folder, all or nothing; return the SHA-256 of its description."""
     files, digest = pack_model(model)
-    if folder.exists():
-        raise ModelFileError(f"{folder} exists already; a stored model is never overwritten")
-    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.partial")
-    partial.mkdir(parents=True)
-    try:
-        for name, content in files.items():
-            write_through(partial / name, content)
-        os.rename(partial, folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    write_folder(folder, files)
     return digest
 
 
@@ -175,6 +164,20 @@ def _unpacked(
     refits = _read_refits(read, where, description)
     made = (score, standardiser, schema, about, description["threshold"], covariance, refits)
     return PublishedModel(*made), digest
+
+
+def score_to_json(score: Score) -> dict[str, Any]:
+    """Return a score with its weights, as text, inside a JSON record."""
+    said: dict[str, Any] = {"kind": score.kind, "arguments": score.describe()}
+    return said | {"weights": b64encode(_weights(score)).decode()}
+
+
+def score_from_json(said: Mapping[str, Any]) -> Score:
+    """Return the score that `score_to_json` described."""
+    if said["kind"] not in _KINDS:
+        hint = nearest(str(said["kind"]), _KINDS)
+        raise ModelFileError(f"no score is of kind {said['kind']!r}; {hint}")
+    return _KINDS[said["kind"]].rebuilt(said["arguments"], load_tensors(b64decode(said["weights"])))
 
 
 def _verified(read: Callable[[str], bytes], where: str, name: str, recorded: str) -> bytes:

@@ -17,3 +17,5 @@ __all__ = [
     "Verdict",
     "balanced_weights",
 ]
+
+__dir__ = __all__.copy

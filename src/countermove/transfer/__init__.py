@@ -59,3 +59,4 @@ _HOMES = {
 }
 
 __getattr__ = lazy(__name__, _HOMES)
+__dir__ = __all__.copy

@@ -23,7 +23,7 @@ from countermove.production.registry import Registry, recover
 from countermove.production.retraining.ledger import BatchLedger
 from countermove.production.retraining.promotion import promote_or_keep
 from countermove.production.scoring.records import BatchFolder, BatchStart
-from countermove.scores.adopted._storage import load as load_adopted
+from countermove.scores.adopted._storage import ARRAYS, DESCRIPTION, load_adopted
 
 from ..faults.dying import FACTS, model
 from ..retraining.test_ledger import batch
@@ -183,7 +183,7 @@ def test_a_standardiser_of_any_shape(record):
 
 @pytest.mark.parametrize("content", RAW, ids=lambda content: repr(content[:14]))
 def test_an_adopted_model_of_any_shape(tmp_path, content):
-    for name in ("model.json", "model.safetensors", "arrays.safetensors"):
+    for name in (DESCRIPTION, ARRAYS):
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ModelFileError):
         load_adopted(tmp_path)

@@ -18,7 +18,7 @@ from countermove.errors import DataError, ModelFileError, ParameterError, shown
 from countermove.scores.adopted._adopt import adopt
 from countermove.scores.adopted._model import AdoptedModel
 from countermove.scores.adopted._readers import linear_scores
-from countermove.scores.adopted._storage import load_hashed
+from countermove.scores.adopted._storage import load_adopted
 from countermove.scores.base import Score, values
 from countermove.scores.linear import LinearScore
 from countermove.scores.opaque import OpaqueScore
@@ -108,7 +108,7 @@ def _stored(path: Path, favourable: Any, columns: Any) -> tuple[AdoptedModel, st
             f"{path} is an adopted model, stored with its columns and the label people want: leave "
             "audit.columns and audit.favourable empty"
         )
-    return load_hashed(path)
+    return load_adopted(path)
 
 
 def _places(model: AdoptedModel, schema: Schema) -> list[int]:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from countermove.data.standardise import Standardiser
-from countermove.data.storage import canonical_digest, write_through
+from countermove.data.storage import canonical_digest, write_folder
 from countermove.errors import CountermoveError, ModelFileError, ParameterError
 from countermove.scores._links import Link
 from countermove.scores.adopted._columns import TableColumns
@@ -32,46 +29,19 @@ FORMAT = "countermove adopted model 1"
 ARRAYS, DESCRIPTION = "adopted.safetensors", "adopted.json"
 
 
-def save(model: AdoptedModel, path: str | Path) -> str:
-    """Write an adopted model into a new folder, all or nothing; return its SHA-256.
-
-    Parameters
-    ----------
-    model
-        One of trees or an affine rule; what is code (black boxes, torch modules) is refused.
-    path
-        A folder that does not exist yet.
-    """
-    folder = Path(path)
-    if not isinstance(model, AdoptedModel):
-        raise ParameterError(
-            f"{type(model).__name__} is no adopted model; the chain stores what it trains itself"
-        )
-    if folder.exists():
-        raise ModelFileError(f"{folder} exists already; a stored model is never overwritten")
+def save_adopted(model: AdoptedModel, folder: Path) -> str:
+    """Write a model of trees or an affine rule into a new folder; return its SHA-256."""
     arrays, body = _parts(model)
     content = save_arrays(arrays)
     said = body | _about(model) | {"arrays_sha256": hashlib.sha256(content).hexdigest()}
     digest = canonical_digest(said)
-    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.partial")
-    partial.mkdir(parents=True)
-    try:
-        write_through(partial / ARRAYS, content)
-        text = json.dumps(said | {"sha256": digest}, indent=2, allow_nan=False)
-        write_through(partial / DESCRIPTION, text.encode())
-        os.rename(partial, folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    text = json.dumps(said | {"sha256": digest}, indent=2, allow_nan=False)
+    write_folder(folder, {ARRAYS: content, DESCRIPTION: text.encode()})
     return digest
 
 
-def load(path: str | Path) -> AdoptedModel:
-    """Read an adopted model, refusing one that is damaged or was altered."""
-    return load_hashed(path)[0]
-
-
-def load_hashed(path: str | Path) -> tuple[AdoptedModel, str]:
-    """Read an adopted model and its SHA-256."""
+def load_adopted(path: str | Path) -> tuple[AdoptedModel, str]:
+    """Read an adopted model and its SHA-256; refuse one that is damaged or was altered."""
     folder = Path(path)
     try:
         said: dict[str, Any] = json.loads((folder / DESCRIPTION).read_bytes())
