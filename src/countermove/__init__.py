@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from countermove.learning.classifier import StrategicClassifier
     from countermove.learning.people_estimation.estimation import estimate_people
+    from countermove.learning.scoring import after_response
     from countermove.people.actions import ActionSet
     from countermove.persistence import load, save
     from countermove.recourse.audit import audit
@@ -31,6 +32,7 @@ __all__ = [
     "StrategicClassifier",
     "__version__",
     "adopt",
+    "after_response",
     "audit",
     "calibrate_pare",
     "estimate_people",
@@ -46,6 +48,7 @@ _HOMES = {
     "RecourseClassifier": "recourse",
     "StrategicClassifier": "learning",
     "adopt": "scores.adopted",
+    "after_response": "learning",
     "audit": "recourse.audit",
     "calibrate_pare": "recourse",
     "estimate_people": "learning.people_estimation.estimation",

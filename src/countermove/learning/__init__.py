@@ -12,6 +12,7 @@ from countermove.learning.regularisers import (
     Regulariser,
     SocialBurden,
 )
+from countermove.learning.scoring import after_response
 from countermove.learning.social import SocialMeasures, social_measures
 from countermove.learning.tradeoff import trade_off
 from countermove.learning.trees import TreeTraining
@@ -29,6 +30,7 @@ __all__ = [
     "TreeTraining",
     "UnknownCost",
     "accuracy_after",
+    "after_response",
     "bias_search",
     "hardt_threshold",
     "sensitivity",

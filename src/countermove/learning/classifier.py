@@ -22,8 +22,9 @@ from countermove.execution import Mapper
 from countermove.learning._populations import JudgedMembers, population_at
 from countermove.learning._recipe import TrainingRecipe, check_summable
 from countermove.learning.chosen_costs import AnyCost, costs_to_judge_by, costs_to_train_at
-from countermove.learning.evaluation import accuracy_after
+from countermove.learning.evaluation import judged_accuracy
 from countermove.learning.regularisers import Regulariser
+from countermove.learning.scoring import own_people_error, searched_assumptions
 from countermove.learning.selection import Choice
 from countermove.learning.trees import TreeRecipe, TreeTraining
 from countermove.people import ActionSet, Cost
@@ -139,6 +140,8 @@ class StrategicClassifier(ScoreClassifier):
     """
 
     _of_epochs: ClassVar[tuple[str, ...]] = (*ScoreClassifier._of_epochs, "stop_by")
+    _searched: Sequence[str] = ()
+    """Assumptions that a search varies, where this is one of its candidates."""
 
     def __init__(
         self,
@@ -346,17 +349,36 @@ class StrategicClassifier(ScoreClassifier):
         rows, people = self._inside(self._rows(X)), self._judging(response).only
         return self._named(people.decisions_after(self.standardised_score_, rows))
 
-    def score_after_response(self, X: Table, y: Table, response: Any = None) -> float:
+    def score_after_response(
+        self, X: Table, y: Table, response: Any = None, sample_weight: Any = None
+    ) -> float:
         """Return the accuracy once people have moved; of a robust response, the worst member's.
 
-        A robust response with weights gives the weighted mean instead.
+        A robust response with weights gives the weighted mean instead. In a search, score with
+        `after_response`, whose people are the same for every candidate.
+
+        Parameters
+        ----------
+        X, y
+            People, shape (n, d), and their labels.
+        response
+            As in the constructor; None: the one trained with, at its evaluation temperature.
+        sample_weight
+            How much each person counts, shape (n,).
         """
         check_is_fitted(self)
-        members = self._judging(response)
+        if response is None and self._searched:
+            raise own_people_error(self._searched)
+        people = self._judging(response)
         rows, signs = self._checked(X, y)
-        rule = self.standardised_score_
-        found = [accuracy_after(rule, rows, signs, r).accuracy for r in members.members]
-        return min(found) if members.weights is None else float(np.dot(members.weights, found))
+        judged = people.members, people.weights, sample_weight
+        return judged_accuracy(self.standardised_score_, rows, signs, *judged)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a search that judges candidates by people of their own is refused."""
+        self._searched = searched_assumptions(params)
+        super().set_params(**params)
+        return self
 
     def of_standardised_rows(self) -> Self:
         """Return the fitted classifier as one that reads standardised rows, actions included."""

@@ -18,6 +18,7 @@ from countermove.people import ActionSet, Cost
 from countermove.response.base import NoResponse, Response
 from countermove.response.response_set import RobustResponse, kinds_of, members_of, obeying
 from countermove.scores import Score
+from countermove.training._labels import checked_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +87,9 @@ class SensitivityTable:
         return pd.DataFrame.from_dict(self.accuracies(), orient="index").rename_axis("response")
 
 
-def accuracy_after(score: Score, X: Floats, y: Floats, response: Response) -> AccuracyUnderResponse:
+def accuracy_after(
+    score: Score, X: Floats, y: Floats, response: Response, sample_weight: Floats | None = None
+) -> AccuracyUnderResponse:
     """Measure a score under one response.
 
     Parameters
@@ -99,6 +102,8 @@ def accuracy_after(score: Score, X: Floats, y: Floats, response: Response) -> Ac
         Labels in {-1, +1}, +1 favourable, shape (n,).
     response
         How people respond.
+    sample_weight
+        How much each person counts, shape (n,); None: all alike.
     """
     labels = np.asarray(y)
     if labels.shape != (len(X),):
@@ -109,10 +114,24 @@ def accuracy_after(score: Score, X: Floats, y: Floats, response: Response) -> Ac
     correct = np.where(labels > 0, chance, 1.0 - chance)
     return AccuracyUnderResponse(
         response=response.name,
-        accuracy=float(np.mean(correct)),
-        accepted=float(np.mean(chance)),
+        accuracy=float(np.average(correct, weights=sample_weight)),
+        accepted=float(np.average(chance, weights=sample_weight)),
         n=len(labels),
     )
+
+
+def judged_accuracy(
+    score: Score,
+    X: Floats,
+    y: Floats,
+    members: Sequence[Response],
+    weights: Sequence[float] | None = None,
+    sample_weight: Any = None,
+) -> float:
+    """Return the accuracy of the worst member, or the mean by the members' weights."""
+    counted = checked_weights(sample_weight, len(y))
+    found = [accuracy_after(score, X, y, one, counted).accuracy for one in members]
+    return min(found) if weights is None else float(np.dot(weights, found))
 
 
 def sensitivity(

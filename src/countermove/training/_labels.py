@@ -51,6 +51,26 @@ def check_known(y: NDArray[Any], classes: NDArray[Any]) -> None:
         )
 
 
+def checked_weights(weights: Any, n_rows: int) -> Floats | None:
+    """Return how much each row counts, as float64; None where all count alike."""
+    if weights is None:
+        return None
+    found = np.array(weights, dtype=np.float64)
+    if found.ndim == 0:
+        found = np.full(n_rows, float(found))
+    if found.shape != (n_rows,):
+        # scikit-learn's own wording, which its checks look for.
+        raise DataError(
+            f"sample_weight.shape == {found.shape}, expected {(n_rows,)}: one weight per row"
+        )
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0.0)))
+    if bad.size:
+        raise DataError(f"weights are finite and at least 0; look at rows {shown(bad)}", rows=bad)
+    if not found.any():
+        raise NotEnoughRowsError("every sample_weight is 0: nobody counts")
+    return found
+
+
 def seed_from(random_state: Any) -> int:
     """Return an integer seed: the one given, or one drawn from what was given."""
     if isinstance(random_state, int | np.integer):

@@ -1,4 +1,4 @@
-"""What a model's own columns are made of: a number after monotone steps, or a category's code."""
+"""What a model's own columns are made of: a number after steps, a category's code, or a mix."""
 
 from __future__ import annotations
 
@@ -40,6 +40,12 @@ class NumberFeature:
             x = step(x)
         return x
 
+    def affine(self, n_columns: int) -> tuple[Floats, float]:
+        """Return slope and constant of the feature over the matrix' columns."""
+        slope = np.zeros(n_columns)
+        slope[self.column] = self.factor
+        return slope, self.shift
+
     def largest(self, split: float) -> float:
         """Return the largest value of the column on the near side of a split of the feature.
 
@@ -78,5 +84,24 @@ class CodeFeature:
         """Return the feature after a step."""
         return replace(self, values=step(self.values), otherwise=step(self.otherwise))
 
+    def affine(self, n_columns: int) -> tuple[Floats, float]:
+        """Return slope and constant of the feature over the matrix' columns."""
+        rest = float(self.otherwise[0]) if np.isfinite(self.otherwise[0]) else 0.0
+        slope = np.zeros(n_columns)
+        slope[list(self.columns)] = self.values - rest
+        return slope, rest
 
-Feature: TypeAlias = NumberFeature | CodeFeature
+
+@dataclass(frozen=True)
+class MixedFeature:
+    """A sum over several columns, as principal components are."""
+
+    slope: Floats  # (n_columns,)
+    shift: float
+
+    def affine(self, n_columns: int) -> tuple[Floats, float]:
+        """Return slope and constant of the feature over the matrix' columns."""
+        return self.slope, self.shift
+
+
+Feature: TypeAlias = NumberFeature | CodeFeature | MixedFeature

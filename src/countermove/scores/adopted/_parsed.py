@@ -9,7 +9,12 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.scores._links import Link
-from countermove.scores.adopted._features import CodeFeature, Feature, NumberFeature
+from countermove.scores.adopted._features import (
+    CodeFeature,
+    Feature,
+    MixedFeature,
+    NumberFeature,
+)
 from countermove.scores.trees import Integers, TreeEnsemble
 
 
@@ -73,6 +78,7 @@ class ParsedTrees:
                     left[node], right[node] = right[node], left[node]
                     missing[node] = not missing[node]
                 continue
+            assert not isinstance(made, MixedFeature)  # no node splits on a mix
             columns = (made.column,) if isinstance(made, NumberFeature) else made.columns
             if columns not in coded:
                 coded.append(columns)

@@ -1,7 +1,7 @@
 """scikit-learn's preprocessing, folded into people's own columns.
 
-Scaling, one-hot and ordinal encoding, imputation, selection and their combinations by column are
-followed step by step; any other transformer makes the model a black box.
+Scaling, one-hot and ordinal encoding, imputation, selection, principal components and their
+combinations by column are followed step by step; any other transformer makes the model a black box.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.scores.adopted._columns import TableColumns
-from countermove.scores.adopted._features import CodeFeature, Feature, NumberFeature
+from countermove.scores.adopted._features import (
+    CodeFeature,
+    Feature,
+    MixedFeature,
+    NumberFeature,
+)
 
 
 class NotFoldedError(Exception):
@@ -58,7 +63,16 @@ class _Code:
     otherwise: Floats
 
 
-Part = _Raw | _Number | _Code
+@dataclass(frozen=True)
+class _Mixed:
+    """A weighted sum of other parts."""
+
+    parts: tuple[Part, ...]
+    weights: Floats
+    shift: float
+
+
+Part = _Raw | _Number | _Code | _Mixed
 
 
 def unfold(
@@ -91,6 +105,11 @@ def unfold(
 
 
 def _feature(columns: TableColumns, part: Part) -> Feature:
+    if isinstance(part, _Mixed):
+        n = len(columns.matrix_names)
+        made = [_feature(columns, inner).affine(n) for inner in part.parts]
+        slopes, shifts = np.array([slope for slope, _ in made]), np.array([s for _, s in made])
+        return MixedFeature(part.weights @ slopes, part.shift + float(part.weights @ shifts))
     places = columns.places(part.name)
     if isinstance(part, _Code):
         return CodeFeature(places, part.values, part.otherwise)
@@ -119,6 +138,10 @@ def _transformed(state: Unfolding, step: Any, parts: list[Part]) -> list[Part]:
     if name in _SCALERS:
         moves = zip(parts, _SCALERS[name](step), strict=True)
         return [_scaled(state, part, *move) for part, move in moves]
+    if name in _MIXERS:
+        inside = tuple(_as_number(state, one) if isinstance(one, _Raw) else one for one in parts)
+        matrix, shift = _MIXERS[name](step)
+        return [_Mixed(inside, row, float(s)) for row, s in zip(matrix, shift, strict=True)]
     if name in _FOLLOWED:
         return _FOLLOWED[name](state, step, parts)
     if hasattr(step, "get_support"):
@@ -201,11 +224,29 @@ _SCALERS = {
 }
 
 
+def _components(step: Any) -> tuple[Floats, Floats]:
+    matrix = np.asarray(step.components_, np.float64)
+    if step.whiten:
+        least = np.finfo(step.explained_variance_.dtype).eps
+        matrix = matrix / np.sqrt(np.maximum(step.explained_variance_, least))[:, None]
+    mean = np.zeros(matrix.shape[1]) if step.mean_ is None else step.mean_
+    return matrix, -matrix @ mean
+
+
+def _singular(step: Any) -> tuple[Floats, Floats]:
+    return np.asarray(step.components_, np.float64), np.zeros(len(step.components_))
+
+
+_MIXERS = {"PCA": _components, "IncrementalPCA": _components, "TruncatedSVD": _singular}
+
+
 def _scaled(state: Unfolding, part: Part, step: Any, factor: float, shift: float) -> Part:
     if isinstance(part, _Raw):
         part = _as_number(state, part)
     if isinstance(part, _Code):
         return _Code(part.name, step(part.values), step(part.otherwise))
+    if isinstance(part, _Mixed):
+        return _Mixed(part.parts, factor * part.weights, factor * part.shift + shift)
     return _Number(part.name, (*part.steps, (step, factor, shift)))
 
 

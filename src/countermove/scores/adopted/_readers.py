@@ -16,7 +16,8 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import ParameterError, shown
 from countermove.scores._links import Link
 from countermove.scores.adopted._columns import TableColumns
-from countermove.scores.adopted._features import CodeFeature, Feature, NumberFeature
+from countermove.scores.adopted._features import Feature, MixedFeature, NumberFeature
+from countermove.scores.adopted._folded import FoldedScore
 from countermove.scores.adopted._model import Probabilities
 from countermove.scores.adopted._parsed import ParsedTrees
 from countermove.scores.adopted._pipelines import NotFoldedError, unfold
@@ -108,18 +109,48 @@ def linear_body(
     """Return an affine body, preprocessing folded into its weights."""
     slope, constant = np.zeros(len(columns.matrix_names)), float(intercept)
     for weight, made in zip(weights, features, strict=True):
-        if isinstance(made, CodeFeature):
-            rest = float(made.otherwise[0]) if np.isfinite(made.otherwise[0]) else 0.0
-            slope[list(made.columns)] += weight * (made.values - rest)
-            constant += weight * rest
-        else:
-            slope[made.column] += weight * made.factor
-            constant += weight * made.shift
+        part, shift = made.affine(len(slope))
+        slope += weight * part
+        constant += weight * shift
 
     def scores(unit: Standardiser) -> tuple[Score, Score]:
         return linear_scores(slope, constant, unit)
 
     return AdoptedBody(columns, labels.classes, labels.favourable, source, own, "affine", scores)
+
+
+def affine_features(features: list[Feature], n_columns: int) -> tuple[Floats, Floats]:
+    """Return what a model reads as a matrix and a shift of people's columns."""
+    parts = [made.affine(n_columns) for made in features]
+    matrix = np.array([slope for slope, _ in parts]).reshape(len(parts), n_columns)
+    return matrix, np.array([shift for _, shift in parts])
+
+
+def score_body(
+    model: Any, features: list[Feature], columns: TableColumns, labels: Labels, own: Probabilities
+) -> AdoptedBody:
+    """Return the body of a classifier of this package, behind affine preprocessing."""
+    score: Score = model.score_
+    sign = 1.0 if labels.favourable == model.favourable_ else -1.0
+    factor, source = sign * float(model.probability_slope_), type(model).__name__
+    if isinstance(score, LinearScore):
+        weight = factor * score.weight.detach().numpy()
+        rule = (weight, factor * score.bias.item(), features, columns, labels, source, own)
+        return linear_body(*rule)
+    matrix, shift = affine_features(features, len(columns.matrix_names))
+    if score.differentiable:
+        outside: Score = FoldedScore(score, matrix, shift, factor)
+    elif sign > 0.0 and np.array_equal(matrix, np.eye(score.n_features)) and not shift.any():
+        outside = score.at_threshold(0.5)  # a copy
+    else:
+        raise NotFoldedError(f"a {score.kind} score behind other steps or of the other label")
+    kind = "trees" if isinstance(score, TreeScore) else "gradient"
+    exactness = "affine" if outside.slope() is not None else kind
+
+    def scores(unit: Standardiser) -> tuple[Score, Score]:
+        return outside, outside.before_standardising(-unit.mean / unit.scale, 1.0 / unit.scale)
+
+    return AdoptedBody(columns, labels.classes, labels.favourable, source, own, exactness, scores)
 
 
 def tree_scores(ensemble: TreeEnsemble, link: Link, unit: Standardiser) -> tuple[Score, Score]:
@@ -199,6 +230,8 @@ def _own(model: Any, place: int) -> Probabilities:
 
 
 def _of_sklearn(model: Any, background: Any, favourable: Any, columns: Any) -> AdoptedBody:
+    if favourable is None:  # a classifier of this package knows the label people want
+        favourable = getattr(_last_step(model), "favourable_", None)
     labels = Labels.of(model.classes_, favourable)
     if not hasattr(model, "predict_proba"):
         raise ParameterError(
@@ -206,7 +239,7 @@ def _of_sklearn(model: Any, background: Any, favourable: Any, columns: Any) -> A
         )
     known = getattr(model, "feature_names_in_", None)
     names, named = names_of(known, background, columns, int(model.n_features_in_))
-    source, own = _called(model), _own(model, labels.place)
+    source, own = type(_last_step(model)).__name__, _own(model, labels.place)
     link: Callable[[Link], Link] | None = None
     inner = model
     try:
@@ -225,10 +258,10 @@ def _of_sklearn(model: Any, background: Any, favourable: Any, columns: Any) -> A
     return body
 
 
-def _called(model: Any) -> str:
+def _last_step(model: Any) -> Any:
     while hasattr(model, "steps"):
         model = model.steps[-1][1]
-    return type(model).__name__
+    return model
 
 
 def _of_estimator(
@@ -243,6 +276,8 @@ def _of_estimator(
     """Return the body of an estimator whose preprocessing has been followed."""
     from countermove.scores.adopted._sklearn import trees_of
 
+    if link is None and isinstance(getattr(model, "score_", None), Score):
+        return score_body(model, features, columns, labels, own)
     if type(model).__name__ == "LGBMClassifier":
         from countermove.scores.adopted._boosters import lightgbm_trees
 
@@ -254,6 +289,8 @@ def _of_estimator(
             if labels.place == 0:
                 raise NotFoldedError("a calibrator of the other label")
             parsed = replace(parsed, link=link(parsed.link))
+        if any(isinstance(made, MixedFeature) for made in features):
+            raise NotFoldedError("a mix of columns before trees")
         return tree_body(parsed, features, columns, labels, source, own)
     weights = getattr(model, "coef_", None)
     if weights is not None and np.shape(weights) == (1, len(features)):
