@@ -16,9 +16,7 @@ from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.params import (
     AuditParameters,
-    EvaluationParameters,
     RecourseParameters,
-    RetrainParameters,
     SermParameters,
 )
 from countermove.pipelines import audit as audited
@@ -28,10 +26,11 @@ from countermove.pipelines.retrain import pipeline as retraining
 if TYPE_CHECKING:
     from countermove.production.history import DecisionHistory
     from countermove.production.registry import Registry
+    from countermove.production.retraining.holdout import Judging
     from countermove.response import Response
     from countermove.scores.storage import PublishedModel
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
-    PublishedModel = Registry = DecisionHistory = Response = Any
+    PublishedModel = Registry = DecisionHistory = Judging = Response = Any
 
 
 def read_model(
@@ -70,18 +69,14 @@ def judge(
     model: PublishedModel,
     calibration: dict[str, Any],
     holdout: pd.DataFrame,
-    schema: Schema,
-    people: Response,
-    serm: SermParameters,
-    evaluation: EvaluationParameters,
-    retrain: RetrainParameters,
+    judging: Judging,
     open_advice: dict[str, int],
 ) -> dict[str, Any]:
     """Evaluate the model, and a champion if there is one, on the hold-out; check the gates."""
     from countermove.production.retraining.nightly import Followed
 
-    given = (registry, model, calibration, holdout, schema, people, serm, evaluation, retrain)
-    return retraining.judge(*given, open_advice, Followed(reason="a model was adopted"))
+    given = (registry, model, calibration, holdout, judging, open_advice)
+    return retraining.judge(*given, Followed(reason="a model was adopted"))
 
 
 def decide(
@@ -134,12 +129,10 @@ def create_pipeline(**_: object) -> Pipeline:
             "open_advice",
             name="count_open_advice",
         ),
+        Node(retraining.set_terms, retraining.TERMS, "judging", name="set_terms"),
         Node(
             judge,
-            [
-                "registry", *made, "test_rows", *people, "params:serm", "params:evaluation",
-                "params:retrain", "open_advice",
-            ],
+            ["registry", *made, "test_rows", "judging", "open_advice"],
             "judgement",
             name="judge",
         ),

@@ -149,4 +149,5 @@ def outcome_record(
         "reasons": [*reasons, *([told["words"]] if told else [])],
         "found": list(found),
         "waiting": [],
+        "left_out": (made.get("facts", {}).get("scored") or {}).get("left_out", []),
     }

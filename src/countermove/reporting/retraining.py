@@ -66,10 +66,10 @@ def _label_words(facts: Mapping[str, Any]) -> list[str]:
 
 
 def beside_facts(scored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the page says of challengers beside the champion, and of exploration."""
+    """Return what the page says of challengers, of exploration, and of damaged batches."""
     return {
         "challengers": [_challenger_row(each) for each in scored.get("challengers", ())],
-        "explored": _explored_words(scored.get("exploration")),
+        "explored": [*_explored_words(scored.get("exploration")), *scored.get("left_out", ())],
     }
 
 

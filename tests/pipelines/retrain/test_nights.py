@@ -109,9 +109,10 @@ class Office:
         calibrated, promise, _ = calibrate(
             challenger, apart, validation, train, schema, present, RECOURSE
         )
+        judging = nodes.set_terms(schema, unit, self.people, self.serm, EVALUATION, RETRAIN)
         judged = nodes.judge(
-            registry, calibrated, promise, rows["test"], schema, present, self.serm, EVALUATION,
-            RETRAIN, {"open": 0, "judged": 0, "broken": 0}, followed,
+            registry, calibrated, promise, rows["test"], judging,
+            {"open": 0, "judged": 0, "broken": 0}, followed,
         )  # fmt: skip
         decision = nodes.decide(
             registry, self.history, calibrated, promise, judged, facts, pinned, outcomes, scored,

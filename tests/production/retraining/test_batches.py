@@ -127,6 +127,7 @@ def test_a_corrected_label_replaces_the_earlier_one_and_both_are_on_record(base,
     # It is a new label of somebody who came in May, so it is as old as they are.
     assert set(rows.loc[who, "batch"]) == {"b"}
     assert set(rows.loc[who, "first_seen"]) == {"a"}
+    assert set(rows.loc[who, "first_labelled"]) == {"a"}
     assert found.corrections["row_id"].tolist() == who
     assert found.corrections["label_before"].tolist() == plain.loc[who, "label"].tolist()
     assert found.corrections["label"].tolist() == rows.loc[who, "label"].tolist()

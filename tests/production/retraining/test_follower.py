@@ -8,14 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from countermove.people import ActionSet, QuadraticCost
 from countermove.production.retraining._fits import DiscountedFits
-from countermove.production.retraining.evidence import MONTH
+from countermove.production.retraining.evidence import MONTH, Look
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import DeployedRule, DriftActs, Memory, SeenBatch
 from countermove.production.retraining.known_worlds import MONTHLY, DriftingWorld
+from countermove.production.retraining.nightly import _looked_at_again
 from countermove.production.retraining.policy import FollowingPolicy
 from countermove.production.retraining.reach import ReachModel
 from countermove.production.retraining.set_back import as_seen, fit, log_likelihood, set_back
+from countermove.response import BestResponse
 
 
 def numbers(score):
@@ -104,6 +107,54 @@ def test_three_odd_applicants_cannot_cause_a_shift():
         town = Town("still", seed)
         night = town.follower.night(town.champion, [town.batch(1, odd=3)], Memory())
         assert night.proposal == "none"
+
+
+def test_whoever_cannot_move_says_nothing_about_the_reach():
+    """A tenth of the people stand at the end of what they may change, as in real tables."""
+    town = Town("still", 34)
+    X, y = town.world.base()
+    actions = ActionSet(
+        immutable=(3, 4), max_value=[1.0, 1.0, 1.0, np.inf, np.inf],
+        min_value=[-1.0, -1.0, -1.0, -np.inf, -np.inf],
+    )  # fmt: skip
+    X[:300, :3] = np.sign(town.world.first[:3])
+    movers = BestResponse(QuadraticCost(town.world.scale), actions)
+    follower = Follower(X, y, movers, FollowingPolicy(), 34)
+    score, allowance = follower.first(ReachModel())
+    champion = DeployedRule("first", score, ReachModel(), allowance)
+    came = town.world.people_of(1, MONTHLY, 1)[0]
+    came[:150, :3] = np.sign(town.world.first[:3])
+    there = movers.respond(score, came, on_failure="mask").x_new
+    labels = np.full(MONTHLY, np.nan)
+    seen = SeenBatch("1", there, labels, MONTH, champion, labels > 0)
+    night = follower.night(champion, [seen], Memory())
+    assert night.reach is not None
+    assert night.reach.n < MONTHLY - 100
+    assert night.reach.low < 1.1
+    assert night.reach.high > 0.9
+
+
+def looked_at(names, days, corrected):
+    """Return batches, a look at each but the last, and facts whose last batch corrects others."""
+    nobody, y = np.zeros(3, dtype=bool), np.array([1.0, -1.0, 1.0])
+    batches = [
+        SeenBatch(name, np.zeros((3, 2)), y, day, None, nobody)
+        for name, day in zip(names, days, strict=True)
+    ]
+    memory = Memory(tuple(Look(day, 3, 1.0, 1.0, (0.0,), 0.0) for day in days))
+    facts = {name: {"new": False} for name in names}
+    return batches, memory, facts | {"c": {"new": True, "corrected": corrected}}
+
+
+def test_whoever_is_corrected_after_a_look_counts_once_with_the_new_label():
+    batches, memory, facts = looked_at("ab", (1.0, 31.0), {"a": {"to_favourable": 1}})
+    again, left = _looked_at_again(batches, memory, facts)
+    assert [batch.fresh.all() for batch in again] == [True, False]
+    assert [look.day for look in left.looks] == [31.0]
+    # Before the last promotion: no look is left to take back, so the newest labels are looked at.
+    again, left = _looked_at_again(batches, replace(memory, looks=memory.looks[1:]), facts)
+    assert [batch.fresh.all() for batch in again] == [False, True]
+    assert left.looks == ()
 
 
 def test_memory_survives_being_written_down():

@@ -9,8 +9,10 @@ import pytest
 from countermove.data.cleaning import clean
 from countermove.data.synthetic import fabricate
 from countermove.production.draws import KEY_VARIABLE, ChallengerTerms, ExplorationTerms
+from countermove.production.endings import KEPT, outcome_record
 from countermove.production.registry import Registry
 from countermove.production.retraining.scored_people import compare_scored
+from countermove.reporting.retraining import beside_facts
 from countermove.transfer.optimal import difference
 
 from ..tiny_champion import SCHEMA, Office, keep, model, promote
@@ -125,9 +127,15 @@ def test_without_scored_batches_the_champion_says_who_would_have_been_refused(of
     assert compared(office, pd.DataFrame(), {})[0]["labels"] is None
 
 
-def test_a_damaged_batch_is_left_out_and_said_so(office, caplog):
+@pytest.mark.parametrize("file", ["manifest.json", "part-00000.parquet"])
+def test_a_damaged_batch_is_left_out_and_said_so(office, file):
+    """On the page and in retrain_outcome.json, not only in the log."""
     folder = office.score("may", challenger=ChallengerTerms()).folder
-    (folder / "manifest.json").write_text("{}")
+    (folder / file).write_text("{}")
     said, _ = compared(office, labelled())
     assert said["challengers"] == []
-    assert "scored batch 'may' is left out" in caplog.text
+    (sentence,) = said["left_out"]
+    assert "scored batch 'may' is damaged and left out" in sentence
+    assert sentence in beside_facts(said)["explored"]
+    decision = {"facts": {"scored": said}, "outcome": "kept"}
+    assert outcome_record(KEPT, decision)["left_out"] == [sentence]

@@ -79,7 +79,7 @@ def test_in_the_shadow_everybody_is_told_what_the_champion_says(office):
 def test_whoever_is_drawn_is_decided_advised_and_promised_by_the_challenger(office):
     alone = of(office, "alone")
     both = of(office, "both", **CANARY)
-    draws = PersonDraws("canary", KEY.encode()).of(PEOPLE["person"])
+    draws = PersonDraws(f"canary of {office.kept}", KEY.encode()).of(PEOPLE["person"])
     np.testing.assert_array_equal(both["canary_draw"], draws)
     theirs = draws < 0.3
     assert 20 < theirs.sum() < 60
@@ -104,6 +104,14 @@ def test_the_same_person_gets_the_same_rule_on_every_call(office):
     shuffled.iloc[::2].to_csv(office.batches / "more.csv", index=False)
     more = of(office, "more", challenger=ChallengerTerms(share=0.6)).set_index("row_id")["version"]
     assert set(more.index[first[more.index] == office.kept]) < set(more.index[more == office.kept])
+
+
+def test_other_people_are_drawn_for_another_challenger(office):
+    first = of(office, "both", **CANARY).set_index("row_id")["canary_draw"]
+    keep(office.registry, shift=2.0)
+    PEOPLE.iloc[::-1].to_csv(office.batches / "again.csv", index=False)
+    again = of(office, "again", **CANARY).set_index("row_id")["canary_draw"]
+    assert abs(np.corrcoef(first, again[first.index])[0, 1]) < 0.3
 
 
 def test_open_advice_is_kept_and_honoured_under_the_version_that_gave_it(office):

@@ -14,6 +14,7 @@ from countermove.data.standardise import Standardiser
 from countermove.params import (
     EvaluationParameters,
     IngestParameters,
+    RecourseParameters,
     RetrainParameters,
     SermParameters,
 )
@@ -23,12 +24,14 @@ from countermove.pipelines.recourse import calibrate
 if TYPE_CHECKING:
     from countermove.production.history import DecisionHistory
     from countermove.production.registry import Registry
+    from countermove.production.retraining.holdout import Judging
     from countermove.production.retraining.labelled_batch import LabelledBatch
     from countermove.production.retraining.nightly import Followed
     from countermove.response import Response
     from countermove.scores.storage import PublishedModel
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
-    PublishedModel = Registry = DecisionHistory = LabelledBatch = Response = Followed = Any
+    PublishedModel = Registry = DecisionHistory = LabelledBatch = Response = Any
+    Followed = Judging = Any
 
 
 def pin_holdout(
@@ -147,14 +150,16 @@ def follow(
 ) -> tuple[Followed, Response, Followed]:
     """Estimate how far people move, set them back, and weigh the evidence of the new labels."""
     from countermove.production.retraining.ledger import BatchLedger
+    from countermove.production.retraining.nightly import acts_of, follow_again
     from countermove.production.retraining.nightly import follow as follow_world
 
-    seen = (batches, waiting, facts, set_apart, schema, standardiser)
-    about = (people, serm.regulariser.build(), retrain.policy.build(), drift, seed, weights)
-    ledger, given = BatchLedger(registry), ((train, validation), *seen, *about)
+    aim, policy = serm.regulariser.build(), retrain.policy.build()
+    about = (schema, standardiser, people, aim, policy, acts_of(drift), seed, weights)
+    given = ((train, validation), batches, waiting, facts, set_apart, *about)
     followed = before = follow_world(registry, *given)
+    ledger = BatchLedger(registry)
     if ledger.last is not None and ledger.reconsidered():
-        before = follow_world(registry.before(ledger.last.version), *given)
+        before = follow_again(registry, ledger.last, *given)
     return followed, followed.people(people), before
 
 
@@ -190,27 +195,61 @@ def count_open_advice(
     return broken_advice(registry, applicants, schema, challenger)
 
 
+def set_terms(
+    schema: Schema,
+    standardiser: Standardiser,
+    people: Response,
+    serm: SermParameters,
+    evaluation: EvaluationParameters,
+    retrain: RetrainParameters,
+) -> Judging:
+    """Put together what challengers are judged by: responses, gates, and the bounds' level."""
+    from countermove.production.retraining.holdout import Judging
+
+    plausible, stated = evaluation.responses(serm, schema, standardiser)
+    terms = (retrain.gates.build(), evaluation.failure_probability)
+    return Judging(schema, plausible, stated, people, *terms)
+
+
 def judge(
     registry: Registry,
     challenger: PublishedModel,
     calibration: dict[str, Any],
     holdout: pd.DataFrame,
-    schema: Schema,
-    people: Response,
-    serm: SermParameters,
-    evaluation: EvaluationParameters,
-    retrain: RetrainParameters,
+    judging: Judging,
     open_advice: dict[str, int],
     followed: Followed,
 ) -> dict[str, Any]:
     """Evaluate champion and challenger on recent people or the hold-out, and check the gates."""
-    from countermove.production.retraining.holdout import AssumedResponses, evaluate_challenger
+    from countermove.production.retraining.holdout import evaluate_challenger
 
-    plausible, stated = evaluation.responses(serm, schema, challenger.standardiser)
-    plausible = {name: followed.people(response) for name, response in plausible.items()}
-    assumed, gates = AssumedResponses(plausible, stated, people), retrain.gates.build()
-    terms = (evaluation.failure_probability, followed.gates(gates), open_advice, followed.recent)
-    return evaluate_challenger(registry, challenger, calibration, holdout, schema, assumed, *terms)
+    terms = (judging, open_advice, followed)
+    return evaluate_challenger(registry, challenger, calibration, holdout, *terms)
+
+
+def remake_challenger(
+    registry: Registry,
+    challenger: PublishedModel,
+    calibration: dict[str, Any],
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    set_apart: pd.DataFrame,
+    judging: Judging,
+    recourse: RecourseParameters,
+    before: Followed,
+    seed: int,
+) -> tuple[PublishedModel, dict[str, Any]]:
+    """Make the challenger that the last night had without what was withdrawn since, if anything."""
+    from countermove.production.retraining.ledger import BatchLedger
+    from countermove.production.retraining.nightly import published
+
+    ledger, schema, people = BatchLedger(registry), judging.schema, judging.trained
+    champion = registry.before(ledger.last.version).champion() if ledger.last else None
+    if not ledger.reconsidered() or before.night is None or champion is None:
+        return challenger, calibration
+    made = published(before, champion.model, schema, people, train, seed)
+    rows = (set_apart, validation, train, schema, before.people(people))
+    return calibrate(made, *rows, recourse)[:2]
 
 
 def reconsider(
@@ -219,23 +258,22 @@ def reconsider(
     challenger: PublishedModel,
     calibration: dict[str, Any],
     holdout: pd.DataFrame,
-    schema: Schema,
-    people: Response,
-    serm: SermParameters,
-    evaluation: EvaluationParameters,
-    retrain: RetrainParameters,
+    judging: Judging,
     open_advice: dict[str, int],
-    followed: Followed,
+    before: Followed,
 ) -> dict[str, Any]:
     """Say whether the last decision would have been another without what was withdrawn since."""
     from countermove.production.retraining.ledger import BatchLedger
+    from countermove.production.retraining.nightly import NOTHING_LEFT
 
-    ledger = BatchLedger(registry)
+    ledger, new = BatchLedger(registry), sum(batch["new"] for batch in facts.values())
     if ledger.last is None or not ledger.reconsidered():
         return {}
-    about = (challenger, calibration, holdout, schema, people, serm, evaluation, retrain)
-    judged = judge(registry.before(ledger.last.version), *about, open_advice, followed)
-    return ledger.would_have_been(judged["gates"], sum(batch["new"] for batch in facts.values()))
+    if before.reason == NOTHING_LEFT:
+        return ledger.would_have_been(None)
+    then = registry.before(ledger.last.version)
+    judged = judge(then, challenger, calibration, holdout, judging, open_advice, before)
+    return ledger.would_have_been(judged["gates"], new if before.night is None else 0)
 
 
 def decide(
@@ -274,6 +312,12 @@ def write_page(
     earlier = decisions[: [each.version for each in decisions].index(decision["version"])]
     ended = outcome_record(ending_of_decision(decision, earlier), decision=decision)
     return retraining_page(decision, drift), ended
+
+
+TERMS = [
+    "schema", "standardiser", "people", "params:serm", "params:evaluation", "params:retrain"
+]  # fmt: skip
+"""Inputs of `set_terms`."""
 
 
 def create_pipeline(**_: object) -> Pipeline:
@@ -361,22 +405,30 @@ def create_pipeline(**_: object) -> Pipeline:
             "open_advice",
             name="count_open_advice",
         ),
+        Node(set_terms, TERMS, "judging", name="set_terms"),
         Node(
             judge,
             [
-                "registry", calibrated, "challenger_calibration", "test_rows", "schema",
-                "present_people", "params:serm", "params:evaluation", "params:retrain",
+                "registry", calibrated, "challenger_calibration", "test_rows", "judging",
                 "open_advice", "followed",
             ],
             "judgement",
             name="judge",
         ),
         Node(
+            remake_challenger,
+            [
+                "registry", calibrated, "challenger_calibration", *rows, "judging",
+                "params:recourse", "followed_before", "params:seed",
+            ],
+            ["challenger_before", "calibration_before"],
+            name="remake_challenger",
+        ),
+        Node(
             reconsider,
             [
-                "registry", "batch_facts", calibrated, "challenger_calibration", "test_rows",
-                "schema", "present_people", "params:serm", "params:evaluation", "params:retrain",
-                "open_advice", "followed_before",
+                "registry", "batch_facts", "challenger_before", "calibration_before", "test_rows",
+                "judging", "open_advice", "followed_before",
             ],
             "reconsidered",
             name="reconsider",

@@ -14,10 +14,9 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import BlockedError, NotEnoughRowsError
 from countermove.production.drift import DriftTerms, drift_of_tables
 from countermove.production.registry import Decision, Registry, StoredVersion
-from countermove.production.retraining.batches import NEW, RULE, new_rows
+from countermove.production.retraining.batches import LABELLED, NEW, RULE, new_rows
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import Memory
-from countermove.production.retraining.labelled_batch import BATCH
 from countermove.production.retraining.nightly import (
     MEMORY,
     POLICY,
@@ -51,7 +50,8 @@ def drift_of_batches(
     champion = registry.champion()
     observed, _ = new_rows(rows, facts, schema, standardiser)
     if champion is None or not len(observed):
-        return {"recommendation": None, "reason": "there is no deployed rule to compare with"}
+        lacking = "deployed rule to compare with" if champion is None else "new labelled person"
+        return {"recommendation": None, "reason": f"there is no {lacking}"}
     # People who were seen before they could respond are compared with the reference as it is.
     responded = any(batch["new"] and batch[RULE] is not None for batch in facts.values())
     response = members_of(people(champion))[0] if responded else NoResponse()
@@ -90,7 +90,7 @@ def people_at_promotion(
     if known is None or promoted is None or not len(rows):
         return None
     names = [name for name, batch in promoted.facts["batches"].items() if batch[NEW]]
-    theirs = rows[origin_of(rows)[BATCH].isin(names).to_numpy()].reset_index(drop=True)
+    theirs = rows[origin_of(rows)[LABELLED].isin(names).to_numpy()].reset_index(drop=True)
     if len(theirs) < LEAST_PEOPLE:
         return None
     every, origin = standardised_table(theirs, schema, standardiser), origin_of(theirs)

@@ -44,6 +44,8 @@ from countermove.production.retraining.ledger import BatchLedger
 
 SEEN = "first_seen"
 """Column that says in which batch a person stood first, labelled or not."""
+LABELLED = "first_labelled"
+"""Column that says with which batch the first label of a person came, corrected since or not."""
 RULE, NEW, DAY = "rule", "new", "day"
 SECONDS_A_DAY = 86_400.0
 
@@ -125,11 +127,15 @@ def new_rows(
     schema: Schema,
     standardiser: Standardiser,
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Return the new people as they were observed, standardised, and the batch of each."""
+    """Return the new people as they were observed, standardised, and the batch of each.
+
+    Whose label was corrected came before.
+    """
     names = [name for name, batch in facts.items() if batch[NEW]]
     if not names or not len(rows):
         return pd.DataFrame(), pd.Series(dtype="str")
-    new = rows[rows[BATCH].isin(names)].reset_index(drop=True)
+    first = rows[LABELLED] if LABELLED in rows else rows[BATCH]
+    new = rows[first.isin(names)].reset_index(drop=True)
     return standardised_table(new.drop(columns=BATCH), schema, standardiser), new[BATCH]
 
 
@@ -179,12 +185,11 @@ def gather(
         listed.append(quarantine)
     rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     every = pd.concat([pd.DataFrame(columns=list(CORRECTIONS)), *corrections], ignore_index=True)
-    if len(every):
+    if len(rows):  # Whoever is corrected is as old as when they came first.
+        first = every.drop_duplicates(ROW_ID).set_index(ROW_ID)[BEFORE].to_dict()
         rows = rows.drop_duplicates(ROW_ID, keep="last", ignore_index=True)
+        rows[LABELLED] = [first.get(*pair) for pair in zip(rows[ROW_ID], rows[BATCH], strict=True)]
     rows, unlabelled_rows = _first_seen(rows, unlabelled)
-    if len(every):  # Whoever is corrected is as old as when they came first.
-        first = every.drop_duplicates(ROW_ID).set_index(ROW_ID)[BEFORE]
-        rows[SEEN] = rows[ROW_ID].map(first).fillna(rows[SEEN])
     new = [batch.name for batch in batches if batch.name not in known]
     several = labels_needed or not len(unlabelled_rows)
     if new and several and not sum(facts[name]["used"] for name in new):
@@ -203,12 +208,12 @@ def _first_seen(
     """Say in which batch everybody stood first; return the labelled, and those who still wait."""
     waiting = pd.concat([table for table in unlabelled if len(table)] or [pd.DataFrame()])
     if not len(rows) or not len(waiting):
-        first = rows.assign(**{SEEN: rows[BATCH]}) if len(rows) else rows
+        first = rows.assign(**{SEEN: rows[LABELLED]}) if len(rows) else rows
         return first, waiting.reset_index(drop=True)
     waiting = waiting.drop_duplicates(ROW_ID)
     before = rows[ROW_ID].map(waiting.set_index(ROW_ID)[BATCH])
     still = waiting[~waiting[ROW_ID].isin(rows[ROW_ID])]
-    return rows.assign(**{SEEN: before.fillna(rows[BATCH])}), still.reset_index(drop=True)
+    return rows.assign(**{SEEN: before.fillna(rows[LABELLED])}), still.reset_index(drop=True)
 
 
 def _waits(batch: LabelledBatch, fitting: Schema) -> NDArray[np.bool_]:

@@ -50,6 +50,8 @@ from countermove.scores.base import values
 
 SAMPLE = 500
 """People whose moves show the way to the boundary."""
+HARDLY = 0.1
+"""Of the usual advance: whoever can raise the score by less can hardly move."""
 CUTS = 41
 """Thresholds tried where people differ."""
 TOLD_LEVEL = 0.95
@@ -175,6 +177,20 @@ class Follower:
         found: Floats = values(rule, X) / np.maximum(self._advance(rule, X), 1e-9)
         return found
 
+    def _estimated(
+        self, rule: DeployedRule, X: Floats, level: float = REACH_LEVEL
+    ) -> ReachEstimate | None:
+        """Estimate how far people moved who responded to a rule; None for too few."""
+        seen, before = (self._distance_of_movers(rule.score, rows) for rows in (X, self._X))
+        return estimate_reach(seen, before, rule.people, level)
+
+    def _distance_of_movers(self, rule: LinearScore, X: Floats) -> Floats:
+        """Return the distance of those who can move; the others say nothing about the reach."""
+        advance = self._advance(rule, X)
+        able = advance > HARDLY * float(np.median(advance))
+        found: Floats = values(rule, X)[able] / np.maximum(advance[able], 1e-9)
+        return found
+
     def _way(self, rule: LinearScore) -> Floats:
         """Return the move that crosses a gap of one reach, the average of some people's."""
         X = self._X[:SAMPLE]
@@ -206,11 +222,7 @@ class Follower:
             chosen.append(batch.X)
             if sum(map(len, chosen)) >= LEAST_PEOPLE:
                 break
-        if not chosen:
-            return None
-        seen = self._distance(champion.score, np.vstack(chosen))
-        before = self._distance(champion.score, self._X)
-        return estimate_reach(seen, before, champion.people, level)
+        return self._estimated(champion, np.vstack(chosen), level) if chosen else None
 
     def _people(
         self,
@@ -242,10 +254,8 @@ class Follower:
             if batch.rule is None or batch.name in known:
                 continue
             found = reach if batch is batches[-1] else None
-            if found is None and batch.rule is not None:
-                seen = self._distance(batch.rule.score, batch.X)
-                before = self._distance(batch.rule.score, self._X)
-                found = estimate_reach(seen, before, batch.rule.people, REACH_LEVEL)
+            if found is None:
+                found = self._estimated(batch.rule, batch.X)
             if found is None:
                 nobody = Boundary(-1e-6, 1e-6)
                 known[batch.name] = _reach_facts(batch.rule.people, nobody)

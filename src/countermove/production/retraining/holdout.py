@@ -20,7 +20,7 @@ from countermove.learning._intercept import shift_intercept
 from countermove.production.gates.base import Case, Gate, HoldoutDecisions, check_gates
 from countermove.production.registry import Registry
 from countermove.production.retraining.forecast import error_bounds, forecast
-from countermove.production.retraining.nightly import RecentPeople
+from countermove.production.retraining.nightly import Followed, RecentPeople
 from countermove.production.retraining.promotion import challengers_evaluated
 from countermove.recourse.pare import PromiseTerms, missed_after_response, reach_of
 from countermove.response import NoResponse, Response
@@ -64,20 +64,41 @@ def pin_holdout(
 
 
 @dataclass(frozen=True)
-class AssumedResponses:
-    """How people may respond: plausible responses, those stated, and the one trained with."""
+class Judging:
+    """What every challenger of a dataset is judged by.
 
+    Attributes
+    ----------
+    schema
+        What the columns mean.
+    responses, stated, trained
+        How people may respond, the names of the responses that are stated, and the one that rules
+        are trained with.
+    gates
+        All of them have to pass.
+    failure_probability
+        Of each bound on the error.
+    """
+
+    schema: Schema
     responses: Mapping[str, Response]
     stated: Sequence[str]
     trained: Response
+    gates: Sequence[Gate]
+    failure_probability: float
 
-    def with_windows(self, rows: Rows) -> AssumedResponses:
-        """Return the same of people whose histories may be known."""
-        known = {
+    def after(self, followed: Followed) -> Judging:
+        """Return the same for the people and by the gates that a night found."""
+        responses = {name: followed.people(each) for name, each in self.responses.items()}
+        trained, gates = followed.people(self.trained), followed.gates(self.gates)
+        return replace(self, responses=responses, trained=trained, gates=gates)
+
+    def known_responses(self, rows: Rows) -> dict[str, Response]:
+        """Return the responses of people whose histories may be known."""
+        return {
             name: response.with_windows(rows.X, rows.windows)
             for name, response in self.responses.items()
         }
-        return replace(self, responses=known)
 
 
 def holdout_decisions(
@@ -113,38 +134,35 @@ def evaluate_challenger(
     challenger: PublishedModel,
     calibration: Mapping[str, Any],
     holdout: pd.DataFrame,
-    schema: Schema,
-    people: AssumedResponses,
-    failure_probability: float,
-    gates: Sequence[Gate],
-    open_advice: Mapping[str, int] | None = None,
-    recent: RecentPeople | None = None,
+    judging: Judging,
+    open_advice: Mapping[str, int] | None,
+    followed: Followed,
 ) -> dict[str, Any]:
     """Evaluate challenger and champion on recent people or the hold-out; JSON-ready."""
-    champion = registry.champion()
-    held = rows_of(holdout if recent is None else recent.table, schema)
-    known = people.with_windows(held)
+    champion, recent, asked = registry.champion(), followed.recent, judging.after(followed)
+    held = rows_of(holdout if recent is None else recent.table, judging.schema)
+    known = asked.known_responses(held)
     before = None
     if champion is not None:
-        before = holdout_decisions(champion.model.rule, held.X, held.y, known.responses)
+        before = holdout_decisions(champion.model.rule, held.X, held.y, known)
     if recent is None:
-        after = holdout_decisions(challenger.rule, held.X, held.y, known.responses)
+        after = holdout_decisions(challenger.rule, held.X, held.y, known)
     else:
-        after = _recent_decisions(challenger, recent, held, known.responses)
+        after = _recent_decisions(challenger, recent, held, known)
     terms = PromiseTerms(**calibration["terms"])
     case = Case(
         challenger=after,
         champion=before,
-        stated=list(people.stated),
+        stated=list(judging.stated),
         groups=held.groups,
         certificate=calibration["certificate"],
         champion_certificate=None if champion is None else champion.facts["certificate"],
-        without_recourse=without_recourse(challenger, held, people.trained, terms),
-        bounds=error_bounds(after, people.stated, failure_probability),
+        without_recourse=without_recourse(challenger, held, asked.trained, terms),
+        bounds=error_bounds(after, judging.stated, judging.failure_probability),
         looks=challengers_evaluated(registry.decisions()),
         open_advice=open_advice,
     )
-    found = [gate.to_json() for gate in check_gates(gates, case)]
+    found = [gate.to_json() for gate in check_gates(asked.gates, case)]
     return {"judgement": _summary(case), "forecast": forecast(case), "gates": found}
 
 

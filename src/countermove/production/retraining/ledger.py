@@ -215,16 +215,23 @@ class BatchLedger:
         used = self.last.facts[BATCHES]
         return [name for name, facts in used.items() if facts["sha256"] in self._retired(name)]
 
-    def would_have_been(self, gates: Sequence[Mapping[str, Any]], new: int) -> dict[str, Any]:
-        """Compare the last decision with that on a challenger without what was withdrawn since."""
+    def would_have_been(
+        self, gates: Sequence[Mapping[str, Any]] | None, new: int = 0
+    ) -> dict[str, Any]:
+        """Compare the last decision with that on a challenger without what was withdrawn since.
+
+        ``gates`` are those of such a challenger, None where nothing is left that was new; ``new``
+        is how many batches it has that came since.
+        """
         names, last = self.reconsidered(), self.last
         if last is None or not names:
             return {}
-        refused = [str(gate["name"]) for gate in gates if gate["passed"] is False]
-        outcome = "kept" if refused else "promoted"
+        refused = [str(gate["name"]) for gate in gates or () if gate["passed"] is False]
+        outcome = "kept" if refused or gates is None else "promoted"
         same = "the same" if outcome == last.outcome else "another"
         beside = f" (with {new} new beside)" if new else ""
         why = f", refused by {shown(refused)}" if refused else ""
+        why = ", for nothing is left that was new" if gates is None else why
         return {
             "batches": names,
             "decision": last.version,

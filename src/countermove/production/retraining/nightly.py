@@ -24,7 +24,7 @@ from countermove.production.gates.builtin import (
     TransferBound,
 )
 from countermove.production.registry import Decision, Registry, StoredVersion
-from countermove.production.retraining.batches import DAY, NEW, RULE, SEEN
+from countermove.production.retraining.batches import DAY, LABELLED, NEW, RULE, SEEN
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import (
     DeployedRule,
@@ -35,12 +35,14 @@ from countermove.production.retraining.following import (
 )
 from countermove.production.retraining.labelled_batch import BATCH
 from countermove.production.retraining.policy import FollowingPolicy
+from countermove.production.retraining.promotion import BATCHES
 from countermove.production.retraining.reach import LEAST_PEOPLE, ReachModel
 from countermove.response import BestResponse, Population, Response
 from countermove.scores import LinearScore, Score
 from countermove.scores.covariance import RuleCovariance
 from countermove.scores.storage import PublishedModel
 
+NOTHING_LEFT = "nothing is left that was new"
 POLICY, REACH, ALLOWANCE, MEMORY = "policy", "reach", "allowance", "memory"
 """Keys of facts: of a decision, of a version, of a version, of a decision's policy."""
 
@@ -181,13 +183,14 @@ def follow(
     assumed: Response,
     regulariser: Regulariser | None,
     policy: FollowingPolicy | None,
-    drift: Mapping[str, Any],
+    acts: DriftActs,
     seed: int,
     weights: pd.DataFrame | None = None,
 ) -> Followed:
     """Walk a night on the tables of a run; ``set_apart`` rows are for promises, not for fits.
 
-    ``weights`` are ids of people approved by draw and what each counts, if the policy says so.
+    ``acts`` is what drift changes about it, ``weights`` are ids of people approved by draw and what
+    each counts, if the policy says so.
     """
     if policy is None:
         return Followed(reason="retrain.policy says so")
@@ -212,7 +215,6 @@ def follow(
         batches = _weighted(batches, [every[ROW_ID].iloc[who] for who in places], counts)
     people = rows_of(pd.concat(list(base), ignore_index=True), schema)
     follower = Follower(people.X, people.y, known[0], policy, seed)
-    acts = acts_of(drift)
     night = follower.night(_deployed(champion, known[1]), batches, memory, acts)
     if night.evidence is None and night.proposal == "none":
         raise NothingNewError(
@@ -222,10 +224,41 @@ def follow(
     return Followed(night, "", acts, _recent(night, every, places, schema))
 
 
+def follow_again(
+    registry: Registry,
+    last: Decision,
+    base: Sequence[pd.DataFrame],
+    rows: pd.DataFrame,
+    waiting: pd.DataFrame,
+    facts: Mapping[str, Mapping[str, Any]],
+    *about: Any,
+) -> Followed:
+    """Walk the night of the last decision again, on what is left of the batches it had.
+
+    ``about`` is what `follow` is given after ``facts``; what drift changed is as it was then.
+    """
+    used = last.facts[BATCHES]
+    then = {name: {**facts[name], NEW: used[name][NEW]} for name in used if name in facts}
+    if not any(batch[NEW] for batch in then.values()):
+        return Followed(reason=NOTHING_LEFT)
+    theirs = [
+        table[table[column].isin(list(then))].reset_index(drop=True) if len(table) else table
+        for table, column in ((rows, LABELLED), (waiting, BATCH))
+    ]
+    *first, policy, _, seed, weights = about
+    acts = DriftActs(**last.facts.get(POLICY, {}).get("acts", {}))
+    before = registry.before(last.version)
+    try:
+        return follow(before, base, *theirs, then, *first, policy, acts, seed, weights)
+    except NothingNewError:
+        return Followed(reason=NOTHING_LEFT)
+
+
 def origin_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return in which batch people came, and in which they stood first."""
+    """Return with which batch people's first label came, and in which they stood first."""
+    labelled = table[LABELLED] if LABELLED in table else table[BATCH]
     first = table[SEEN] if SEEN in table else table[BATCH]
-    return pd.DataFrame({BATCH: table[BATCH].to_numpy(), SEEN: first.to_numpy()})
+    return pd.DataFrame({LABELLED: labelled.to_numpy(), SEEN: first.to_numpy()})
 
 
 def _deployed(stored: StoredVersion, assumed: ReachModel) -> DeployedRule:
@@ -261,9 +294,8 @@ def seen_batches(
     y = every[LABEL].to_numpy(np.float64).copy()
     y[every[ROW_ID].isin(set_apart).to_numpy()] = np.nan
     X = np.array(every[list(schema.feature_names)].to_numpy(np.float64), order="C")
-    fresh: Mask = (
-        origin[BATCH].map({name: batch[NEW] for name, batch in facts.items()}).to_numpy(bool)
-    )
+    new = {name: batch[NEW] for name, batch in facts.items()}
+    fresh: Mask = origin[LABELLED].map(new).to_numpy(bool)
     found: list[SeenBatch] = []
     places: list[Index] = []
     for name in sorted(facts, key=lambda name: facts[name][DAY]):
@@ -280,15 +312,26 @@ def seen_batches(
 def _looked_at_again(
     batches: Sequence[SeenBatch], memory: Memory, facts: Mapping[str, Mapping[str, Any]]
 ) -> tuple[list[SeenBatch], Memory]:
-    """Leave out looks at batches that were withdrawn; without a new batch, look at the newest."""
+    """Leave out looks at what was withdrawn or corrected since, and look at the latter again.
+
+    So everybody counts once, with the label known now. Where that leaves nothing to look at, the
+    newest labels are looked at again.
+    """
     days = {batch.day for batch in batches}
-    found, looks = list(batches), [look for look in memory.looks if look.day in days]
-    labelled = [place for place, batch in enumerate(batches) if batch.labelled.any()]
-    if labelled and not any(batch[NEW] for batch in facts.values()):
-        newest = batches[labelled[-1]]
-        found[labelled[-1]] = replace(newest, fresh=newest.labelled)
-        looks = [look for look in looks if look.day != newest.day]
-    return found, replace(memory, looks=tuple(looks))
+    looks = [look for look in memory.looks if look.day in days]
+    new = [batch for batch in facts.values() if batch[NEW]]
+    corrected = {name for batch in new for name in batch.get("corrected", {})}
+    looked = {look.day for look in looks}
+    again = {batch.name for batch in batches if batch.name in corrected and batch.day in looked}
+    labelled = [batch for batch in batches if batch.labelled.any()]
+    fresh = any((batch.fresh & batch.labelled).any() for batch in batches)
+    if labelled and not again and not fresh and (corrected or not new):
+        again = {labelled[-1].name}
+    stale = {batch.day for batch in batches if batch.name in again}
+    found = [
+        replace(batch, fresh=batch.labelled) if batch.name in again else batch for batch in batches
+    ]
+    return found, replace(memory, looks=tuple(look for look in looks if look.day not in stale))
 
 
 def _weighted(

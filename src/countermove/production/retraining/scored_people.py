@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,44 +43,58 @@ DECISION, CHANCE, BATCH = "decision", "probability", "scored_batch"
 OPTIONAL = (
     CHAMPION_DECISION, CHALLENGER_DECISION, CHALLENGER, CANARY_DRAW, EXPLORED, PROPENSITY
 )  # fmt: skip
+COLUMNS = [ROW_ID, DECISION, CHANCE, VERSION, *OPTIONAL, BATCH, "at"]
 LEVEL = 0.05
 """Probability that an interval is wrong."""
 FEW = 0.01
 """Labels of the approved only: no more than this share of them is of refused people."""
 
 
-def published_batches(folder: Path) -> Iterator[tuple[dict[str, Any], Partitions]]:
-    """Yield manifest and parts of every scored batch; one that cannot be read is said so."""
+@dataclass(frozen=True)
+class ScoredBatches:
+    """Manifests of all scored batches, what they say about labelled people, and what is damaged."""
+
+    manifests: list[dict[str, Any]]
+    people: pd.DataFrame  # by id, of the last time they were scored
+    left_out: list[str]  # a sentence each
+
+
+def scored_batches(folder: Path, rows: pd.DataFrame) -> ScoredBatches:
+    """Read what was recorded about labelled people; a damaged batch is left out and said so."""
+    known = set(rows[ROW_ID]) if len(rows) else set()
+    manifests, found, left_out = [], [pd.DataFrame(columns=COLUMNS)], []
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
         if path.name.startswith(".") or not path.is_dir():
             continue
         try:
             manifest = BatchFolder(folder, path.name).manifest()
-        except ModelFileError as error:
-            logger.warning("scored batch %r is left out of the comparison: %s", path.name, error)
-            continue
-        if manifest is not None and manifest.get("parts"):
-            yield manifest, Partitions(tuple(path / part["file"] for part in manifest["parts"]))
+            if manifest is not None and manifest.get("parts"):
+                found += _recorded(path, manifest, known)
+                manifests.append(manifest)
+        except (ModelFileError, OSError, ValueError, KeyError, TypeError) as error:
+            left_out.append(
+                f"scored batch {path.name!r} is damaged and left out of the comparison: {error}"
+            )
+            logger.warning(left_out[-1])
+    return ScoredBatches(manifests, _last_scored(found), left_out)
 
 
-def scored_people(folder: Path, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return what was recorded about labelled people, the last time they were scored; by id."""
+def _recorded(path: Path, manifest: Mapping[str, Any], known: set[str]) -> list[pd.DataFrame]:
+    """Return what one scored batch says about labelled people."""
     import pyarrow.parquet as pq
 
-    known, found = set(rows[ROW_ID]) if len(rows) else set(), []
-    for manifest, parts in published_batches(folder) if known else ():
-        there = set(pq.read_schema(parts.files[0]).names)
-        wanted = [ROW_ID, DECISION, CHANCE, VERSION, *(c for c in OPTIONAL if c in there)]
-        for part in parts.columns(wanted):
-            theirs = part[part[ROW_ID].isin(known)]
-            if len(theirs):
-                found.append(
-                    theirs.assign(**{BATCH: manifest["batch"], "at": manifest["finished_at"]})
-                )
-    columns = [ROW_ID, DECISION, CHANCE, VERSION, *OPTIONAL, BATCH, "at"]
-    if not found:
-        return pd.DataFrame(columns=columns).set_index(ROW_ID)
-    every = pd.concat(found, ignore_index=True).reindex(columns=columns)
+    files = tuple(path / part["file"] for part in manifest["parts"])
+    there = set(pq.read_schema(files[0]).names)
+    wanted = [ROW_ID, DECISION, CHANCE, VERSION, *(c for c in OPTIONAL if c in there)]
+    parts = [part[part[ROW_ID].isin(known)] for part in Partitions(files).columns(wanted)]
+    about = {BATCH: manifest["batch"], "at": manifest["finished_at"]}
+    return [part.assign(**about) for part in parts if len(part)]
+
+
+def _last_scored(found: list[pd.DataFrame]) -> pd.DataFrame:
+    if len(found) == 1:
+        return found[0].set_index(ROW_ID)
+    every = pd.concat(found[1:], ignore_index=True).reindex(columns=COLUMNS)
     return (
         every.sort_values("at", kind="stable")
         .drop_duplicates(ROW_ID, keep="last")
@@ -100,14 +115,15 @@ def compare_scored(
     The second result has the ids of people approved by draw and the inverse of their propensity,
     where labels are of the approved only.
     """
-    champion, people = registry.champion(), scored_people(folder, rows)
+    champion, scored = registry.champion(), scored_batches(folder, rows)
     labels = rows.set_index(ROW_ID)[LABEL] if len(rows) else pd.Series(dtype=np.float64)
     said: dict[str, Any] = {"challengers": [], "labels": None, "exploration": None}
+    said["left_out"] = scored.left_out
     weights = pd.DataFrame({ROW_ID: pd.Series(dtype="str"), WEIGHT: pd.Series(dtype=np.float64)})
     if champion is None:
         return said, weights
-    joined = people.assign(label=labels.reindex(people.index))
-    said["challengers"] = _challengers(folder, champion.version, joined)
+    joined = scored.people.assign(label=labels.reindex(scored.people.index))
+    said["challengers"] = _challengers(scored.manifests, champion.version, joined)
     said["labels"] = _labels_seen(champion, rows, facts, schema, standardiser, joined)
     drawn = joined[joined[EXPLORED].eq(True)]
     if len(drawn):
@@ -118,11 +134,13 @@ def compare_scored(
     return said, weights
 
 
-def _challengers(folder: Path, champion: str, joined: pd.DataFrame) -> list[dict[str, Any]]:
+def _challengers(
+    manifests: Sequence[Mapping[str, Any]], champion: str, joined: pd.DataFrame
+) -> list[dict[str, Any]]:
     """Return every challenger that was beside the champion: counts, agreement, differences."""
     counts: dict[str, Counter[str]] = {}
     about: dict[str, dict[str, Any]] = {}
-    for manifest, _ in published_batches(folder):
+    for manifest in manifests:
         beside = manifest.get(CHALLENGER)
         if beside is None or manifest["version"] != champion:
             continue

@@ -81,17 +81,20 @@ class ScoringSettings:
         """Return the work on admitted rows, with the advice that is open for their people."""
         register, beside = self.register, None
         if challenger is not None and self.challenger is not None:
-            beside = Beside(self.rule_of(challenger), self.challenger.share, self._canary())
+            beside = Beside(
+                self.rule_of(challenger), self.challenger.share, self._canary(challenger.version)
+            )
         rule, honoured = self.rule_of(champion), None
         if register is not None:
             honoured = Honoured.of(register, self.registry, admitted)
         return ScoreTask(rule, self.schema, honoured, beside)
 
-    def _canary(self) -> PersonDraws | None:
-        """Return the draws of people whom the challenger decides for; None: it does for nobody."""
+    def _canary(self, challenger: str) -> PersonDraws | None:
+        """Return whom a challenger decides for, other people for each; None: it does for nobody."""
         if self.challenger is None or self.challenger.share is None:
             return None
-        return draws_for("canary", "score.challenger.share", self.schema.id is not None)
+        purpose = f"canary of {challenger}"
+        return draws_for(purpose, "score.challenger.share", self.schema.id is not None)
 
     def explored(self) -> Exploration | None:
         """Return how refused people are approved by draw; None: nobody is."""
@@ -102,7 +105,7 @@ class ScoringSettings:
 
     def check(self) -> None:
         """Refuse draws that cannot be made, before anybody is looked at."""
-        self._canary()
+        self._canary("")
         self.explored()
 
     def challenger_of(self, champion: StoredVersion, begun: str = "") -> StoredVersion | None:

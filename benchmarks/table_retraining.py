@@ -1,0 +1,214 @@
+"""A year of retraining on real tables made to drift, against simple policies.
+
+    python -m benchmarks.table_retraining [worlds] [results.jsonl]
+
+Credit and give-me-some-credit (fetched), both labels made equally frequent, people who respond as
+their schema and the default settings say. ``still``: nothing drifts. ``reweighted``: people come
+the more often the more their label goes with a direction that the first rule does not look at.
+``relabelled``: labels are drawn by the table's own logistic rule, turned by 75 degrees in a year.
+Finished years are appended to the file of results, so a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import expit
+from scipy.stats import t as student
+
+from benchmarks.bench_retraining import numbers, read, walk
+from countermove._types import Floats
+from countermove.data.cleaning import clean
+from countermove.data.rows import fit_standardiser, rows_of, standardised_table
+from countermove.data.schema import load_schema
+from countermove.data.sources import read_raw_table
+from countermove.params import EvaluationParameters, SermParameters
+from countermove.production.retraining.follower import Follower
+from countermove.production.retraining.following import linear_score
+from countermove.production.retraining.known_worlds import BASE, MONTHLY, MONTHS, Arrivals
+from countermove.production.retraining.policy import FollowingPolicy
+from countermove.production.retraining.reach import ReachModel
+from countermove.production.retraining.set_back import SetBackRows, as_seen, fit
+from countermove.response import Response
+
+ROOT = Path(__file__).parents[1]
+TABLES = ("credit", "give-me-some-credit")
+DRIFTS = ("still", "reweighted", "relabelled")
+JUDGES = 6_000
+TURNED = 75.0
+"""Degrees by which the rule of the labels turns in a year."""
+TILT = 0.06
+"""By which the log-weight of a person grows in a month, per spread of the direction."""
+WINDOW = 3
+"""Months that the simple policies look back."""
+LEVEL = 0.05
+
+
+@cache
+def people_of(name: str) -> tuple[Floats, Floats, Response]:
+    """Return a table, standardised, its labels, and how its people respond."""
+    schema = load_schema(name, ROOT / "conf" / "base" / "schemas")
+    table = clean(read_raw_table(name, ROOT / "data" / "01_raw", schema).frame, schema)
+    units = fit_standardiser(table, schema, divide_by_root_d=False)
+    rows = rows_of(standardised_table(table, schema, units), schema)
+    responses, stated = EvaluationParameters().responses(SermParameters(), schema, units)
+    return rows.X, rows.y, responses[stated[0]]
+
+
+class TableWorld:
+    """A real table whose labels drift, with the face of the benchmark's other worlds."""
+
+    people = ReachModel()
+
+    def __init__(self, name: str, drift: str, seed: int) -> None:
+        X, y, people = people_of(name)
+        self.seed, self.drift = seed, drift
+        draws = np.random.default_rng([20_261_117, seed])
+        self.movers = people
+        order = draws.permutation(len(y))
+        # Nobody is judged on who came, and nobody comes who stood in the base table.
+        judged, rest = order[:JUDGES], order[JUDGES:]
+        balanced = 0.5 / np.where(y > 0, np.mean(y > 0), np.mean(y < 0))
+        base = draws.choice(rest, BASE, replace=False, p=balanced[rest] / balanced[rest].sum())
+        came = np.setdiff1d(rest, base)
+        self.law = fit([as_seen(X, y)], [balanced], np.zeros(X.shape[1] + 1), iterations=40)
+        spread = np.cov(X.T)
+        first = self.law[:-1] / np.sqrt(self.law[:-1] @ spread @ self.law[:-1])
+        other = draws.standard_normal(X.shape[1])
+        other -= first * float(first @ spread @ other)
+        self.first, self.other = first, other / np.sqrt(other @ spread @ other)
+        self._base = (X[base], self._labels(0, X[base], y[base], draws))
+        self._came, self._judged = ((X[who], y[who], balanced[who]) for who in (came, judged))
+
+    def _turned(self, month: int) -> Floats:
+        """Return weights and intercept of a month's labels."""
+        angle = np.radians(TURNED * month / MONTHS)
+        size = float(np.linalg.norm(self.law[:-1]) / np.linalg.norm(self.first))
+        direction = np.cos(angle) * self.first + np.sin(angle) * self.other
+        return np.append(size * direction, self.law[-1])
+
+    def _labels(self, month: int, X: Floats, y: Floats, draws: np.random.Generator) -> Floats:
+        if self.drift != "relabelled":
+            return y
+        chance = expit(np.column_stack([X, np.ones(len(X))]) @ self._turned(month))
+        return np.where(draws.random(len(X)) < chance, 1.0, -1.0)
+
+    def _weight(self, month: int, X: Floats, y: Floats, balanced: Floats) -> Floats:
+        """Return how often people come in a month."""
+        if self.drift != "reweighted":
+            return balanced
+        found: Floats = balanced * np.exp(TILT * month * y * np.clip(X @ self.other, -3.0, 3.0))
+        return found
+
+    def base(self) -> tuple[Floats, Floats]:
+        """Return the base table and its labels."""
+        return self._base
+
+    def arrivals(self, month: int, weight: Floats, bias: float) -> Arrivals:
+        """Return a month's people after they responded to a rule."""
+        X, y, balanced = self._came
+        draws = np.random.default_rng([9, self.seed, month])
+        chance = self._weight(month, X, y, balanced)
+        who = draws.choice(len(y), MONTHLY, replace=False, p=chance / chance.sum())
+        labels, rule = self._labels(month, X[who], y[who], draws), _rule(weight, bias)
+        there = self.movers.respond(rule, X[who], on_failure="mask").x_new
+        with torch.no_grad():
+            approved = rule(torch.from_numpy(there)).numpy() >= 0.0
+        return Arrivals(there, labels, approved)
+
+    def accuracy(self, month: int, weight: Floats, bias: float) -> float:
+        """Return the accuracy of a rule on the judging people of a month who respond to it."""
+        X, y, balanced = self._judged
+        approved = self.movers.decisions_after(_rule(weight, bias), X)
+        right = np.where(y > 0, approved, ~approved).astype(np.float64)
+        if self.drift == "relabelled":
+            chance = expit(np.column_stack([X, np.ones(len(X))]) @ self._turned(month))
+            right = np.where(approved, chance, 1.0 - chance)
+        return float(np.average(right, weights=self._weight(month, X, y, balanced)))
+
+    def oracle(self, month: int) -> float:
+        """Return 0: nobody knows the best rule of a real table; gaps are accuracies, negative."""
+        return 0.0
+
+
+def _rule(weight: Floats, bias: float) -> Any:
+    return linear_score(np.append(weight, bias), 0.0)
+
+
+def window(world: TableWorld, strategic: bool) -> list[float]:
+    """Return the months' accuracy of a rule fitted to the newest months as they were seen."""
+    X, y = world.base()
+    follower = Follower(X, y, world.movers, FollowingPolicy(), world.seed)
+    score, _ = follower.first(world.people)
+    tables: list[SetBackRows] = []
+    found = []
+    for month in range(1, MONTHS + 1):
+        rule = numbers(score)
+        found.append(100.0 * world.accuracy(month, *rule))
+        came = world.arrivals(month, *rule)
+        tables = [*tables, as_seen(came.X, came.y)][-WINDOW:]
+        theta = fit(tables, [1.0] * len(tables), np.zeros(X.shape[1] + 1), iterations=40)
+        allowed = follower.allowance(theta, world.people, tables) if strategic else 0.0
+        score = linear_score(theta, allowed)
+    return found
+
+
+def year(name: str, drift: str, seed: int) -> dict[str, Any]:
+    """Walk a year under every policy; accuracies in points, by month."""
+    world = TableWorld(name, drift, seed)
+    followed = walk(world)  # type: ignore[arg-type]
+    return {
+        "following": [-gap for gap in followed.gaps],
+        "never": [-gap for gap in followed.never],
+        "blind window": window(world, strategic=False),
+        "naive strategic window": window(world, strategic=True),
+        "promotions": followed.promotions,
+    }
+
+
+def table(said: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the table: mean accuracy, and by how much following is better, paired by world."""
+    others = ("never", "blind window", "naive strategic window")
+    yield f"| table, drift | worlds | following | {' | '.join(f'over {o}' for o in others)} |"
+    yield "|---|---|---|---|---|---|"
+    for name, drift in ((name, drift) for name in TABLES for drift in DRIFTS):
+        years = [each for each in said if each["cell"] == f"{name}, {drift}"]
+        if len(years) < 2:
+            continue
+        own = np.array([np.mean(each["following"]) for each in years])
+        gains = []
+        for other in others:
+            paired = own - np.array([np.mean(each[other]) for each in years])
+            half = student.ppf(1.0 - 0.5 * LEVEL, len(paired) - 1) * paired.std(ddof=1)
+            half /= np.sqrt(len(paired))
+            mean = paired.mean()
+            gains.append(f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})")
+        yield f"| {name}, {drift} | {len(years)} | {own.mean():.2f} | {' | '.join(gains)} |"
+
+
+def main() -> None:
+    """Walk what is missing, and print the table."""
+    torch.set_num_threads(1)
+    worlds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(folder, "years.jsonl")
+        done = {(each["cell"], each["seed"]) for each in read(results)}
+        for seed in range(worlds):
+            for name, drift in ((name, drift) for name in TABLES for drift in DRIFTS):
+                if (f"{name}, {drift}", seed) not in done:
+                    said = {"cell": f"{name}, {drift}", "seed": seed} | year(name, drift, seed)
+                    with results.open("a") as file:
+                        file.write(json.dumps(said) + "\n")
+        print("\n".join(table(read(results))))
+
+
+if __name__ == "__main__":
+    main()
