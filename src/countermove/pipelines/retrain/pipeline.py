@@ -149,17 +149,15 @@ def follow(
     seed: int,
 ) -> tuple[Followed, Response, Followed]:
     """Estimate how far people move, set them back, and weigh the evidence of the new labels."""
+    from countermove.production.retraining import nightly
     from countermove.production.retraining.ledger import BatchLedger
-    from countermove.production.retraining.nightly import acts_of, follow_again
-    from countermove.production.retraining.nightly import follow as follow_world
 
-    aim, policy = serm.regulariser.build(), retrain.policy.build()
-    about = (schema, standardiser, people, aim, policy, acts_of(drift), seed, weights)
-    given = ((train, validation), batches, waiting, facts, set_apart, *about)
-    followed = before = follow_world(registry, *given)
-    ledger = BatchLedger(registry)
+    seen = nightly.NightRows((train, validation), batches, waiting, facts, set_apart, weights)
+    aims = (serm.regulariser.build(), retrain.policy.build(), seed)
+    terms, ledger = nightly.NightTerms(schema, standardiser, people, *aims), BatchLedger(registry)
+    followed = before = nightly.follow(registry, seen, terms, nightly.acts_of(drift))
     if ledger.last is not None and ledger.reconsidered():
-        before = follow_again(registry, ledger.last, *given)
+        before = nightly.follow_again(registry, ledger.last, seen, terms)
     return followed, followed.people(people), before
 
 

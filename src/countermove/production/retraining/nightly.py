@@ -171,50 +171,78 @@ def why_not(
     return None
 
 
-def follow(
-    registry: Registry,
-    base: Sequence[pd.DataFrame],
-    rows: pd.DataFrame,
-    waiting: pd.DataFrame,
-    facts: Mapping[str, Mapping[str, Any]],
-    set_apart: pd.DataFrame,
-    schema: Schema,
-    standardiser: Standardiser,
-    assumed: Response,
-    regulariser: Regulariser | None,
-    policy: FollowingPolicy | None,
-    acts: DriftActs,
-    seed: int,
-    weights: pd.DataFrame | None = None,
-) -> Followed:
-    """Walk a night on the tables of a run; ``set_apart`` rows are for promises, not for fits.
+@dataclass(frozen=True, eq=False)
+class NightRows:
+    """The tables of a run.
 
-    ``acts`` is what drift changes about it, ``weights`` are ids of people approved by draw and what
-    each counts, if the policy says so.
+    Attributes
+    ----------
+    base
+        Rows that had no rule to respond to, standardised.
+    rows, waiting
+        People of the batches with a label and without one yet, typed.
+    facts
+        Of each batch.
+    set_apart
+        Rows for promises, not for fits.
+    weights
+        Ids of people approved by draw and what each counts, if the policy says so.
     """
-    if policy is None:
+
+    base: Sequence[pd.DataFrame]
+    rows: pd.DataFrame
+    waiting: pd.DataFrame
+    facts: Mapping[str, Mapping[str, Any]]
+    set_apart: pd.DataFrame
+    weights: pd.DataFrame | None = None
+
+    def at(self, last: Decision) -> NightRows:
+        """Return what is left of the batches that a decision was based on, as new as then."""
+        used, facts = last.facts[BATCHES], self.facts
+        then = {name: {**facts[name], NEW: used[name][NEW]} for name in used if name in facts}
+        rows, waiting = (
+            table[table[column].isin(list(then))].reset_index(drop=True) if len(table) else table
+            for table, column in ((self.rows, LABELLED), (self.waiting, BATCH))
+        )
+        return replace(self, rows=rows, waiting=waiting, facts=then)
+
+
+@dataclass(frozen=True, eq=False)
+class NightTerms:
+    """What the tables mean, who moves, what is trained for, by which policy, and the seed."""
+
+    schema: Schema
+    standardiser: Standardiser
+    assumed: Response
+    regulariser: Regulariser | None
+    policy: FollowingPolicy | None
+    seed: int
+
+
+def follow(registry: Registry, seen: NightRows, terms: NightTerms, acts: DriftActs) -> Followed:
+    """Walk a night on the tables of a run; ``acts`` is what drift changes about it."""
+    if terms.policy is None:
         return Followed(reason="retrain.policy says so")
-    champion = registry.champion()
-    tables = [table for table in (rows, waiting) if len(table)]
-    standard = [standardised_table(table, schema, standardiser) for table in tables]
-    reason = why_not(champion, assumed, regulariser, [*base, *standard], schema)
+    champion, schema = registry.champion(), terms.schema
+    tables = [table for table in (seen.rows, seen.waiting) if len(table)]
+    standard = [standardised_table(table, schema, terms.standardiser) for table in tables]
+    known, needed = movers_of(terms.assumed), [*seen.base, *standard]
+    reason = why_not(champion, terms.assumed, terms.regulariser, needed, schema)
     if reason is None and not tables:
         reason = "no batch is left: all were withdrawn"
-    if reason is not None or champion is None:
+    if reason is not None or champion is None or known is None:
         return Followed(reason=reason or "")
-    known = movers_of(assumed)
-    assert known is not None
     every = pd.concat(standard, ignore_index=True)
     origin = pd.concat([origin_of(table) for table in tables], ignore_index=True)
-    rules = rules_of(registry, facts, known[1])
-    batches, places = seen_batches(every, origin, facts, rules, set(set_apart[ROW_ID]), schema)
+    rules, apart = rules_of(registry, seen.facts, known[1]), set(seen.set_apart[ROW_ID])
+    batches, places = seen_batches(every, origin, seen.facts, rules, apart, schema)
     memory = memory_of(registry.decisions(), champion.version)
-    batches, memory = _looked_at_again(batches, memory, facts)
-    if policy.propensities and weights is not None:
-        counts = dict(weights.itertuples(index=False, name=None))
+    batches, memory = _looked_at_again(batches, memory, seen.facts)
+    if terms.policy.propensities and seen.weights is not None:
+        counts = dict(seen.weights.itertuples(index=False, name=None))
         batches = _weighted(batches, [every[ROW_ID].iloc[who] for who in places], counts)
-    people = rows_of(pd.concat(list(base), ignore_index=True), schema)
-    follower = Follower(people.X, people.y, known[0], policy, seed)
+    people = rows_of(pd.concat(list(seen.base), ignore_index=True), schema)
+    follower = Follower(people.X, people.y, known[0], terms.policy, terms.seed)
     night = follower.night(_deployed(champion, known[1]), batches, memory, acts)
     if night.evidence is None and night.proposal == "none":
         raise NothingNewError(
@@ -225,33 +253,17 @@ def follow(
 
 
 def follow_again(
-    registry: Registry,
-    last: Decision,
-    base: Sequence[pd.DataFrame],
-    rows: pd.DataFrame,
-    waiting: pd.DataFrame,
-    facts: Mapping[str, Mapping[str, Any]],
-    *about: Any,
+    registry: Registry, last: Decision, seen: NightRows, terms: NightTerms
 ) -> Followed:
-    """Walk the night of the last decision again, on what is left of the batches it had.
-
-    ``about`` is what `follow` is given after ``facts``; what drift changed is as it was then.
-    """
-    used = last.facts[BATCHES]
-    then = {name: {**facts[name], NEW: used[name][NEW]} for name in used if name in facts}
-    if not any(batch[NEW] for batch in then.values()):
-        return Followed(reason=NOTHING_LEFT)
-    theirs = [
-        table[table[column].isin(list(then))].reset_index(drop=True) if len(table) else table
-        for table, column in ((rows, LABELLED), (waiting, BATCH))
-    ]
-    *first, policy, _, seed, weights = about
+    """Walk the night of the last decision again, on what is left of the batches it had."""
+    then = seen.at(last)
     acts = DriftActs(**last.facts.get(POLICY, {}).get("acts", {}))
-    before = registry.before(last.version)
     try:
-        return follow(before, base, *theirs, then, *first, policy, acts, seed, weights)
+        if any(batch[NEW] for batch in then.facts.values()):
+            return follow(registry.before(last.version), then, terms, acts)
     except NothingNewError:
-        return Followed(reason=NOTHING_LEFT)
+        pass
+    return Followed(reason=NOTHING_LEFT)
 
 
 def origin_of(table: pd.DataFrame) -> pd.DataFrame:
