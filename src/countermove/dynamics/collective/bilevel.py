@@ -38,7 +38,8 @@ STRIDE = 10.0
 def within_reach(length: float, eta: Floats, slope: Floats, reach: float | None = None) -> float:
     """Return a length that moves no entry farther than ``reach``; None: a few times its size."""
     farthest = STRIDE * (1.0 + float(np.abs(eta).max())) if reach is None else reach
-    return min(length, farthest / max(float(np.abs(slope).max()), np.finfo(np.float64).tiny))
+    largest = float(np.abs(slope).max())
+    return length if length * largest <= farthest else farthest / largest
 
 
 def spectral_length(step: Floats, change: Floats, metric: Floats) -> float:
@@ -51,6 +52,15 @@ def spectral_length(step: Floats, change: Floats, metric: Floats) -> float:
 def projected_slope(space: Space, eta: Floats, slope: Floats) -> float:
     """Return how far a unit step along the slope moves any entry within the space."""
     return float(np.abs(space.project(eta + slope) - eta).max())
+
+
+def least_residual(direction: Floats, stride: float) -> float:
+    """Return what `projected_slope` is at least, from the move that a stride along it led to."""
+    # A projection onto a convex set moves a row no less the further it aims, and no more than in
+    # proportion; some entry of a row of k is at least its length over the root of k.
+    rows = np.atleast_2d(direction)
+    farthest = float(np.linalg.norm(rows, axis=1).max())
+    return farthest / (max(stride, 1.0) * float(np.sqrt(rows.shape[1])))
 
 
 class Platform(ABC):
@@ -120,7 +130,6 @@ class Solution:
     converged: bool  # whether the projected gradient fell below the tolerance
     residual: float  # largest entry of the projected gradient per member
     values: tuple[float, ...]  # utility after each step, of the start that led here
-    residuals: tuple[float, ...]  # projected gradient after each step
     start_values: tuple[float, ...]  # utility each start ended at: local maxima show here
 
     @property
@@ -263,11 +272,15 @@ class Bilevel:
         point = self.at(eta)
         slope = self.gradient(point) / metric
         length = 1.0 / max(float(np.abs(slope).max()), 1e-3)
-        values, residuals = [point.value], [projected_slope(space, point.eta, slope)]
-        recent, best = deque([point.value], REMEMBERED), (point, residuals[0])
-        while residuals[-1] > tolerance and len(values) <= max_steps:
-            step = within_reach(length, point.eta, slope) * slope
-            direction = space.project(point.eta + step) - point.eta
+        values, recent, best = [point.value], deque([point.value], REMEMBERED), (point, slope)
+        while len(values) <= max_steps:
+            stride = within_reach(length, point.eta, slope)
+            direction = space.project(point.eta + stride * slope) - point.eta
+            if (
+                least_residual(direction, stride) <= tolerance
+                and projected_slope(space, point.eta, slope) <= tolerance
+            ):
+                break
             promised = float(np.sum(metric * slope * direction))
             there = self._search(point, direction, promised, min(recent))
             if there is None:
@@ -276,14 +289,13 @@ class Bilevel:
             length = spectral_length(there.eta - point.eta, there_slope - slope, metric)
             point, slope = there, there_slope
             values.append(point.value)
-            residuals.append(projected_slope(space, point.eta, slope))
             recent.append(point.value)
-            best = max(best, (point, residuals[-1]), key=lambda pair: pair[0].value)
+            best = max(best, (point, slope), key=lambda pair: pair[0].value)
         # The last point is the stationary one; an earlier one may lie a rounding above it.
-        rounding = ROUNDING * (1.0 + abs(best[0].value))
-        if residuals[-1] <= tolerance and point.value >= best[0].value - rounding:
-            best = (point, residuals[-1])
-        return Solution(best[0], best[1] <= tolerance, best[1], tuple(values), tuple(residuals), ())
+        if point.value < best[0].value - ROUNDING * (1.0 + abs(best[0].value)):
+            point, slope = best
+        residual = projected_slope(space, point.eta, slope)
+        return Solution(point, residual <= tolerance, residual, tuple(values), ())
 
     def _search(
         self, point: Point, direction: Floats, promised: float, floor: float

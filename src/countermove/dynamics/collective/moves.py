@@ -148,26 +148,26 @@ class Moves(AllowedMoves, Space):
         """Return the nearest moves within linear constraints, and in the ball if there is one."""
         X, ball, home = self.crowd.X[self.rows], self.ball, self.home
 
-        def nearest_of(who: Index) -> Callable[[Floats], Floats]:
+        def nearest(points: Floats, who: Index) -> Floats:
             if home is not None:
-                return partial(within, home.rows(who), columns=list(self.moving))
-            return partial(actions.of_rows(who).project, X[who])
+                return within(home.rows(who), points, columns=list(self.moving))
+            return actions.of_rows(who).project(X[who], points)
 
         everybody = np.arange(len(X))
         if ball is None:
-            return nearest_of(everybody)(moves)
+            return nearest(moves, everybody)
         lower, upper = self.lower[:, : self._k], self.upper[:, : self._k]
         found = ball.project(moves, lower, upper)
         # Whoever meets the constraints in the ball already is where both sets are nearest.
-        away = np.abs(nearest_of(everybody)(found) - found)
+        away = np.abs(nearest(found, everybody) - found)
         out = np.flatnonzero((away > TOLERANCE).any(axis=1))
         small = ball.of_rows(out)
         if out.size and home is not None:
-            found[out] = nearest_in_ball(moves[out], nearest_of(out), small)
+            found[out] = nearest_in_ball(moves[out], lambda at, who: nearest(at, out[who]), small)
         elif out.size:
             found[out] = project_to_both(
                 moves[out],
-                nearest_of(out),
+                partial(nearest, who=out),
                 partial(small.project, lower=lower[out], upper=upper[out]),
             )
         return found
@@ -374,38 +374,47 @@ TRIALS = 50
 """Shares of a point whose nearest is looked for, at most: to the last digits."""
 
 
-def nearest_in_ball(point: Floats, project: Callable[[Floats], Floats], ball: Ball) -> Floats:
+def nearest_in_ball(
+    point: Floats, project: Callable[[Floats, Index], Floats], ball: Ball
+) -> Floats:
     """Return the point of a convex set, zero in it, and of a round ball nearest to a point.
 
-    In a ball that is not round it is near: it lies in both, on the way to the nearest.
+    ``project`` takes points and the rows whose sets they belong to. In a ball that is not round
+    the point found is near: it lies in both, on the way to the nearest.
     """
     # With the multiplier m of a round ball it is the set's nearest to point / (1 + m).
+    radii = np.broadcast_to(np.asarray(ball.radius), (len(point),))
 
-    def beyond(share: Floats) -> Floats:
-        return ball.size(project(share[:, None] * point)) - ball.radius
+    def beyond(share: Floats, rows: Index) -> Floats:
+        found = project(share[:, None] * point[rows], rows)
+        return ball.of_rows(rows).size(found) - radii[rows]
 
-    n, radius = len(point), np.asarray(ball.radius)
-    low, high = np.zeros(n), np.ones(n)
-    below, above = np.full(n, -1.0) * radius, beyond(high)
-    low = np.where(above <= 0.0, 1.0, low)
-    left, last = np.where(above <= 0.0, 0.0, -below), np.zeros(n)
+    rows = np.arange(len(point))
+    share, above = np.ones(len(point)), beyond(np.ones(len(point)), rows)
+    rows = np.flatnonzero(above > 0.0)
+    low, high, below, above = np.zeros(len(rows)), np.ones(len(rows)), -radii[rows], above[rows]
+    share[rows], left, last = 0.0, radii[rows], np.zeros(len(rows))
     for trial in range(TRIALS):
-        if ((left <= ROUNDING * radius) | (high - low <= ROUNDING)).all():
+        unknown = (left > ROUNDING * radii[rows]) & (high - low > ROUNDING)
+        rows, low, high, below, above, left, last = (
+            part[unknown] for part in (rows, low, high, below, above, left, last)
+        )
+        if not rows.size:
             break
         # Regula falsi (Illinois), and a halving now and then, so that it cannot stall.
-        way = np.divide(-below, above - below, out=np.full(n, 0.5), where=above > below)
+        way = np.divide(-below, above - below, out=np.full(len(rows), 0.5), where=above > below)
         middle = low + (high - low) * (0.5 if trial % 4 == 3 else way)
-        found = beyond(middle)
-        side = np.where(found <= 0.0, -1.0, 1.0)
-        again = np.where(side == last, 0.5, 1.0)
-        inside, last = side < 0.0, side
+        found = beyond(middle, rows)
+        inside = found <= 0.0
+        side = np.where(inside, -1.0, 1.0)
+        again, last = np.where(side == last, 0.5, 1.0), side
         below, above = (
             np.where(inside, found, again * below),
             np.where(inside, again * above, found),
         )
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-        left = np.where(inside, -found, left)
-    return project(low[:, None] * point)
+        share[rows], left = low, np.where(inside, -found, left)
+    return project(share[:, None] * point, np.arange(len(point)))
 
 
 def project_to_both(

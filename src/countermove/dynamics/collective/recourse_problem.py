@@ -103,7 +103,9 @@ class Reach:
         home = home_branches(self.actions, X, columns)
         if home is None:
             return self.ball().project(moves, *self.box(X))
-        return nearest_in_ball(moves, lambda a: within(home, a, columns), self.ball())
+        return nearest_in_ball(
+            moves, lambda at, who: within(home.rows(who), at, columns), self.ball()
+        )
 
 
 @dataclass(frozen=True, eq=False)
