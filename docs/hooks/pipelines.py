@@ -16,7 +16,13 @@ from typing import Any
 
 VARIABLE = "COUNTERMOVE_DOCS_VIZ"
 MARK = "<!-- kedro-viz -->"
-HERE = '<p><a class="md-button" href="viz/index.html">Open the pipelines</a></p>'
+OPENED = "?pid=serm&expandAllPipelines=true&types=nodes"
+"""The chain with every box open and without its datasets: all of it can be read at once."""
+HERE = (
+    '<p><a class="md-button" href="viz/index.html">Open the pipelines</a> '
+    f'<a class="md-button" href="viz/index.html{OPENED.replace("&", "&amp;")}">'
+    "Every step of serm</a></p>"
+)
 ELSEWHERE = (
     "<p>This copy of the documentation was built without them: <code>make docs-viz</code> adds "
     "them, <code>make viz</code> opens them live.</p>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import runpy
 import subprocess
 import sys
 import threading
@@ -17,6 +18,8 @@ import pytest
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
+HOOK = runpy.run_path(str(ROOT / "docs" / "hooks" / "pipelines.py"))
+"""How the documentation publishes kedro-viz."""
 STAGES = {"ingest", "training", "recourse", "evaluation", "reporting"}
 OTHERS = ("tradeoff", "lookahead", "collective", "population")
 WITHOUT = {"report", *(f"{pipeline}_beside" for pipeline in OTHERS)}
@@ -43,13 +46,8 @@ def published(finished, tmp_path_factory) -> Path:
     )
     assert built.returncode == 0, built.stderr
     assert "could not be previewed" not in built.stderr + built.stdout
-    sys.path.insert(0, str(ROOT / "docs" / "hooks"))
-    try:
-        from pipelines import publish
-    finally:
-        sys.path.pop(0)
     target = tmp_path_factory.mktemp("docs") / "viz"
-    publish(finished.path / "build", target)
+    HOOK["publish"](finished.path / "build", target)
     return target
 
 
@@ -102,6 +100,34 @@ def test_a_box_opens(page):
     open_box(page, "reporting")
     page.wait_for_selector(".pipeline-node--task")
     assert page.locator(".pipeline-node--task").count() >= 2
+
+
+LEGIBLE = 8.5
+"""Pixels of a label's height from which on it is read without zooming."""
+
+
+def test_every_step_is_read_at_once(page, address, tmp_path):
+    """All boxes open at 1280 x 900: inside the window, legible, none over another."""
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"{address}{HOOK['OPENED']}")
+    page.wait_for_selector(".pipeline-node--task")
+    page.wait_for_timeout(2000)
+    page.screenshot(path=tmp_path / "steps.png")
+    boxes = page.evaluate(
+        """() => [...document.querySelectorAll('.pipeline-node--task')].map(node => {
+            const label = node.querySelector('.pipeline-node__text').getBoundingClientRect()
+            const box = node.querySelector('.pipeline-node__bg').getBoundingClientRect()
+            return [node.textContent, label.height, box.left, box.top, box.right, box.bottom]
+        })"""
+    )
+    assert len(boxes) >= 20
+    for i, (name, height, left, top, right, bottom) in enumerate(boxes):
+        assert height >= LEGIBLE, name
+        assert 480 <= left <= right <= 1280, name
+        assert 0 <= top <= bottom <= 900, name
+        for other, _, west, north, east, south in boxes[:i]:
+            apart = right <= west or east <= left or bottom <= north or south <= top
+            assert apart, (name, other)
 
 
 @pytest.mark.parametrize(
