@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -26,7 +27,7 @@ from countermove.dynamics import (
 )
 from countermove.dynamics.deployed import schema_segments
 from countermove.dynamics.future import own_learner
-from countermove.dynamics.threat import EVERYBODY, _Search
+from countermove.dynamics.threat import EVERYBODY, NETWORK_APPLICANTS, REFITTED, _Search
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import AscentResponse, BestResponse, GainResponse, NoResponse
 from countermove.scores import LinearScore, MLPScore, NearestCentroidScore, PartlyLinearScore
@@ -222,8 +223,67 @@ def test_the_audit_sees_nobody_as_rarely_as_it_says_and_large_moves_always():
 def test_where_nothing_can_be_done_together_it_says_so():
     fixed = BestResponse(QuadraticCost(1.0), ActionSet(immutable=(0, 1)))
     assert "lets nobody change" in collective_threat(rule_of(), MADE, fixed, terms=THREAT).words
-    network = MLPScore(2, hidden=(3,), dropout=0.0)
-    assert not collective_threat(network, MADE, PEOPLE, terms=THREAT).applies
+    centroids = collective_threat(NearestCentroidScore(2), MADE, PEOPLE, terms=THREAT)
+    assert not centroids.applies
+    assert "takes its own learner" in centroids.words
+
+
+def trained_network(people=400):
+    rule = MLPScore(2, hidden=(3,), dropout=0.0, generator=torch.Generator().manual_seed(0))
+    learner = own_learner(rule, people, 1e-6)
+    return learner.score(learner.fit(Crowd(MADE[0][:people], (MADE[1][:people] > 0) * 1.0)))
+
+
+@pytest.mark.slow
+def test_a_collective_before_a_network_is_looked_for_through_its_own_refit():
+    segments = {"left": MADE[0][:, 1] < 0.0, "right": MADE[0][:, 1] >= 0.0}
+    people = BestResponse(QuadraticCost(0.5))
+    found = collective_threat(trained_network(), MADE, people, segments, terms=THREAT)
+    assert found.applies
+    assert found.learner == "torch"
+    assert found.n == NETWORK_APPLICANTS[1]
+    assert len(found.segments) == 3  # everybody twice, and one segment
+    assert any(each.share is not None for each in found.segments)
+    assert json.dumps(found.to_json(), allow_nan=False)
+
+
+@pytest.mark.slow
+def test_a_flip_of_a_network_holds_for_an_independent_refit():
+    """Plain gradient descent by torch, from the published weights, on members and the rest."""
+    n, share, rule = 150, 0.7, trained_network()
+    crowd = Crowd(MADE[0][:n], (MADE[1][:n] > 0) * 1.0)
+    learner = own_learner(rule, n, REFITTED)
+    search = _Search(crowd, BestResponse(QuadraticCost(0.5)), learner, THREAT, 0)
+    wanted = search._wanted(np.ones(n, dtype=bool), "group")
+    acted = search._acted(search._collective(np.arange(n), wanted).of_size(share), wanted, None)
+    assert acted.approved > 0.0
+    X = torch.from_numpy(np.concatenate([acted.X, crowd.X]))
+    y = torch.from_numpy(np.tile(crowd.y, 2))
+    weight = torch.from_numpy(np.repeat([share / n, (1.0 - share) / n], n))
+    module = copy.deepcopy(rule)
+    descent = torch.optim.LBFGS(module.parameters(), max_iter=2_000, tolerance_grad=1e-6)
+
+    def risk():
+        descent.zero_grad()
+        losses = torch.nn.functional.binary_cross_entropy_with_logits(
+            module(X), y, weight=weight, reduction="sum"
+        )
+        value = losses + 0.5 / n * sum((part**2).sum() for part in module.parameters())
+        value.backward()
+        return value
+
+    descent.step(risk)
+    with torch.no_grad():
+        approved = (module(torch.from_numpy(wanted)) >= 0.0).double().mean()
+    assert acted.approved == pytest.approx(float(approved), abs=0.1)
+
+
+@pytest.mark.slow
+def test_a_network_that_cannot_be_refitted_says_so():
+    learner = TorchLearner(trained_network(), tolerance=1e-15, max_steps=1)
+    found = collective_threat(rule_of(), MADE, PEOPLE, learner=learner, terms=THREAT)
+    assert not found.applies
+    assert "cannot be refitted" in found.words
 
 
 def test_segments_are_the_groups_of_the_sensitive_columns():

@@ -7,19 +7,22 @@ may fail; a caller that uses several at once divides it among them (union bound)
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.errors import NotEnoughRowsError, ParameterError
 
 __all__ = [
+    "MeasuredShare",
     "cells_radius",
     "distribution_function_radius",
     "lower_share",
     "mean_interval",
+    "per_cent",
     "share_interval",
     "upper_share",
 ]
@@ -53,6 +56,37 @@ def share_interval(count: Counts, n: Counts, failure_probability: float) -> tupl
     """Return both bounds, each failing with half of the probability."""
     half = 0.5 * failure_probability
     return lower_share(count, n, half), upper_share(count, n, half)
+
+
+@dataclass(frozen=True)
+class MeasuredShare:
+    """A share of n people, at least 1, with its interval."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+    n: int
+
+    @classmethod
+    def of(cls, hit: Floats | Mask, failure_probability: float) -> MeasuredShare:
+        """Measure it: exactly (Clopper and Pearson) for yes and no, else of bounded chances."""
+        values = np.asarray(hit, dtype=np.float64)
+        n, low, high = len(values), 0.0, 1.0
+        if np.isin(values, (0.0, 1.0)).all():
+            low, high = map(float, share_interval(int(values.sum()), n, failure_probability))
+        elif n > 1:
+            low, high = mean_interval(values, 0.0, 1.0, failure_probability)
+        return cls(float(values.mean()), low, high, 1.0 - failure_probability, n)
+
+
+def per_cent(value: float, digits: int = 1) -> str:
+    """Return a share in per cent, as sentences of the JSON files write it.
+
+    >>> per_cent(0.80666), per_cent(0.05, 0)
+    ('80.7 %', '5 %')
+    """
+    return f"{100.0 * value:.{digits}f} %"
 
 
 def distribution_function_radius(n: float, failure_probability: float) -> float:

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from countermove._types import Floats, Mask
-from countermove.certificates.intervals import share_interval
+from countermove._types import Floats
+from countermove.certificates.intervals import MeasuredShare, per_cent
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner, LogisticLearner
 from countermove.dynamics.retraining.populations import LevelKPopulation
@@ -75,17 +75,6 @@ class FutureTerms:
     map_people: int = 2_000
     tolerated: float = 0.01
     failure_probability: float = 0.05
-
-
-@dataclass(frozen=True)
-class MeasuredShare:
-    """A share of n people with its interval."""
-
-    value: float
-    low: float
-    high: float
-    level: float
-    n: int
 
 
 @dataclass(frozen=True)
@@ -175,7 +164,10 @@ def retraining_future(
     future = _Future(rule, base, people, chosen, terms)
     last, course = future.follow(1.0, 0.0, terms.rounds, PATIENCE)
     accuracy = [
-        _share(judges.decisions_after(score, judged_on[0]) == (judged_on[1] > 0), terms)
+        MeasuredShare.of(
+            judges.decisions_after(score, judged_on[0]) == (judged_on[1] > 0),
+            terms.failure_probability,
+        )
         for score in (last, rule)
     ]
     small = _Future(rule, *_some(made_on, members_of(response)[0], terms.map_people, seed), chosen,
@@ -203,13 +195,13 @@ def retraining_future(
     )
 
 
-def own_learner(rule: Score, n: int) -> Learner:
+def own_learner(rule: Score, n: int, tolerance: float = NETWORK_TOLERANCE) -> Learner:
     """Return what refits a rule to n people: exactly a linear one, a network from its weights."""
     if isinstance(rule, LinearScore):
         return LogisticLearner(1.0 / n)
     from countermove.dynamics.learners import TorchLearner
 
-    return TorchLearner(rule, penalty=1.0 / n, tolerance=NETWORK_TOLERANCE)
+    return TorchLearner(rule, penalty=1.0 / n, tolerance=tolerance)
 
 
 def _unknown(rule: Score) -> str:
@@ -353,12 +345,6 @@ def _some(
     return Crowd(X[kept], (y[kept] > 0.0).astype(np.float64)), people.of_rows(kept)
 
 
-def _share(right: Mask, terms: FutureTerms) -> MeasuredShare:
-    count, n = int(np.count_nonzero(right)), len(right)
-    low, high = share_interval(count, n, terms.failure_probability)
-    return MeasuredShare(count / n, float(low), float(high), 1.0 - terms.failure_probability, n)
-
-
 def _words(
     course: RetrainingCourse,
     accuracies: Sequence[MeasuredShare],
@@ -369,10 +355,12 @@ def _words(
     """Return the sentence a committee reads."""
     then, now = accuracies
     right = (
-        f"accuracy {then.value:.1%} ({then.low:.1%} to {then.high:.1%}, n = {then.n:,}; the rule "
-        f"as deployed {now.value:.1%}, one outcome for all {majority:.1%})"
+        f"accuracy {per_cent(then.value)} ({per_cent(then.low)} to {per_cent(then.high)}, "
+        f"n = {then.n:,}; the rule as deployed {per_cent(now.value)}, one outcome for all "
+        f"{per_cent(majority)})"
     )
-    left = f", {course.changing:.1%} of decisions still changing" if course.changing else ""
+    changing = per_cent(course.changing)
+    left = f", {changing} of decisions still changing" if course.changing else ""
     ends = {
         "settles": f"it settles within {course.rounds} rounds at {right}{left}",
         "cycles": f"it does not settle but cycles{left}; after {course.rounds} rounds {right}",
@@ -384,7 +372,7 @@ def _words(
     if course.contraction is not None:
         rate = f", contraction {course.contraction:.2f} a round"
     bound = (
-        f" It settles even where moving costs {CHEAPEST:.0%} of what is assumed."
+        f" It settles even where moving costs {per_cent(CHEAPEST, 0)} of what is assumed."
         if edge is None
         else f" It cycles or collapses if moving costs less than {edge:.2g} times what is assumed."
     )
@@ -392,9 +380,8 @@ def _words(
         bound = ""
     ahead = next(cell for cell in cells if (cell.price, cell.looking_ahead) == (1.0, 1.0))
     there = {"moves on": f"has not settled after {ahead.rounds} rounds"}
-    said = (
+    return (
         f"Retrained every period on people who answered the last rule, {ends}{rate}.{bound} "
         "Among people who all look one retraining ahead it "
         f"{there.get(ahead.course, ahead.course)}."
     )
-    return said.replace("%", " %")

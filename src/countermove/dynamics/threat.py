@@ -7,24 +7,28 @@ the rule fitted to everybody afterwards approves people whom it would refuse.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
+from countermove.certificates.intervals import per_cent
 from countermove.dynamics.collective.balls import Ball
 from countermove.dynamics.collective.collective import Collective
 from countermove.dynamics.collective.shift_audit import _two_samples
 from countermove.dynamics.collective.utilities import QueryUtility, goals_of
 from countermove.dynamics.crowd import Crowd
-from countermove.dynamics.learners import Learner, LogisticLearner
-from countermove.errors import NotEnoughRowsError
+from countermove.dynamics.future import NETWORKS, own_learner
+from countermove.dynamics.learners import Learner
+from countermove.errors import NotConvergedError, NotEnoughRowsError, SolverError
 from countermove.randomness import generator
 from countermove.response import Response
 from countermove.response.base import GAIN
 from countermove.response.response_set import members_of
 from countermove.scores import LinearScore, Score
+from countermove.scores.base import values
 
 Outcome = Literal["group", "person"]
 EVERYBODY = "all applicants"
@@ -38,6 +42,12 @@ QUERIES = 200
 """Refused people whose approval is asked for, drawn where there are more."""
 FEWEST = 30
 """Rows below which a segment is not looked at."""
+REFITTED = 1e-4
+"""Gradient at which refits of a network end: steps of the search are told apart by what is left."""
+NETWORK_WORK = 100_000
+"""Applicants times parameters of a network that is refitted at every step of the search."""
+NETWORK_APPLICANTS = (60, 200)
+"""Applicants before a network, at least and at most: its threat takes seconds too."""
 
 
 @dataclass(frozen=True)
@@ -83,21 +93,23 @@ class SegmentThreat:
     @property
     def words(self) -> str:
         """The finding in a sentence."""
-        whom = self.segment if self.segment == EVERYBODY else f"applicants with {self.segment}"
+        everybody = self.segment == EVERYBODY
+        whom = EVERYBODY if everybody else f"applicants with {self.segment}"
         what = (
             "half of their refused approved" if self.outcome == "group"
             else "their typical refused person approved"
         )  # fmt: skip
         if self.share is None:
-            return f"Not even all {whom} together get {what} by the next retraining."
-        part = "" if self.segment == EVERYBODY else f" ({self.share:.1%} of all)"
-        said = (
-            f"{self.of_segment:.0%} of {whom}{part} who together spend "
+            whole = "" if everybody else "all "
+            return f"Not even {whole}{whom} together get {what} by the next retraining."
+        part = "" if everybody else f" ({per_cent(self.share)} of all)"
+        seen = 0.0 if self.audit_power is None else self.audit_power
+        return (
+            f"{per_cent(self.of_segment or 0.0, 0)} of {whom}{part} who together spend "
             f"{self.mean_cost:.2f} each, of the {self.worth:g} a decision is worth, get {what} by "
             f"the next retraining; an audit of {self.audit_rows:,} new applicants sees it with "
-            f"probability {self.audit_power:.0%}."
+            f"probability {per_cent(seen, 0)}."
         )
-        return said.replace("%", " %")
 
 
 @dataclass(frozen=True)
@@ -140,31 +152,46 @@ def collective_threat(
     segments
         Who could act together, by name, as masks of shape (n,); everybody is always looked at.
     learner
-        What retrains; None: logistic regression, exactly, for a linear rule.
+        What retrains; None: logistic regression, exactly, for a linear rule, gradients from its
+        own weights on for a network.
     terms
-        See `ThreatTerms`.
+        See `ThreatTerms`; before a network fewer applicants are drawn, the fewer the larger it
+        is, and one segment is looked at.
     seed
         Of the rows drawn and of the audits.
     """
     terms = ThreatTerms() if terms is None else terms
     people = members_of(response)[0]
-    if learner is None and not isinstance(rule, LinearScore):
+    if learner is None and not isinstance(rule, (LinearScore, *NETWORKS)):
         return CollectiveThreat(
             False,
             f"Not computed: the rule is of kind {rule.kind}; collective_threat(..., learner=...) "
             "takes its own learner.",
         )
+    if learner is None and not isinstance(rule, LinearScore):
+        few = {"people": min(terms.people, _affordable(rule)), "segments": min(terms.segments, 1)}
+        terms = replace(terms, **few)
     X, y = made_on
     kept = np.sort(generator(seed, "applicants").permutation(len(y))[: terms.people])
     crowd = Crowd(X[kept], (y[kept] > 0.0).astype(np.float64))
-    trainer = learner or LogisticLearner(1.0 / crowd.n)
+    trainer = learner or own_learner(rule, crowd.n, REFITTED)
     search = _Search(crowd, people.of_rows(kept), trainer, terms, seed)
     if not search.columns:
         return CollectiveThreat(False, "Does not apply: the schema lets nobody change anything.")
-    if not search.refused(np.ones(crowd.n, dtype=bool)).any():
-        return CollectiveThreat(False, "Does not apply: the next rule would refuse nobody.")
-    found = search.everything(_largest(segments or {}, kept, terms))
+    try:
+        if not search.refused(np.ones(crowd.n, dtype=bool)).any():
+            return CollectiveThreat(False, "Does not apply: the next rule would refuse nobody.")
+        found = search.everything(_largest(segments or {}, kept, terms))
+    except (NotConvergedError, SolverError) as error:
+        return CollectiveThreat(False, f"Not computed: the rule cannot be refitted ({error}).")
     return CollectiveThreat(True, _headline(found), found, trainer.name, crowd.n)
+
+
+def _affordable(rule: Score) -> int:
+    """Return how many applicants a network is refitted to in seconds."""
+    parameters = sum(part.numel() for part in rule.parameters())
+    least, most = NETWORK_APPLICANTS
+    return int(np.clip(NETWORK_WORK // max(parameters, 1), least, most))
 
 
 def _largest(segments: Mapping[str, Mask], kept: Index, terms: ThreatTerms) -> dict[str, Mask]:
@@ -180,7 +207,7 @@ def _headline(found: tuple[SegmentThreat, ...]) -> str:
     if not able:
         return "No segment, nor all applicants together, can flip the outcomes looked at."
     least = min(able, key=lambda each: each.share or 0.0)
-    return f"The smallest collective: {least.words}"
+    return f"The smallest collective found: {least.words}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +228,11 @@ class _Search:
         varied = np.ptp(self.crowd.X, axis=0) > 0.0
         return tuple(np.flatnonzero(moving & varied).tolist())
 
+    @cached_property
+    def theta(self) -> Floats:
+        """The next rule if nobody acted together."""
+        return self.learner.fit(self.crowd)
+
     def everything(self, segments: Mapping[str, Mask]) -> tuple[SegmentThreat, ...]:
         """Return the group outcome of every segment, and everybody's typical person."""
         everybody = np.ones(self.crowd.n, dtype=bool)
@@ -215,8 +247,7 @@ class _Search:
 
     def refused(self, segment: Mask) -> Mask:
         """Return who of a segment the next rule would refuse if nobody acted together."""
-        theta = self._theta()
-        low: Mask = goals_of(self.learner).decide(theta, self.crowd.X) < 0.5
+        low: Mask = goals_of(self.learner).decide(self.theta, self.crowd.X) < 0.5
         return segment & low
 
     def smallest(self, name: str, segment: Mask, outcome: Outcome) -> SegmentThreat:
@@ -252,7 +283,7 @@ class _Search:
         if not rows.size:
             raise NotEnoughRowsError("nobody of the segment would be refused")
         if outcome == "person":
-            scores = self._scores(self._theta())[rows]
+            scores = values(self.learner.score(self.theta), self.crowd.X[rows])
             middle = rows[np.argsort(scores)[[len(rows) // 2]]]
             typical: Floats = self.crowd.X[middle]
             return typical
@@ -303,14 +334,6 @@ class _Search:
                 kept.append(test.statistic(None))
         edge = float(np.quantile(quiet, 1.0 - self.terms.false_alarm))
         return float(np.mean(np.array(seen) > edge))
-
-    def _theta(self) -> Floats:
-        return self.learner.fit(self.crowd)
-
-    def _scores(self, theta: Floats) -> Floats:
-        from countermove.scores.base import values
-
-        return values(self.learner.score(theta), self.crowd.X)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm, rankdata
 
 from countermove._types import Floats, Mask
-from countermove.certificates.intervals import mean_interval, share_interval
+from countermove.certificates.intervals import MeasuredShare
 from countermove.transfer.optimal import difference
 
 Estimate = dict[str, Any]
@@ -18,16 +18,10 @@ Estimate = dict[str, Any]
 
 def share_estimate(hit: Floats | Mask, failure_probability: float) -> Estimate:
     """Return a share: exact (Clopper and Pearson) for yes and no, else of bounded chances."""
-    values = np.asarray(hit, dtype=np.float64)
-    if not len(values):
+    if not len(hit):
         return {"value": None, "low": None, "high": None, "n": 0}
-    ends = 0.0, 1.0
-    if np.isin(values, (0.0, 1.0)).all():
-        low, high = share_interval(int(values.sum()), len(values), failure_probability)
-        ends = float(low), float(high)
-    elif len(values) > 1:
-        ends = mean_interval(values, 0.0, 1.0, failure_probability)
-    return _estimate(float(values.mean()), *ends, len(values))
+    found = MeasuredShare.of(hit, failure_probability)
+    return _estimate(found.value, found.low, found.high, found.n)
 
 
 def paired_difference(own: Floats, other: Floats, failure_probability: float) -> Estimate:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from countermove.certificates.intervals import upper_share
+from countermove.certificates.intervals import per_cent, upper_share
 from countermove.transfer._estimates import Range, share_range
 from countermove.transfer.bounds._setting import Setting
 from countermove.transfer.optimal import difference
@@ -80,18 +80,17 @@ def _words(rules: Mapping[str, Mapping[str, Any]], labels: Labels, level: float)
         found = rules[rule]
         expected = found["expected_after"]
         return (
-            f"the {rule} rule errs for {found['error_before']['value']:.1%} of the people before "
-            f"deployment, for {expected['value']:.1%} ({expected['low']:.1%} to "
-            f"{expected['high']:.1%}) once they respond ({found['response']}), and for at most "
-            f"{found['at_most_after']['value']:.1%} with {level:.0%} confidence"
+            f"the {rule} rule errs for {per_cent(found['error_before']['value'])} of the people "
+            f"before deployment, for {per_cent(expected['value'])} ({per_cent(expected['low'])} to "
+            f"{per_cent(expected['high'])}) once they respond ({found['response']}), and for at "
+            f"most {per_cent(found['at_most_after']['value'])} with {per_cent(level, 0)} confidence"
         )
 
     def best(rule: str, again: bool) -> str:
-        value = f"{rules[rule]['at_best_threshold']['value']:.1%}"
+        value = per_cent(rules[rule]["at_best_threshold"]["value"])
         return f"the {rule} one {value}" if again else f"the {rule} rule would err {value}"
 
     names: Sequence[str] = list(rules)
     saying = "; ".join(after(rule) for rule in reversed(names))
     at_best = ", ".join(best(rule, bool(place)) for place, rule in enumerate(names))
-    said = f"If {READINGS[labels]}, {saying}. At its best threshold {at_best}."
-    return said.replace("%", " %")
+    return f"If {READINGS[labels]}, {saying}. At its best threshold {at_best}."

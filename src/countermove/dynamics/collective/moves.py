@@ -387,17 +387,18 @@ def nearest_in_ball(
 
     def beyond(share: Floats, rows: Index) -> Floats:
         found = project(share[:, None] * point[rows], rows)
-        return ball.of_rows(rows).size(found) - radii[rows]
+        return np.asarray(ball.of_rows(rows).size(found) - radii[rows])
 
-    rows = np.arange(len(point))
+    rows: Index = np.arange(len(point))
     share, above = np.ones(len(point)), beyond(np.ones(len(point)), rows)
     rows = np.flatnonzero(above > 0.0)
     low, high, below, above = np.zeros(len(rows)), np.ones(len(rows)), -radii[rows], above[rows]
     share[rows], left, last = 0.0, radii[rows], np.zeros(len(rows))
     for trial in range(TRIALS):
         unknown = (left > ROUNDING * radii[rows]) & (high - low > ROUNDING)
-        rows, low, high, below, above, left, last = (
-            part[unknown] for part in (rows, low, high, below, above, left, last)
+        rows = rows[unknown]
+        low, high, below, above, left, last = (
+            np.asarray(part)[unknown] for part in (low, high, below, above, left, last)
         )
         if not rows.size:
             break

@@ -98,8 +98,9 @@ class TorchLearner(Learner):
     def fit(self, crowd: Crowd, start: Floats | None = None) -> Floats:
         """Return a minimiser: L-BFGS to its neighbourhood, damped Newton steps to rounding."""
         theta = self._now() if start is None else np.array(start)
-        if np.abs(self.gradient(theta, crowd)).max() > ROUGH:
-            theta = self._approach(theta, crowd)
+        rough = max(ROUGH, self.tolerance)
+        if np.abs(self.gradient(theta, crowd)).max() > rough:
+            theta = self._approach(theta, crowd, rough)
         theta, worst = descend_anywhere(
             lambda at: self.risk(at, crowd),
             lambda at: self.gradient(at, crowd),
@@ -138,9 +139,7 @@ class TorchLearner(Learner):
 
     def gradient(self, theta: Floats, crowd: Crowd) -> Floats:
         """Return the gradient of the risk."""
-        at = torch.from_numpy(theta).requires_grad_()
-        (found,) = torch.autograd.grad(self._mean(at, crowd, *self._tensors(crowd)), at)
-        return cast(Floats, found.numpy()) + self.penalty * theta
+        return self._risk_and_gradient(theta, crowd)[1]
 
     def hessian_product(self, theta: Floats, crowd: Crowd, v: Floats) -> Floats:
         """Return the Hessian of the risk times a vector."""
@@ -196,15 +195,22 @@ class TorchLearner(Learner):
             return found
         return ModuleScore(found, self._width(), sign=1.0, probability=False)
 
-    def _approach(self, theta: Floats, crowd: Crowd) -> Floats:
+    def _risk_and_gradient(self, theta: Floats, crowd: Crowd) -> tuple[float, Floats]:
+        at = torch.from_numpy(theta).requires_grad_()
+        mean = self._mean(at, crowd, *self._tensors(crowd))
+        (found,) = torch.autograd.grad(mean, at)
+        risk = float(mean.detach()) + 0.5 * self.penalty * float(theta @ theta)
+        return risk, cast(Floats, found.numpy()) + self.penalty * theta
+
+    def _approach(self, theta: Floats, crowd: Crowd, rough: float) -> Floats:
         from scipy.optimize import minimize
 
         found = minimize(
-            lambda at: (self.risk(at, crowd), self.gradient(at, crowd)),
+            lambda at: self._risk_and_gradient(at, crowd),
             theta,
             jac=True,
             method="L-BFGS-B",
-            options={"gtol": ROUGH, "ftol": 0.0, "maxiter": 2_000, "maxcor": 20},
+            options={"gtol": rough, "ftol": 0.0, "maxiter": 2_000, "maxcor": 20},
         )
         return cast(Floats, np.asarray(found.x, dtype=np.float64))
 
