@@ -12,8 +12,8 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 # A whole suite takes a lock: two at once on one machine would only slow each other down.
 # Which files stay in one process, and which come first, tests/conftest.py says.
 RUN := -n 2 --dist loadgroup --no-loadscope-reorder
-PYTEST := OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest $(RUN)
-SUITE := OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python tests/locked.py $(BIN)/pytest $(RUN)
+PYTEST := OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest $(RUN)
+SUITE := OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python tests/locked.py $(BIN)/pytest $(RUN)
 FAST := not slow and not paper and not browser and not fault and (not validity or quick_validity)
 # Parity tables, where they lie beside the project; tests that need them say so when they skip.
 ifneq ($(wildcard ../shared/data),)

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 
 import cvxpy as cp
+import numba
 import numpy as np
 import pytest
 import torch
@@ -369,9 +370,9 @@ def test_two_threads_find_to_the_last_digit_what_one_finds(monkeypatch):
             feasible, score.weight.detach().numpy(), need, np.ones(X.shape[1])
         ).action
 
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 1)
     alone = list(answers())
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 2)
     together = list(answers())
     for one, two in zip(alone, together, strict=True):
         np.testing.assert_array_equal(two, one)

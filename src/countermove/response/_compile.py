@@ -69,12 +69,12 @@ def lean_part(function: Any) -> Any:
 
 
 def over_rows(n: int, work: Callable[[slice], Any]) -> None:
-    """Let a kernel work on n rows, some at a time on every core; OMP_NUM_THREADS says how many.
+    """Let a kernel work on n rows, some at a time on every core (or on NUMBA_NUM_THREADS).
 
-    A kernel lets go of the interpreter, and a row's result does not depend on its neighbours.
+    A kernel lets go of the interpreter, and a row's result does not depend on its neighbours;
+    nobody waits for another thread, so a busy machine is no reason for fewer.
     """
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    threads = min(int(told) if told.isdigit() else os.cpu_count() or 1, n // ROWS_A_THREAD)
+    threads = min(numba.config.NUMBA_NUM_THREADS, n // ROWS_A_THREAD)
     if threads < 2:
         work(slice(0, n))
         return
