@@ -274,16 +274,20 @@ class Deployments:
         self._X = checked_rows(X, score)
         self._stage = stage
         self.source = Sample(values(score, self._X), y, self._X)
+        self._people: dict[int, Response] = {}
         self._answers: dict[tuple[int, float], tuple[Floats, Floats]] = {}
         self._before = None if chances is None else chances_at(chances, self._X)
 
     def at(self, response: Response, labels: Labels, threshold: float = 0.0) -> Pair:
         """Return the people before and after the rule "score at least this" is deployed."""
         key = id(response), threshold
-        if key not in self._answers:
+        if id(response) not in self._people:
             people = redrawn(response, self._seed, self._stage)
             if self._windows is not None:
                 people = people.with_windows(self._X, self._windows)
+            self._people[id(response)] = people
+        if key not in self._answers:
+            people = self._people[id(response)]
             self._answers[key] = answered_as_given(self._rule, self._X, people, threshold)
         x_new, scores = self._answers[key]
         label = self._followed(x_new) if labels == "follow" else self.source.label
