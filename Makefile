@@ -76,8 +76,9 @@ docs-viz: setup-develop ## The same, with the pipelines and the previews of the 
 	$(BIN)/kedro viz build --include-previews
 	NO_MKDOCS_2_WARNING=1 COUNTERMOVE_DOCS_VIZ=build $(BIN)/mkdocs build --strict --quiet
 
-pictures: setup-develop ## Measure and draw the pictures of the documentation again
+pictures: setup-develop ## Measure and draw the pictures of the documentation again; photograph the last run
 	OMP_NUM_THREADS=1 $(BIN)/python docs/pictures/make.py
+	OMP_NUM_THREADS=1 $(BIN)/python docs/pictures/screens.py
 
 test: lint types imports docs setup ## Lint, types, import contract, documentation, fast tests
 	$(SUITE) -m "$(FAST)"

@@ -1,0 +1,69 @@
+"""The three doors of the start page: each is three commands, and they work in their order."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from tests.architecture.test_code_blocks import blocks, commands, execute, typed
+
+from countermove.production.endings import ENDINGS
+
+DOCS = Path(__file__).parents[2] / "docs"
+START = DOCS / "index.md"
+DOORS = [commands(text) for language, text in blocks(START) if language == "console"]
+SEEN = ("income", "savings", "open loans", "hired on")
+MODEL = f"""
+import lightgbm, pandas
+seen = pandas.read_parquet("data/03_primary/my/train.parquet")
+names = {SEEN!r}
+fitted = lightgbm.LGBMClassifier(n_estimators=10, verbose=-1).fit(seen[list(names)], seen.label)
+text = fitted.booster_.model_to_string()
+for name in names:
+    text = text.replace(name.replace(" ", "_"), name)
+open("models/my.txt", "w").write(text)
+"""
+
+
+def test_there_are_three_doors_of_three_commands():
+    assert [len(door) for door in DOORS] == [3, 3, 3]
+    said = START.read_text(encoding="utf-8")
+    assert re.findall(r"^## (I .*)", said, re.MULTILINE) == [
+        "I have a table",
+        "I have a model",
+        "I run it every night",
+    ]
+
+
+def test_the_page_of_exit_codes_has_them_all():
+    text = (DOCS / "installation.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d to]+) \|", text, re.MULTILINE)
+    told = set()
+    for row in rows:
+        first, *last = (int(each) for each in row.split(" to "))
+        told |= set(range(first, (last or [first])[0] + 1))
+    assert {ending.code for ending in ENDINGS} <= told
+
+
+@pytest.mark.slow
+def test_the_doors_open_one_after_the_other(project):
+    """The table is the demo's; its schema is confirmed as the guide does."""
+    table, model, night = DOORS
+    typed("kedro countermove demo", project.path)
+    typed(table[0], project.path)
+    guide = (DOCS / "guides" / "your_own_table.md").read_text(encoding="utf-8")
+    for confirmed in re.findall(r"^\$ (sed .*)", guide, re.MULTILINE):
+        typed(confirmed, project.path)
+    for command in table[1:]:
+        typed(command, project.path)
+    assert (project.path / "data/08_reporting/my/report.html").exists()
+    (project.path / "models").mkdir()
+    execute([sys.executable, "-c", MODEL], project.path)
+    for command in model:
+        typed(command, project.path)
+    assert (project.path / "data/08_reporting/my/audit/report.html").exists()
+    said = [typed(command, project.path) for command in night]
+    assert "champion: " in said[-1]
+    assert list((project.path / "data/07_model_output/my/scored/2026-11").glob("part-*.parquet"))
