@@ -76,6 +76,7 @@ class Standardiser:
         names: Sequence[str],
         divide_by_root_d: bool = False,
         keep_constant: bool | Mask = False,
+        sample_weight: Floats | None = None,
     ) -> Standardiser:
         r"""Fit on the training rows, and on them only.
 
@@ -92,6 +93,8 @@ class Standardiser:
         keep_constant
             Give a column that does not vary (of those marked) the scale 1, its own unit, instead
             of refusing it.
+        sample_weight
+            How often each row counts, shape (n,), all positive; None: once.
 
         Raises
         ------
@@ -108,7 +111,11 @@ class Standardiser:
                 rows=broken,
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            mean, spread = X.mean(axis=0), X.std(axis=0)
+            if sample_weight is None:
+                mean, spread = X.mean(axis=0), X.std(axis=0)
+            else:
+                mean = np.average(X, axis=0, weights=sample_weight)
+                spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=sample_weight))
         # Rounding can leave a column of equal values a spread of its own.
         low, high = X.min(axis=0), X.max(axis=0)
         spread = np.where(low == high, 0.0, spread)

@@ -23,6 +23,7 @@ from countermove.response.response_set import discretised
 from countermove.response.training_signal import OwnReach, Reach, has_second_order, reach_of
 from countermove.scores import LinearScore
 from countermove.training import Derivatives
+from countermove.training._labels import counted, is_weighted
 from countermove.training.bounded_people import BoundedPeople
 from countermove.training.newton import minimise
 from countermove.training.second_order import logistic_derivatives
@@ -40,7 +41,7 @@ def annealed(score: LinearScore, people: JudgedMembers, X: Floats, y: Floats) ->
     mixed = [(part * share, kind) for part, one in members for share, kind in discretised(one)]
     if not all(has_second_order(kind) for _, kind in mixed):
         return None
-    spread = np.atleast_2d(np.cov(X.T)) + 1e-9 * np.eye(X.shape[1])
+    spread = _covariance(X, y) + 1e-9 * np.eye(X.shape[1])
     point = np.append(score.weight.detach().numpy(), score.bias.item())
     reaches = [(share, _reaches(kind, point[:-1], X)) for share, kind in mixed]
     for width in WIDTHS:
@@ -63,6 +64,15 @@ def annealed(score: LinearScore, people: JudgedMembers, X: Floats, y: Floats) ->
             return None
         point = found.point
     return linear_score(point)
+
+
+def _covariance(X: Floats, y: Floats) -> Floats:
+    """Return the covariance of the rows, each counted by the size of its label."""
+    if not is_weighted(y):
+        return np.atleast_2d(np.cov(X.T))
+    centred = X - np.average(X, axis=0, weights=np.abs(y))
+    n = counted(y)
+    return np.asarray((centred * np.abs(y)[:, None]).T @ centred / max(n - 1.0, 0.5 * n))
 
 
 def _reaches(

@@ -25,6 +25,7 @@ from countermove.response import ScalarResponse
 from countermove.response.base import Response
 from countermove.response.response_set import discretised
 from countermove.scores import Score
+from countermove.training._labels import counted
 
 AnyScore = TypeVar("AnyScore", bound=Score)
 Penalty = Callable[[float], Floats]
@@ -173,10 +174,10 @@ def _mean_curve(
     order = np.argsort(placed)
     placed = placed[order]
     # Whoever is accepted from here on is right if the label is favourable, else wrong.
-    gained = np.concatenate([share * np.sign(y) for share in shares])[order]
+    gained = np.concatenate([share * y for share in shares])[order]
     last = np.append(placed[1:] > placed[:-1], True)
     curve: Floats = np.append(0.0, np.cumsum(gained)[last])
-    curve = (curve + sum(shares) * np.count_nonzero(y <= 0)) / len(y)
+    curve = (curve + sum(shares) * np.abs(y[y <= 0]).sum()) / counted(y)
     return placed[last], curve
 
 
@@ -184,11 +185,19 @@ def _accuracy_curve(kinds: Kinds, y: Floats, shifts: Floats) -> Floats:
     """Return the mean accuracy at every shift, people accepted from their thresholds on."""
     curve = np.zeros(len(shifts))
     for share, thresholds in kinds:
-        favoured, refused = np.sort(thresholds[y > 0]), np.sort(thresholds[y <= 0])
-        accepted_rightly = np.searchsorted(favoured, shifts, side="right")
-        refused_rightly = len(refused) - np.searchsorted(refused, shifts, side="right")
-        curve += share * (accepted_rightly + refused_rightly) / len(y)
+        accepted_rightly = _accepted(thresholds[y > 0], y[y > 0], shifts)
+        refused = np.abs(y[y <= 0])
+        refused_rightly = refused.sum() - _accepted(thresholds[y <= 0], refused, shifts)
+        curve += share * (accepted_rightly + refused_rightly) / counted(y)
     return curve
+
+
+def _accepted(thresholds: Floats, size: Floats, shifts: Floats) -> Floats:
+    """Return how many people are accepted at every shift, each counted by size."""
+    order = np.argsort(thresholds)
+    so_far = np.append(0.0, np.cumsum(size[order]))
+    found: Floats = so_far[np.searchsorted(thresholds[order], shifts, side="right")]
+    return found
 
 
 def _thresholds(score: Score, response: Response, X: Floats, y: Floats) -> Floats:

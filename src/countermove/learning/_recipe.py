@@ -49,6 +49,7 @@ from countermove.scores import LinearScore, Score
 from countermove.scores.covariance import RuleCovariance, covariance_of
 from countermove.training import History, Loss, Trainer, TrainingRows
 from countermove.training._descent import to_the_optimum
+from countermove.training._labels import counted
 from countermove.training.rows import SecondOrderObjective
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class TrainingRecipe:
         """Return the annealed rule where there is one."""
         if type(rule) is not LinearScore or self._has_other_aims():
             return {}
-        found = annealed(rule, self.trained_against, X, y)
+        found = annealed(rule, self.trained_against.of_rows(range(len(y))), X, y)
         return {} if found is None else {"annealed": self.settled(found, X, y)[0]}
 
     @property
@@ -326,14 +327,18 @@ class TrainingRecipe:
         if isinstance(self.cost, FlexibleCost | UnknownCost):
             return None
         if type(score) is not LinearScore or not self._settles:
-            return covariance_of(score, sample.X.numpy(), sample.y.numpy(), None, sample.n)
+            return covariance_of(
+                score, sample.X.numpy(), sample.y.numpy(), None, round(sample.counted)
+            )
         X, y = (part.numpy() for part in sample.known())
         people = self.judged_by.of_rows(range(len(y)))
         reach = _last_approved(people, score, X)
-        found = covariance_of(score, sample.X.numpy(), sample.y.numpy(), reach, sample.n)
+        found = covariance_of(
+            score, sample.X.numpy(), sample.y.numpy(), reach, round(sample.counted)
+        )
         if found is None:
             return None
-        given = (X, y, people.weights, _smoothing(people, len(y)))
+        given = (X, y, people.weights, _smoothing(people, counted(y)))
         point = np.append(score.weight.detach().numpy(), score.bias.detach().numpy())
         rules = [linear_score(drawn) for drawn in found.draws(point, DRAWS)]
         mean, variance = shift_spread(score, rules, people.members, *given)
@@ -343,7 +348,7 @@ class TrainingRecipe:
         """Return the score with the best threshold after response, and its objective."""
         # The sample lists the training rows first.
         people = self.judged_by.of_rows(range(len(y)))
-        smoothing = _smoothing(people, len(y))
+        smoothing = _smoothing(people, counted(y))
         penalty = None
         # For social regularisers the intercept is where most of the trade-off lies: it is then the
         # best for accuracy minus strength times penalty.
@@ -405,7 +410,7 @@ def _last_approved(people: JudgedMembers, score: Score, X: Floats) -> Floats:
     return np.mean(moves, axis=0) if moves else np.zeros(X.shape[1])
 
 
-def _smoothing(people: JudgedMembers, n: int) -> float:
+def _smoothing(people: JudgedMembers, n: float) -> float:
     """Return the share of all cuts over which the accuracy of one is averaged."""
     # The worst of several kinds turns on few people: judge a cut by its neighbours too, as far
     # as its rank among n people is known, about half of 1/sqrt(n).

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest
@@ -36,6 +36,7 @@ from countermove.scores.base import fit_slope
 from countermove.scores.covariance import RuleCovariance
 from countermove.scores.index_trees import IndexTreesScore
 from countermove.training import History, Loss, Trainer, TrainingRows
+from countermove.training._labels import class_factors
 from countermove.training.estimator import ScoreClassifier, Table
 from countermove.training.streamed import PartRows, StreamedRows
 
@@ -110,6 +111,10 @@ class StrategicClassifier(ScoreClassifier):
         How often a score without a covariance (a network) is fitted again to rows drawn with
         replacement, so that `recommend` can give advice with a ``confidence``; each costs as much
         as the fit itself. 0: none; else at least 3, and 20 are usual.
+    class_weight
+        How much people of each label count in the loss and in the accuracy that settles the
+        intercept and chooses the rule: None (alike), ``"balanced"`` (both labels in equal parts)
+        or a weight per label. Units stay those of everybody.
 
     Attributes
     ----------
@@ -168,6 +173,7 @@ class StrategicClassifier(ScoreClassifier):
         allow_no_recourse: bool = False,
         standardise: bool = True,
         refits: int = 0,
+        class_weight: Any = None,
     ) -> None:
         self.score = score
         self.cost = cost
@@ -192,11 +198,13 @@ class StrategicClassifier(ScoreClassifier):
         self.allow_no_recourse = allow_no_recourse
         self.standardise = standardise
         self.refits = refits
+        self.class_weight = class_weight
 
     def fit(
         self,
         X: Table,
         y: Table,
+        sample_weight: Any = None,
         *,
         validation: tuple[Table, Table] | None = None,
         checkpoint: Path | None = None,
@@ -208,6 +216,9 @@ class StrategicClassifier(ScoreClassifier):
         ----------
         X, y
             People, shape (n, d), and two labels.
+        sample_weight
+            How often each person counts, shape (n,): a weight of 2 is the row twice, 0 is none.
+            Exactly so where Newton's method trains; Adam draws other batches, trees other bins.
         validation
             Rows to stop by; by default a share of ``X, y`` is set aside.
         checkpoint
@@ -215,9 +226,12 @@ class StrategicClassifier(ScoreClassifier):
         progress
             Show a progress bar.
         """
-        rows, signs = self._people(X, y)
+        rows, signs, counting = self._people(X, y, sample_weight)
+        factors = class_factors(signs, self.class_weight, self.classes_, self.favourable_)
+        if factors is not None:
+            signs = signs * np.where(signs > 0.0, factors[1], factors[0])
         seed, everybody = self._seed(), np.arange(len(rows))
-        recipe = self._recipe(seed)
+        recipe = self._recipe(seed, sample_weight is not None or factors is not None)
         whole = TrainingRows(*2 * (torch.from_numpy(rows), torch.from_numpy(signs)))
         # Rules are compared on the same rows whatever the seed.
         kept, held = self._held_out(signs, 0 if recipe.guards else seed)
@@ -228,17 +242,19 @@ class StrategicClassifier(ScoreClassifier):
             valid = self._checked(*validation)
             sample = TrainingRows(whole.X, whole.y, *map(torch.from_numpy, valid))
             order = np.arange(len(rows) + len(valid[1]))
-            held, listed = order[len(rows) :], len(order)
+            held = order[len(rows) :]
+            counting = np.append(counting, np.arange(len(valid[1])) + _num_samples(X))
         elif newton:
             # Nothing is chosen by rows set aside, so none are.
-            sample, order, held, listed = whole, np.tile(everybody, 2), everybody, len(rows)
+            sample, order, held = whole, np.tile(everybody, 2), everybody
         else:
             parts = (rows[kept], signs[kept], rows[held], signs[held])
             sample, order = TrainingRows(*map(torch.from_numpy, parts)), np.append(kept, held)
-            listed = len(rows)
-        self._keep(self._of_rows(recipe, order, listed), sample, held, checkpoint, progress)
+        listed = _num_samples(X) + (0 if validation is None else _num_samples(validation[0]))
+        recipe = self._of_rows(recipe, counting[order], listed)
+        self._keep(recipe, sample, counting[held], checkpoint, progress)
         known = self.covariance_ is not None
-        self.refits_ = None if known else self._refitted(X, y, validation)
+        self.refits_ = None if known else self._refitted(X, y, sample_weight, validation)
         return self
 
     def fit_parts(
@@ -393,7 +409,7 @@ class StrategicClassifier(ScoreClassifier):
         tags.classifier_tags.poor_score = self.response != "none"
         return tags
 
-    def _recipe(self, seed: int) -> TrainingRecipe:
+    def _recipe(self, seed: int, weighted: bool = False) -> TrainingRecipe:
         trainer = Trainer(
             optimiser=self.optimiser,
             learning_rate=self.learning_rate,
@@ -411,7 +427,7 @@ class StrategicClassifier(ScoreClassifier):
             trained_against=people,
             judged_by=people if same else judges,
             trainer=trainer,
-            loss=Loss(self.loss),
+            loss=Loss(self.loss, weighted=weighted),
             regulariser=self.regulariser,
             start=self.start,
             calibrate=self.calibrate,

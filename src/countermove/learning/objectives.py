@@ -28,6 +28,7 @@ from countermove.response.response_set import discretised
 from countermove.response.training_signal import constant_weights
 from countermove.scores import Score
 from countermove.training import Derivatives, Loss
+from countermove.training._labels import mean_over
 from countermove.training.curvature import refusal, risk_derivatives, smooth_maximum
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class StrategicRisk:
         favourable = (y > 0).numpy()
         rows = X.detach().numpy()
         accuracies = [
-            float(np.mean(right_chances(member, score, rows, favourable))) for member in members
+            mean_over(right_chances(member, score, rows, favourable), y.numpy())
+            for member in members
         ]
         with torch.no_grad():
             risk = float(self.loss(score, X, y))
@@ -109,7 +111,7 @@ class StrategicRisk:
         with torch.no_grad():
             after = self.responses[0].scores_after(score, X)
             right = (after >= 0.0) == (y > 0)
-            return float(right.sum()) / len(y), float(self.loss_function(after, y))
+            return mean_over(right.numpy(), y.numpy()), float(self.loss_function(after, y))
 
     def refuses_newton(self, score: Score) -> str | None:
         """Say why the risk cannot be minimised by Newton's method; None: it can."""

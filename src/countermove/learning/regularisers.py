@@ -25,6 +25,7 @@ from countermove.response.step import smoothed_step
 from countermove.scores import LinearScore, Score
 from countermove.training import Derivatives
 from countermove.training.curvature import linear_columns, value_and_gradient
+from countermove.training.losses import mean_by_size
 
 
 @runtime_checkable
@@ -36,7 +37,10 @@ class Regulariser(Protocol):
         """Factor of the penalty; 0 switches it off."""
 
     def penalty(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
-        """Return the penalty of a batch, a scalar, before the strength."""
+        """Return the penalty of a batch, a scalar, before the strength.
+
+        Where people were given weights, these are the sizes of ``y``.
+        """
 
 
 @dataclass(frozen=True)
@@ -118,10 +122,11 @@ class ExpectedUtility:
     def measure(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
         """Return the mean payoff, at most 1 (everybody approved where they stand)."""
         if isinstance(response, NoResponse):
-            return smoothed_step(score(X) / (self.temperature * _unit(score, response))).mean()
+            stay = smoothed_step(score(X) / (self.temperature * _unit(score, response)))
+            return mean_by_size(stay, y)
         found = response.respond(score, X)
         payoff: Tensor = response.worth(score, score(found.x_new)) - found.cost
-        return payoff.mean()
+        return mean_by_size(payoff, y)
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,9 @@ class SocialBurden:
                 "train with TangentResponse and judge by the points"
             )
         found = payers.crossing(score, X[deserving])
-        return found.cost.sum() / found.possible.sum().clamp(min=1)
+        size = y[deserving]
+        payers_size = (found.possible * size).sum()
+        return (found.cost * size).sum() / torch.where(payers_size > 0.0, payers_size, 1.0)
 
 
 @dataclass(frozen=True)
@@ -206,7 +213,7 @@ class Recourse:
         unit = 1.0 if raw else self.temperature * _unit(score, response)
         before: Tensor = score(X)
         after = response.scores_after(score, X)
-        return (torch.sigmoid(-before / unit) * torch.sigmoid(-after / unit)).mean()
+        return mean_by_size(torch.sigmoid(-before / unit) * torch.sigmoid(-after / unit), y)
 
     def measure(self, score: Score, X: Tensor, y: Tensor, response: Response) -> Tensor:
         """Return one minus the penalty: who is approved, or would be after moving, smoothed."""

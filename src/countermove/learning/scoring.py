@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._metadata_requests import _MetadataRequester
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
 
 from countermove.errors import ParameterError, shown
 from countermove.learning._populations import population
@@ -56,10 +57,10 @@ def after_response(
     return AfterResponse(response, cost, actions, temperature, background)
 
 
-class AfterResponse(_MetadataRequester):  # type: ignore[misc]
+class AfterResponse(BaseEstimator):  # type: ignore[misc]
     """The scorer that `after_response` returns."""
 
-    __metadata_request__score = {"sample_weight": None}  # noqa: RUF012
+    __metadata_request__score: ClassVar[dict[str, str]] = {"estimator": UNUSED}
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class AfterResponse(_MetadataRequester):  # type: ignore[misc]
         if response is not None:
             population(response, cost, actions, temperature)  # a wrong name is refused here
 
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of a fitted classifier once people have moved."""
         from countermove.learning.evaluation import judged_accuracy
         from countermove.scores.adopted import adopt
@@ -98,6 +99,8 @@ class AfterResponse(_MetadataRequester):  # type: ignore[misc]
         rows = unit.transform(rule.encode(X))
         score = rule.standardised_score_
         return judged_accuracy(score, rows, signs, members, people.weights, sample_weight)
+
+    __call__ = score
 
     def _by_own_people(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
         judge = getattr(estimator, "score_after_response", None)

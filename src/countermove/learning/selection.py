@@ -25,6 +25,7 @@ from countermove.response.population import Population
 from countermove.response.response_set import rational_people
 from countermove.scores import LinearScore, Score
 from countermove.scores.trees import TreeScore
+from countermove.training._labels import counted, is_weighted, mean_over
 
 if TYPE_CHECKING:
     from countermove.learning._recipe import TrainingRecipe
@@ -150,7 +151,7 @@ def _weights(score: Score | None) -> dict[str, Any]:
 
 def enough_to_compare(y: Floats) -> bool:
     """Return whether every fold has two people of each class to learn from and one to judge by."""
-    return bool(min(np.count_nonzero(y > 0), np.count_nonzero(y <= 0)) >= FOLDS)
+    return bool(min(counted(y[y > 0]), counted(y[y <= 0])) >= FOLDS)
 
 
 def choose(
@@ -168,7 +169,7 @@ def choose(
     """
     simple = recipe.simple_rules(X, y, n_train) | floor
     scores = simple | trained
-    people = recipe.judged_by
+    people = recipe.judged_by.of_rows(range(len(y)))
     # Those of the floor bend, which is quickly told.
     told = (floor | scores).values()
     alike = all(all_reach_alike(rule, people.members, X) for rule in told)
@@ -201,7 +202,7 @@ def _may_win(
         return True
     people = recipe.judged_by.of_rows(range(len(y)))
     ours, theirs = (
-        _Held(recipe.objective_per_person(scores[one], people, X, y)[None], FOLDS)
+        _Held(recipe.objective_per_person(scores[one], people, X, y)[None], FOLDS, np.abs(y)[None])
         for one in (name, "logistic")
     )
     lead = _record(ours, theirs, deployable=True)
@@ -234,23 +235,30 @@ class _Held:
 
     rows: Floats  # (repeats, n) objective per person, each judged by a rule that did not see them
     folds: int
+    size: Floats  # how much each of the rows counts, of the same shape
 
     @property
     def mean(self) -> float:
-        return float(self.rows.mean())
+        return mean_over(self.rows, self.size)
+
+    @property
+    def counted(self) -> float:
+        """How many people one repeat judges."""
+        return counted(self.size) / len(self.rows)
 
 
 def _record(ours: _Held, best: _Held, deployable: bool) -> RuleRecord:
     # Nadeau and Bengio: folds share their training rows, so the variance of the mean of J folds is
     # taken as (1/J + n_test/n_train) times that of one fold's mean; the latter from the rows.
     difference = ours.rows - best.rows
-    repeats, n = difference.shape
-    held = n / ours.folds
-    of_one = float(difference.var(ddof=1)) / held if n > 1 else 0.0
+    repeats, gain = len(difference), mean_over(difference, ours.size)
+    of_one = 0.0
+    if difference.shape[1] > 1:
+        spread = (difference - gain) ** 2 * ours.size
+        freedom = max(counted(ours.size) - 1.0, 0.5 * counted(ours.size))
+        of_one = float(spread.sum() / freedom) / (ours.counted / ours.folds)
     share = 1.0 / (repeats * ours.folds) + 1.0 / (ours.folds - 1)
-    return RuleRecord(
-        ours.mean, float(difference.mean()), float(np.sqrt(of_one * share)), deployable
-    )
+    return RuleRecord(ours.mean, gain, float(np.sqrt(of_one * share)), deployable)
 
 
 def _cross_validated(
@@ -262,15 +270,26 @@ def _cross_validated(
     # Epochs take so much longer than Newton's steps that their folds are not repeated.
     once = len(chosen) >= ENOUGH or not recipe.repeats_folds(given, X.shape[1])
     repeats = 1 if once else REPEATS
-    found = {name: np.empty((repeats, len(chosen))) for name in names}
-    for repeat, learn, held in _folds(seen[chosen], y[chosen], repeats):
+    # Whoever counts more than once may be held out in several folds, as equal rows may.
+    found = {name: np.zeros((repeats, FOLDS, len(chosen))) for name in names}
+    size = np.zeros((repeats, FOLDS, len(chosen)))
+    for repeat, fold, kept, out in _folds(seen[chosen], y[chosen], repeats):
+        learn, held = np.flatnonzero(kept), np.flatnonzero(out)
         inner = recipe.of_rows(chosen[learn])
-        rules = _fitted(inner, names, given, X[chosen[learn]], y[chosen[learn]])
+        rules = _fitted(inner, names, given, X[chosen[learn]], kept[learn])
         judges = recipe.judged_by.of_rows(chosen[held])
+        size[repeat, fold] = np.abs(out)
         for name, rule in rules.items():
-            at = recipe.objective_per_person(rule, judges, X[chosen[held]], y[chosen[held]])
-            found[name][repeat, held] = at
-    return {name: _Held(rows, FOLDS) for name, rows in found.items()}
+            at = recipe.objective_per_person(rule, judges, X[chosen[held]], out[held])
+            found[name][repeat, fold, held] = at
+    if not is_weighted(y):  # everybody is held out once
+        found = {name: values.sum(axis=1) for name, values in found.items()}
+        size = np.ones((repeats, len(chosen)))
+    flat = (repeats, -1)
+    return {
+        name: _Held(values.reshape(flat), FOLDS, size.reshape(flat))
+        for name, values in found.items()
+    }
 
 
 def _fitted(
@@ -290,24 +309,37 @@ def _first_by_hash(X: Floats, y: Floats) -> Index:
     return np.sort(order[:MOST_ROWS])
 
 
-def _folds(X: Floats, y: Floats, repeats: int) -> Iterator[tuple[int, Index, Index]]:
-    """Yield repeats with rows to learn from and rows to judge by; classes in equal shares."""
+def _folds(X: Floats, y: Floats, repeats: int) -> Iterator[tuple[int, int, Floats, Floats]]:
+    """Yield repeat, fold, and the labels to learn from and to judge by, 0 for nobody.
+
+    Classes are in equal shares. A person of weight 3 is dealt out as three equal rows are.
+    """
     for repeat in range(repeats):
-        place = np.empty(len(y), dtype=np.intp)
         hashes = row_hashes(X, y, f"repeat {repeat}")
+        held = np.zeros((FOLDS, len(y)))
         for sign in (-1.0, 1.0):
-            members = np.flatnonzero(y == sign)
+            members = np.flatnonzero(sign * y > 0.0)
             order = members[np.argsort(hashes[members], kind="stable")]
-            place[order] = np.arange(len(order)) % FOLDS
+            ends = np.cumsum(np.abs(y[order]))
+            for fold in range(FOLDS):
+                dealt = _dealt(ends, fold)
+                held[fold, order] = sign * np.diff(dealt, prepend=0.0)
         for fold in range(FOLDS):
-            yield repeat, np.flatnonzero(place != fold), np.flatnonzero(place == fold)
+            yield repeat, fold, y - held[fold], held[fold]
+
+
+def _dealt(at: Floats, fold: int) -> Floats:
+    """Return how much of a pack of size ``at`` goes to a fold, card by card in turn."""
+    rounds = np.floor(at / FOLDS)
+    dealt: Floats = rounds + np.clip(at - FOLDS * rounds - fold, 0.0, 1.0)
+    return dealt
 
 
 def row_hashes(X: Floats, y: Floats, stage: str) -> NDArray[np.uint64]:
     """Return a pseudo-random number per row that depends on its values alone, not on the seed."""
     import pandas as pd
 
-    frame = pd.DataFrame(np.column_stack([X, y]))
+    frame = pd.DataFrame(np.column_stack([X, np.sign(y)]))
     key = f"{stage:<16}"[:16]
     columns = [pd.util.hash_array(frame[name].to_numpy(), hash_key=key) for name in frame]
     mixed = np.zeros(len(y), dtype=np.uint64)
@@ -345,5 +377,5 @@ def correctness(score: Score, people: JudgedMembers, X: Floats, y: Floats) -> Fl
     if people.weights is not None:
         mixed: Floats = np.asarray(people.weights) @ right
         return mixed
-    worst: Floats = right[np.argmin(right.mean(axis=1))]
+    worst: Floats = right[np.argmin([mean_over(one, y) for one in right])]
     return worst

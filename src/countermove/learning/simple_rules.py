@@ -20,6 +20,7 @@ from countermove.response.base import GAIN, NoResponse, Response
 from countermove.response.response_set import discretised
 from countermove.scores import LinearScore, Score
 from countermove.training import Derivatives
+from countermove.training._labels import between_means, counted, mean_and_spread
 from countermove.training.newton import minimise
 from countermove.training.second_order import logistic_derivatives, with_ridge
 
@@ -80,7 +81,7 @@ def logistic_regression(
         found = logistic_derivatives(X, y, X @ point[:-1] + point[-1], [(1.0, None)])
         if charge is not None:
             found = found + charge(point[:-1])
-        return with_ridge(found, point[:-1], len(y))
+        return with_ridge(found, point[:-1], counted(y))
 
     return linear_score(minimise(function, first).point)
 
@@ -89,12 +90,12 @@ def class_means(X: Floats, y: Floats) -> LinearScore:
     """Return the rule along the line between the class means, its scores standardised."""
     # Standard deviation one is the scale at which a hinge of width one bites. All zero where the
     # means coincide.
-    direction = X[y > 0].mean(axis=0) - X[y <= 0].mean(axis=0)
-    spread = float((X @ direction).std())
+    direction = between_means(X, y)
+    _, spread = mean_and_spread(X @ direction, y)
     score = LinearScore(X.shape[1])
     if spread > 0.0:
         weight = direction / spread
-        return linear_score(np.append(weight, -float((X @ weight).mean())))
+        return linear_score(np.append(weight, -mean_and_spread(X @ weight, y)[0]))
     return score
 
 
@@ -123,7 +124,7 @@ def _point(score: LinearScore) -> Floats:
 
 def majority_rule(y: Floats, n_features: int) -> LinearScore:
     """Return the rule that decides alike for everybody, as most labels have it."""
-    return linear_score(np.append(np.zeros(n_features), 1.0 if (y > 0).mean() >= 0.5 else -1.0))
+    return linear_score(np.append(np.zeros(n_features), 1.0 if y.sum() >= 0.0 else -1.0))
 
 
 def _best_on_path(

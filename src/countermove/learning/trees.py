@@ -43,6 +43,7 @@ from countermove.scores.covariance import RuleCovariance
 from countermove.scores.index_trees import IndexTreesScore
 from countermove.scores.trees import TreeScore
 from countermove.training import History, TrainingRows
+from countermove.training._labels import is_weighted, mean_over
 from countermove.training.history import EpochRecord
 
 BOOSTING = ("index", "responded")
@@ -102,6 +103,9 @@ class TreeTraining:
 
         settings = self._settings(monotone)
         made = HistGradientBoostingClassifier(**settings, max_iter=self.n_trees)
+        # Weighted rows are put into bins far more slowly.
+        if is_weighted(y):
+            share = np.abs(y) if share is None else share * np.abs(y)
         return made.fit(X, y > 0, share)
 
     def added(self, X: Floats, target: Floats, monotone: Floats, share: Floats | None) -> Any:
@@ -145,7 +149,9 @@ class BoostedRule:
 
 def _log_loss(kinds: Kinds, y: Floats) -> float:
     """Return the mean logistic loss of people who are accepted from a shift on, -score."""
-    return sum(share * float(np.logaddexp(0.0, y * shift).mean()) for share, shift in kinds)
+    return sum(
+        share * mean_over(np.logaddexp(0.0, np.sign(y) * shift), y) for share, shift in kinds
+    )
 
 
 def people_in_whole_steps(people: JudgedMembers) -> JudgedMembers:
@@ -348,7 +354,6 @@ class TreeRecipe(TrainingRecipe):
 
     def _share(self, n: int) -> Floats | None:
         """Return what each person counts as each kind, kinds stacked; None where there is one."""
-        # Weighted rows are put into bins far more slowly.
         shares = self.judged_by.weights
         return None if shares is None else np.repeat(shares, n)
 
@@ -388,7 +393,11 @@ class TreeRecipe(TrainingRecipe):
             places.append(place)
             targets.append(STEEPEST * ((y[who] > 0) - expit(odds)))
         stacked = np.concatenate(places), np.concatenate(targets)
-        return self.trees.added(*stacked, rising, self._share(len(who)))
+        share = self._share(len(who))
+        if is_weighted(y):
+            times = np.tile(np.abs(y[who]), len(places))
+            share = times if share is None else share * times
+        return self.trees.added(*stacked, rising, share)
 
 
 def _best_places(score: TreeScore | None, kind: Response, X: Floats) -> tuple[Floats, Floats]:
@@ -419,7 +428,7 @@ def _parts(X: Floats, y: Floats, judged: Index) -> Iterator[tuple[Index, Index]]
     """Yield all rows but a part of those judged, and that part; classes in equal shares."""
     hashes, place = row_hashes(X, y, "parts"), np.full(len(y), -1)
     for sign in (-1.0, 1.0):
-        members = judged[y[judged] == sign]
+        members = judged[sign * y[judged] > 0.0]
         place[members[np.argsort(hashes[members], kind="stable")]] = np.arange(len(members)) % PARTS
     for part in range(PARTS):
         yield np.flatnonzero(place != part), np.flatnonzero(place == part)

@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from countermove._types import Floats
-from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
+from countermove.errors import DataError, ParameterError
 from countermove.people import ActionSet
 from countermove.randomness import torch_generator
 from countermove.recourse.objective import (
@@ -25,7 +24,8 @@ from countermove.recourse.objective import (
 from countermove.response import Response
 from countermove.response.named import named_response
 from countermove.scores import MLPScore, Score
-from countermove.training import History, Loss, Trainer, TrainingRows, balanced_weights
+from countermove.training import History, Loss, Trainer, TrainingRows
+from countermove.training._labels import class_factors
 from countermove.training.estimator import ScoreClassifier, Table
 
 ClassWeight = str | Mapping[Any, float] | None
@@ -145,6 +145,7 @@ class RecourseClassifier(ScoreClassifier):
         self,
         X: Table,
         y: Table,
+        sample_weight: Any = None,
         *,
         ids: Table | None = None,
         validation: tuple[Table, Table] | None = None,
@@ -157,6 +158,8 @@ class RecourseClassifier(ScoreClassifier):
         ----------
         X, y
             People, shape (n, d), and two labels.
+        sample_weight
+            How often each person counts, shape (n,), in both terms; 0 leaves the row out.
         ids
             Row ids, kept as ``train_ids_`` so that calibration can find an overlap.
         validation
@@ -164,12 +167,13 @@ class RecourseClassifier(ScoreClassifier):
         checkpoint, progress
             See `Trainer.fit`.
         """
-        rows, signs = self._people(X, y)
-        n, d = rows.shape
+        rows, signs, counting = self._people(X, y, sample_weight)
+        self._weighted = sample_weight is not None
+        n, d = len(np.asarray(y)), rows.shape[1]
         seed = self._seed()
         given = usual_actions(d) if self.actions is None else self.actions
         actions = self._units.actions(given)
-        limited = rows_with_bounds(rows, actions)
+        limited = rows_with_bounds(rows, actions if len(rows) == n else actions.of_rows(counting))
         score, trainer = self._begin(d, seed), self._trainer(seed)
         objective = self._objective(d, actions, signs)
         newton = trainer.method_for(score, objective) == "newton"
@@ -185,7 +189,7 @@ class RecourseClassifier(ScoreClassifier):
             kept, held = self._held_out(signs, seed)
             parts = (limited[kept], signs[kept], limited[held], signs[held])
             # Bounds of their own follow people into the sample.
-            order = torch.from_numpy(np.append(kept, held))
+            order = torch.from_numpy(counting[np.append(kept, held)])
             objective = self._objective(d, actions, signs[kept]).of_rows(order)
         self.history_: History = trainer.fit(
             score,
@@ -198,7 +202,7 @@ class RecourseClassifier(ScoreClassifier):
         self.actions_ = self._units.actions_as_given(given)
         if ids is not None:
             self.train_ids_: NDArray[Any] = _checked_ids(ids, n)
-        self.refits_ = self._refitted(X, y, validation)
+        self.refits_ = self._refitted(X, y, sample_weight, validation)
         return self
 
     def of_standardised_rows(self) -> Self:
@@ -248,31 +252,19 @@ class RecourseClassifier(ScoreClassifier):
         return RecourseRisk(
             n_features,
             self.recourse_weight,
-            Loss("logistic", self._weights(torch.from_numpy(signs))),
+            Loss("logistic", self._weights(signs), self._weighted),
             response,
             actions.A,
             movable_groups(actions, n_features),
             self.selection,
         )
 
-    def _weights(self, y: Tensor) -> tuple[float, float] | None:
+    def _weights(self, y: Floats) -> tuple[float, float] | None:
         """Return the weights of the refused and the favoured class."""
-        given = self.class_weight
-        if given is None:
-            return None
-        if isinstance(given, str):
-            if given != "balanced":
-                hint = nearest(given, ("balanced",))
-                raise UnknownNameError(f"no class_weight is called {given!r}: {hint}, or None")
-            return balanced_weights(y)
-        labels = self.classes_.tolist()
-        if not isinstance(given, Mapping) or set(given) != set(labels):
-            raise ParameterError(
-                f"class_weight is None, 'balanced' or a weight for each of the labels "
-                f"{shown(labels)}, got {given!r}"
-            )
-        refused = next(label for label in labels if label != self.favourable_)
-        return float(given[refused]), float(given[self.favourable_])
+        found: tuple[float, float] | None = class_factors(
+            y, self.class_weight, self.classes_, self.favourable_
+        )
+        return found
 
 
 def _checked_ids(ids: Table, n_rows: int) -> NDArray[Any]:

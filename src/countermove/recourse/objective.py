@@ -26,6 +26,7 @@ from countermove.response import NoResponse, Response
 from countermove.response.response_set import discretised
 from countermove.scores import Score
 from countermove.training import Derivatives, Loss, Verdict
+from countermove.training._labels import mean_over
 from countermove.training.curvature import refusal, risk_derivatives
 
 Answers = list[tuple[float, Tensor]]
@@ -67,9 +68,10 @@ class RecourseRisk:
     def judge(self, score: Score, X: Tensor, y: Tensor) -> Verdict:
         """Return accuracy (after response), the objective and the merit of an epoch."""
         answers, loss = self._parts(score, X, y)
-        favourable = y > 0
+        favourable, size = y > 0, y.abs().numpy() if self.loss_function.weighted else None
         accuracy = sum(
-            share * float(((after >= 0.0) == favourable).sum()) / len(y) for share, after in answers
+            share * mean_over(((after >= 0.0) == favourable).numpy(), y.numpy())
+            for share, after in answers
         )
         # Thresholds of people who differ are compared by their mean score.
         scores = torch.stack([share * after for share, after in answers]).sum(dim=0)
@@ -77,10 +79,10 @@ class RecourseRisk:
         if self.selection == "loss":
             merit = -float(loss.detach())
         elif self.selection == "f1":
-            merit = best_f1(scores.detach().numpy(), favourable.numpy())[1]
+            merit = best_f1(scores.detach().numpy(), favourable.numpy(), size)[1]
         elif self.selection == "promised_f1":
-            limit = self._reached_by_most(score, X)
-            merit = best_f1(np.minimum(scores.detach().numpy(), limit), favourable.numpy())[1]
+            limit = self._reached_by_most(score, X, size)
+            merit = best_f1(np.minimum(scores.detach().numpy(), limit), favourable.numpy(), size)[1]
         return Verdict(accuracy, float(loss.detach()), merit)
 
     def refuses_newton(self, score: Score) -> str | None:
@@ -150,7 +152,7 @@ class RecourseRisk:
             answers = [(1.0, scores)]
         else:
             answers, reached = self._answered(score, X), score(x_new)
-        recourse = self.recourse_weight * self._recourse_loss(reached)
+        recourse = self.recourse_weight * self._recourse_loss(reached, y)
         return answers, self._label_loss(answers, y) + recourse
 
     def _label_loss(self, answers: Answers, y: Tensor) -> Tensor:
@@ -158,7 +160,7 @@ class RecourseRisk:
         losses = [share * self.loss_function(after, y) for share, after in answers]
         return losses[0] if len(losses) == 1 else torch.stack(losses).sum()
 
-    def _reached_by_most(self, score: Score, rows: Tensor) -> float:
+    def _reached_by_most(self, score: Score, rows: Tensor, size: Floats | None) -> float:
         """Return the score that all but `MISS_RATE` of these people can reach."""
         # Whole numbers move continuously and one-hot groups stay; the promise itself is
         # calibrated elsewhere.
@@ -173,6 +175,8 @@ class RecourseRisk:
         actions = ActionSet(low, high, A=self.constraints, b=limits)
         with torch.enable_grad():  # epochs are judged without, but the search follows slopes
             reached = best_reachable(score, X, actions=actions)
+        if size is not None:
+            return float(np.quantile(reached.score, MISS_RATE, method="inverted_cdf", weights=size))
         return float(np.quantile(reached.score, MISS_RATE, method="lower"))
 
     def _kinds(self) -> tuple[tuple[float, Response], ...]:
@@ -182,9 +186,11 @@ class RecourseRisk:
     def _answered(self, score: Score, X: Tensor) -> Answers:
         return [(share, kind.scores_after(score, X)) for share, kind in self._kinds()]
 
-    def _recourse_loss(self, reached: Tensor) -> Tensor:
-        """Return the unweighted loss of being refused after the action."""
-        return Loss(self.loss_function.name)(reached, torch.ones_like(reached))
+    def _recourse_loss(self, reached: Tensor, y: Tensor) -> Tensor:
+        """Return the loss of being refused after the action, whatever the class."""
+        name, weighted = self.loss_function.name, self.loss_function.weighted
+        aim = y.abs() if weighted else torch.ones_like(reached)
+        return Loss(name, weighted=weighted)(reached, aim)
 
 
 def box_step(gradient: Tensor, low: Tensor, high: Tensor) -> Tensor:

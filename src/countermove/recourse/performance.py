@@ -76,19 +76,22 @@ def performance(scores: Floats, favourable: Mask) -> Performance:
     )
 
 
-def best_f1(scores: Floats, favourable: Mask) -> tuple[float, float]:
+def best_f1(
+    scores: Floats, favourable: Mask, sample_weight: Floats | None = None
+) -> tuple[float, float]:
     r"""Return the cut with the highest F1 and that F1, over all cuts at a person's score.
 
     .. math:: \max_t \frac{2\,|\{s \ge t, y = 1\}|}{|\{s \ge t\}| + |\{y = 1\}|}
 
-    Ties go to the highest cut, the strictest rule.
+    Ties go to the highest cut, the strictest rule; people count by ``sample_weight``, (n,).
     """
+    size = np.ones(len(scores)) if sample_weight is None else sample_weight
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
-    hits = np.cumsum(favourable[order])
+    hits = np.cumsum((size * favourable)[order])
     # Only the last of equal scores is a cut: a rule decides alike on equal scores.
     last = np.append(ranked[1:] != ranked[:-1], True)
-    f1 = np.where(last, 2.0 * hits / (np.arange(1, len(hits) + 1) + hits[-1]), -1.0)
+    f1 = np.where(last, 2.0 * hits / (np.cumsum(size[order]) + hits[-1]), -1.0)
     best = int(np.argmax(f1))
     return float(ranked[best]), float(f1[best])
 

@@ -233,7 +233,7 @@ lies between a coin toss and certainty to double precision."""
 
 
 def fit_slope(scores: Floats, y: Floats) -> float:
-    """Return Platt's slope a > 0 through the decision boundary; labels are in {-1, +1}."""
+    """Return Platt's slope a > 0 through the decision boundary; sizes of labels are weights."""
     # Logistic loss of a * s against Platt's targets, (n_+ + 1)/(n_+ + 2) and 1/(n_- + 2), which
     # keep a finite when the score separates the classes; convex in a. The people were not trained
     # on, and their scores are as the rule judges them (after their response, where it was trained
@@ -245,19 +245,16 @@ def fit_slope(scores: Floats, y: Floats) -> float:
         raise DataError(f"the scores of rows {shown(bad)} are not finite", rows=bad)
     if not len(scores):
         raise NotEnoughRowsError("a probability scale needs at least one labelled row, got none")
-    favoured = y > 0
-    targets = np.where(
-        favoured,
-        (favoured.sum() + 1.0) / (favoured.sum() + 2.0),
-        1.0 / ((~favoured).sum() + 2.0),
-    )
-    size = float(np.sqrt(np.mean(scores**2)))
+    favoured, counts = y > 0, np.abs(y)
+    rising, falling = counts[favoured].sum(), counts[~favoured].sum()
+    targets = np.where(favoured, (rising + 1.0) / (rising + 2.0), 1.0 / (falling + 2.0))
+    size = float(np.sqrt(np.average(scores**2, weights=counts)))
     if size == 0.0:
         return 1.0
 
     def loss(log_slope: float) -> float:
         odds = np.exp(log_slope) * scores
-        return float(np.mean(np.logaddexp(0.0, odds) - targets * odds))
+        return float(np.average(np.logaddexp(0.0, odds) - targets * odds, weights=counts))
 
     low, high = (float(np.log(edge / size)) for edge in SLOPES)
     found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-10})

@@ -215,7 +215,7 @@ def covariance_of(
     score
         The rule; its scale and its intercept need not be those of log-odds.
     X, y
-        Its training rows and their labels in {-1, +1}.
+        Its training rows and their labels in {-1, +1}, times how often each row counts.
     reach
         How far the last to be approved move, shape (d,): the intercept of a rule that expects
         a response is lowered by what this move gains, so it follows the weights. None: no move.
@@ -224,8 +224,8 @@ def covariance_of(
     """
     if not isinstance(score, LinearScore):
         return None
-    scores, favoured = values(score, X), (y > 0).astype(np.float64)
-    scale = _log_odds(scores, favoured)
+    scores, favoured, size = values(score, X), (y > 0).astype(np.float64), np.abs(y)
+    scale = _log_odds(scores, favoured, size)
     if scale is None:
         return None
     slope, shift = scale
@@ -233,13 +233,14 @@ def covariance_of(
     free = np.append(weight != 0.0, True)  # what the rule leaves out stays out when it is refitted
     h = np.column_stack([X, np.ones(len(X))])[:, free]
     p = 1.0 / (1.0 + np.exp(-(slope * scores + shift)))
-    information = (h * (p * (1.0 - p))[:, None]).T @ h
+    information = (h * (size * p * (1.0 - p))[:, None]).T @ h
     information += RIDGE * np.trace(information) / len(information) * np.eye(len(information))
     inverse = np.linalg.pinv(information, hermitian=True)
     # A row that pulls the fit towards itself hides its own residual (HC3).
     pull = np.minimum(p * (1.0 - p) * ((h @ inverse) * h).sum(axis=1), LARGEST_PULL)
     gradients = h * ((favoured - p) / (1.0 - pull))[:, None]
-    gradients -= gradients.mean(axis=0)
+    gradients -= np.average(gradients, axis=0, weights=size)
+    gradients *= np.sqrt(size)[:, None]
     covariance = np.zeros((len(free), len(free)))
     covariance[np.ix_(free, free)] = inverse @ (gradients.T @ gradients) @ inverse
     if reach is not None:
@@ -247,22 +248,23 @@ def covariance_of(
         change[-1, :-1] = -reach
         covariance = change @ covariance @ change.T
     covariance = 0.5 * (covariance + covariance.T) / slope**2
-    n = len(X) if rows is None else rows
-    return RuleCovariance(covariance * (len(X) / n), 0.0, n)
+    n = round(size.sum()) if rows is None else rows
+    return RuleCovariance(covariance * (float(size.sum()) / n), 0.0, n)
 
 
-def _log_odds(scores: Floats, favoured: Floats) -> tuple[float, float] | None:
+def _log_odds(scores: Floats, favoured: Floats, size: Floats) -> tuple[float, float] | None:
     """Return slope and shift that make scores log-odds; None where they do not rise with them."""
-    spread = float(scores.std())
+    centre = float(np.average(scores, weights=size))
+    spread = float(np.sqrt(np.average((scores - centre) ** 2, weights=size)))
     if spread == 0.0:
         return None
-    centre = float(scores.mean())
     unit = np.column_stack([(scores - centre) / spread, np.ones(len(scores))])
     point = np.zeros(2)
     for _ in range(STEPS):
         p = 1.0 / (1.0 + np.exp(-(unit @ point)))
-        curvature = (unit * (p * (1.0 - p))[:, None]).T @ unit + 1e-9 * len(unit) * np.eye(2)
-        step = np.linalg.solve(curvature, unit.T @ (favoured - p))
+        curvature = (unit * (size * p * (1.0 - p))[:, None]).T @ unit
+        curvature += 1e-9 * size.sum() * np.eye(2)
+        step = np.linalg.solve(curvature, unit.T @ (size * (favoured - p)))
         point = point + np.clip(step, -2.0, 2.0)
         if abs(step).max() < 1e-10:
             break

@@ -15,6 +15,7 @@ from torch import nn
 from countermove._types import Floats
 from countermove.randomness import torch_generator
 from countermove.scores import LinearScore, Score
+from countermove.training._labels import between_means, mean_and_spread
 from countermove.training.history import Optimum
 from countermove.training.newton import Derivatives, NewtonRun, minimise
 from countermove.training.rows import (
@@ -255,7 +256,7 @@ class NewtonSteps:
         if self.path:
             name, start = "given", lambda: self.given
         other = NewtonRun(self._derivatives, start())
-        steps, margin = 0, 1.0 / self.sample.n if self.path else 0.0
+        steps, margin = 0, 1.0 / self.sample.counted if self.path else 0.0
         # After its first steps only a descent that is already lower is followed to its end.
         while not other.ended and steps < self.most:
             if steps >= TRIAL_STEPS and other.here.value >= self.run.here.value:
@@ -278,10 +279,10 @@ class NewtonSteps:
         X, y = self.sample.X.numpy()[:, list(columns)], self.sample.y.numpy()
         direction = np.zeros(X.shape[1])
         if (y > 0).any() and (y <= 0).any():
-            direction = X[y > 0].mean(axis=0) - X[y <= 0].mean(axis=0)
+            direction = between_means(X, y)
         scores = X @ direction
-        spread = max(float(scores.std()), 1e-12)
-        return np.append(direction, -scores.mean()) / spread
+        centre, spread = mean_and_spread(scores, y)
+        return np.append(direction, -centre) / max(spread, 1e-12)
 
     def _point(self) -> Floats:
         with torch.no_grad():
@@ -301,7 +302,7 @@ class NewtonSteps:
             # Of the same people at every step: what is made of their bounds is made once.
             self.whole = asked, of_training(asked, self.sample)
         found = self.sample.second_order(self.whole[1], self.score)
-        return with_ridge(found, point[:-1], self.sample.n)
+        return with_ridge(found, point[:-1], self.sample.counted)
 
 
 def _optimum(start: str, run: NewtonRun, kept: Floats) -> Optimum:

@@ -1,16 +1,29 @@
-"""Two labels in, signs out: +1 is what people want."""
+"""Two labels in, signs out: +1 is what people want.
+
+Where people count differently, the size of a sign is a person's weight.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from countermove._types import Floats, Index
-from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
+from countermove.errors import (
+    DataError,
+    NotEnoughRowsError,
+    ParameterError,
+    UnknownNameError,
+    nearest,
+    shown,
+)
+from countermove.training.losses import balanced_weights
 
 
 def two_classes(y: NDArray[Any], favourable: Any = None) -> tuple[NDArray[Any], Any]:
@@ -51,6 +64,60 @@ def check_known(y: NDArray[Any], classes: NDArray[Any]) -> None:
         )
 
 
+def counted(y: Floats) -> float:
+    """Return how many people labels stand for: the sum of their weights."""
+    return float(np.abs(y).sum())
+
+
+def mean_over(values: Floats, y: Floats) -> float:
+    """Return the mean over people of whom each counts as much as the size of the label."""
+    return float((values * np.abs(y)).sum() / np.abs(y).sum())
+
+
+def mean_and_spread(values: Floats, y: Floats) -> tuple[float, float]:
+    """Return mean and standard deviation over people who count as much as their labels say."""
+    if not is_weighted(y):
+        return float(values.mean()), float(values.std())
+    centre = mean_over(values, y)
+    return centre, float(np.sqrt(mean_over((values - centre) ** 2, y)))
+
+
+def class_factors(y: Floats, class_weight: Any, classes: Any, favourable: Any) -> Any:
+    """Return the weights of the refused and of the favoured class; None where both count alike."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            hint = nearest(class_weight, ("balanced",))
+            raise UnknownNameError(f"no class_weight is called {class_weight!r}: {hint}, or None")
+        return balanced_weights(torch.from_numpy(y))
+    labels = classes.tolist()
+    if not isinstance(class_weight, Mapping) or set(class_weight) != set(labels):
+        raise ParameterError(
+            f"class_weight is None, 'balanced' or a weight for each of the labels {shown(labels)}, "
+            f"got {class_weight!r}"
+        )
+    refused = next(label for label in labels if label != favourable)
+    found = float(class_weight[refused]), float(class_weight[favourable])
+    if not (min(found) > 0.0 and max(found) < np.inf):
+        raise ParameterError(f"class weights are positive numbers, got {class_weight!r}")
+    return found
+
+
+def between_means(X: Floats, y: Floats) -> Floats:
+    """Return the vector from the mean of the refused class to that of the favoured one."""
+    if not is_weighted(y):
+        direction: Floats = X[y > 0].mean(axis=0) - X[y <= 0].mean(axis=0)
+        return direction
+    sides = [np.average(X[side], axis=0, weights=np.abs(y[side])) for side in (y > 0, y <= 0)]
+    return np.asarray(sides[0] - sides[1])
+
+
+def is_weighted(y: Floats) -> bool:
+    """Return whether some people count more than others."""
+    return bool((np.abs(y) != 1.0).any())
+
+
 def checked_weights(weights: Any, n_rows: int) -> Floats | None:
     """Return how much each row counts, as float64; None where all count alike."""
     if weights is None:
@@ -67,7 +134,7 @@ def checked_weights(weights: Any, n_rows: int) -> Floats | None:
     if bad.size:
         raise DataError(f"weights are finite and at least 0; look at rows {shown(bad)}", rows=bad)
     if not found.any():
-        raise NotEnoughRowsError("every sample_weight is 0: nobody counts")
+        raise NotEnoughRowsError("every sample_weight is zero: nobody counts")
     return found
 
 

@@ -84,7 +84,7 @@ def _prepare(y, scores, heed, unit, furthest, own, care):  # type: ignore[no-unt
     """Write own odds and weight of a block's people; say whether nobody ends far away."""
     widest = 0.0
     for b in range(len(y)):
-        care[b] = heed[1] if y[b] > 0.0 else heed[0]
+        care[b] = heed[b]
         widest = max(widest, abs(scores[b]))
     if widest / unit + furthest >= FAR:
         return False
@@ -131,7 +131,7 @@ def _add_products(work, rows, totals, ends):  # type: ignore[no-untyped-def]
 def shared_rows(X, y, scores, heed, shares, factors, reaches, group, width, totals, ends, kinds):  # type: ignore[no-untyped-def]
     """Return the sum of losses over kinds of people who move along one direction each.
 
-    ``heed`` weighs the classes; ``factors`` is (K, n) or (K, 1); kinds of one ``group`` move along
+    ``heed`` weighs people; ``factors`` is (K, n) or (K, 1); kinds of one ``group`` move along
     one line. With first and second a person's derivatives in the score, and bent the second
     derivative of a kind times its factor, are added: to ``totals`` (d + 2 + G, d) the products of
     second x | second | first | bent, summed over a group, with the rows; to ``ends`` the sums of
@@ -148,7 +148,7 @@ def shared_rows(X, y, scores, heed, shares, factors, reaches, group, width, tota
         size = min(BLOCK, n - low)
         here = slice(low, low + size)
         work[d:] = 0.0
-        near = _prepare(y[here], scores[here], heed, unit, furthest, own, care) and not many
+        near = _prepare(y[here], scores[here], heed[here], unit, furthest, own, care) and not many
         for k in range(len(shares)):
             factor = factors[k, here] if many else factors[k]
             if near:
@@ -184,7 +184,7 @@ def own_rows(  # type: ignore[no-untyped-def]
     for low in range(0, n, BLOCK):
         size = min(BLOCK, n - low)
         here = slice(low, low + size)
-        _prepare(y[here], scores[here], share * heed, unit, FAR, own, care)
+        _prepare(y[here], scores[here], share * heed[here], unit, FAR, own, care)
         margins = y[here] * (scores[here] + reach[here]) / unit
         beyond = _far_odds(margins, care[:size], odds)
         total += 0.0 if width > 0.0 else beyond
@@ -260,7 +260,7 @@ def curve_rows(X, y, heed, width, after, totals, sums):  # type: ignore[no-untyp
         size = min(BLOCK, n - low)
         here = slice(low, low + size)
         for b in range(size):
-            care[b] = heed[1] if y[low + b] > 0.0 else heed[0]
+            care[b] = heed[low + b]
         total += _far_odds(y[here] * after.after[here], care[:size], odds)
         total += _logistic(odds[:size], care, slope, bend)
         _chain(y[here], low, width, slope, bend, after, work[d:], sums)

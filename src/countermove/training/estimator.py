@@ -150,17 +150,28 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _seed(self) -> int:
         return labelling.seed_from(self.random_state)
 
-    def _people(self, X: Table, y: Table) -> tuple[Floats, Floats]:
-        """Return the rows (standardised) and signs to train on; remember units and labels."""
+    def _people(self, X: Table, y: Table, sample_weight: Any) -> tuple[Floats, Floats, Index]:
+        """Return the rows (standardised) and signs to train on; remember units and labels.
+
+        The size of a sign is the person's weight. Rows of weight 0 are left out: the positions of
+        the others come third.
+        """
         if not isinstance(self.standardise, bool | np.bool_):
             raise ParameterError(f"standardise is True or False, got {self.standardise!r}")
         X, y = validate_data(self, X, y, dtype=np.float64, copy=True)
+        weight = labelling.checked_weights(sample_weight, len(y))
+        kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+        if weight is not None:
+            X, y, weight = X[kept], y[kept], weight[kept]
         self.classes_, self.favourable_ = labelling.two_classes(y, self.favourable)
         self.standardiser_ = None
         if self.standardise:
             names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
-            self.standardiser_ = Standardiser.fit(X, tuple(map(str, names)), keep_constant=True)
-        return self._inside(X), labelling.signs(y, self.favourable_)
+            self.standardiser_ = Standardiser.fit(
+                X, tuple(map(str, names)), keep_constant=True, sample_weight=weight
+            )
+        signs = labelling.signs(y, self.favourable_)
+        return self._inside(X), signs if weight is None else signs * weight, kept
 
     def _inside(self, X: Floats) -> Floats:
         """Return rows as training and responses read them."""
@@ -186,7 +197,7 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _refitted(
-        self, X: Table, y: Table, validation: tuple[Table, Table] | None
+        self, X: Table, y: Table, sample_weight: Any, validation: tuple[Table, Table] | None
     ) -> BootstrapRefits | None:
         """Return fits to as many rows drawn with replacement, in this one's standardised units."""
         if not self.refits:
@@ -204,8 +215,9 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for number in range(self.refits):
             draws = generator(seed, f"refit:{number}")
             other = clone(self).set_params(random_state=int(draws.integers(2**31)), **plain)
-            held = None if validation is None else _resampled(*validation, draws)
-            score = other.fit(*_resampled(X, y, draws), validation=held).score_
+            held = None if validation is None else _resampled(*validation, draws=draws)[:2]
+            rows, labels, weight = _resampled(X, y, sample_weight, draws=draws)
+            score = other.fit(rows, labels, weight, validation=held).score_
             if unit is not None:  # from rows as given back to the units of this fit
                 score = score.before_standardising(-unit.mean / unit.scale, 1.0 / unit.scale)
             found.append(score)
@@ -257,11 +269,14 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise AttributeError(f"a {self.score_.kind} score has no coef_; read score_ instead")
 
 
-def _resampled(X: Table, y: Table, draws: np.random.Generator) -> tuple[Floats, NDArray[Any]]:
-    """Return as many rows, drawn with replacement within each label."""
+def _resampled(
+    X: Table, y: Table, sample_weight: Any = None, *, draws: np.random.Generator
+) -> tuple[Floats, NDArray[Any], Floats | None]:
+    """Return as many rows, drawn with replacement within each label, and their weights."""
     rows, labels = np.asarray(X, np.float64), np.asarray(y)
     who = np.arange(len(labels))
     for label in np.unique(labels):
         own = np.flatnonzero(labels == label)
         who[own] = draws.choice(own, len(own))
-    return rows[who], labels[who]
+    weight = labelling.checked_weights(sample_weight, len(labels))
+    return rows[who], labels[who], None if weight is None else weight[who]

@@ -1,7 +1,8 @@
 """Losses of a score against labels in {-1, +1}, each one fused expression.
 
-A loss is a mean over people, optionally weighted by class; batches of a few
-dozen rows make the number of torch calls, not the arithmetic, the price of an epoch.
+A loss is a mean over people, optionally weighted by class or by person (the size of the label);
+batches of a few dozen rows make the number of torch calls, not the arithmetic, the price of an
+epoch.
 """
 
 from __future__ import annotations
@@ -44,10 +45,13 @@ class Loss:
         ``"hinge"`` or ``"logistic"``.
     class_weight
         :math:`(c_{-1}, c_{+1})`, both positive; None weighs every person alike.
+    weighted
+        Whether labels have sizes other than 1, which are people's weights in the mean.
     """
 
     name: str = "hinge"
     class_weight: tuple[float, float] | None = None
+    weighted: bool = False
 
     def __post_init__(self) -> None:
         if self.name not in LOSSES:
@@ -57,16 +61,22 @@ class Loss:
 
     def __call__(self, scores: Tensor, y: Tensor) -> Tensor:
         """Return the mean loss of ``scores``, shape (n,), against ``y`` in {-1, +1}."""
-        values = LOSSES[self.name](scores, y)
-        if self.class_weight is None:
-            return values.mean()
-        refused, favoured = map(values.new_tensor, self.class_weight)
-        return (values * torch.where(y > 0, favoured, refused)).mean()
+        values = LOSSES[self.name](scores, y.sign() if self.weighted else y)
+        if self.class_weight is not None:
+            refused, favoured = map(values.new_tensor, self.class_weight)
+            values = values * torch.where(y > 0, favoured, refused)
+        return mean_by_size(values, y) if self.weighted else values.mean()
+
+
+def mean_by_size(values: Tensor, y: Tensor) -> Tensor:
+    """Return the mean over people of whom each counts as much as the size of the label."""
+    size = y.abs()
+    return (values * size).sum() / size.sum()
 
 
 def balanced_weights(y: Tensor) -> tuple[float, float]:
     """Return class weights that give both classes the same say and mean one over people."""
-    favoured = float((y > 0).to(torch.float64).mean())
+    favoured = float(mean_by_size((y > 0).to(torch.float64), y))
     if not 0.0 < favoured < 1.0:
         raise ParameterError("balanced class weights need people of both classes")
     return 0.5 / (1.0 - favoured), 0.5 / favoured

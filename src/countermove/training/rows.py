@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from countermove._types import Floats
 from countermove.errors import NotEnoughRowsError, ParameterError
 from countermove.scores import Score
+from countermove.training._labels import counted
 from countermove.training.newton import Derivatives
 
 if TYPE_CHECKING:
@@ -89,7 +90,10 @@ class SoftenedObjective(SecondOrderObjective, Protocol):
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Training and validation rows: ``X`` float64 (n, d), ``y`` float64 in {-1, +1}."""
+    """Training and validation rows: ``X`` float64 (n, d), ``y`` float64 in {-1, +1}.
+
+    Where people count differently, the sign of ``y`` is the label and its size the weight.
+    """
 
     X: Tensor
     y: Tensor
@@ -114,6 +118,11 @@ class TrainingRows:
     def n(self) -> int:
         """Number of rows an epoch learns from."""
         return len(self.y)
+
+    @property
+    def counted(self) -> float:
+        """How many people an epoch learns from: the sum of their weights."""
+        return counted(self.y.numpy())
 
     def known(self) -> tuple[Tensor, Tensor]:
         """Return training and validation rows together; once, where they are the same."""

@@ -14,6 +14,7 @@ import numpy as np
 from countermove._types import Floats, Index
 from countermove.response._shared_curve import SharedCurve
 from countermove.response.training_signal import OwnReach, Reach, SharedReach
+from countermove.training._labels import counted
 from countermove.training._logistic_rows import curve_rows, own_rows, shared_rows
 from countermove.training.newton import Derivatives
 
@@ -34,13 +35,12 @@ def logistic_derivatives(
 ) -> Derivatives:
     """Return them for people of several kinds, each with its share and reach.
 
-    ``scores`` are those of people where they stand, (n,); the parameters are the weights of the
-    columns of ``X``, then the intercept. A ``width`` above zero puts the count of wrong decisions,
-    smoothed over it, in the place of the logistic loss.
+    ``scores`` are those of people where they stand, (n,), the sizes of ``y`` how much they count;
+    the parameters are the weights of the columns of ``X``, then the intercept. A ``width`` above
+    zero puts the count of wrong decisions, smoothed over it, in the place of the logistic loss.
     """
-    n, d = X.shape
-    heed = np.array(class_weight or (1.0, 1.0))
-    rows = _Rows(np.ascontiguousarray(X), y, scores, heed, width)
+    d, n = X.shape[1], counted(y)
+    rows = _Rows(np.ascontiguousarray(X), np.sign(y), scores, _heed(y, class_weight), width)
     sums = _Sums(0.0, np.zeros(d + 1), np.zeros((d + 1, d + 1)))
     together: list[tuple[float, SharedReach | None]] = []
     for share, reach in kinds:
@@ -63,8 +63,8 @@ def tangent_derivatives(
 
     How those gradients turn with the rule is left out of the Hessian.
     """
-    losses, first, second = _weighted(y, after, class_weight)
-    n = len(y)
+    losses, first, second = _weighted(np.sign(y), after, _heed(y, class_weight))
+    n = counted(y)
     hessian = tangents.T @ (tangents * second[:, None]) / n
     return Derivatives(float(losses.sum()) / n, tangents.T @ first / n, hessian, exact=False)
 
@@ -77,11 +77,10 @@ def curve_derivatives(
     class_weight: tuple[float, float] | None = None,
 ) -> Derivatives:
     """Return them for people who follow one curve; it may be steep, and optima several."""
-    n, d = X.shape
+    d, n = X.shape[1], counted(y)
     totals, sums = np.zeros((d + 4, d)), np.zeros(9)
-    heed = np.array(class_weight or (1.0, 1.0))
-    after = curve.after(scores)
-    value = curve_rows(np.ascontiguousarray(X), y, heed, curve.width.value, after, totals, sums)
+    people = np.ascontiguousarray(X), np.sign(y), _heed(y, class_weight)
+    value = curve_rows(*people, curve.width.value, curve.after(scores), totals, sums)
     along, turned = (np.append(part.gradient, 0.0) for part in (curve.width, curve.constant))
     gradient = np.append(totals[d + 1], sums[1]) + sums[4] * along + sums[5] * turned
     hessian = np.zeros((d + 1, d + 1))
@@ -121,7 +120,7 @@ class _Rows:
     X: Floats
     y: Floats
     scores: Floats
-    heed: Floats  # of the two classes
+    heed: Floats  # how much each counts
     width: float
 
     def add_own(self, sums: _Sums, share: float, reach: OwnReach) -> None:
@@ -178,20 +177,23 @@ def _lines(directions: Floats) -> tuple[Floats, Floats, Index]:
     return np.stack(lines), lengths, group
 
 
-def _weighted(
-    y: Floats, after: Floats, class_weight: tuple[float, float] | None
-) -> tuple[Floats, Floats, Floats]:
-    """Return the logistic loss of every person and its two derivatives, class weights included."""
+def _heed(y: Floats, class_weight: tuple[float, float] | None) -> Floats:
+    """Return how much everybody counts: the size of the label, times the weight of the class."""
+    size: Floats = np.abs(y)
+    return size if class_weight is None else size * np.where(y > 0, *class_weight[::-1])
+
+
+def _weighted(y: Floats, after: Floats, heed: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the logistic loss of every person and its two derivatives, times what each counts."""
     odds = np.exp(-np.abs(after))
     margins = y * after
     losses = np.log1p(odds) + np.maximum(-margins, 0.0)
     likely = 1.0 / (1.0 + odds)  # of the class the score speaks for
     wrong = np.where(margins >= 0.0, odds, 1.0) * likely
-    heed = 1.0 if class_weight is None else np.where(y > 0, class_weight[1], class_weight[0])
     return losses * heed, -y * wrong * heed, odds * likely * likely * heed
 
 
-def with_ridge(found: Derivatives, weights: Floats, n: int) -> Derivatives:
+def with_ridge(found: Derivatives, weights: Floats, n: float) -> Derivatives:
     """Add the prior's share in a mean over ``n`` rows; parameters after the weights are free."""
     d, ridge = len(weights), 1.0 / (PRIOR_SD**2 * n)
     gradient, hessian = found.gradient.copy(), found.hessian.copy()

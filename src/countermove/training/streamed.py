@@ -134,6 +134,11 @@ class StreamedRows(TrainingRows):
         """Number of rows an epoch learns from."""
         return self.rows.n
 
+    @property
+    def counted(self) -> float:
+        """How many people an epoch learns from; rows in parts count alike."""
+        return float(self.n)
+
     def batches(self, size: int, generator: torch.Generator) -> Iterator[Batch]:
         """Yield every row once: parts in drawn order, blended, the next ones read meanwhile."""
         pieces = self.rows.pieces
