@@ -23,7 +23,7 @@ from countermove.data.schema import load_schema
 from countermove.data.sources import read_embedded
 from countermove.params import EvaluationParameters, SermParameters
 from countermove.production.drift import DriftTerms, PeopleTable, drift_report, unexpected
-from countermove.production.drift._unaffected import scaled
+from countermove.production.drift._comparison import scaled
 from countermove.production.drift.known_answers import CAUSES, known_case
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from countermove.production.drift import DriftTerms, PeopleTable, unexpected
+from countermove.production.drift._comparison import approved_before_tests, unaffected_tests
 from countermove.production.drift._samples import drift_samples
-from countermove.production.drift._unaffected import approved_before_tests, unaffected_tests
 from countermove.production.drift.known_answers import NAMES, deployed, known_case
 
 LEVEL = 0.1

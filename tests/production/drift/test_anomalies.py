@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from countermove.production.drift._anomalies import anomalous_columns, missing_values
+from countermove.production.drift._comparison import anomalous_columns, missing_values
 from countermove.production.drift.terms import DriftTerms
 
 NAMES = ("a", "b")

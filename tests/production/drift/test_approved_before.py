@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from countermove.production.drift._comparison import approved_before_tests
 from countermove.production.drift._samples import drift_samples, scored_sample
-from countermove.production.drift._unaffected import approved_before_tests
 from countermove.production.drift.known_answers import NAMES, known_case
 from countermove.production.drift.terms import DriftTerms
 from countermove.response import ScalarResponse

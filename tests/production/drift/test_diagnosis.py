@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from countermove.production.drift._anomalies import Anomaly
-from countermove.production.drift._comparison import ColumnTest, DriftComparison
+from countermove.production.drift._comparison import Anomaly, ColumnTest, DriftComparison
 from countermove.production.drift._diagnosis import DriftFindings, decide
 from countermove.production.drift._people_update import PeopleUpdate
 

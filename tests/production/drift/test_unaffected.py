@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from countermove.people import ActionSet, LinearCost, MixtureCost, QuadraticCost
+from countermove.production.drift._comparison import scaled, unaffected_tests, untouched
 from countermove.production.drift._samples import PeopleTable, drift_samples
-from countermove.production.drift._unaffected import scaled, unaffected_tests, untouched
 from countermove.production.drift.known_answers import NAMES, best, deployed, known_case
 from countermove.production.drift.terms import DriftTerms
 from countermove.response import BestResponse, NoResponse

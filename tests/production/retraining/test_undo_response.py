@@ -8,7 +8,7 @@ import torch
 from countermove.data.schema import Schema
 from countermove.errors import NotEnoughRowsError
 from countermove.people import QuadraticCost
-from countermove.production.retraining.undo_response import UndoResponse
+from countermove.production.retraining.challenger import UndoResponse
 from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.scores import LinearScore
 

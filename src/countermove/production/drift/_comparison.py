@@ -1,24 +1,36 @@
-"""One table against another: every column, all of them together, and labels given the score.
+r"""One table against another: every column, all of them together, and labels given the score.
 
 All alarms of one comparison share one level: the joint test has its part, the columns theirs
-(Holm among them), the labels theirs. Chances add up, so no independence is needed.
+(Holm among them), the labels theirs. Chances add up, so no independence is needed. Beside it: what
+no response to the rule can change (where that differs, other people came, however strongly they
+responded), and what no drift explains: missing values, columns that froze or left their range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from countermove._types import Floats
-from countermove.production.drift._kernel_distance import feature_map, permutation_test, spread_of
-from countermove.production.drift._kolmogorov import kolmogorov_test, snapped
-from countermove.production.drift._label_test import LabelTest, label_test
-from countermove.production.drift._samples import ScoredSample
+from countermove.people.costs import KINDS
+from countermove.production.drift._samples import LEAST, DriftSamples, ScoredSample, answers
+from countermove.production.drift._two_samples import (
+    LabelTest,
+    feature_map,
+    kolmogorov_test,
+    label_test,
+    permutation_test,
+    snapped,
+    spread_of,
+)
 from countermove.production.drift.terms import DriftTerms
 from countermove.randomness import generator
+from countermove.response import Response
+from countermove.scores import Score
 
 SCORE = "deployed score"
 """Name of the column in which a response shows first."""
@@ -144,3 +156,158 @@ def _labels(
         terms.level,
         rng,
     )
+
+
+FACTORS = (0.25, 1.0, 4.0)
+"""Costs under which directions are collected: bounds turn people who go further."""
+NOTHING = 1e-6
+"""Directions shorter than this part of the longest are rounding."""
+PEOPLE = 4_000
+"""Whose moves show the directions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unaffected:
+    """Coordinates no response changes: their weights on the features (d, k), and their names."""
+
+    basis: Floats
+    names: tuple[str, ...]
+
+
+def untouched(samples: DriftSamples, score: Score, names: tuple[str, ...], seed: int) -> Unaffected:
+    """Return what stays however much a move costs."""
+    rng = generator(seed, "untouched")
+    who = np.arange(min(len(samples.reference.X), PEOPLE))
+    X = samples.reference.X[who]
+    people = [scaled(samples.response.of_rows(who), factor) for factor in FACTORS]
+    moves = np.vstack([answers(kind, score, X, rng) - X for kind in people])
+    size = np.abs(moves).max(axis=0)
+    moving = np.flatnonzero(size > NOTHING * max(float(size.max()), 1e-300))
+    basis, called = np.eye(len(names)), list(names)
+    if moving.size:
+        within = moves[:, moving]
+        squares, directions = np.linalg.eigh(within.T @ within)
+        used = directions[:, squares > NOTHING**2 * squares[-1]]
+        basis[np.ix_(moving, moving)] -= used @ used.T
+    for j in moving:
+        called[j] = f"{names[j]} (answers taken out)"
+    left = np.flatnonzero(np.linalg.norm(basis, axis=0) > NOTHING)
+    return Unaffected(basis[:, left], tuple(called[j] for j in left))
+
+
+def unaffected_tests(
+    samples: DriftSamples, score: Score, names: tuple[str, ...], terms: DriftTerms, seed: int
+) -> tuple[ColumnTest, ...]:
+    """Test whether what no response can change is as it was; none where responses change all.
+
+    Any alarm has probability at most half of ``terms.level`` if the same kind of people came,
+    however strongly they responded along the directions that multiples of our cost lead to.
+    """
+    stays = untouched(samples, score, names, seed)
+    if not stays.names:
+        return ()
+    pooled = np.concatenate([samples.reference.X, samples.observed.X]) @ stays.basis
+    n = len(samples.reference.X)
+    return column_tests(pooled, n, stays.names, terms.resolution, 0.5 * terms.level)
+
+
+def scaled(response: Response, factor: float) -> Response:
+    """Return people for whom everything costs ``factor`` times as much; code in a cost stays."""
+    if response.cost.kind not in KINDS:
+        return response
+    return response.with_cost(response.cost.times(factor))
+
+
+def approved_before_tests(
+    samples: DriftSamples, accounts: Sequence[ScoredSample], names: Sequence[str], terms: DriftTerms
+) -> tuple[ColumnTest, ...]:
+    """Test whether people beyond the reach of all responses are as before.
+
+    Any alarm has probability at most half of ``terms.level`` if the same kind of people came
+    and responding by one of the accounts, or at other costs but stopping no further beyond. None
+    where fewer than 50 people of either table stand there.
+    """
+    before, seen = samples.reference, samples.observed
+    step = terms.resolution * float(spread_of(before.score[:, None])[0])
+    furthest = 0.0
+    for account in accounts:
+        moved = np.abs(account.score - before.score) > step
+        furthest = max(furthest, float(account.score[moved].max(initial=0.0)))
+    old, new = (sample.X[sample.score > furthest + step] for sample in (before, seen))
+    if min(len(old), len(new)) < LEAST:
+        return ()
+    called = [f"{name} (people approved before)" for name in names]
+    pooled = np.concatenate([old, new])
+    return column_tests(pooled, len(old), called, terms.resolution, 0.5 * terms.level)
+
+
+@dataclass(frozen=True)
+class Anomaly:
+    """Something about a column that drift does not explain."""
+
+    column: str
+    kind: str
+    share: float
+    words: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it, JSON-ready."""
+        return asdict(self)
+
+
+def missing_values(
+    reference: Floats, observed: Floats, names: Sequence[str], level: float
+) -> Iterator[Anomaly]:
+    """Name columns in which values are missing more often than before (Fisher's exact test).
+
+    ``level`` is the probability of naming any where rows are exchangeable.
+    """
+    from scipy.stats import hypergeom
+
+    before, after = (np.isnan(table).sum(axis=0) for table in (reference, observed))
+    n, m = len(reference), len(observed)
+    for j in np.flatnonzero(after).tolist():
+        total = int(before[j] + after[j])
+        if float(hypergeom.sf(int(after[j]) - 1, n + m, total, m)) <= level / len(names):
+            share = float(after[j]) / m
+            words = f"{share:.1%} of the values are missing, before {float(before[j]) / n:.1%}"
+            yield Anomaly(names[j], "missing", share, words)
+
+
+def anomalous_columns(
+    expected: Floats, observed: Floats, names: Sequence[str], terms: DriftTerms, level: float
+) -> Iterator[Anomaly]:
+    r"""Name columns that froze, or of which a good part lies beyond all that was expected.
+
+    That k given rows of N are all among the m observed ones has probability
+    :math:`\binom{m}{k} / \binom{N}{k}` where rows are exchangeable.
+    """
+    n, m = len(expected), len(observed)
+    pooled = np.concatenate([expected, observed])
+    steps = snapped(pooled, spread_of(pooled), terms.resolution)
+    old, new = steps[:n], steps[n:]
+    limit = math.log(level / (3.0 * len(names)))
+    for j, name in enumerate(names):
+        same = int(np.sum(steps[:, j] == new[0, j]))
+        if (new[:, j] == new[0, j]).all() and _log_all(m, same, n + m) <= limit:
+            before = float(np.mean(old[:, j] == new[0, j]))
+            words = f"every row holds one value, before {before:.1%} did"
+            yield Anomaly(name, "constant", 1.0, words)
+            continue
+        for side, count in (
+            ("above", int(np.sum(new[:, j] > old[:, j].max()))),
+            ("below", int(np.sum(new[:, j] < old[:, j].min()))),
+        ):
+            # That the topmost of all rows are new ones: the same count, the roles exchanged.
+            if count >= terms.odd_share * m and _log_all(count, m, n + m) <= limit:
+                words = f"{count / m:.1%} of the values lie {side} all that was expected"
+                yield Anomaly(name, "range", count / m, words)
+
+
+def _log_all(k: int, among: int, total: int) -> float:
+    """Return the log of C(among, k) / C(total, k): k draws all hit the marked ones."""
+    if k > among:
+        return -math.inf
+    terms = (math.lgamma(value + 1.0) for value in (among, total - k, among - k, total))
+    first, second, third, fourth = terms
+    return first + second - third - fourth

@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from countermove.errors import shown
-from countermove.production.drift._anomalies import Anomaly, anomalous_columns, missing_values
-from countermove.production.drift._comparison import ColumnTest, DriftComparison, compare
+from countermove.production.drift._comparison import (
+    Anomaly,
+    ColumnTest,
+    DriftComparison,
+    anomalous_columns,
+    approved_before_tests,
+    compare,
+    missing_values,
+    unaffected_tests,
+)
 from countermove.production.drift._people_update import (
     PeopleUpdate,
     estimated_people,
@@ -26,7 +34,6 @@ from countermove.production.drift._samples import (
     read,
     recordings,
 )
-from countermove.production.drift._unaffected import approved_before_tests, unaffected_tests
 from countermove.production.drift.terms import DriftTerms
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from countermove.data.partitions import Partitions
 from countermove.data.quarantine import words
-from countermove.errors import DataError, ModelFileError
+from countermove.errors import DataError, ModelFileError, StorageError
 from countermove.execution import Execution, Mapper, map_parts
 from countermove.production.lock import held
 from countermove.production.open_advice.honour import advised_people
@@ -154,9 +154,24 @@ def score_batch(
         If another run is at work on the same batch.
     ModelFileError
         If there is no champion, or the one the batch was begun with no longer loads.
+    StorageError
+        If the disk is full or read-only, or another machine published the batch meanwhile.
     """
-    place = BatchFolder(folder, batch)
     settings.check()
+    try:
+        return _scored_once(BatchFolder(folder, batch), applicants, settings, execution)
+    except OSError as error:
+        raise StorageError(
+            f"batch {batch!r} cannot be written: {error.strerror or error}. Nothing of it was "
+            "published; free space or fix the permissions, and run again"
+        ) from error
+
+
+def _scored_once(
+    place: BatchFolder, applicants: Partitions, settings: ScoringSettings, execution: Execution
+) -> Scored:
+    """Score a batch under its lock, unless it was scored before."""
+    batch = place.batch
     with held(place.lock):
         content = content_digest(applicants)
         known = place.manifest()

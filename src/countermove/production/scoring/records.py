@@ -24,7 +24,7 @@ from countermove.data.storage import (
     sha256_of,
     unseal,
 )
-from countermove.errors import ModelFileError
+from countermove.errors import ModelFileError, StorageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,7 +119,15 @@ class BatchFolder:
     def publish(self, finished: Path, manifest: dict[str, Any]) -> None:
         """Write the manifest beside the finished parts, then let all of it appear at once."""
         replace_file(finished / MANIFEST, seal(manifest))
-        os.rename(finished, self.published)
+        try:
+            os.rename(finished, self.published)
+        except OSError as error:
+            if not self.published.exists():
+                raise
+            raise StorageError(
+                f"{self.published} was published by another run meanwhile, and stays as it is; "
+                "machines that share a folder have to share its locks"
+            ) from error
         flush(self.folder)
         shutil.rmtree(self.work, ignore_errors=True)
 
