@@ -11,6 +11,7 @@ import pandas as pd
 from countermove._types import Floats
 from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import GROUP_PREFIX, Schema
+from countermove.errors import DataError
 from countermove.learning.evaluation import stated_chance
 from countermove.learning.simple_rules import chosen_from, majority_rule
 from countermove.learning.social import outcomes
@@ -60,6 +61,23 @@ def judged_decisions(
         decided = _decided(rule, people, response)
         columns |= {f"{name}.{column}": found for column, found in decided.items()}
     return pd.DataFrame(columns)
+
+
+def check_judged(decisions: pd.DataFrame, column: str = AFTER) -> None:
+    """Refuse decisions that lack a column of `judged_decisions`."""
+    if column not in decisions:
+        raise DataError(
+            f"the decisions of this table lack the column {column!r}; an earlier version wrote "
+            "them: run kedro run --pipeline=recourse, then --pipeline=evaluation and this again"
+        )
+
+
+def judged_accuracy(decisions: pd.DataFrame, rule: str = "", when: str = AFTER) -> float:
+    """Return how often a rule is right, counted from its decisions; "": the published one."""
+    column = f"{rule}.{when}" if rule else when
+    check_judged(decisions, column)
+    chance = decisions[column].to_numpy(dtype=np.float64)
+    return float(np.where(decisions["label"].to_numpy() > 0, chance, 1.0 - chance).mean())
 
 
 def _others(

@@ -17,16 +17,11 @@ from countermove.data.rows import Rows, rows_of
 from countermove.data.schema import Schema
 from countermove.data.sources import table_hash
 from countermove.execution import Mapper
-from countermove.learning.evaluation import (
-    accuracy_after,
-    not_evaluated,
-    sensitivity,
-    stated_accuracy,
-    usual_responses_to,
-)
+from countermove.learning.decisions import BEFORE, judged_accuracy
+from countermove.learning.evaluation import not_evaluated, sensitivity, usual_responses_to
 from countermove.learning.simple_rules import chosen_from
 from countermove.learning.social import social_report
-from countermove.response import AscentResponse, BestResponse, NoResponse, Response
+from countermove.response import AscentResponse, BestResponse, Response
 from countermove.response.partitions import (
     COST,
     FAVOURED,
@@ -51,8 +46,12 @@ def rule_metrics(
     test: pd.DataFrame,
     schema: Schema,
     response: Response,
+    decisions: pd.DataFrame,
 ) -> dict[str, Any]:
-    """Measure a blind and a calibrated strategic rule on the test rows."""
+    """Measure a blind and a calibrated strategic rule on the test rows.
+
+    Accuracies under the stated response are counted from the ``decisions`` (`judged_decisions`).
+    """
     people = rows_of(test, schema)
     response = response.with_windows(people.X, people.windows)
     # Of a robust response the worst member is reported (the mean where shares are known);
@@ -62,20 +61,19 @@ def rule_metrics(
     bent = next((score for score in scores.values() if score.slope() is None), strategic.rule)
     usual = usual_responses_to(bent, response)
     found = sensitivity(scores, people.X, people.y, usual).accuracies()
-    stated = {
-        name: stated_accuracy(score, people.X, people.y, response)
-        for name, score in (scores | {"uncalibrated": uncalibrated.rule}).items()
-    }
     return {
         "dataset": schema.name,
         "accuracy": {
             "nobody_moves": found["none"],
-            "after_response": {name: stated[name] for name in scores},
+            "after_response": {
+                "blind": judged_accuracy(decisions, "blind"),
+                "strategic": judged_accuracy(decisions),
+            },
             "sensitivity": found,
-            "uncalibrated": {"strategic": stated["uncalibrated"]},
+            "uncalibrated": {"strategic": judged_accuracy(decisions, "before_promise")},
             "whole_steps": whole_step_measures(scores, people, response),
             "relations": relations_kept(response),
-            "baselines": baseline_accuracies(uncalibrated, people, response),
+            "baselines": baseline_accuracies(uncalibrated, decisions),
             "unproven": unproven_shares(scores, people, response),
         },
         "choice": _chosen(uncalibrated),
@@ -149,20 +147,20 @@ def relations_kept(response: Response) -> dict[str, Any] | None:
 
 
 def baseline_accuracies(
-    model: PublishedModel, people: Rows, response: Response
+    model: PublishedModel, decisions: pd.DataFrame
 ) -> dict[str, dict[str, float]]:
-    """Measure the rules a rule was chosen from, each with its own best threshold."""
-    measured, recorded = {}, (model.about.get("choice") or {}).get("rules", {})
-    for name, score in chosen_from(model).items():
-        rule = recorded[name]
-        measured[name] = {
-            "nobody_moves": accuracy_after(score, people.X, people.y, NoResponse()).accuracy,
-            "after_response": stated_accuracy(score, people.X, people.y, response),
-            "cross_validated": rule["value"],
-            "gain": rule["gain"],
-            "standard_error": rule["standard_error"],
+    """Return how often the rules a rule was chosen from are right, each at its best threshold."""
+    recorded = (model.about.get("choice") or {}).get("rules", {})
+    return {
+        name: {
+            "nobody_moves": judged_accuracy(decisions, name, BEFORE),
+            "after_response": judged_accuracy(decisions, name),
+            "cross_validated": recorded[name]["value"],
+            "gain": recorded[name]["gain"],
+            "standard_error": recorded[name]["standard_error"],
         }
-    return measured
+        for name in chosen_from(model)
+    }
 
 
 def _chosen(model: PublishedModel) -> dict[str, Any] | None:

@@ -29,11 +29,12 @@ def evaluate(
     rows: pd.DataFrame,
     schema: Schema,
     people: Response,
+    decisions: pd.DataFrame,
 ) -> dict[str, Any]:
     """Measure accuracy under every response, and what the rule asks of people."""
     from countermove.learning.measures import rule_metrics
 
-    return rule_metrics(blind, calibrated, uncalibrated, typed, rows, schema, people)
+    return rule_metrics(blind, calibrated, uncalibrated, typed, rows, schema, people, decisions)
 
 
 def draw_moves(
@@ -108,7 +109,7 @@ def create_pipeline(**_: object) -> Pipeline:
         [
             Node(
                 evaluate,
-                [*rules, "strategic_model", "typed", "test_rows", "schema", "people"],
+                [*rules, "strategic_model", "typed", "test_rows", "schema", "people", "decisions"],
                 "metrics",
                 name="evaluate",
             ),

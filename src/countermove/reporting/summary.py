@@ -16,8 +16,7 @@ import numpy as np
 
 from countermove._types import Floats, Mask
 from countermove.data.schema import GROUP_PREFIX, Schema
-from countermove.errors import DataError
-from countermove.learning.decisions import AFTER, BEFORE, SCORE_AFTER
+from countermove.learning.decisions import AFTER, BEFORE, SCORE_AFTER, check_judged
 from countermove.reporting._estimates import (
     Estimate,
     auc_difference,
@@ -118,11 +117,7 @@ def decision_summary(
         ``deployment``, ``verdict`` (holds, does not hold, not shown, not tested) and
         ``identity``.
     """
-    if AFTER not in decisions:
-        raise DataError(
-            "the decisions of this table lack the columns of a summary; an earlier version wrote "
-            "them: run kedro run --pipeline=recourse, then --pipeline=evaluation and this again"
-        )
+    check_judged(decisions)
     judged = _Judged(decisions, failure_probability)
     compared = _compared(judged, metrics)
     groups = _groups(judged)
