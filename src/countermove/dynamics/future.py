@@ -368,9 +368,10 @@ def _words(
         "collapses": f"it collapses after {course.rounds} rounds: everybody is judged alike, "
         f"or no rule can be fitted; {right}",
     }[course.course]
-    rate = ", too quickly to measure a contraction" if course.course == "settles" else ""
+    rate = ", too quickly to measure a contraction"
     if course.contraction is not None:
         rate = f", contraction {course.contraction:.2f} a round"
+    rate = rate if course.course == "settles" else ""
     bound = (
         f" It settles even where moving costs {per_cent(CHEAPEST, 0)} of what is assumed."
         if edge is None
@@ -381,7 +382,7 @@ def _words(
     ahead = next(cell for cell in cells if (cell.price, cell.looking_ahead) == (1.0, 1.0))
     there = {"moves on": f"has not settled after {ahead.rounds} rounds"}
     return (
-        f"Retrained every period on people who answered the last rule, {ends}{rate}.{bound} "
-        "Among people who all look one retraining ahead it "
+        f"Retrained every period on people who responded to the last rule, {ends}{rate}.{bound} "
+        "Where everybody looks one retraining ahead it "
         f"{there.get(ahead.course, ahead.course)}."
     )

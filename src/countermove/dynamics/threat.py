@@ -105,10 +105,10 @@ class SegmentThreat:
         part = "" if everybody else f" ({per_cent(self.share)} of all)"
         seen = 0.0 if self.audit_power is None else self.audit_power
         return (
-            f"{per_cent(self.of_segment or 0.0, 0)} of {whom}{part} who together spend "
-            f"{self.mean_cost:.2f} each, of the {self.worth:g} a decision is worth, get {what} by "
-            f"the next retraining; an audit of {self.audit_rows:,} new applicants sees it with "
-            f"probability {per_cent(seen, 0)}."
+            f"{per_cent(self.of_segment or 0.0, 0)} of {whom}{part}, acting together and spending "
+            f"{self.mean_cost:.2f} each (a favourable decision is worth {self.worth:g}), get "
+            f"{what} by the next retraining; an audit of {self.audit_rows:,} new applicants would "
+            f"notice with probability {per_cent(seen, 0)}."
         )
 
 

@@ -77,8 +77,8 @@ def would_change(metrics: Facts, move_map: Facts | None) -> list[str]:
         for name, pair in turned.items()
     )
     said = (
-        f"under none of the {len(measured)} other responses measured does the {names['blind']} "
-        f"compare otherwise (n = {n})."
+        f"under all {len(measured)} other responses measured the comparison with the "
+        f"{names['blind']} comes out the same (n = {n})."
     )
     if turned:
         said = (
