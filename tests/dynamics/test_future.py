@@ -29,7 +29,7 @@ from countermove.dynamics.deployed import schema_segments
 from countermove.dynamics.future import own_learner
 from countermove.dynamics.threat import EVERYBODY, NETWORK_APPLICANTS, REFITTED, _Search
 from countermove.people import ActionSet, QuadraticCost
-from countermove.response import AscentResponse, BestResponse, GainResponse, NoResponse
+from countermove.response import AscentResponse, BestResponse, GainResponse, NoResponse, Population
 from countermove.scores import LinearScore, MLPScore, NearestCentroidScore, PartlyLinearScore
 
 POPULATION = GaussianPopulation(centre=(0.8, 0.4))
@@ -130,6 +130,23 @@ def test_a_network_goes_on_from_its_own_weights():
     assert len(found.map) == 12
     assert found.accuracy.value > found.majority
     assert "looks one retraining ahead it" in found.words
+
+
+CLIMB = AscentResponse(QuadraticCost(4.0), random_starts=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "people",
+    [GainResponse(QuadraticCost(4.0)), Population(CLIMB, never=0.2)],
+    ids=["people who want a higher score", "people who differ"],
+)
+def test_every_response_that_has_a_meaning_for_a_network_is_followed(people):
+    few, terms = tuple(part[:60] for part in MADE), FutureTerms(rounds=1)
+    found = retraining_future(trained_network(60), few, few, people, terms=terms)
+    assert found.applies
+    assert found.response == people.name
+    assert found.accuracy.value > 0.5
 
 
 @pytest.mark.slow

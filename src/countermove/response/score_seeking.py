@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.errors import CostError, ParameterError
 from countermove.response._gradient import Solved, Stationarity, attach_action
 from countermove.response._possible import solve_possible_gain
@@ -33,6 +33,7 @@ from countermove.response.reduction import (
     slope_of,
 )
 from countermove.scores import Score
+from countermove.scores.base import values
 
 CLIMBS = 500
 """Steps up a score without a slope."""
@@ -91,6 +92,13 @@ class GainResponse(Response):
         """Return the score where people end up, with its whole gradient."""
         after: Tensor = score(X + self._moves(score, X))
         return after
+
+    def decisions_after(self, score: Score, X: Any) -> Mask:
+        """Return who gets the favourable decision once people have moved, shape (n,)."""
+        if score.slope() is not None:
+            return super().decisions_after(score, X)
+        moved = self.respond(score, checked_rows(X, score), on_failure="mask")
+        return values(score, moved.x_new) >= 0.0
 
     def worth(self, score: Score, after: Tensor) -> Tensor:
         """Return the score itself, unbounded: that is what these people want."""

@@ -133,7 +133,7 @@ def test_target_shift_bounds_need_target_shift():
         # A test that does not refute is no proof: without one nothing is certified.
         open_claim = by_name(all_bounds(unknown))[name]
         assert "is not refuted (within a class" in open_claim.reason
-        assert "detectable with 80% power: 0.1" in open_claim.reason
+        assert "detectable with 80 % power: 0.1" in open_claim.reason
     assert by_name(found)["theorem_5_2"].value > 0.0
     assert "replicator" in by_name(found)["proposition_5_3"].reason
 

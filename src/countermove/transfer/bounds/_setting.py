@@ -10,6 +10,7 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.certificates import Assumption, Certificate, Direction
+from countermove.certificates.intervals import per_cent
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.optimal import joint_sample, threshold_errors
 from countermove.transfer.sample import Pair, Sample
@@ -156,9 +157,10 @@ NORMAL_AT_POWER = 0.8416
 
 def not_refuted(measured: str, detectable: float) -> str:
     """Return how a test that does not reject is shown: never as support."""
+    power = f"with {per_cent(POWER, 0)} power"
     if detectable >= 1.0:
-        return f"not refuted ({measured}); so few rows show no shift with {POWER:.0%} power"
-    seen = f"smallest shift detectable with {POWER:.0%} power: {detectable:.3f}"
+        return f"not refuted ({measured}); so few rows show no shift {power}"
+    seen = f"smallest shift detectable {power}: {detectable:.3f}"
     return f"not refuted ({measured}); {seen}"
 
 
