@@ -1,5 +1,11 @@
 """Kedro settings. See conf/README.md for what each environment is for."""
 
+import os
+
+# Beside other load two threads wait for each other: a run has one unless told otherwise, and more
+# cores by execution.engine. NumPy and torch read it when they are first imported, below.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from countermove.hooks import NamesHook, ProgressHook, SummaryHook
 from countermove.params.loader import SettingsLoader
 from countermove.pipelines.people import PeopleHook

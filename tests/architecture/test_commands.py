@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,3 +65,19 @@ def test_readme_fits_one_screen_and_shows_the_two_commands():
 
 def test_continuous_integration_runs_the_readme_command():
     assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+@pytest.mark.slow
+def test_a_run_has_one_thread_unless_told_otherwise():
+    """Beside other load threads would wait for each other."""
+    check = (
+        "import countermove.settings, torch; from threadpoolctl import threadpool_info; "
+        "print({each['num_threads'] for each in threadpool_info()} | {torch.get_num_threads()})"
+    )
+    for chosen, said in (({}, "{1}\n"), ({"OMP_NUM_THREADS": "2"}, "{2}\n")):
+        plain = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
+        command = [sys.executable, "-c", check]
+        done = subprocess.run(
+            command, env=plain | chosen, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == said

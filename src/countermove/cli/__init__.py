@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from types import TracebackType
 
@@ -15,10 +14,6 @@ from countermove.cli._running import run
 from countermove.errors import ours
 
 __all__ = ["cli", "countermove", "run"]
-
-# Beside other load two threads wait for each other: a run has one unless told otherwise, and more
-# cores by execution.engine. Read when numpy and torch are first imported, which is later.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @click.group(name="countermove")
