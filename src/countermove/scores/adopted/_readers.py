@@ -336,7 +336,10 @@ def _guessed_columns(names: tuple[str, ...], named: bool, background: Any) -> Ta
     """Return a black box's table: what is no number in the background are categories."""
     import pandas as pd
 
-    held = background if hasattr(background, "columns") else pd.DataFrame(background, columns=names)
+    held = background
+    if not isinstance(held, pd.DataFrame):
+        given = getattr(held, "columns", None)  # of another library's frame
+        held = pd.DataFrame(np.asarray(held), columns=names if given is None else list(given))
     categories = {}
     for at, name in enumerate(names):
         column = held[name] if name in held.columns else held.iloc[:, at]
