@@ -6,6 +6,10 @@ step from scipy's ``linprog``, both losses on a network of three tanh layers of 
 take a fabricated table of the size of compas: 4,937 + 735 people, 7 features, one of them
 actionable. The loop runs over a fifth of them and its time is multiplied by five. One thread,
 alternating rounds in one process, processor time, medians.
+
+The second table is a whole `RecourseClassifier().fit` on 3,500 people and 5 features, its defaults
+beside the paper's steps (0.002, 15 rows): accuracy, F1 and who is approved or one step away,
+measured on as many others, over five seeds of each of two laws.
 """
 
 from __future__ import annotations
@@ -19,8 +23,16 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy as cross_entropy
 
 from countermove.people import ActionSet
-from countermove.recourse.objective import RecourseRisk, rows_with_bounds
+from countermove.recourse import RecourseClassifier
+from countermove.recourse.objective import (
+    RecourseRisk,
+    rows_with_bounds,
+    single_step,
+    usual_actions,
+)
+from countermove.recourse.performance import best_f1
 from countermove.scores import MLPScore
+from countermove.scores.base import values
 from countermove.training import Trainer, TrainingRows
 
 TRAIN, VALIDATION, FEATURES, ACTIONABLE = 4_937, 735, 7, 1
@@ -106,8 +118,49 @@ def batched(X: np.ndarray, y: np.ndarray, batch: int) -> float:
     return (spent(EPOCHS) - start) / EPOCHS
 
 
+PUBLISHED = {"learning_rate": 0.002, "batch_size": 15}
+SEEDS, PEOPLE = 5, 3_500
+
+
+def drawn(seed: int, bent: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return people of a linear law or of one that bends, with labels in {0, 1}."""
+    draws = np.random.default_rng(seed)
+    X = draws.normal(size=(2 * PEOPLE, 5))
+    law = X @ [1.0, 0.7, -0.5, 0.3, 0.0] - 0.8
+    if bent:
+        law = 1.5 * np.sin(1.5 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3] - 0.5
+    return X, (law + draws.logistic(size=len(X)) > 0.0).astype(np.int64)
+
+
+def whole_fit(seed: int, bent: bool, settings: dict[str, float]) -> list[float]:
+    """Return seconds, accuracy, best F1 and the share approved or one step away."""
+    X, y = drawn(seed, bent)
+    started = time.process_time()
+    model = RecourseClassifier(random_state=seed, **settings).fit(X[:PEOPLE], y[:PEOPLE])
+    spent = time.process_time() - started
+    others, truth = model.standardiser_.transform(X[PEOPLE:]), y[PEOPLE:] > 0
+    rule = model.standardised_score_
+    scores = values(rule, others)
+    after = values(rule, others + single_step(rule, others, usual_actions(5)))
+    reach = (scores >= 0.0) | (after >= 0.0)
+    return [spent, np.mean((scores >= 0.0) == truth), best_f1(scores, truth)[1], reach.mean()]
+
+
+def whole_fits() -> None:
+    """Print how the defaults do beside the paper's steps."""
+    print("\n| law | steps | s per fit | accuracy | F1 | approved or one step away |")
+    print("|---|---|---|---|---|---|")
+    for bent in (False, True):
+        for name, settings in (("default", {}), ("as published", PUBLISHED)):
+            found = np.array([whole_fit(seed, bent, settings) for seed in range(SEEDS)])
+            spent, *rest = found.mean(axis=0)
+            figures = " | ".join(f"{value:.3f}" for value in rest)
+            law = "bent" if bent else "linear"
+            print(f"| {law} | {name} | {spent:.1f} | {figures} |", flush=True)
+
+
 def main() -> None:
-    """Print the table."""
+    """Print both tables."""
     torch.set_num_threads(1)
     X, y = table()
     print("| batch | loop, s per epoch | countermove, s per epoch | ratio | at least |")
@@ -123,6 +176,7 @@ def main() -> None:
         print(
             f"| {batch} | {slow:.2f} | {fast:.3f} | {slow / fast:.0f} | {limit:.0f} |", flush=True
         )
+    whole_fits()
 
 
 if __name__ == "__main__":

@@ -79,6 +79,16 @@ _BESIDE = ("unit", "offset")
 def save(model: Rule, path: str | Path) -> str:
     """Write a fitted classifier, an adopted model or a loaded rule into a new folder.
 
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]
+    >>> import tempfile
+    >>> from countermove import StrategicClassifier, load, save
+    >>> rule, folder = StrategicClassifier().fit(X, y), tempfile.mkdtemp() + "/rule"
+    >>> digest = save(rule, folder)
+    >>> bool((load(folder).predict(X) == rule.predict(X)).all())
+    True
+
     Parameters
     ----------
     model
@@ -112,6 +122,14 @@ def save(model: Rule, path: str | Path) -> str:
 
 def load(path: str | Path) -> Rule:
     """Read a rule, whoever stored it; refuse one that is damaged or was altered.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from countermove import StrategicClassifier, load, save
+    >>> folder = tempfile.mkdtemp() + "/rule"
+    >>> digest = save(StrategicClassifier().fit(np.eye(6), [0, 0, 0, 1, 1, 1]), folder)
+    >>> load(folder).classes_
+    array([0, 1])
 
     Parameters
     ----------

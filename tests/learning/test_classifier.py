@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from countermove import StrategicClassifier
+from countermove import RecourseClassifier, StrategicClassifier
 from countermove.errors import (
     CountermoveError,
     DataError,
@@ -336,3 +336,13 @@ def test_hinge_probabilities_fit_the_validation_people_and_keep_the_decision(cro
     assert clf.probability_slope_ != pytest.approx(1.0)
     logistic = StrategicClassifier(response=response, loss="logistic").fit(X, y)
     assert logistic.probability_slope_ == 1.0
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_verbose_shows_a_bar_where_somebody_watches(crowd, verbose, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("CI", "")
+    settings = {"loss": "hinge", "max_epochs": 2, "selection": "none"}
+    StrategicClassifier(verbose=verbose, **settings).fit(*crowd)
+    RecourseClassifier(verbose=verbose, max_epochs=2).fit(*crowd)
+    assert (capsys.readouterr().err.count("2/2") >= 2) is bool(verbose)

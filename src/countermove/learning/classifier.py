@@ -47,6 +47,15 @@ DECIMALS = 6
 class StrategicClassifier(ScoreClassifier):
     r"""Strategic empirical risk minimisation.
 
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]
+    >>> from countermove import StrategicClassifier
+    >>> rule = StrategicClassifier().fit(X, y)
+    >>> blind = StrategicClassifier(response="none").fit(X, y)
+    >>> blind.score_after_response(X, y, response="best") < rule.score_after_response(X, y)
+    True
+
     .. math:: \min_s \frac1n \sum_i \ell\bigl(y_i, s(x_i^{after})\bigr) + \lambda R(s)
 
     Parameters
@@ -115,6 +124,8 @@ class StrategicClassifier(ScoreClassifier):
         How much people of each label count in the loss and in the accuracy that settles the
         intercept and chooses the rule: None (alike), ``"balanced"`` (both labels in equal parts)
         or a weight per label. Units stay those of everybody.
+    verbose
+        Above 0: a progress bar on a terminal, with the time left; nothing where nobody watches.
 
     Attributes
     ----------
@@ -174,6 +185,7 @@ class StrategicClassifier(ScoreClassifier):
         standardise: bool = True,
         refits: int = 0,
         class_weight: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.score = score
         self.cost = cost
@@ -199,6 +211,7 @@ class StrategicClassifier(ScoreClassifier):
         self.standardise = standardise
         self.refits = refits
         self.class_weight = class_weight
+        self.verbose = verbose
 
     def fit(
         self,
@@ -224,7 +237,7 @@ class StrategicClassifier(ScoreClassifier):
         checkpoint
             File to write after every epoch and to resume from (see `Trainer.fit`).
         progress
-            Show a progress bar.
+            Show a progress bar, as ``verbose`` does.
         """
         rows, signs, counting = self._people(X, y, sample_weight)
         factors = class_factors(signs, self.class_weight, self.classes_, self.favourable_)
@@ -320,7 +333,8 @@ class StrategicClassifier(ScoreClassifier):
     ) -> Self:
         """Fit the recipe and remember what it made."""
         given = self._start(sample.X.shape[1])
-        fit = recipe.fit(given, sample, checkpoint=checkpoint, progress=progress)
+        shown = progress or bool(self.verbose)
+        fit = recipe.fit(given, sample, checkpoint=checkpoint, progress=shown)
         self._publish(fit.score)
         self.history_: History = fit.history
         self.choice_: Choice | None = self._as_given(fit.choice)

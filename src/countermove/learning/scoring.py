@@ -32,6 +32,15 @@ def after_response(
 ) -> AfterResponse:
     """Return a scorer: the accuracy once one and the same people have responded to a rule.
 
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from countermove import StrategicClassifier, after_response
+    >>> scorer = after_response("best")
+    >>> cross_val_score(StrategicClassifier(selection="none"), X, y, scoring=scorer, cv=2).shape
+    (2,)
+
     Use it as ``scoring=`` of ``cross_val_score``, ``GridSearchCV`` and the like, with any
     classifier or Pipeline that `adopt` takes. People move in the columns of the table that is
     scored; transformers in front are part of the rule. Scaling, encoding, imputation and principal

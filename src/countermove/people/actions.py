@@ -56,6 +56,11 @@ class Bounds:
 class ActionSet:
     r"""The actions :math:`\delta = x' - x` a person may take.
 
+    >>> from countermove import ActionSet
+    >>> actions = ActionSet(only_increase=[0], immutable=[2], upper=[1.0, 1.0, 1.0])
+    >>> actions.movable_among(3)
+    array([ True,  True, False])
+
     .. math:: lower \le \delta \le upper,\quad min \le x + \delta \le max,\quad A\delta + b \ge 0
 
     Parameters

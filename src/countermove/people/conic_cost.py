@@ -20,6 +20,12 @@ from countermove.people.costs import Cost
 class ConicCost(Cost):
     """Any convex cost written in CVXPY.
 
+    >>> import cvxpy as cp
+    >>> from countermove.people import ConicCost
+    >>> cost = ConicCost(lambda x, x_new: cp.norm1(x_new - x))
+    >>> cost.kind
+    'conic'
+
     Parameters
     ----------
     build

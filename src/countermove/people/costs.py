@@ -138,6 +138,11 @@ class Cost(ABC):
 class QuadraticCost(Cost):
     r""":math:`c(x, x') = t\,\|x' - x\|^2`.
 
+    >>> import numpy as np
+    >>> from countermove.people import QuadraticCost
+    >>> QuadraticCost(2.0).price(np.zeros((1, 2)), np.array([[1.0, 1.0]]))
+    array([4.])
+
     Parameters
     ----------
     scale
@@ -176,7 +181,13 @@ class QuadraticCost(Cost):
 
 
 class WeightedQuadraticCost(Cost):
-    r""":math:`c(x, x') = \sum_j q_j (x'_j - x_j)^2` with every :math:`q_j > 0`."""
+    r""":math:`c(x, x') = \sum_j q_j (x'_j - x_j)^2` with every :math:`q_j > 0`.
+
+    >>> import numpy as np
+    >>> from countermove.people import WeightedQuadraticCost
+    >>> WeightedQuadraticCost([1.0, 3.0]).price(np.zeros((1, 2)), np.array([[1.0, 1.0]]))
+    array([4.])
+    """
 
     kind: ClassVar[str] = "weighted_quadratic"
 
@@ -202,7 +213,14 @@ class WeightedQuadraticCost(Cost):
 
 
 class MahalanobisCost(Cost):
-    r""":math:`c(x, x') = (x'-x)^\top M (x'-x)` with :math:`M` symmetric positive definite."""
+    r""":math:`c(x, x') = (x'-x)^\top M (x'-x)` with :math:`M` symmetric positive definite.
+
+    >>> import numpy as np
+    >>> from countermove.people import MahalanobisCost
+    >>> cost = MahalanobisCost([[1.0, 0.5], [0.5, 1.0]])
+    >>> cost.price(np.zeros((1, 2)), np.array([[1.0, 1.0]]))
+    array([3.])
+    """
 
     kind: ClassVar[str] = "mahalanobis"
 
@@ -233,6 +251,11 @@ class MahalanobisCost(Cost):
 class LinearCost(Cost):
     r""":math:`c(x, x') = \max(0, v \cdot (x' - x))`, the separable cost of Hardt et al.
 
+    >>> import numpy as np
+    >>> from countermove.people import LinearCost
+    >>> LinearCost([1.0, 2.0]).price(np.zeros((1, 2)), np.array([[1.0, 1.0]]))
+    array([3.])
+
     Moves along :math:`v \cdot \delta \le 0` are free, so a response exists only
     where the actions are bounded.
     """
@@ -262,6 +285,11 @@ class LinearCost(Cost):
 
 class MixtureCost(Cost):
     r""":math:`c = t\,[(1-\gamma)\max(0, v\cdot\delta) + \gamma \sum_j q_j \delta_j^2]`.
+
+    >>> import numpy as np
+    >>> from countermove.people import MixtureCost
+    >>> MixtureCost([1.0, 2.0], gamma=0.5).price(np.zeros((1, 2)), np.array([[1.0, 1.0]]))
+    array([2.5])
 
     Parameters
     ----------

@@ -142,6 +142,15 @@ def audit(
 ) -> RecourseAudit:
     """Audit advice given on a rule.
 
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]
+    >>> from countermove import ActionSet, StrategicClassifier, audit, recommend
+    >>> rule = StrategicClassifier(response="none").fit(X, y)
+    >>> advice = recommend(rule, X, actions=ActionSet(immutable=[0]))
+    >>> bool(audit(rule, X, y, advice).recourse.refused == (rule.predict(X) == 1).sum())
+    True
+
     Parameters
     ----------
     model

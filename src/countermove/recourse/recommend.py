@@ -207,6 +207,16 @@ def recommend(
 ) -> Advice:
     r"""Return what each refused person can do to be approved.
 
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]
+    >>> from countermove import ActionSet, StrategicClassifier, recommend
+    >>> rule = StrategicClassifier(response="none").fit(X, y)
+    >>> advice = recommend(rule, X, actions=ActionSet(immutable=[0]))
+    >>> refused = advice.status == "FOUND"
+    >>> set(rule.predict((X + advice.action)[refused]).tolist())
+    {2}
+
     .. math:: \min_{\delta\in\Delta(x)} c(x, x+\delta)
               \quad\text{s.t.}\quad \sigma(s(x+\delta)) \ge threshold
 

@@ -54,6 +54,15 @@ if TYPE_CHECKING:
 class BestResponse(Response):
     r"""The global best response to the decision :math:`\mathrm{sign}\, s(x')`.
 
+    >>> import numpy as np, torch
+    >>> from countermove.people import QuadraticCost
+    >>> from countermove.response import BestResponse
+    >>> from countermove.scores import LinearScore
+    >>> score = LinearScore(2)
+    >>> score.weight.data[:] = torch.tensor([1.0, 0.0])
+    >>> BestResponse(QuadraticCost(2.0)).respond(score, np.array([[-0.5, 0.0], [-3.0, 0.0]])).moved
+    array([ True, False])
+
     .. math:: \Delta(x) = \arg\max_{x'} \mathrm{sign}\, s(x') - c(x, x')
 
     Parameters

@@ -53,6 +53,13 @@ class ConicRule:
 class ConicResponse(SmoothedResponse):
     r"""The response to a smoothed decision for any convex cost and polyhedral actions.
 
+    >>> import cvxpy as cp
+    >>> from countermove.people import ConicCost
+    >>> from countermove.response import ConicResponse
+    >>> people = ConicResponse(ConicCost(lambda x, x_new: cp.sum_squares(x_new - x)))
+    >>> people.name
+    'conic'
+
     Parameters
     ----------
     cost, actions, temperature, start, normalised, gradient, unit

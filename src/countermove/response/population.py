@@ -55,6 +55,12 @@ class DrawnTypes:
 class Population(Response):
     r"""People who differ: some never move, the others differ in kind and in price.
 
+    >>> from countermove import Population, StrategicClassifier
+    >>> from countermove.response import BestResponse
+    >>> people = Population([BestResponse()], never=0.3, log_sd=0.5)
+    >>> StrategicClassifier(response=people).response.never
+    0.3
+
     A person is of the kind :math:`k` with probability :math:`(1-\nu)\pi_k` and then pays
 
     .. math:: e^{\sigma z}\, e^{\gamma\cdot x}\, c_k(x, x'), \qquad z \sim N(0, 1),

@@ -126,6 +126,16 @@ class _SmoothRun:
 class ScalarResponse(SmoothedResponse):
     r"""The response to a smoothed decision, exact to 1e-10.
 
+    >>> import numpy as np, torch
+    >>> from countermove.people import QuadraticCost
+    >>> from countermove.response import ScalarResponse
+    >>> from countermove.scores import LinearScore
+    >>> score = LinearScore(2)
+    >>> score.weight.data[:] = torch.tensor([1.0, 0.0])
+    >>> people = ScalarResponse(QuadraticCost(2.0), temperature=0.5)
+    >>> bool(people.respond(score, np.array([[-0.5, 0.0]])).x_new[0, 0] > -0.5)
+    True
+
     .. math:: \Delta(x) = \arg\max_{x'} \sigma^*\!\left(\frac{s(x')}{\tau N}\right) - c(x, x')
 
     Stationarity, which the default gradient differentiates: the price of score

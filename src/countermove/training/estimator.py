@@ -208,7 +208,7 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "refits draw rows with replacement, and the actions hold bounds of each person; "
                 "give bounds of shape (d,) for everybody, or refits=0"
             )
-        plain: dict[str, Any] = {"refits": 0} | (
+        plain: dict[str, Any] = {"refits": 0, "verbose": 0} | (
             {"selection": "none"} if getattr(self, "selection", None) == "guarded" else {}
         )
         seed, found, unit = self._seed(), [], self.standardiser_

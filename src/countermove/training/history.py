@@ -150,12 +150,19 @@ class History:
 def epoch_bar(total: int, done: int = 0) -> Iterator[Callable[[EpochRecord], None]]:
     """Yield a function that moves the bar by one epoch; silent where nobody watches."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("epoch"),
         MofNCompleteColumn(),
         BarColumn(),
+        TimeRemainingColumn(),
         TextColumn("validation accuracy after response {task.fields[accuracy]}"),
     )
     console = Console(stderr=True)

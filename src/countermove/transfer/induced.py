@@ -133,6 +133,15 @@ def induce(
 ) -> Pair:
     r"""Return people before and after a rule is deployed, both scored by it.
 
+    >>> import numpy as np
+    >>> from countermove import StrategicClassifier
+    >>> from countermove.transfer import induce
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> rule = StrategicClassifier(response="none").fit(X, X[:, 0] > 0.0)
+    >>> pair = induce(rule, X, np.sign(X[:, 0]), "best")
+    >>> pair.paired
+    True
+
     Parameters
     ----------
     rule

@@ -92,6 +92,20 @@ def transfer_report(
 ) -> TransferReport:
     """Report what deploying each rule does to its error, with every bound.
 
+    >>> import numpy as np
+    >>> from countermove import StrategicClassifier, transfer_report
+    >>> from countermove.response import BestResponse
+    >>> from countermove.transfer import TransferTerms
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.where(X @ [1.0, 0.5] > 0.0, 1.0, -1.0)
+    >>> rule = StrategicClassifier(response="none", standardise=False).fit(X, y)
+    >>> halves = (X[:150], y[:150]), (X[150:], y[150:])
+    >>> asked = {"best": BestResponse()}
+    >>> terms = TransferTerms(labels=("kept",))
+    >>> report = transfer_report({"blind": rule.score_}, *halves, asked, terms=terms)
+    >>> list(report.models)
+    ['blind']
+
     Parameters
     ----------
     rules

@@ -41,6 +41,15 @@ from countermove.errors import ParameterError
 class Collective(AllowedMoves):
     r"""A collective on a learning platform.
 
+    >>> import numpy as np
+    >>> from countermove.dynamics import Collective, Crowd, LogisticLearner, LossUtility
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> platform = LogisticLearner(penalty=0.1)
+    >>> people = Crowd(X, X[:, 0] > 0.0)
+    >>> members = Collective(people, LossUtility(), platform, cost_rate=1.0, participation=0.5)
+    >>> members.eligible.n
+    60
+
     .. math:: D^\alpha = D_{others} + m\,\bigl(\alpha D_h + (1-\alpha) D_0\bigr)
 
     with :math:`D_0` the people who could take part (a share m of everybody) and

@@ -256,6 +256,14 @@ def collective_recourse(
 ) -> RecourseOutcome:
     r"""Return how data subjects can move so that the retrained model decides as a query wants.
 
+    >>> import numpy as np
+    >>> from countermove.dynamics import collective_recourse
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> y = (X[:, 0] > 0.0).astype(int)
+    >>> found = collective_recourse(X, y, query=[-0.1, 0.0], goal=1, budget=0.5)
+    >>> found.moves.shape
+    (60, 2)
+
     .. math:: \min_\Delta \; \ell(g \mid x, \theta(\Delta)) \quad \text{with} \quad
         \theta(\Delta) = \arg\min_\theta \mathrm{risk}(\theta; X + \Delta, y), \quad
         \|c \circ \delta_i\|_p \le \varepsilon

@@ -137,6 +137,16 @@ def retrain_until_stable(
 ) -> Retraining:
     r"""Deploy, let people respond, retrain; until the model no longer moves.
 
+    >>> import numpy as np
+    >>> from countermove.dynamics import Crowd, LogisticLearner, RespondingPopulation
+    >>> from countermove.dynamics import retrain_until_stable
+    >>> from countermove.people import QuadraticCost
+    >>> from countermove.response import GainResponse
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> people = RespondingPopulation(Crowd(X, X[:, 0] > 0.0), GainResponse(QuadraticCost(2.0)))
+    >>> retrain_until_stable(LogisticLearner(penalty=0.1), people).status
+    'stable'
+
     Parameters
     ----------
     learner

@@ -114,6 +114,15 @@ class _Chain:
 class LevelKPopulation(PerformativePopulation):
     r"""A mixture of people who think k = 0 … K steps ahead (Section 3 of the look-ahead paper).
 
+    >>> import numpy as np
+    >>> from countermove.dynamics import Crowd, LevelKPopulation
+    >>> from countermove.people import QuadraticCost
+    >>> from countermove.response import GainResponse
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> gaming = GainResponse(QuadraticCost(2.0))
+    >>> LevelKPopulation(Crowd(X, X[:, 0] > 0.0), gaming, {1: 0.5, 2: 0.5}).shares
+    array([0. , 0.5, 0.5])
+
     Level 0 does not move. Level 1 responds to the deployed model. Level k responds to the model
     that the learner would fit if everybody else were of level k - 1.
 

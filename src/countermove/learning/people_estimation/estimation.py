@@ -68,6 +68,17 @@ def estimate_people(
 ) -> PeopleEstimate:
     r"""Estimate how people responded to a rule, and what moving costs them.
 
+    >>> import numpy as np
+    >>> from countermove import StrategicClassifier, estimate_people
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2))
+    >>> rule = StrategicClassifier(response="none").fit(X, X @ [1.0, 0.5] > 0.2)
+    >>> after = rule.respond(X, response="best").x_new
+    >>> who = np.arange(400)
+    >>> found = estimate_people(rule.score_, X, after, key=(who, who))
+    >>> found.response
+    'best'
+
     Schwarz's criterion chooses among four models: nobody moves, drift (regression to the mean
     included), best responders with log-normal prices of whom a share never moves, smooth
     response.

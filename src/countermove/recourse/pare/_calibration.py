@@ -74,6 +74,10 @@ class PareCalibration:
 def smallest_calibration_size(miss_rate: float, failure_probability: float) -> int:
     r"""Return the least n for which a threshold exists.
 
+    >>> from countermove.recourse import smallest_calibration_size
+    >>> smallest_calibration_size(miss_rate=0.05, failure_probability=0.05)
+    59
+
     .. math:: (1 - \text{miss rate})^n \le \text{failure probability}
     """
     check_level(miss_rate, "miss_rate")
@@ -160,6 +164,15 @@ def calibrate_pare(
     clusters: ArrayLike | None = None,
 ) -> PareCalibration:
     r"""Return the largest threshold at which nearly everybody is approved or has recourse.
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]
+    >>> from countermove import ActionSet, StrategicClassifier, calibrate_pare
+    >>> rule = StrategicClassifier(response="none").fit(X[::2], y[::2])
+    >>> actions = ActionSet(lower=[-0.5] * 4, upper=[0.5] * 4)
+    >>> 0.0 < calibrate_pare(rule, X[1::2], miss_rate=0.1, actions=actions).threshold < 1.0
+    True
 
     With :math:`m_{(1)} \le \dots \le m_{(n)}` the best scores that calibration
     people reach, and :math:`k` from `allowed_misses`, the bound is

@@ -28,6 +28,18 @@ def adopt(
 ) -> AdoptedModel:
     """Return a fitted model as a rule that people respond to.
 
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from countermove import ActionSet, adopt, recommend
+    >>> model = adopt(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y), background=X)
+    >>> advice = recommend(model, X, actions=ActionSet(**model.allowed(immutable=["x1"])))
+    >>> bool(advice.proven_cheapest.any())
+    True
+
     Parameters
     ----------
     model
