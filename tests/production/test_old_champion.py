@@ -120,7 +120,10 @@ def test_the_next_retraining_decides_what_the_old_release_decided(project):
     assert done.returncode == {"promoted": 0, "kept": 3}[expected["outcome"]], done.stderr
     decisions = project.path / "data" / "06_models" / "tiny" / "decisions"
     found = json.loads(max(decisions.glob("*.json")).read_text())
-    # What has been added since: days, dates, the policy, rows set aside, a gate about open advice.
+    # What has been added since: days, dates, the policy, rows set aside, corrections, what was
+    # scored, a gate about open advice.
+    assert [batch.pop("corrected") for batch in found["facts"]["batches"].values()] == [{}, {}]
+    assert found["facts"].pop("scored")["challengers"] == []
     assert [batch.pop("day") for batch in found["facts"]["batches"].values()] == [
         20_666.0,
         20_697.0,

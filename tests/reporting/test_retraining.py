@@ -13,10 +13,11 @@ DECISION = {
             {"name": "flip_rate", "passed": None, "words": "nothing to compare with"},
         ],
         "judgement": {
+            "people": 1500,
             "accuracy": {
                 "challenger": {"none": 0.7, "smooth_0.5": 0.81},
                 "champion": {"none": 0.6, "smooth_0.5": 0.8},
-            }
+            },
         },
         "batches": {
             "old": {"new": False, "rows": 7, "used": 7, "waiting_for_label": 0, "repeated": 0},
@@ -48,6 +49,15 @@ def test_the_page_says_what_was_decided_and_why():
     assert "not held" in page
     assert "Not compared: too few people." in page
     assert "<script>" not in page
+
+
+def test_the_page_says_who_was_judged():
+    """New people are not called the hold-out."""
+    drift = {"recommendation": None, "reason": "too few people"}
+    assert "Judged on the 1,500 people of the hold-out." in retraining_page(DECISION, drift)
+    policy = {"kind": "following", "reach": None, "discount": None, "evidence": None}
+    facts = DECISION["facts"] | {"policy": policy, "drift": drift, "holdout": {"rows": 9}}
+    assert "1,500 people with new labels" in retraining_page(DECISION | {"facts": facts}, drift)
 
 
 def test_a_first_champion_has_nothing_behind_it():

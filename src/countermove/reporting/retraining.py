@@ -22,12 +22,25 @@ def retraining_page(decision: Mapping[str, Any], drift: Mapping[str, Any]) -> st
         gates=facts["gates"],
         rules=list(facts["judgement"]["accuracy"]),
         accuracy=_accuracies(facts["judgement"]["accuracy"]),
+        people=_judged_words(facts),
         batches=_batches(facts.get("batches", {})),
         forecasts=_forecasts(facts["outcomes"]),
         drift=drift_section(drift) if compared else None,
         reason=drift.get("reason", ""),
         policy=policy_words(decision["facts"]),
         **beside_facts(facts.get("scored") or {}),
+    )
+
+
+def _judged_words(facts: Mapping[str, Any]) -> str:
+    """Say who was judged."""
+    judged, held = facts["judgement"]["people"], (facts.get("holdout") or {}).get("rows")
+    following = (facts.get("policy") or {}).get("kind") == "following"
+    if not following or judged == held:
+        return f"Judged on the {judged:,} people of the hold-out."
+    return (
+        f"Judged on {judged:,} people with new labels, where they stood before they moved, the "
+        "challenger by rules fitted without them."
     )
 
 
@@ -43,7 +56,8 @@ def policy_words(facts: Mapping[str, Any]) -> list[str]:
             f"People a month older count {policy['discount']:g} times as much (the discount that "
             "predicts the newest labels best)."
         )
-    if policy["evidence"] is not None:
+    shown = {gate["name"] for gate in facts.get("gates", ())}
+    if policy["evidence"] is not None and "likelihood" not in shown:
         said.append(f"Evidence: {policy['evidence']['words']}.")
     return [sentence for sentence in (*said, *_label_words(facts)) if sentence]
 

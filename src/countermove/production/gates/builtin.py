@@ -39,8 +39,9 @@ class MinimumAccuracy(Gate):
         right = case.challenger.right[response]
         low = float(lower_share(int(np.sum(right)), len(right), self.failure_probability))
         words = (
-            f"right for {right.mean():.3f} of the hold-out under {response!r}, at least {low:.3f} "
-            f"with {1 - self.failure_probability:.0%} confidence; {self.least:g} is required"
+            f"right for {right.mean():.3f} of the people judged under {response!r}, at least "
+            f"{low:.3f} with {1 - self.failure_probability:.0%} confidence; {self.least:g} is "
+            "required"
         )
         return GateResult(self.name, low >= self.least, low, self.least, words)
 
@@ -72,7 +73,7 @@ class RecourseCertificate(Gate):
             return GateResult(self.name, False, None, limit, words)
         missed, people = case.without_recourse
         chance = float(binom.sf(missed - 1, people, promised)) if people else 1.0
-        seen = f"{missed} of {people} people of the hold-out have no recourse"
+        seen = f"{missed} of {people} people judged have no recourse"
         if chance < self.contradiction:
             words = f"at most {promised:.3g} without recourse is promised, but {seen}"
             return GateResult(self.name, False, missed / people, promised, words)

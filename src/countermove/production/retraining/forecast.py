@@ -19,6 +19,9 @@ from countermove.production.retraining.batches import RULE, new_rows
 from countermove.scores import Score
 from countermove.scores.base import values
 
+ON_BOUNDARY = 1e-9
+"""Rounding of a score: whoever stands on the boundary is approved."""
+
 
 def error_bounds(
     decided: HoldoutDecisions, stated: Sequence[str], failure_probability: float
@@ -68,7 +71,7 @@ def outcomes(
     # of the error (Clopper and Pearson) lies on the other side: a batch is a sample, and a good
     # bound may fail to hold on a small one without being wrong.
     people = rows_of(observed, schema)
-    wrong = (values(score, people.X) >= 0.0) != (people.y > 0)
+    wrong = (values(score, people.X) >= -ON_BOUNDARY) != (people.y > 0)
     found = []
     for batch, rows in batches.reset_index(drop=True).groupby(batches.to_numpy()).groups.items():
         mistakes, n = int(np.sum(wrong[rows])), len(rows)

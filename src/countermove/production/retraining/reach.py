@@ -22,6 +22,8 @@ ALIKE_SD = 0.06
 FINE = 0.02
 """Step of the grid on which densities are added up, in units of the assumed reach."""
 CELL = 0.05
+FILLED = 5.0
+"""People expected in a cell for its count to say how much counts vary."""
 LEAST_PEOPLE = 200
 """People below which the reach is not estimated again."""
 WINDOW = 0.25
@@ -155,22 +157,21 @@ class _Likelihood:
         """Return the negative log-likelihood; theta: log reach, spread, never, tilt, tilt²."""
         return self.loss_and_slope(theta)[0]
 
+    def dispersion(self, theta: Floats) -> float:
+        """Return by how much counts vary more than the fit says; at least 1."""
+        # People of real tables stand in heaps, and where they stood before is itself a sample.
+        expected = float(self.counts.sum()) * self._expected(theta)[0]
+        filled = expected >= FILLED
+        if int(filled.sum()) <= len(theta):
+            return 1.0
+        off = (self.counts[filled] - expected[filled]) ** 2 / expected[filled]
+        return max(1.0, float(off.sum()) / (int(filled.sum()) - len(theta)))
+
     def loss_and_slope(self, theta: Floats) -> tuple[float, Floats]:
         """Return the negative log-likelihood and its gradient."""
         people = self.people(theta)
-        tilted = self.density * np.exp(theta[3] * self.grid + theta[4] * self.squares)
-        tilted /= tilted.sum()
-        u = (theta[0] - self.log_gaps) / people.log_sd
-        chance = (1.0 - people.never) * ndtr(u)
-        k = len(u)  # The refused stand first on the grid.
-        moved = chance * tilted[:k]
-        staying = tilted.copy()
-        staying[:k] -= moved
-        cells = np.bincount(self.cell, staying, minlength=len(self.counts))
-        expected: Floats = cells.astype(np.float64)
-        expected[self.band] += moved.sum()
-        # A thousandth of the people may stand anywhere: no single person decides.
-        expected = 0.999 * expected + 0.001 / len(expected)
+        expected, tilted, u, chance = self._expected(theta)
+        k = len(u)
         off = (theta - self.typical) / self.typical_sd
         value = float(-self.counts @ np.log(expected)) + 0.5 * float(off @ off)
         ratio = -0.999 * self.counts / expected
@@ -193,6 +194,23 @@ class _Likelihood:
             ]
         )
         return value, slope + off / self.typical_sd
+
+    def _expected(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the share of every cell, where people stood, and who crosses which gap."""
+        people = self.people(theta)
+        tilted = self.density * np.exp(theta[3] * self.grid + theta[4] * self.squares)
+        tilted /= tilted.sum()
+        u: Floats = (theta[0] - self.log_gaps) / people.log_sd
+        chance = (1.0 - people.never) * ndtr(u)
+        k = len(u)  # The refused stand first on the grid.
+        moved = chance * tilted[:k]
+        staying = tilted.copy()
+        staying[:k] -= moved
+        cells = np.bincount(self.cell, staying, minlength=len(self.counts))
+        expected: Floats = cells.astype(np.float64)
+        expected[self.band] += moved.sum()
+        # A thousandth of the people may stand anywhere: no single person decides.
+        return 0.999 * expected + 0.001 / len(expected), tilted, u, chance
 
     def fitted(self, start: Floats, fixed: tuple[int, ...] = ()) -> tuple[Floats, float]:
         """Return the best parameters from a start, some of them kept, and their loss."""
@@ -243,11 +261,12 @@ def estimate_reach(
     people = _shown(likelihood.people(theta))
     old = _parameters(assumed)
     _, kept = likelihood.fitted(np.append(old, theta[3:]), fixed=(0, 1, 2))
-    ends = _ends(likelihood, theta, loss, float(chi2.ppf(level, 1)))
+    spread = likelihood.dispersion(theta)
+    ends = _ends(likelihood, theta, loss, spread * float(chi2.ppf(level, 1)))
     return ReachEstimate(
         people,
         *ends,
-        excluded=2.0 * (kept - loss) > float(chi2.ppf(level, 3)),
+        excluded=2.0 * (kept - loss) > spread * float(chi2.ppf(level, 3)),
         boundary=boundary,
         on_boundary=int(boundary.holds(distance).sum()),
         n=len(distance),

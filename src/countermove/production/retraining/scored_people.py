@@ -25,6 +25,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import ModelFileError
 from countermove.production.registry import Registry, StoredVersion
 from countermove.production.retraining.batches import RULE, new_rows
+from countermove.production.retraining.forecast import ON_BOUNDARY
 from countermove.production.scoring.exploring import EXPLORED, PROPENSITY
 from countermove.production.scoring.records import COMPARED, BatchFolder
 from countermove.production.scoring.task import (
@@ -230,7 +231,7 @@ def _labels_seen(
     observed, _ = new_rows(rows, responded, schema, standardiser)
     if not len(observed):
         return None
-    refused = values(champion.model.rule, rows_of(observed, schema).X) < 0.0
+    refused = values(champion.model.rule, rows_of(observed, schema).X) < -ON_BOUNDARY
     recorded = observed[ROW_ID].map(joined[DECISION]).to_numpy(np.float64)
     refused = np.where(np.isfinite(recorded), recorded < 0.0, refused)
     drawn = observed[ROW_ID].map(joined[EXPLORED].eq(True)).eq(True)
