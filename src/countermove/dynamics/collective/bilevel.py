@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -127,10 +128,21 @@ class Solution:
     """A best strategy found."""
 
     point: Point
-    converged: bool  # whether the projected gradient fell below the tolerance
-    residual: float  # largest entry of the projected gradient per member
     values: tuple[float, ...]  # utility after each step, of the start that led here
-    start_values: tuple[float, ...]  # utility each start ended at: local maxima show here
+    slope: Floats  # of the utility at the point, per member
+    space: Space
+    tolerance: float
+    start_values: tuple[float, ...] = ()  # utility each start ended at: local maxima show here
+
+    @cached_property
+    def residual(self) -> float:
+        """Largest entry of the projected gradient per member."""
+        return projected_slope(self.space, self.eta, self.slope)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the projected gradient fell below the tolerance."""
+        return self.residual <= self.tolerance
 
     @property
     def eta(self) -> Floats:
@@ -294,8 +306,7 @@ class Bilevel:
         # The last point is the stationary one; an earlier one may lie a rounding above it.
         if point.value < best[0].value - ROUNDING * (1.0 + abs(best[0].value)):
             point, slope = best
-        residual = projected_slope(space, point.eta, slope)
-        return Solution(point, residual <= tolerance, residual, tuple(values), ())
+        return Solution(point, tuple(values), slope, space, tolerance)
 
     def _search(
         self, point: Point, direction: Floats, promised: float, floor: float
