@@ -82,8 +82,8 @@ def would_change(metrics: Facts, move_map: Facts | None) -> list[str]:
     )
     if turned:
         said = (
-            f"under {len(turned)} of {len(measured)} others the {other} is right more often "
-            f"(published against {names['blind']}, n = {n}): {listed}."
+            f"under {len(turned)} of the {len(measured)} other responses measured the {other} is "
+            f"right more often (published against {names['blind']}, n = {n}): {listed}."
         )
     return [
         f"Response: {said}",
@@ -109,7 +109,7 @@ def _price_sentence(move_map: Facts | None, ahead: bool, other: str) -> str:
         )
     listed = ", ".join(f"{scale:g}" for scale in turned)
     return (
-        f"Price of moving: the comparison with the {other} turns at "
+        f"Price of moving: the comparison with the {other} reverses at "
         f"{listed} times the assumed one (n = {n})."
     )
 
@@ -162,7 +162,13 @@ def _training_line(compared: Facts, metrics: Facts) -> list[dict[str, str]]:
             )
         ]
     why = choice["sentence"].partition("; ")[2].rstrip(".")
-    return [_line("Training beats the best simple rule", UNSHOWN, f"{why}; that one is published")]
+    return [
+        _line(
+            "Training beats the best simple rule",
+            UNSHOWN,
+            f"{why}, so the simple rule is published",
+        )
+    ]
 
 
 def _promise_line(promise: Facts) -> dict[str, str]:

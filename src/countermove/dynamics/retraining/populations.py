@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -236,10 +236,6 @@ class LevelKPopulation(PerformativePopulation):
     def promised_rate(self, first: float) -> float:
         r"""Return Theorem 3's :math:`\sum_{k \ge 1} \alpha_k c^k` for the rate c of level 1."""
         return level_k_rate(self.shares, first)
-
-    def with_shares(self, shares: Shares) -> LevelKPopulation:
-        """Return the same people mixed otherwise, without levels of their own."""
-        return replace(self, shares=shares, levels=None)
 
     def _chain(self, theta: Floats, learner: Learner) -> _Chain:
         key = (np.asarray(theta).tobytes(), learner)
