@@ -10,8 +10,8 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 # One thread per process: the tests run two processes, and results do not depend on the machine.
 # SCIPY_ARRAY_API lets scikit-learn run all of its estimator checks.
 # A whole suite takes a lock: two at once on one machine would only slow each other down.
-# Which files stay in one process, and which come first, tests/conftest.py says.
-RUN := -n 2 --dist loadgroup --no-loadscope-reorder
+# A file stays in one process: what its tests share is made once. tests/conftest.py says which come first.
+RUN := -n 2 --dist loadfile --no-loadscope-reorder
 PYTEST := OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest $(RUN)
 SUITE := OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python tests/locked.py $(BIN)/pytest $(RUN)
 FAST := not slow and not paper and not browser and not fault and (not validity or quick_validity)

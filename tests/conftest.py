@@ -15,8 +15,6 @@ from hypothesis import settings
 from countermove.data.synthetic import fabricate
 
 ROOT = Path(__file__).parent.parent
-SHARED = ("finished", "deployed", "on_credit")
-"""Runs of the whole chain that several files look at."""
 LONG = ("validity", "pipelines", "faults", "adopted", "learning", "experiments")
 """Folders whose files take longest: handed out first, so that no worker ends with one of them."""
 
@@ -26,17 +24,8 @@ if os.environ.get("CI"):
     settings.load_profile("repeatable")
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file, and all files that look at one run of the chain, in one worker."""
-    seen = {
-        item.path: name
-        for item in items
-        for name in SHARED
-        if name in getattr(item, "fixturenames", ())
-    }
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(seen.get(item.path, str(item.path))))
+    """Put files that take long first; the runner keeps a file in one worker."""
     items.sort(key=lambda item: item.path.parent.name not in LONG)
 
 
