@@ -209,7 +209,7 @@ COMMANDS = [
     Wrong("run --pipeline=score --env=test", "champion|score.batch"),
     Wrong(
         "run --pipeline=reporting --env=test",
-        "there is no file at .*metrics.json; run the pipeline",
+        "there is no file .*typed.parquet; run the pipeline",
     ),
 ]
 ALL = [*NAMES, *SETTINGS, *FILES, *COMMANDS]
@@ -298,6 +298,7 @@ def test_a_sentence_says_what_is_wrong(wrong, place, kedro):
             ModuleNotFoundError("x", name="xgboost"),
             "xgboost is not installed; `kedro countermove doc",
         ),
+        (FileNotFoundError("a.parquet"), "no file a.parquet; run the pipeline that makes it"),
         (MemoryError(), "memory is full; use fewer rows"),
         (RecursionError(), "nested too deeply"),
         (

@@ -14,16 +14,11 @@ from countermove.production.endings import ENDINGS
 DOCS = Path(__file__).parents[2] / "docs"
 START = DOCS / "index.md"
 DOORS = [commands(text) for language, text in blocks(START) if language == "console"]
-SEEN = ("income", "savings", "open loans", "hired on")
-MODEL = f"""
+MODEL = """
 import lightgbm, pandas
 seen = pandas.read_parquet("data/03_primary/my/train.parquet")
-names = {SEEN!r}
-fitted = lightgbm.LGBMClassifier(n_estimators=10, verbose=-1).fit(seen[list(names)], seen.label)
-text = fitted.booster_.model_to_string()
-for name in names:
-    text = text.replace(name.replace(" ", "_"), name)
-open("models/my.txt", "w").write(text)
+fitted = lightgbm.LGBMClassifier(n_estimators=10, verbose=-1)
+fitted.fit(seen[["income", "savings"]], seen.label).booster_.save_model("models/my.txt")
 """
 
 

@@ -29,7 +29,7 @@ def _excepthook(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """Say errors of ours in one sentence where Kedro's own commands meet them, as in a run."""
-    if ours(error) is None:
+    if ours(error) is None or "--debug" in sys.argv:
         sys.__excepthook__(kind, error, trace)
     else:
         click.echo(f"Error: {sentence(error)}", err=True)

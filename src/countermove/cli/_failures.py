@@ -107,6 +107,9 @@ def _system(error: BaseException) -> str | None:
             f"the package {error.name} is not installed; `kedro countermove doctor` says what is "
             "missing and how to install it"
         )
+    if isinstance(error, FileNotFoundError):
+        missing = error.filename or first_line(error)
+        return f"there is no file {missing}; run the pipeline that makes it first (serm makes all)"
     if not isinstance(error, OSError) or error.errno is None:
         return None
     place = f" at {error.filename}" if error.filename else ""
@@ -115,8 +118,6 @@ def _system(error: BaseException) -> str | None:
     if error.errno in REFUSED:
         why = first_line(error.strerror).lower()
         return f"no access{place} ({why}); give yourself the right to write there and run again"
-    if error.errno == errno.ENOENT:
-        return f"there is no file{place}; run the pipeline that makes it first (serm makes all)"
     if error.errno == errno.EADDRINUSE:
         return f"the port is taken{place}; choose another one, or stop the program that uses it"
     return f"{first_line(error.strerror)}{place}; remove the cause and run again"
