@@ -58,6 +58,8 @@ from countermove.training.estimator import ScoreClassifier
 if TYPE_CHECKING:
     Rule = ScoreClassifier | AdoptedModel
 
+__all__ = ["PublishedRule", "load", "save"]
+
 CHAMPION = "champion.json"
 ESTIMATOR = "estimator"
 """Key of what a classifier is, in the description of its score."""
