@@ -172,10 +172,26 @@ def test_drift_makes_a_night_forget_and_reweight():
     batches = [town.batch(11)]
     plain = town.follower.night(town.champion, batches, Memory())
     acted = town.follower.night(town.champion, batches, Memory(), DriftActs(True, True))
-    forgotten = [name for name in acted.memory.losses if float(name) == 1.0]
-    assert forgotten == []
+    assert acted.discount < 1.0
     assert "1" in plain.memory.losses
     assert not np.allclose(acted.score.weight.detach(), plain.score.weight.detach())
+
+
+def test_a_discount_that_drift_ruled_out_is_not_chosen_for_lack_of_a_past():
+    """After two nights that had to forget, the world still turns: nothing is remembered whole."""
+    town = Town("rotation", 36)
+    memory, batches = Memory(), []
+    for month in (3, 6, 9):
+        batches = [replace(batch, fresh=batch.labelled & False) for batch in batches]
+        batches.append(town.batch(month))
+        night = town.follower.night(town.champion, batches, memory, DriftActs(forget=month < 9))
+        memory = night.after(promoted=False)
+        assert set(memory.losses) == {"0.1", "0.4", "1"}
+    assert night.discount == 0.1
+    # Memories of earlier releases lack it: unknown counts as the worst.
+    memory = replace(memory, losses={"0.1": 1.0, "0.4": 1.2})
+    night = town.follower.night(town.champion, batches, memory)
+    assert night.discount == 0.1
 
 
 def test_people_on_the_boundary_are_set_back_by_their_labels():

@@ -69,18 +69,21 @@ class DiscountedFits:
 
     def look(self, losses: Mapping[str, float]) -> Looked:
         """Return the comparison on the fresh labels."""
-        folds = range(self.policy.folds)
-        whole = {g: self._fit(g, self.champion, None, 25) for g in self.discounts}
-        parts = {(g, f): self._fit(g, whole[g], f, 3) for g in self.discounts for f in folds}
-        loss = {(g, f): self._loss(parts[g, f], f) for g in self.discounts for f in folds}
-        halved = {g: 0.5 * losses.get(f"{g:g}", 0.0) for g in self.discounts}
+        # All are followed, also those that may not be chosen now: a discount whose losses of the
+        # past are not known would look the best.
+        folds, speeds = range(self.policy.folds), self.policy.discounts
+        whole = {g: self._fit(g, self.champion, None, 25) for g in speeds}
+        parts = {(g, f): self._fit(g, whole[g], f, 3) for g in speeds for f in folds}
+        loss = {(g, f): self._loss(parts[g, f], f) for g in speeds for f in folds}
+        unknown = max(losses.values(), default=0.0)
+        halved = {g: 0.5 * losses.get(f"{g:g}", unknown) for g in speeds}
         chosen = [
             min(
                 self.discounts, key=lambda g: halved[g] + _mean(loss[g, q] for q in folds if q != f)
             )
             for f in folds
         ]
-        running = {g: halved[g] + _mean(loss[g, q] for q in folds) for g in self.discounts}
+        running = {g: halved[g] + _mean(loss[g, q] for q in folds) for g in speeds}
         discount = min(self.discounts, key=lambda g: running[g])
         gains = [self._gains(parts[chosen[f], f], f, chosen[f]) for f in folds]
         every = np.concatenate([gain for gain, _ in gains])
