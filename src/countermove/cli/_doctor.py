@@ -79,7 +79,7 @@ def _threads() -> Iterator[Finding]:
     from countermove.execution import cores
 
     chosen = os.environ.get("OMP_NUM_THREADS")
-    said = f"OMP_NUM_THREADS={chosen}" if chosen else "one thread per run, unless OMP_NUM_THREADS"
+    said = f"OMP_NUM_THREADS={chosen}" if chosen else "NumPy and torch have one, kernels all"
     yield Finding("ok", f"threads: {cores()} cores; {said}")
 
 
