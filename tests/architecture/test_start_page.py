@@ -59,6 +59,7 @@ def test_the_doors_open_one_after_the_other(project):
     for command in model:
         typed(command, project.path)
     assert (project.path / "data/08_reporting/my/audit/report.html").exists()
-    said = [typed(command, project.path) for command in night]
+    typed(f"{night[0]} || test $? -eq 3", project.path)  # 3: the model is kept as the champion
+    said = [typed(command, project.path) for command in night[1:]]
     assert "champion: " in said[-1]
     assert list((project.path / "data/07_model_output/my/scored/2026-11").glob("part-*.parquet"))
