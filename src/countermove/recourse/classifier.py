@@ -118,7 +118,7 @@ class RecourseClassifier(ScoreClassifier):
         score: Score | None = None,
         response: Any = None,
         class_weight: ClassWeight = None,
-        learning_rate: float = 0.004,
+        learning_rate: float = 0.003,
         batch_size: int = 64,
         max_epochs: int = 15,
         patience: int = 15,
