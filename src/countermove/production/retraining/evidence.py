@@ -94,6 +94,8 @@ class Evidence:
         )
         if self.sufficient:
             return f"{found}; {net}"
+        if self.value > self.limit:
+            return f"{found}; {net}: labels are predicted better, decisions are not"
         short = "contrary" if self.value <= 0.0 or self.right <= 0.0 else "short"
         return f"{found}; {net}: the evidence is {short}"
 
