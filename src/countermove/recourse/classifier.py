@@ -70,7 +70,7 @@ class RecourseClassifier(ScoreClassifier):
         classes in equal parts with mean weight one; or a weight per label.
     learning_rate, batch_size, max_epochs, patience
         See `Trainer`; all 15 epochs are run. The paper steps by 0.002 and 15 rows, which takes
-        more than twice as long for rules as good (`benchmarks/bench_recourse_training.py`).
+        more than twice as long (`benchmarks/bench_recourse_training.py` compares the rules).
     validation_fraction
         Share of the rows, per class, that chooses the epoch; 0: the training rows do.
     selection
