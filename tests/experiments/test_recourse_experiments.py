@@ -29,7 +29,7 @@ from countermove.experiments.recourse.thresholds import (
     ThresholdRows,
 )
 
-SMALL = {"hidden": (8,), "max_epochs": 2, "patience": 2, "batch_size": 32}
+SMALL = {"hidden": (8,), "max_epochs": 2, "patience": 2, "batch_size": 32, "learning_rate": 0.002}
 
 
 @pytest.fixture(scope="module")

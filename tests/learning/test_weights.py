@@ -91,10 +91,11 @@ def test_a_recourse_classifier_trained_to_the_optimum_counts_rows_alike(crowd, c
 
 def test_weights_reach_mini_batches_and_both_terms(crowd):
     X, y, _ = crowd
-    plain = RecourseClassifier(max_epochs=3).fit(X, y)
-    alike = RecourseClassifier(max_epochs=3).fit(X, y, sample_weight=np.full(len(y), 2.0))
+    settings = {"max_epochs": 3, "batch_size": 15, "learning_rate": 0.01}
+    plain = RecourseClassifier(**settings).fit(X, y)
+    alike = RecourseClassifier(**settings).fit(X, y, sample_weight=np.full(len(y), 2.0))
     np.testing.assert_allclose(alike.predict_proba(X), plain.predict_proba(X), rtol=1e-6)
-    heavy = RecourseClassifier(max_epochs=3).fit(X, y, sample_weight=np.where(y > 0, 50.0, 1.0))
+    heavy = RecourseClassifier(**settings).fit(X, y, sample_weight=np.where(y > 0, 50.0, 1.0))
     assert heavy.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean() + 0.1
 
 

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from countermove._types import Floats, Index
 from countermove.errors import (
@@ -28,6 +26,8 @@ from countermove.training.losses import balanced_weights
 
 def two_classes(y: NDArray[Any], favourable: Any = None) -> tuple[NDArray[Any], Any]:
     """Return both labels, sorted, and the favourable one; None: the larger."""
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind != "binary":
@@ -142,6 +142,8 @@ def seed_from(random_state: Any) -> int:
     """Return an integer seed: the one given, or one drawn from what was given."""
     if isinstance(random_state, int | np.integer):
         return int(random_state)
+    from sklearn.utils import check_random_state
+
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 

@@ -207,5 +207,5 @@ def test_the_manifest_and_the_start_of_a_scored_batch_of_any_shape(tmp_path, con
 
 def test_a_schema_that_is_nested_too_deeply(tmp_path):
     (tmp_path / "deep.yml").write_text("label: " + "[" * 10_000 + "]" * 10_000)
-    with pytest.raises(SchemaError, match=r"deep\.yml is not a YAML file"):
+    with pytest.raises(SchemaError, match=r"deep\.yml is nested too deeply"):
         load_schema("deep", tmp_path)

@@ -262,12 +262,11 @@ def reconsider(
 ) -> dict[str, Any]:
     """Say whether the last decision would have been another without what was withdrawn since."""
     from countermove.production.retraining.ledger import BatchLedger
-    from countermove.production.retraining.nightly import NOTHING_LEFT
 
     ledger, new = BatchLedger(registry), sum(batch["new"] for batch in facts.values())
     if ledger.last is None or not ledger.reconsidered():
         return {}
-    if before.reason == NOTHING_LEFT:
+    if before.nothing_left:
         return ledger.would_have_been(None)
     then = registry.before(ledger.last.version)
     judged = judge(then, challenger, calibration, holdout, judging, open_advice, before)

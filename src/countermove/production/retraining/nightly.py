@@ -74,6 +74,11 @@ class Followed:
     acts: DriftActs = field(default_factory=DriftActs)
     recent: RecentPeople | None = None
 
+    @property
+    def nothing_left(self) -> bool:
+        """Whether all that was new has been withdrawn."""
+        return self.reason == NOTHING_LEFT
+
     def to_json(self) -> dict[str, Any]:
         """Return it as a decision records it, without what the next night has to know."""
         if self.night is None:
