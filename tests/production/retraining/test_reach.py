@@ -69,3 +69,20 @@ def test_the_interval_holds_the_reach_as_often_as_it_says():
         changed += estimated(1000 + seed, reach=1.0).excluded
     assert missed <= 4  # 120 draws at 99.6 %
     assert changed <= 4
+
+
+def test_people_who_stand_in_heaps_are_no_change_of_the_reach():
+    """Counts of real tables vary more than those of people drawn one by one."""
+    alone, heaped = ([heaps(seed, size) for seed in range(8)] for size in (1, 6))
+    assert not any(each.excluded for each in heaped)
+    width = [np.mean([each.high - each.low for each in found]) for found in (alone, heaped)]
+    assert width[1] > 1.5 * width[0]
+
+
+def heaps(seed: int, size: int):
+    """Return the estimate where people stand together, so many in a place, and reach one."""
+    rng = np.random.default_rng(seed)
+    stood, before = (np.repeat(rng.normal(0.0, 1.1, n // size), size) for n in (1500, 3000))
+    return estimate_reach(
+        np.where((stood < 0.0) & (stood >= -1.0), 0.0, stood), before, ASSUMED, 0.996
+    )
