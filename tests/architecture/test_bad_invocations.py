@@ -21,7 +21,7 @@ from kedro.framework.project import settings
 from kedro.io import DatasetError
 from tests.conftest import copy_project
 
-from countermove.cli._listing import Listed
+from countermove.cli._listing import ListedCommand
 from countermove.errors import ours
 
 DEEP = "{a: " * 3000 + "1" + "}" * 3000
@@ -317,7 +317,7 @@ def test_what_the_machine_refuses_is_one_sentence_and_debug_shows_the_rest(
     wrapped = DatasetError("wrapped by Kedro")
     wrapped.__cause__ = error
 
-    @click.command(cls=Listed, topic="x", example="fail")
+    @click.command(cls=ListedCommand, topic="x", example="fail")
     def fail() -> None:
         raise error if isinstance(error, ZeroDivisionError) else wrapped
 

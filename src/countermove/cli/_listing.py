@@ -17,7 +17,7 @@ TABLE, PROJECT, CHAMPION = TOPICS = (
 WIDTH = 110
 
 
-class Listed(click.Command):
+class ListedCommand(click.Command):
     """A command with a topic and an example, which fails in plain words."""
 
     def __init__(self, name: str, topic: str, example: str, **more: Any) -> None:
@@ -31,11 +31,11 @@ class Listed(click.Command):
 class Topics(click.Group):
     """A group that lists its commands by topic, with an example for each."""
 
-    command_class = Listed
+    command_class = ListedCommand
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write an example of each command, and what it does."""
-        listed = [each for each in self.commands.values() if isinstance(each, Listed)]
+        listed = [each for each in self.commands.values() if isinstance(each, ListedCommand)]
         for topic in TOPICS:
             with formatter.section(topic):
                 formatter.write_dl(
