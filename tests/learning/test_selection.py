@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
+import numba
 import numpy as np
 import pytest
 import torch
 
 from countermove import StrategicClassifier
 from countermove.errors import UnknownNameError
-from countermove.learning import SocialBurden
+from countermove.learning import SocialBurden, selection
 from countermove.learning._populations import population
 from countermove.learning.baselines import bias_search
 from countermove.learning.comparison import Split, compare
@@ -138,6 +141,25 @@ def test_a_regulariser_is_judged_by_the_stated_objective(crowd):
     record = rule.choice_.rules[rule.choice_.kept]
     assert record.value > rule.choice_.rules["logistic"].value - 1e-12
     assert "annealed" not in rule.choice_.rules
+
+
+def test_folds_that_are_judged_at_once_are_judged_alike(crowd, monkeypatch):
+    """Every thread has responses of its own: what they keep of people is not shared."""
+    people = {"actions": UNDER_A_CEILING, "standardise": False}
+    X, y = np.minimum(np.tile(crowd[0], (6, 1)), 1.0), np.tile(crowd[1], 6)
+    said, threads = [], []
+
+    def noted(recipe, *rows):
+        threads.append(threading.current_thread().name)
+        return fitted(recipe, *rows)
+
+    fitted = selection._fitted
+    monkeypatch.setattr(selection, "_fitted", noted)
+    for cores in (1, 2):
+        monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", cores)
+        said.append(StrategicClassifier(**people).fit(X, y).choice_.to_json())
+    assert said[0] == said[1]
+    assert len({name for name in threads if name != threading.main_thread().name}) == 2
 
 
 def test_folds_depend_on_the_rows_and_not_on_their_order(crowd):

@@ -7,6 +7,7 @@ cross-validation against the best simple rule, each rule with its best threshold
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from countermove._types import Floats, Index
 from countermove.learning._populations import JudgedMembers
 from countermove.learning.objectives import right_chances
 from countermove.learning.simple_rules import Rules, linear_rules
+from countermove.response._compile import at_once
 from countermove.response.base import NoResponse, Response
 from countermove.response.population import Population
 from countermove.response.response_set import rational_people
@@ -273,15 +275,23 @@ def _cross_validated(
     # Whoever counts more than once may be held out in several folds, as equal rows may.
     found = {name: np.zeros((repeats, FOLDS, len(chosen))) for name in names}
     size = np.zeros((repeats, FOLDS, len(chosen)))
-    for repeat, fold, kept, out in _folds(seen[chosen], y[chosen], repeats):
+
+    def judge(dealt: tuple[int, int, Floats, Floats]) -> None:
+        repeat, fold, kept, out = dealt
         learn, held = np.flatnonzero(kept), np.flatnonzero(out)
-        inner = recipe.of_rows(chosen[learn])
+        # Responses keep what they made of people: every fold has its own.
+        own = copy.deepcopy(recipe)
+        inner = own.of_rows(chosen[learn])
         rules = _fitted(inner, names, given, X[chosen[learn]], kept[learn])
-        judges = recipe.judged_by.of_rows(chosen[held])
+        judges = own.judged_by.of_rows(chosen[held])
         size[repeat, fold] = np.abs(out)
         for name, rule in rules.items():
-            at = recipe.objective_per_person(rule, judges, X[chosen[held]], out[held])
+            at = own.objective_per_person(rule, judges, X[chosen[held]], out[held])
             found[name][repeat, fold, held] = at
+
+    # Epochs are not what kernels do: there folds would only wait for each other.
+    rows = len(chosen) if recipe.repeats_folds(given, X.shape[1]) else 0
+    at_once(rows, judge, _folds(seen[chosen], y[chosen], repeats))
     if not is_weighted(y):  # everybody is held out once
         found = {name: values.sum(axis=1) for name, values in found.items()}
         size = np.ones((repeats, len(chosen)))

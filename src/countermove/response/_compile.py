@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 ROWS_A_THREAD = 500
 """Fewer are done before a thread has started."""
@@ -84,3 +87,15 @@ def over_rows(n: int, work: Callable[[slice], Any]) -> None:
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(work, some) for some in rows]:
             done.result()
+
+
+def at_once(n: int, work: Callable[[Item], Made], items: Iterable[Item]) -> list[Made]:
+    """Return what is made of every item, in order; of many rows ``n`` on every core at a time.
+
+    For work that kernels do most of. What keeps state is to be used by one item alone.
+    """
+    threads = numba.config.NUMBA_NUM_THREADS if n >= 2 * ROWS_A_THREAD else 1
+    if threads < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))

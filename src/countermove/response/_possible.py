@@ -147,14 +147,12 @@ class PossiblePeople:
 
     def directions(self, found: BranchFound, price: Floats) -> tuple[Mask, Floats]:
         """Return which features nothing stops, (n, d), and which directions rows rule out."""
-        own, n = price[self.used], len(self.X)
         most = int(found.held.sum(axis=1).max(initial=0))
-        free, flat = np.zeros(self.X.shape, bool), np.zeros((n, most, self.X.shape[1]))
-        inside = (found.lo < found.action) & (found.action < found.hi)
-        free[:, self.used] = inside
-        kept = np.zeros((n, most, len(own)))
-        held_directions(self.A, inside, found.held, own, kept)
-        flat[:, :, self.used] = kept
+        (n, d), m = self.X.shape, len(self.A)
+        free, flat, A = np.zeros((n, d), bool), np.zeros((n, most, d)), np.zeros((m, d))
+        free[:, self.used] = (found.lo < found.action) & (found.action < found.hi)
+        A[:, self.used] = self.A
+        held_directions(A, free, found.held, price, flat)
         return free, flat
 
     def full(self, part: Floats) -> Floats:

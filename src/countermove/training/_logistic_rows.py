@@ -235,14 +235,23 @@ def _add_cut_bowls(free, flat, by, weight, price, bowl):  # type: ignore[no-unty
             along[b, j] = weight[j] / price[j] if free[b, j] else 0.0
             bowl[j, j] += by[b] / price[j] if free[b, j] else 0.0
         for r in range(flat.shape[1]):
-            along[b] -= np.dot(flat[b, r], weight) * flat[b, r]
-        square = np.dot(along[b], weight)
-        pull[b] = along[b] * (by[b] / square if square > 0.0 else 0.0)
+            size, share = 0.0, 0.0
+            for j in range(d):
+                size += abs(flat[b, r, j])
+                share += flat[b, r, j] * weight[j]
+            if size == 0.0:
+                continue
+            for j in range(d):
+                along[b, j] -= share * flat[b, r, j]
+                for k in range(d):
+                    bowl[j, k] -= by[b] * flat[b, r, j] * flat[b, r, k]
+        square = 0.0
+        for j in range(d):
+            square += along[b, j] * weight[j]
+        share = by[b] / square if square > 0.0 else 0.0
+        for j in range(d):
+            pull[b, j] = share * along[b, j]
     bowl -= np.dot(along.T, pull)
-    for r in range(flat.shape[1]):
-        for b in range(n):
-            along[b], pull[b] = flat[b, r], by[b] * flat[b, r]
-        bowl -= np.dot(along.T, pull)
 
 
 @jit

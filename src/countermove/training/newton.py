@@ -24,7 +24,13 @@ ENOUGH = 1e-4
 """Share of the decrease promised by the slope that a step must bring (Armijo)."""
 SMALLEST = 1e-10
 """Eigenvalues count as at least this share of the largest."""
-HALVINGS = 40
+TRIALS, FEW = 40, 4
+SHORTER = (0.1, 0.5)
+"""A step that does not descend is cut to the lowest point of the parabola through what is known of
+it, within these shares of its length."""
+NOTHING = 1e-11
+"""After a few trials a step whose slope promises less than this ends a descent: a jump or a kink of
+the response is in the way, and the loss is as low as it gets."""
 PATIENCE, STALLED = 8, 1e-9
 """So many steps that each lower the loss by less than this end a descent."""
 
@@ -109,14 +115,14 @@ class NewtonRun:
         size = float(np.linalg.norm(direction))
         if size > longest:
             length = longest / size
-        for _ in range(HALVINGS):
+        for trial in range(TRIALS):
             there = self.function(self.point + length * direction)
             if self._descends(there, ENOUGH * length * slope):
                 break
-            length *= 0.5
-        else:
-            self.stuck = True
-            return
+            length *= _cut(there.value - self.here.value, length * slope)
+            if trial == TRIALS - 1 or (trial >= FEW and -length * slope < NOTHING):
+                self.stuck = True
+                return
         self._move(length * direction, there)
         self.lowered = [*self.lowered[1 - PATIENCE :], self.lowest - there.value]
         self.lowest = there.value
@@ -148,6 +154,14 @@ class NewtonRun:
             if abs(along) > 1e-8 * float(np.linalg.norm(rest) * np.linalg.norm(step)):
                 self.unknown = self.unknown + np.outer(rest, rest) / along
         self.point, self.here = self.point + step, there
+
+
+def _cut(rise: float, promised: float) -> float:
+    """Return the share of its length that a step keeps, given what it brought and promised."""
+    least, most = SHORTER
+    bend = rise - promised
+    lowest = -0.5 * promised / bend if np.isfinite(bend) and bend > 0.0 else most
+    return min(max(lowest, least), most)
 
 
 @dataclass(frozen=True)
