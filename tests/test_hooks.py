@@ -13,7 +13,7 @@ import pytest
 from kedro.io import DataCatalog, MemoryDataset
 from kedro.pipeline import Node, Pipeline
 
-from countermove import hooks
+from countermove import execution, hooks
 from countermove.hooks import DURATIONS, ProgressHook
 
 
@@ -57,7 +57,7 @@ def shown(monkeypatch):
         asked.append((what, total))
         yield
 
-    monkeypatch.setattr(hooks, "step_bar", bar)
+    monkeypatch.setattr(execution, "step_bar", bar)
     return asked
 
 

@@ -8,25 +8,20 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
-from kedro.io import DataCatalog
-from kedro.pipeline import Pipeline
-from kedro.pipeline.node import Node
 
-from countermove.data.quarantine import words
-from countermove.data.sources import schema_file
-from countermove.data.storage import replace_file
 from countermove.errors import PasswordFilter, StorageError
-from countermove.execution import step_bar
-from countermove.params import GROUPS
-from countermove.params.checking import check_settings, without_effect
-from countermove.reporting import terminal
-from countermove.reporting.words import promise_line, summary_lines
+
+# Every command imports this: what only a run needs is imported by the run.
+if TYPE_CHECKING:
+    from kedro.framework.context import KedroContext
+    from kedro.io import DataCatalog
+    from kedro.pipeline import Pipeline
+    from kedro.pipeline.node import Node
 
 logger = logging.getLogger(__name__)
 HEADLINE = ("metrics", "recourse_calibration", "summary", "report")
@@ -34,6 +29,8 @@ HEADLINE = ("metrics", "recourse_calibration", "summary", "report")
 DURATIONS = Path(".cache", "durations.json")
 """How long each node took last time, by dataset."""
 AUDITED = tuple(f"audit.{name}" for name in HEADLINE)
+PEOPLE = ("people", "parts_people")
+"""The datasets that hold people."""
 
 
 class NamesHook:
@@ -42,6 +39,10 @@ class NamesHook:
     @hook_impl(tryfirst=True)
     def after_context_created(self, context: KedroContext) -> None:
         """Check ``dataset`` against the schemas in conf, and the settings that the run reads."""
+        from countermove.data.sources import schema_file
+        from countermove.params import GROUPS
+        from countermove.params.checking import COMMON, check_settings, without_effect
+
         # Kedro's configuration of logging may name no class of ours.
         for handler in logging.getLogger().handlers:
             if not any(isinstance(each, PasswordFilter) for each in handler.filters):
@@ -51,7 +52,9 @@ class NamesHook:
         loader: Any = context.config_loader
         params, given = loader["parameters"], loader.runtime_params or {}
         schema_file(str(params["dataset"] or ""), *loader.schema_folders)
-        read, used = groups_read(), _groups(pipelines)
+        # Who reads the user's own groups, if there are any: then every pipeline has to be made.
+        own = params.keys() - {*COMMON, *GROUPS}
+        read, used = groups_read(), _groups(pipelines) if own else set()
         check_settings(params, GROUPS, read | set(given), used | loader.groups_in_files)
         for sentence in without_effect(params, GROUPS, used, given, read):
             logger.warning(sentence)
@@ -68,6 +71,8 @@ def _stamp(handler: logging.Handler) -> None:
 
 def groups_read() -> set[str]:
     """Return the groups of settings that the run reads: from Python, any of them."""
+    from countermove.params import GROUPS
+
     command = click.get_current_context(silent=True)
     if command is None:
         return set(GROUPS)
@@ -82,6 +87,18 @@ def groups_read() -> set[str]:
 def _groups(names: Iterable[str]) -> set[str]:
     inputs = {each for name in names for each in pipelines[name].inputs()}
     return {each.removeprefix("params:").partition(".")[0] for each in inputs}
+
+
+class PeopleHook:
+    """Give the people of the catalog the settings of the run, to be compared on load."""
+
+    @hook_impl
+    def after_catalog_created(self, catalog: DataCatalog, parameters: dict[str, Any]) -> None:
+        """Pass ``serm`` on."""
+        for name in PEOPLE:
+            people: Any = catalog.get(name)
+            if people is not None:
+                people.present = parameters.get("params:serm", {})
 
 
 class ProgressHook:
@@ -111,6 +128,8 @@ class ProgressHook:
     @hook_impl
     def before_node_run(self, node: Node) -> None:
         """Start the bar of a node."""
+        from countermove.execution import step_bar
+
         self._started = time.perf_counter()
         if len(self._took) >= len(self._nodes) or node.name not in self._nodes:
             return
@@ -134,6 +153,8 @@ class ProgressHook:
     @hook_impl
     def after_pipeline_run(self) -> None:
         """Keep how long each node took; a run does not fail for that."""
+        from countermove.data.storage import replace_file
+
         with suppress(OSError, ValueError, StorageError):
             found = self._file.read_text(encoding="utf-8") if self._file.exists() else "{}"
             known = json.loads(found)
@@ -151,6 +172,9 @@ class SummaryHook:
         Only after a run that made them all: a part of the chain has no headline. Rows set
         aside are always counted.
         """
+        from countermove.reporting import terminal
+        from countermove.reporting.words import promise_line, summary_lines
+
         for line in _set_aside(pipeline, catalog):
             logger.warning(line)
         made = pipeline.all_outputs()
@@ -168,6 +192,8 @@ class SummaryHook:
 
 def _set_aside(pipeline: Pipeline, catalog: DataCatalog) -> Iterator[str]:
     """Yield how many rows of the table and of batches a run set aside, and where they are."""
+    from countermove.data.quarantine import words
+
     made = pipeline.all_outputs()
     if "intake" in made:
         found = catalog.load("intake")

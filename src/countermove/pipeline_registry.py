@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 from kedro.pipeline import Pipeline
 
-from countermove.pipelines import (
-    adopt,
-    audit,
-    collective,
-    estimate_people,
-    evaluation,
-    ingest,
-    ingest_parts,
-    lookahead,
-    paper,
-    population,
-    recourse,
-    reporting,
-    retrain,
-    score,
-    sweep,
-    training,
-    training_parts,
+CHAIN = ("ingest", "training", "recourse", "evaluation", "reporting")
+IN_PARTS = ("ingest_parts", "training_parts", "population")
+ALONE = (
+    *CHAIN,
+    *IN_PARTS,
+    *("sweep", "paper", "lookahead", "estimate_people", "collective", "score", "audit"),
 )
+"""Pipelines that are modules of their own."""
+
+
+class SumOfModules(Pipeline):
+    """The pipelines of some modules, imported when somebody looks at the nodes.
+
+    Listing names, and running one pipeline, then takes no import of the others.
+    """
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the nodes: nothing that a pipeline has is there yet."""
+        known = vars(self)
+        if name.startswith("__") or "_nodes" in known or "_names" not in known:
+            raise AttributeError(f"a pipeline has no attribute {name!r}")
+        modules = (import_module(f"countermove.pipelines.{each}") for each in self._names)
+        made = sum((module.create_pipeline() for module in modules), Pipeline([]))
+        known.update(vars(made))
+        return getattr(self, name)
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -35,33 +45,15 @@ def register_pipelines() -> dict[str, Pipeline]:
     run left. ``serm_parts`` is the chain for tables that do not fit into memory. The others
     stand beside: each says in its module what it does.
     """
-    parts = {
-        "ingest": ingest.create_pipeline(),
-        "training": training.create_pipeline(),
-        "recourse": recourse.create_pipeline(),
-        "evaluation": evaluation.create_pipeline(),
-        "reporting": reporting.create_pipeline(),
+    chain = SumOfModules(*CHAIN)
+    return {
+        **{name: SumOfModules(name) for name in ALONE},
+        "serm": chain,
+        "__default__": chain,
+        "serm_parts": SumOfModules(*IN_PARTS),
+        "retrain": SumOfModules("ingest", "retrain"),
+        "adopt": SumOfModules("ingest", "adopt"),
     }
-    chain = sum(parts.values(), Pipeline([]))
-    in_parts = {
-        "ingest_parts": ingest_parts.create_pipeline(),
-        "training_parts": training_parts.create_pipeline(),
-        "population": population.create_pipeline(),
-    }
-    beside = {
-        **in_parts,
-        "serm_parts": sum(in_parts.values(), Pipeline([])),
-        "sweep": sweep.create_pipeline(),
-        "paper": paper.create_pipeline(),
-        "lookahead": lookahead.create_pipeline(),
-        "estimate_people": estimate_people.create_pipeline(),
-        "collective": collective.create_pipeline(),
-        "retrain": parts["ingest"] + retrain.create_pipeline(),
-        "score": score.create_pipeline(),
-        "audit": audit.create_pipeline(),
-        "adopt": parts["ingest"] + adopt.create_pipeline(),
-    }
-    return parts | {"serm": chain, "__default__": chain} | beside
 
 
 COMPOSED = {

@@ -6,9 +6,8 @@ import os
 # cores by execution.engine. NumPy and torch read it when they are first imported, below.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from countermove.hooks import NamesHook, ProgressHook, SummaryHook
+from countermove.hooks import NamesHook, PeopleHook, ProgressHook, SummaryHook
 from countermove.params.loader import SettingsLoader
-from countermove.pipelines.people import PeopleHook
 from countermove.pipelines.retrain.guard import RetrainHook
 from countermove.pipelines.retrain.mlflow_logging import MlflowHook
 

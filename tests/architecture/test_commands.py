@@ -30,10 +30,12 @@ def test_listing_pipelines_imports_nothing_heavy():
     heavy = {"torch", "cvxpy", "sklearn", "dask", "plotly", "numba"}
     check = (
         "import sys; from countermove.pipeline_registry import register_pipelines; "
-        f"register_pipelines(); import countermove.settings; print({heavy} & set(sys.modules))"
+        "import countermove.settings; made = register_pipelines(); "
+        f"print({heavy | {'numpy', 'pandas'}} & set(sys.modules)); "
+        f"[each.nodes for each in made.values()]; print({heavy} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    assert done.stdout == "set()\nset()\n"
 
 
 def test_package_runs_without_project_discovery(project):

@@ -1,39 +1,30 @@
 """What the YAML may say: one pydantic model per group of parameters, each with ``build()``."""
 
-from countermove.params.base import Parameters
-from countermove.params.chain import (
-    EvaluationParameters,
-    ExecutionParameters,
-    IngestParameters,
-    RecourseParameters,
-)
-from countermove.params.experiments import CollectiveParameters, LookaheadParameters
-from countermove.params.paper import PaperParameters
-from countermove.params.production import (
-    AuditParameters,
-    EstimatePeopleParameters,
-    RetrainParameters,
-    ScoreParameters,
-)
-from countermove.params.serm import SermParameters
-from countermove.params.serm_experiments import SweepParameters
+from __future__ import annotations
 
-GROUPS: dict[str, type[Parameters]] = {
-    "execution": ExecutionParameters,
-    "ingest": IngestParameters,
-    "serm": SermParameters,
-    "recourse": RecourseParameters,
-    "evaluation": EvaluationParameters,
-    "sweep": SweepParameters,
-    "paper": PaperParameters,
-    "lookahead": LookaheadParameters,
-    "estimate_people": EstimatePeopleParameters,
-    "collective": CollectiveParameters,
-    "retrain": RetrainParameters,
-    "score": ScoreParameters,
-    "audit": AuditParameters,
-}
-"""The groups of ``conf/base/parameters_*.yml``; ``dataset`` and ``seed`` stand beside them."""
+from typing import TYPE_CHECKING
+
+from countermove._lazy import lazy
+
+if TYPE_CHECKING:
+    from countermove.params.base import Parameters
+    from countermove.params.chain import (
+        EvaluationParameters,
+        ExecutionParameters,
+        IngestParameters,
+        RecourseParameters,
+    )
+    from countermove.params.experiments import CollectiveParameters, LookaheadParameters
+    from countermove.params.groups import GROUPS
+    from countermove.params.paper import PaperParameters
+    from countermove.params.production import (
+        AuditParameters,
+        EstimatePeopleParameters,
+        RetrainParameters,
+        ScoreParameters,
+    )
+    from countermove.params.serm import SermParameters
+    from countermove.params.serm_experiments import SweepParameters
 
 __all__ = [
     "GROUPS",
@@ -52,3 +43,25 @@ __all__ = [
     "SermParameters",
     "SweepParameters",
 ]
+
+_HOMES = {
+    "GROUPS": "groups",
+    "AuditParameters": "production",
+    "CollectiveParameters": "experiments",
+    "EstimatePeopleParameters": "production",
+    "EvaluationParameters": "chain",
+    "ExecutionParameters": "chain",
+    "IngestParameters": "chain",
+    "LookaheadParameters": "experiments",
+    "PaperParameters": "paper",
+    "Parameters": "base",
+    "RecourseParameters": "chain",
+    "RetrainParameters": "production",
+    "ScoreParameters": "production",
+    "SermParameters": "serm",
+    "SweepParameters": "serm_experiments",
+}
+
+# The loader of settings lives here too, which every command imports.
+__getattr__ = lazy(__name__, _HOMES)
+__dir__ = __all__.copy

@@ -7,11 +7,13 @@ names are ``paper``. kedro-viz looks at the dataset that was run last.
 
 from __future__ import annotations
 
+import copy
 import logging
 import shutil
 import sys
 import weakref
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -89,16 +91,28 @@ class SettingsLoader(OmegaConfigLoader):
         if not (conf / more.get("default_run_env", "")).is_dir():
             more["default_run_env"] = more.get("base_env")
         self._files: Any = None
+        self._merged: dict[str, Any] | None = None
         self._parameters: dict[str, Any] = {}
         super().__init__(str(conf), env=env, runtime_params=given, **more)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Set a part of the configuration: what was merged before may have read it."""
+        self._merged = None
+        self.__dict__.pop("_dataset", None)
+        super().__setitem__(key, value)
 
     def __getitem__(self, key: str) -> dict[str, Any]:
         """Return a part of the configuration by name."""
         if key == "catalog":
             self._parameters = self["parameters"]
         OmegaConf.register_new_resolver("settings", self._setting, replace=True)
-        found: dict[str, Any] = super().__getitem__(key)
-        return renamed_settings(found) if key == "parameters" else found
+        if key != "parameters" or key in self:
+            found: dict[str, Any] = super().__getitem__(key)
+            return found
+        # A run asks for them several times, and merging them takes longer than copying.
+        if self._merged is None:
+            self._merged = renamed_settings(super().__getitem__(key))
+        return copy.deepcopy(self._merged)
 
     @property
     def groups_in_files(self) -> set[str]:
@@ -116,11 +130,11 @@ class SettingsLoader(OmegaConfigLoader):
     def _setting(self, name: str) -> Any:
         """Return what ``${settings:<name>}`` stands for."""
         if name == "dataset":
-            return self._dataset()
+            return self._dataset
         if name == "schemas":
             return [str(folder) for folder in self.schema_folders]
         if name == "schema":
-            paths = [folder / f"{self._dataset()}.yml" for folder in self.schema_folders]
+            paths = [folder / f"{self._dataset}.yml" for folder in self.schema_folders]
             return str(next((path for path in paths if path.is_file()), paths[-1]))
         if name.startswith("paper."):
             return results_of(self._parameters.get("paper") or {})[name.removeprefix("paper.")]
@@ -135,6 +149,7 @@ class SettingsLoader(OmegaConfigLoader):
             )
         return found
 
+    @cached_property
     def _dataset(self) -> str:
         """Return the dataset: of ``--params``, else of the environment, else of globals.yml."""
         if "dataset" in (self.runtime_params or {}):

@@ -9,9 +9,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from kedro.framework.hooks import hook_impl
-from kedro.io import DataCatalog
-
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest
@@ -24,7 +21,6 @@ else:  # Kedro resolves annotations at start-up, and torch is slow to import.
     Response = StoredVersion = Any
 
 logger = logging.getLogger(__name__)
-ENTRIES = ("people", "parts_people")
 SETTINGS, SETTINGS_DIGEST = "settings", "settings_sha256"
 UNITS_DIGEST, SCHEMA_DIGEST = "standardiser_sha256", "schema_sha256"
 
@@ -65,15 +61,3 @@ def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters)
     assumed = made_by.build(schema, stored.model.standardiser)
     # Retraining may have found that people move farther, or less far, than the settings say.
     return as_estimated(assumed, stored.facts.get("reach"))
-
-
-class PeopleHook:
-    """Give the people of the catalog the settings of the run, to be compared on load."""
-
-    @hook_impl
-    def after_catalog_created(self, catalog: DataCatalog, parameters: dict[str, Any]) -> None:
-        """Pass ``serm`` on."""
-        for name in ENTRIES:
-            people: Any = catalog.get(name)
-            if people is not None:
-                people.present = parameters.get("params:serm", {})

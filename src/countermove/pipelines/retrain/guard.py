@@ -8,10 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
-from kedro.io import DataCatalog, DatasetError
-from kedro.pipeline import Pipeline
 
 from countermove.errors import (
     AfterDecisionError,
@@ -21,10 +18,14 @@ from countermove.errors import (
     ours,
     shown,
 )
-from countermove.params import RetrainParameters
 from countermove.production.endings import AFTER_DECISION, Ending, ending_of_error, outcome_record
 
 if TYPE_CHECKING:
+    from kedro.framework.context import KedroContext
+    from kedro.io import DataCatalog
+    from kedro.pipeline import Pipeline
+
+    from countermove.params import RetrainParameters
     from countermove.production.history import DecisionHistory
     from countermove.production.registry import Decision, Registry
 
@@ -39,7 +40,8 @@ class RetrainHook:
 
     def __init__(self) -> None:
         self._held = ExitStack()
-        self._lock, self._settings = Path(), RetrainParameters()
+        self._lock = Path()
+        self._settings: RetrainParameters  # once there is a context
         self._found: list[str] = []
         self._decided_before = 0
         self._waiting: list[str] = []
@@ -47,6 +49,8 @@ class RetrainHook:
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
         """Remember where the lock lies, and how long a run waits for it."""
+        from countermove.params import RetrainParameters
+
         self._lock = lock_of(context)
         params = context.config_loader["parameters"]
         self._settings = RetrainParameters.model_validate(params.get(PIPELINE, {}))
@@ -81,6 +85,8 @@ class RetrainHook:
 
     def _leave_if_nothing_is_new(self, registry: Registry, catalog: DataCatalog) -> None:
         """Raise before any node runs; what blocks a run is reported by the node that reads rows."""
+        from kedro.io import DatasetError
+
         from countermove.production.retraining.ledger import BatchLedger
 
         with suppress(BlockedError, DatasetError):

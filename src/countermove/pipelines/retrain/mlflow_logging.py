@@ -9,16 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
-from kedro.io import DataCatalog
-from kedro.pipeline import Pipeline
 
 from countermove.errors import MissingPartError
-from countermove.params import RetrainParameters
-from countermove.params.production import MlflowParameters
+
+if TYPE_CHECKING:
+    from kedro.framework.context import KedroContext
+    from kedro.io import DataCatalog
+    from kedro.pipeline import Pipeline
 
 logger = logging.getLogger(__name__)
 
@@ -27,17 +27,19 @@ class MlflowHook:
     """Log each decision as one MLflow run, if ``retrain.mlflow`` says where."""
 
     def __init__(self) -> None:
-        self._dataset, self._where = "", MlflowParameters()
+        self._dataset, self._experiment = "", ""
         self._client: Any = None
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
         """Open the client, so that a missing package is reported before anything is trained."""
+        from countermove.params import RetrainParameters
+
         params = context.config_loader["parameters"]
         said = RetrainParameters.model_validate(params.get("retrain", {})).mlflow
         self._client = None
         if said is not None:
-            self._dataset, self._where = str(params["dataset"]), said
+            self._dataset, self._experiment = str(params["dataset"]), said.experiment
             self._client = client_of(said.tracking_uri)
 
     @hook_impl
@@ -47,7 +49,7 @@ class MlflowHook:
             return
         decision = catalog.load("decision")
         try:
-            run = log_decision(self._client, self._where.experiment, self._dataset, decision)
+            run = log_decision(self._client, self._experiment, self._dataset, decision)
         except Exception as error:  # noqa: BLE001  (a client of a remote server raises anything)
             logger.warning("decision %s was not logged to MLflow: %s", decision["version"], error)
         else:
