@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from countermove.learning.classifier import StrategicClassifier
     from countermove.learning.people_estimation.estimation import estimate_people
+    from countermove.learning.pipelines import StrategicPipeline
     from countermove.learning.scoring import after_response
     from countermove.people.actions import ActionSet
     from countermove.persistence import load, save
@@ -30,6 +31,7 @@ __all__ = [
     "Population",
     "RecourseClassifier",
     "StrategicClassifier",
+    "StrategicPipeline",
     "__version__",
     "adopt",
     "after_response",
@@ -47,6 +49,7 @@ _HOMES = {
     "Population": "response",
     "RecourseClassifier": "recourse",
     "StrategicClassifier": "learning",
+    "StrategicPipeline": "learning",
     "adopt": "scores.adopted",
     "after_response": "learning",
     "audit": "recourse.audit",

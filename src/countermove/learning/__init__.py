@@ -5,6 +5,7 @@ from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.evaluation import accuracy_after, sensitivity, usual_responses
 from countermove.learning.objectives import StrategicRisk
+from countermove.learning.pipelines import StrategicPipeline
 from countermove.learning.regularisers import (
     L2,
     ExpectedUtility,
@@ -26,6 +27,7 @@ __all__ = [
     "SocialBurden",
     "SocialMeasures",
     "StrategicClassifier",
+    "StrategicPipeline",
     "StrategicRisk",
     "TreeTraining",
     "UnknownCost",
