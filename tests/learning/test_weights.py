@@ -11,7 +11,15 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from countermove import ActionSet, RecourseClassifier, StrategicClassifier, after_response
+from countermove import (
+    ActionSet,
+    RecourseClassifier,
+    StrategicClassifier,
+    after_response,
+    audit,
+    calibrate_pare,
+    recommend,
+)
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, UnknownNameError
 from countermove.learning import ExpectedUtility, Recourse, SocialBurden
 from countermove.scores import LinearScore
@@ -177,3 +185,16 @@ def test_a_data_frame_and_its_values_are_one(crowd):
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     ours = StrategicClassifier().fit(frame, pd.Series(y), sample_weight=pd.Series(times))
     np.testing.assert_array_equal(ours.coef_, StrategicClassifier().fit(X, y, times).coef_)
+
+
+def test_promises_and_audits_say_why_they_take_no_weights(crowd):
+    X, y, sizes = crowd
+    rule = StrategicClassifier(response="none").fit(X, y)
+    advice = recommend(rule, X, actions=ActionSet())
+    for asked in (
+        lambda weights: calibrate_pare(rule, X, actions=ActionSet(), sample_weight=weights),
+        lambda weights: audit(rule, X, y, advice, actions=ActionSet(), sample_weight=weights),
+    ):
+        asked(None)
+        with pytest.raises(ParameterError, match="people drawn alike"):
+            asked(sizes)

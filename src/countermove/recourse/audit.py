@@ -33,6 +33,7 @@ from countermove.recourse._search import probability_slope
 from countermove.recourse.performance import Performance, approves, performance, scores_of
 from countermove.scores import Score
 from countermove.scores.base import score_of
+from countermove.training._labels import refuse_weights
 from countermove.training.units import RowUnits, standardised_model
 
 __all__ = [
@@ -139,6 +140,7 @@ def audit(
     radius: float = 0.1,
     level: float = 0.95,
     seed: int = 0,
+    sample_weight: None = None,
 ) -> RecourseAudit:
     """Audit advice given on a rule.
 
@@ -181,7 +183,10 @@ def audit(
         Of every interval on its own.
     seed
         Decides every draw.
+    sample_weight
+        Refused: intervals count people who were drawn alike.
     """
+    refuse_weights(sample_weight, "audit")
     model, units = standardised_model(model)
     X, real = (
         units.rows(np.asarray(rows, np.float64)) for rows in (X, X if real is None else real)

@@ -138,6 +138,16 @@ def checked_weights(weights: Any, n_rows: int) -> Floats | None:
     return found
 
 
+def refuse_weights(weights: Any, what: str) -> None:
+    """Say why people who count unequally can be given no promise."""
+    if weights is not None:
+        raise ParameterError(
+            f"{what} takes no sample_weight: its promises and intervals are about people drawn "
+            "alike, whom it counts, and a count of weighted people has no known chance of being "
+            "wrong. Leave it out, or draw rows with chances in proportion to their weights"
+        )
+
+
 def seed_from(random_state: Any) -> int:
     """Return an integer seed: the one given, or one drawn from what was given."""
     if isinstance(random_state, int | np.integer):

@@ -40,6 +40,7 @@ from countermove.recourse.pare._inputs import (
     reach_of,
 )
 from countermove.scores.base import score_of
+from countermove.training._labels import refuse_weights
 from countermove.training.units import as_rows
 
 ROUNDING = 1e-10
@@ -162,6 +163,7 @@ def calibrate_pare(
     trained_on: Iterable[Any] | None = None,
     reach: ReachFunction | None = None,
     clusters: ArrayLike | None = None,
+    sample_weight: None = None,
 ) -> PareCalibration:
     r"""Return the largest threshold at which nearly everybody is approved or has recourse.
 
@@ -209,7 +211,10 @@ def calibrate_pare(
         need not be independent, clusters must be. At most 5 rows of each are drawn at random,
         and the share promised counts these. Every threshold is tested by betting, rising, up
         to the first failure. None: rows are independent.
+    sample_weight
+        Refused: the promise counts people who were drawn alike.
     """
+    refuse_weights(sample_weight, "calibrate_pare")
     if wanted is not None:
         check_level(wanted, "wanted")
     score = score_of(model)
