@@ -136,6 +136,20 @@ def test_without_response_the_promise_is_pares_own():
     assert "recourse_miss_rate_after_response" not in str(facts["certificates"])
 
 
+def test_everybodys_reach_is_searched_for_once(monkeypatch):
+    from countermove.recourse.pare import _inputs
+
+    asked, search = [], _inputs.best_reachable
+
+    def counted(score, X, *given):
+        asked.append(len(X))
+        return search(score, X, *given)
+
+    monkeypatch.setattr(_inputs, "best_reachable", counted)
+    calibrate_model(model_of(), rows(300, 1), rows(200, 2, "s"), (), SCHEMA, RESPONSE, NARROW)
+    assert sorted(asked) == [200, 300]
+
+
 def test_rows_of_training_or_selection_are_refused_by_id():
     held = rows(400, 0)
     with pytest.raises(DataError, match="ids p3, p7") as caught:

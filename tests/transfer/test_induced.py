@@ -21,6 +21,7 @@ from countermove.transfer.induced import (
     followed_labels,
     support,
 )
+from countermove.transfer.optimal import best_deployed
 
 POPULATION = GaussianPopulation(centre=(1.0, 0.5))
 
@@ -120,6 +121,26 @@ def test_a_classifier_and_deployments_give_the_same_people(people):
     again = Deployments(clf, X, y, true_chance, 4).at(response, "follow", 0.3)
     assert np.array_equal(direct.induced.score, again.induced.score)
     assert np.array_equal(direct.induced.label, again.induced.label)
+
+
+@pytest.mark.parametrize("labels", ["kept", "follow"])
+@pytest.mark.parametrize(
+    "response", [ScalarResponse(temperature=0.5), Population(BestResponse(), log_sd=0.5)]
+)
+def test_racing_thresholds_finds_the_one_that_errs_least_on_everybody(
+    people, score, response, labels
+):
+    choosing = Deployments(score, *people, true_chance, stage="people chosen on")
+    found = choosing.best(response, labels, 20)
+    tried = {key[1:] for key in choosing._answers}
+    fully = [t for t in choosing.thresholds(20) if (t, 3) in tried]
+    assert 0 < len(fully) < 15  # Most are given up before everybody has answered them.
+    best, pair = best_deployed(lambda t: choosing.at(response, labels, t), choosing.thresholds(20))
+    assert found == best
+    whole = induce(score, *people, response, labels, chances=true_chance, threshold=best)
+    if not isinstance(response, Population):  # Whose types are drawn by stage.
+        assert np.array_equal(whole.induced.score, pair.induced.score)
+        assert np.array_equal(whole.induced.label, pair.induced.label)
 
 
 def test_fitted_chances_pass_and_wrong_ones_fail_the_calibration_test(people):

@@ -99,18 +99,19 @@ def climb(
     """Repeat the linearised step from ``start``, by a share of it, while the score rises."""
     action = start.copy()
     scores = np.full(len(action), -np.inf)
-    left = np.arange(len(action))
-    for _ in range(ROUNDS):
+    left, corner = np.arange(len(action)), action
+    for turn in range(ROUNDS):
         part = problem.rows(left)
         here, gradient = part.slopes(action[left])
         scores[left] = here
-        corner = uphill(part.feasible, gradient)
+        if turn == 0 or problem.slope is None:  # The slope of an affine score leads to one corner.
+            corner = uphill(part.feasible, gradient)
         # Whoever stands in that corner already has nowhere to go.
         away = np.flatnonzero((corner != action[left]).any(axis=1))
         left = left[away]
         trial, best = _along(part.rows(away), action[left], corner[away], shares)
         rises = best > scores[left] + WORTH * (1.0 + np.abs(scores[left]))
-        left = left[rises]
+        left, corner = left[rises], corner[away[rises]]
         action[left], scores[left] = trial[rises], best[rises]
         if not left.size or (problem.slope is not None and not problem.feasible.discrete):
             break

@@ -102,27 +102,32 @@ def search_preferred(
 
 def prefer_causal(
     problem: SearchProblem,
-    search: Callable[[SearchProblem], Proposals],
-    preference: Preference,
+    search: AdviceSearch,
     found: Proposals,
     kept: SearchProblem,
 ) -> Proposals:
     """Leave alone what does not cause the outcome where that costs little and keeps the rest."""
     # `kept` says what has been reached and stays reached: the target and the margins beyond it.
+    preference = search.preference
     games = np.nan_to_num(found.action)[:, list(preference.not_causal)] != 0.0
     who = np.flatnonzero(games.any(axis=1))
     if not who.size:
         return found
-    part, first = problem.rows(who), found.action[who]
-    blocks = part.feasible.blocks
+    blocks = problem.feasible.blocks
     held = [bool(set(block.columns) & set(preference.not_causal)) for block in blocks]
+    part = problem.rows(who)
     fewer = part.inside(part.feasible.frozen(np.tile(held, (len(who), 1)), blocks))
-    action = search(fewer).action
-    given = ~absent(action)
-    action = np.where(given[:, None], action, first)
-    price, cheapest = part.price(action), part.price(first)
+    cheapest = part.price(found.action[who])
     most = np.minimum((1.0 + preference.tolerance) * cheapest, preference.most_paid)
-    wins = given & kept.rows(who).reaches(action) & (price <= np.maximum(most, cheapest))
+    most = np.maximum(most, cheapest)
+    plain = search.cheapest(fewer)
+    # What costs too much without a margin against a refit costs no less with one.
+    near = np.flatnonzero(~absent(plain.action) & (part.price(np.nan_to_num(plain.action)) <= most))
+    who, part, cheapest, most = who[near], part.rows(near), cheapest[near], most[near]
+    given = Proposals(plain.action[near], plain.proven_none[near], plain.proven_cheapest[near])
+    action = search.lasting(fewer.rows(near), given).action
+    price = part.price(action)
+    wins = kept.rows(who).reaches(action) & (price <= most)
     chosen, proven = found.action.copy(), found.proven_cheapest.copy()
     chosen[who[wins]] = action[wins]
     proven[who[wins]] &= price[wins] <= cheapest[wins] * (1.0 + 1e-6)
@@ -296,7 +301,7 @@ class AdviceSearch:
         if not self.preference.not_causal:
             return found
         kept = self.refits.kept(problem, found.action, self.preference.beyond)
-        return prefer_causal(problem, self._asked, self.preference, found, kept)
+        return prefer_causal(problem, self, found, kept)
 
     def rounded(
         self, problem: SearchProblem, allowed: ActionSet, found: Proposals, digits: int | None

@@ -127,7 +127,9 @@ class Margin:
             action=first.action.copy(), proven_cheapest=first.proven_cheapest.copy()
         )
         price = np.full(len(problem.X), self.most_paid)
-        who = np.flatnonzero(~absent(first.action) & ~kept.lasting)
+        # A margin costs something: whoever pays the most already has none to look for.
+        payable = problem.price(np.nan_to_num(first.action)) <= price
+        who = np.flatnonzero(~absent(first.action) & ~kept.lasting & payable)
         start, loss, spread = self._at(self.refits, problem, np.nan_to_num(first.action))
         goal = loss + errors * spread
         asked, needed = start, goal.copy()
@@ -149,7 +151,9 @@ class Margin:
             further = _settling(asked[who], needed[who], goal[who], there)
             asked[who], needed[who], goal[who] = goal[who], there, further
             goal[who[~met]] += SETTLED * np.abs(goal[who[~met]])
-            who = who[given & (moved | ~met)]
+            # More than this margin costs no less: nobody pays for it who does not pay for this.
+            cheaper = (goal[who] < asked[who]) | (cost < price[who])
+            who = who[given & cheaper & (moved | ~met)]
         return best
 
     def outlook(self, advice: Advice, problem: SearchProblem) -> Advice:

@@ -173,8 +173,10 @@ class BestResponse(Response):
         return float(self._searching(score).undecided(score, rows).mean()) if len(rows) else 0.0
 
     def refused_stay(self, score: Score, X: Floats) -> bool:
-        """Return whether nobody is made to move; only asked for where moves are searched for."""
-        return isinstance(score, SearchedScore) and not self._searching(score).forced(X).any()
+        """Return whether nobody is known to be made to move: the refused then pay for nothing."""
+        if isinstance(score, SearchedScore):
+            return not self._searching(score).forced(X).any()
+        return not (self._is_conic(score) or self._may_be_forced(X))
 
     def decisions_in_whole_steps(
         self, score: Score, X: Any, windows: pd.DataFrame | None = None

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit
 
-from countermove._types import Floats
+from countermove._types import Floats, Index
 from countermove.certificates import Assumption
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError, shown
 from countermove.randomness import generator
@@ -40,9 +41,10 @@ def fit_chances(X: Floats, y: Floats) -> Chances:
     if len(np.unique(y)) < 2:
         raise NotEnoughRowsError("a model of P(Y | X) needs rows of both labels, got one")
     fitted = LogisticRegression(max_iter=1000).fit(X, y > 0.0)
+    weight, bias = fitted.coef_[0], float(fitted.intercept_[0])
 
     def chances(rows: Floats) -> Floats:
-        result: Floats = fitted.predict_proba(rows)[:, 1]
+        result: Floats = expit(rows @ weight + bias)
         return result
 
     return chances
@@ -105,7 +107,14 @@ def followed_labels(before: Floats, after: Floats, y: Floats, seed: int) -> Floa
     # Everybody has a luck u consistent with their label: below P(+1 | x) iff it is +1. The new
     # label is +1 iff u is below the new chance: who stays keeps the label, a better chance never
     # costs it.
-    luck = generator(seed, "labels that follow").random(len(y))
+    return _followed(_luck(len(y), seed), before, after, y)
+
+
+def _luck(n: int, seed: int) -> Floats:
+    return generator(seed, "labels that follow").random(n)
+
+
+def _followed(luck: Floats, before: Floats, after: Floats, y: Floats) -> Floats:
     u = np.where(y > 0.0, luck * before, before + luck * (1.0 - before))
     moved = np.where(u < after, 1.0, -1.0)
     return np.where(after == before, y, moved)
@@ -188,11 +197,10 @@ def induce(
     return Pair(source, Sample(scores, new, x_new), labels, paired=True)
 
 
-def answered(
-    score: Score, X: Floats, response: Response, threshold: float = 0.0
+def _answers(
+    score: Score, deployed: Score, X: Floats, response: Response, threshold: float
 ) -> tuple[Floats, Floats]:
     """Return where people move to once the rule at a threshold is deployed, and their scores."""
-    deployed = at(score, threshold)
     x_new: Floats = response.respond(deployed, X).x_new
     scores = values(score, x_new)
     # Whom the deployed rule accepts has a score of at least the threshold, rounding aside.
@@ -204,11 +212,12 @@ def answered(
 def answered_as_given(
     rule: Any, X: Floats, response: Response, threshold: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """Return the same for a model, people being given in the units it reads."""
+    """Return where people, in the units a model reads, move to from a threshold, and scores."""
     inside, units = standardised_model(rule)
     score, rows = score_of(inside), units.rows(X)
-    moved, scores = answered(score, rows, units.response(response), threshold)
-    return units.moved_as_given(X, rows, moved, at(score, threshold)), scores
+    deployed = at(score, threshold)
+    moved, scores = _answers(score, deployed, rows, units.response(response), threshold)
+    return units.moved_as_given(X, rows, moved, deployed), scores
 
 
 def _both_labels(scores: Floats, x_new: Floats, p: Floats) -> Sample:
@@ -265,6 +274,14 @@ def support(pair: Pair) -> Support:
     return Support(induced.share(beyond), induced.share(away))
 
 
+STAGES = (slice(0, None, 8), slice(4, None, 8), slice(2, None, 4), slice(1, None, 2))
+"""The people on whom thresholds compete: an eighth of them first, the rest in three stages."""
+FEW = 1_000
+"""People among whom every threshold is tried on all."""
+CERTAIN = 3.0
+"""Standard errors by which a threshold errs more than the best one before it is given up."""
+
+
 class Deployments:
     """The people before and after every deployment of a rule; answers are computed once."""
 
@@ -283,36 +300,79 @@ class Deployments:
         self._X = checked_rows(X, score)
         self._stage = stage
         self.source = Sample(values(score, self._X), y, self._X)
-        self._people: dict[int, Response] = {}
-        self._answers: dict[tuple[int, float], tuple[Floats, Floats]] = {}
+        everybody = np.arange(len(self._X))
+        # Nobody competes among the people who judge: they answer all at once.
+        staged = stage != JUDGED and len(everybody) > FEW
+        self._rows = [everybody[part] for part in STAGES] if staged else [everybody]
+        self._people: dict[tuple[int, int], Response] = {}
+        self._answers: dict[tuple[int, float, int], tuple[Floats, Floats]] = {}
+        self._luck = _luck(len(everybody), seed)
         self._before = None if chances is None else chances_at(chances, self._X)
+
+    def of_rule(self, rule: Any) -> Deployments:
+        """Return the deployments of another rule among the same people."""
+        other = copy.copy(self)
+        other._rule, other._answers = rule, {}
+        scores = values(score_of(rule), self._X)
+        other.source = Sample(scores, self.source.label, self._X)
+        return other
 
     def at(self, response: Response, labels: Labels, threshold: float = 0.0) -> Pair:
         """Return the people before and after the rule "score at least this" is deployed."""
-        key = id(response), threshold
-        if id(response) not in self._people:
-            people = redrawn(response, self._seed, self._stage)
-            if self._windows is not None:
-                people = people.with_windows(self._X, self._windows)
-            self._people[id(response)] = people
-        if key not in self._answers:
-            people = self._people[id(response)]
-            self._answers[key] = answered_as_given(self._rule, self._X, people, threshold)
-        x_new, scores = self._answers[key]
-        label = self._followed(x_new) if labels == "follow" else self.source.label
-        return Pair(self.source, Sample(scores, label, x_new), labels, paired=True)
-
-    def deploy(self, response: Response, labels: Labels) -> Callable[[float], Pair]:
-        """Return the deployments as a function of the threshold."""
-        return lambda threshold: self.at(response, labels, threshold)
+        x_new, scores = np.empty_like(self._X), np.empty(len(self._X))
+        for part, rows in enumerate(self._rows):
+            x_new[rows], scores[rows] = self._answered(response, threshold, part)
+        return Pair(self.source, self._judged(scores, x_new, labels), labels, paired=True)
 
     def thresholds(self, count: int) -> list[float]:
         """Return 0 and evenly spaced quantiles of the scores before people move."""
         shares = np.linspace(0.0, 1.0, count + 2)[1:-1]
         return [0.0, *np.quantile(self.source.score, shares).tolist()]
 
-    def _followed(self, x_new: Floats) -> Floats:
+    def best(self, response: Response, labels: Labels, count: int) -> float:
+        """Return which of `thresholds` errs least on the people it induces.
+
+        Every threshold is tried on some people, and on more only if it does not surely err more
+        than the best so far (a race, Maron and Moore 1994). The least error of many is too low:
+        judge the rule on other people.
+        """
+        left = np.array(self.thresholds(count))
+        wrong = np.zeros((len(left), 0), bool)
+        for part, rows in enumerate(self._rows):
+            answers = [self._answered(response, float(t), part) for t in left]
+            found = [self._judged(scores, x_new, labels, rows) for x_new, scores in answers]
+            more = [sample.wrong(float(t)) for sample, t in zip(found, left, strict=True)]
+            wrong = np.hstack([wrong, more])
+            apart = wrong - wrong[wrong.sum(axis=1).argmin()].astype(np.float64)
+            noise = apart.std(axis=1) / np.sqrt(wrong.shape[1])
+            kept = apart.mean(axis=1) <= CERTAIN * noise
+            left, wrong = left[kept], wrong[kept]
+        return float(left[wrong.sum(axis=1).argmin()])
+
+    def _answered(self, response: Response, threshold: float, part: int) -> tuple[Floats, Floats]:
+        """Return where some people move to, and their scores there."""
+        key, rows = (id(response), threshold, part), self._rows[part]
+        if (id(response), part) not in self._people:
+            people = redrawn(response, self._seed, self._stage)
+            if self._windows is not None:
+                people = people.with_windows(self._X, self._windows)
+            for place, some in enumerate(self._rows):
+                whole = len(some) == len(self._X)
+                self._people[id(response), place] = people if whole else people.of_rows(some)
+        if key not in self._answers:
+            people = self._people[id(response), part]
+            self._answers[key] = answered_as_given(self._rule, self._X[rows], people, threshold)
+        return self._answers[key]
+
+    def _judged(
+        self, scores: Floats, x_new: Floats, labels: Labels, rows: Index | slice = slice(None)
+    ) -> Sample:
+        """Return people who have moved, with the labels they then have."""
+        label = self.source.label[rows]
+        if labels != "follow":
+            return Sample(scores, label, x_new)
         if self._chances is None or self._before is None:
             raise ParameterError("labels that follow need chances, a model of P(Y | X)")
         after = chances_at(self._chances, x_new)
-        return followed_labels(self._before, after, self.source.label, self._seed)
+        label = _followed(self._luck[rows], self._before[rows], after, label)
+        return Sample(scores, label, x_new)

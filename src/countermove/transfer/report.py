@@ -7,7 +7,7 @@ will meet, every bound as a certificate, and the worst case over plausible respo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -27,7 +27,7 @@ from countermove.transfer.bounds._any_shift import theorem_3_1, theorem_3_2, the
 from countermove.transfer.bounds._setting import ANSWERS, Setting, choose
 from countermove.transfer.bounds.holdout import direct_bounds
 from countermove.transfer.induced import Chances, Deployments, calibration, fit_chances, support
-from countermove.transfer.optimal import best_deployed, difference
+from countermove.transfer.optimal import difference
 from countermove.transfer.sample import Labels
 
 LabelledRows = tuple[Floats, Floats]
@@ -139,10 +139,12 @@ def transfer_report(
         raise NotEnoughRowsError("a transfer report needs people to choose on and others to judge")
     model = None if chances is None else calibration(chances, *judged_on)
     models, bounds, judges, months = {}, [], {}, windows or (None, None)
+    first = next(iter(rules.values()))
+    choosing = Deployments(first, *chosen_on, chances, seed, "people chosen on", months[0])
+    judging = Deployments(first, *judged_on, chances, seed, windows=months[1])
     for rule, score in rules.items():
-        choosing = Deployments(score, *chosen_on, chances, seed, "people chosen on", months[0])
-        judging = Deployments(score, *judged_on, chances, seed, windows=months[1])
-        judge = _Judge(rule, choosing, judging, plain, names, terms, model)
+        people = choosing.of_rule(score), judging.of_rule(score)
+        judge = _Judge(rule, *people, plain, names, terms, model)
         models[rule], judges[rule] = judge.facts(), judge
         bounds += judge.bounds()
     about = {
@@ -152,9 +154,9 @@ def transfer_report(
         "rows": {"chosen_on": len(chosen_on[1]), "judged_on": len(judged_on[1])},
         "label_model": None if model is None else asdict(model),
     }
-    first = terms.labels[0]
-    settings = {rule: judge.stated_settings(first) for rule, judge in judges.items()}
-    said = verdict(settings, first, terms.failure_probability)
+    reading = terms.labels[0]
+    settings = {rule: judge.stated_settings(reading) for rule, judge in judges.items()}
+    said = verdict(settings, reading, terms.failure_probability)
     bounds.sort(key=lambda entry: SAYS.index(entry["says"]))
     return TransferReport(said, models, bounds, about)
 
@@ -170,6 +172,7 @@ class _Judge:
     stated: Sequence[str]
     terms: TransferTerms
     label_model: Assumption | None
+    made: dict[tuple[str, Labels], Setting] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         source = self.judging.source
@@ -197,14 +200,19 @@ class _Judge:
         return {name: self._setting(name, labels, part) for name in self.stated}
 
     def _setting(self, name: str, labels: Labels, failure_probability: float) -> Setting:
+        if (name, labels) not in self.made:
+            self.made[name, labels] = self._make_setting(name, labels)
+        return replace(self.made[name, labels], failure_probability=failure_probability)
+
+    def _make_setting(self, name: str, labels: Labels) -> Setting:
         response = self.responses[name]
-        deploy = self.choosing.deploy(response, labels)
-        threshold, best = best_deployed(deploy, self.choosing.thresholds(self.terms.thresholds))
+        threshold = self.choosing.best(response, labels, self.terms.thresholds)
+        own, best = (self.choosing.at(response, labels, at) for at in (0.0, threshold))
         return Setting(
             own=self.judging.at(response, labels),
             best=self.judging.at(response, labels, threshold),
-            chosen=choose(deploy(0.0), best, threshold, self.terms.bins),
-            failure_probability=failure_probability,
+            chosen=choose(own, best, threshold, self.terms.bins),
+            failure_probability=self.terms.failure_probability,
             label_model=self.label_model if labels == "follow" else None,
             tolerated_outside=self.terms.tolerated_outside,
         )
