@@ -73,8 +73,12 @@ def walk(
     natural: Floats | None = None,
     months: int = MONTHS,
     policy: FollowingPolicy | None = None,
+    gated: bool = True,
 ) -> Year:
-    """Walk the months of a world; ``natural`` is a first champion other than the fitted one."""
+    """Walk the months of a world; ``natural`` is a first champion other than the fitted one.
+
+    Where it is not ``gated``, every month's challenger is deployed.
+    """
     X, y = world.base()
     follower = Follower(X, y, world.movers, policy or FollowingPolicy(), world.seed)
     score, allowance = follower.first(world.people)
@@ -99,8 +103,9 @@ def walk(
         started = time.process_time()
         night = follower.night(deployed, seen, memory)
         year.seconds.append(time.process_time() - started)
-        memory = night.after(night.proposal != "none")
-        if night.proposal != "none":
+        promoted = night.proposal != "none" or not gated
+        memory = night.after(promoted)
+        if promoted:
             chosen = numbers(night.score)
             gain = world.accuracy(month + 1, *chosen) - world.accuracy(month + 1, *rule)
             year.promotions.append((month, night.proposal, 100.0 * gain))

@@ -22,6 +22,8 @@ ALIKE_SD = 0.06
 FINE = 0.02
 """Step of the grid on which densities are added up, in units of the assumed reach."""
 CELL = 0.05
+WIDTHS = 6
+"""Widths of the kernel tried, up to the one that fits a bell."""
 FILLED = 5.0
 """People expected in a cell for its count to say how much counts vary."""
 LEAST_PEOPLE = 200
@@ -318,13 +320,23 @@ def _shown(people: ReachModel) -> ReachModel:
 
 
 def _smoothed(before: Floats, grid: Floats) -> Floats:
-    """Return a kernel density of the distances on a grid, from a histogram of its cells."""
+    """Return a kernel density of the distances on a grid, from a histogram of its cells.
+
+    The width is the one under which people are most likely given the others: where a table has
+    two heaps, a rule stands in the valley between them, and a wider kernel would fill it.
+    """
     edges = np.append(grid - 0.5 * FINE, grid[-1] + 0.5 * FINE)
     counts = np.histogram(before, edges)[0].astype(np.float64)
-    width = max(1.06 * float(before.std()) * len(before) ** -0.2, 2.0 * FINE) / FINE
-    reach = math.ceil(4.0 * width)
-    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-    smooth = np.convolve(np.pad(counts, reach, mode="constant"), kernel / kernel.sum(), "valid")
-    density: Floats = smooth + 1e-6 * smooth.max()
+    widest = max(1.06 * float(before.std()) * len(before) ** -0.2, 2.0 * FINE) / FINE
+    found: list[tuple[float, Floats]] = []
+    for width in np.geomspace(2.0, widest, WIDTHS):
+        reach = math.ceil(4.0 * width)
+        kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+        kernel /= kernel.sum()
+        smooth = np.convolve(np.pad(counts, reach, mode="constant"), kernel, "valid")
+        others = smooth - kernel[reach] + 1e-6 * smooth.max()
+        found.append((float(counts @ np.log(np.maximum(others, 1e-12))), smooth))
+    density: Floats = max(found, key=lambda each: each[0])[1]
+    density = density + 1e-6 * density.max()
     density /= density.sum()
     return density
