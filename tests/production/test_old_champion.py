@@ -18,8 +18,7 @@ import pytest
 
 from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry
-from countermove.production.retraining.promotion import promote_or_keep, roll_back
-from countermove.production.retraining.version_difference import difference
+from countermove.production.retraining.promotion import difference, promote_or_keep, roll_back
 from countermove.scores.base import values
 
 from .tiny_champion import SCHEMA, Office

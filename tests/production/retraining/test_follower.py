@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from countermove.people import ActionSet, QuadraticCost
-from countermove.production.retraining._fits import DiscountedFits
-from countermove.production.retraining.evidence import MONTH, Look
+from countermove.production.retraining.evidence import MONTH, DiscountedFits, Look
 from countermove.production.retraining.follower import Follower
-from countermove.production.retraining.following import DeployedRule, DriftActs, Memory, SeenBatch
+from countermove.production.retraining.following import DeployedRule, Memory, SeenBatch
 from countermove.production.retraining.known_worlds import MONTHLY, DriftingWorld
 from countermove.production.retraining.nightly import _looked_at_again
-from countermove.production.retraining.policy import FollowingPolicy
+from countermove.production.retraining.policy import DriftActs, FollowingPolicy
 from countermove.production.retraining.reach import ReachModel
 from countermove.production.retraining.set_back import as_seen, fit, log_likelihood, set_back
 from countermove.response import BestResponse

@@ -11,12 +11,12 @@ from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry
 from countermove.production.retraining.promotion import (
     challengers_evaluated,
+    difference,
     promote_or_keep,
     record_blocked,
     roll_back,
     used_batches,
 )
-from countermove.production.retraining.version_difference import difference
 
 YES = GateResult("good", True, 1.0, 0.5, "well done")
 NO = GateResult("bad", False, 0.1, 0.5, "not enough")

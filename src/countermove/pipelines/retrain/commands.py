@@ -80,7 +80,7 @@ def roll_back(context: Any, version: str | None, force: bool) -> None:
 def show_difference(context: Any, old: str, new: str | None) -> None:
     """Say in plain words what differs between version OLD and NEW (the champion)."""
     from countermove.errors import ModelFileError
-    from countermove.production.retraining.version_difference import difference
+    from countermove.production.retraining.promotion import difference
 
     registry = context.catalog.load("registry")
     later = registry.champion() if new is None else registry.load(new)

@@ -17,18 +17,22 @@ import torch
 from scipy.special import expit
 
 from countermove._types import Floats, Mask
-from countermove.production.retraining._fits import DiscountedFits, Looked
-from countermove.production.retraining.evidence import MONTH, Evidence, weigh
+from countermove.production.retraining.evidence import (
+    MONTH,
+    DiscountedFits,
+    Evidence,
+    Looked,
+    weigh,
+)
 from countermove.production.retraining.following import (
     DeployedRule,
-    DriftActs,
     Memory,
     Night,
     SeenBatch,
     linear_score,
     shifted_score,
 )
-from countermove.production.retraining.policy import FollowingPolicy
+from countermove.production.retraining.policy import DriftActs, FollowingPolicy
 from countermove.production.retraining.reach import (
     LEAST_PEOPLE,
     Boundary,

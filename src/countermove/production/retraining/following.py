@@ -145,15 +145,6 @@ class Night:
         }
 
 
-@dataclass(frozen=True)
-class DriftActs:
-    """What the drift report changes about a night."""
-
-    forget: bool = False  # labels given the score changed: nothing is weighted as if it had not
-    reweight: bool = False  # what nobody can change has shifted: older people count as the new
-    people: bool = False  # other people explain the new table: less is asked for a shift
-
-
 def linear_score(theta: Floats, allowance: float) -> LinearScore:
     """Return a rule about people before they moved as it is deployed."""
     score = LinearScore(len(theta) - 1)

@@ -28,13 +28,12 @@ from countermove.production.retraining.batches import DAY, LABELLED, NEW, RULE, 
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import (
     DeployedRule,
-    DriftActs,
     Memory,
     Night,
     SeenBatch,
 )
 from countermove.production.retraining.labelled_batch import BATCH
-from countermove.production.retraining.policy import FollowingPolicy
+from countermove.production.retraining.policy import DriftActs, FollowingPolicy
 from countermove.production.retraining.promotion import BATCHES
 from countermove.production.retraining.reach import LEAST_PEOPLE, ReachModel
 from countermove.response import BestResponse, Population, Response

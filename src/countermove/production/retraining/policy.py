@@ -37,3 +37,12 @@ class FollowingPolicy:
     folds: int = 3
     least_shift: float = 0.05
     propensities: bool = False
+
+
+@dataclass(frozen=True)
+class DriftActs:
+    """What the drift report changes about a night."""
+
+    forget: bool = False  # labels given the score changed: nothing is weighted as if it had not
+    reweight: bool = False  # what nobody can change has shifted: older people count as the new
+    people: bool = False  # other people explain the new table: less is asked for a shift
