@@ -9,7 +9,8 @@ alternating rounds in one process, processor time, medians.
 
 The second table is a whole `RecourseClassifier().fit` on 3,500 people and 5 features, its defaults
 beside the paper's steps (0.002, 15 rows): accuracy, F1 and who is approved or one step away,
-measured on as many others, over five seeds of each of two laws.
+measured on as many others, over ten seeds of each of two laws, none of which the defaults were
+chosen on.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def batched(X: np.ndarray, y: np.ndarray, batch: int) -> float:
 
 
 PUBLISHED = {"learning_rate": 0.002, "batch_size": 15}
-SEEDS, PEOPLE = 5, 3_500
+SEEDS, PEOPLE = range(1_000, 1_010), 3_500
 
 
 def drawn(seed: int, bent: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -151,12 +152,19 @@ def whole_fits() -> None:
     print("\n| law | steps | s per fit | accuracy | F1 | approved or one step away |")
     print("|---|---|---|---|---|---|")
     for bent in (False, True):
+        law, both = "bent" if bent else "linear", []
         for name, settings in (("default", {}), ("as published", PUBLISHED)):
-            found = np.array([whole_fit(seed, bent, settings) for seed in range(SEEDS)])
+            found = np.array([whole_fit(seed, bent, settings) for seed in SEEDS])
+            both.append(found)
             spent, *rest = found.mean(axis=0)
             figures = " | ".join(f"{value:.3f}" for value in rest)
-            law = "bent" if bent else "linear"
             print(f"| {law} | {name} | {spent:.1f} | {figures} |", flush=True)
+        apart = both[0] - both[1]
+        means, errors = apart.mean(axis=0), apart.std(axis=0, ddof=1) / np.sqrt(len(SEEDS))
+        pairs = list(zip(means, errors, strict=True))[1:]
+        figures = " | ".join(f"{mean:+.3f} ± {error:.3f}" for mean, error in pairs)
+        print(f"| {law} | difference | {means[0]:+.1f} | {figures} |", flush=True)
+    print("\nThe defaults were chosen on seeds 0 to 4; these are ten others, fixed beforehand.")
 
 
 def main() -> None:
