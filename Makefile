@@ -7,6 +7,9 @@ MAKEFLAGS += --jobs=2
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+# Tests that packages bring are not run: torch's are programs, those of others lose their bytecode.
+LEAN := rm -rf .venv/lib/python3*/site-packages/torch/test .venv/lib/python3*/site-packages/torch/bin/test_*; \
+	find .venv/lib \( -path '*/tests/*' -o -path '*/test/*' \) -name '*.pyc' -delete
 # One thread per process: the tests run two processes, and results do not depend on the machine.
 # SCIPY_ARRAY_API lets scikit-learn run all of its estimator checks.
 # A whole suite takes a lock: two at once on one machine would only slow each other down.
@@ -41,6 +44,7 @@ setup-develop: .venv/.develop ## Add what tests, types and documentation need
 	$(INSTALL) "setuptools>=77" -r requirements/runtime.txt
 	$(INSTALL) --no-deps --no-build-isolation -e .
 	$(BIN)/pip check
+	$(LEAN)
 	touch $@
 
 # Two processes compile, before the first run or test would; again when a source has changed.
