@@ -276,11 +276,14 @@ def _cross_validated(
     found = {name: np.zeros((repeats, FOLDS, len(chosen))) for name in names}
     size = np.zeros((repeats, FOLDS, len(chosen)))
 
+    # Epochs are not what kernels do: there folds would only wait for each other.
+    rows = len(chosen) if recipe.repeats_folds(given, X.shape[1]) else 0
+
     def judge(dealt: tuple[int, int, Floats, Floats]) -> None:
         repeat, fold, kept, out = dealt
         learn, held = np.flatnonzero(kept), np.flatnonzero(out)
-        # Responses keep what they made of people: every fold has its own.
-        own = copy.deepcopy(recipe)
+        # Responses keep what they made of people: every fold that is judged at once has its own.
+        own = copy.deepcopy(recipe) if rows else recipe
         inner = own.of_rows(chosen[learn])
         rules = _fitted(inner, names, given, X[chosen[learn]], kept[learn])
         judges = own.judged_by.of_rows(chosen[held])
@@ -289,8 +292,6 @@ def _cross_validated(
             at = own.objective_per_person(rule, judges, X[chosen[held]], out[held])
             found[name][repeat, fold, held] = at
 
-    # Epochs are not what kernels do: there folds would only wait for each other.
-    rows = len(chosen) if recipe.repeats_folds(given, X.shape[1]) else 0
     at_once(rows, judge, _folds(seen[chosen], y[chosen], repeats))
     if not is_weighted(y):  # everybody is held out once
         found = {name: values.sum(axis=1) for name, values in found.items()}
