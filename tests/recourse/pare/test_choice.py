@@ -22,9 +22,9 @@ from countermove.recourse import (
     choose_threshold,
     default_grid,
 )
-from countermove.recourse.pare import measure_after_response, reach_of
+from countermove.recourse.pare import measure_after_response, missed_after_response, reach_of
 from countermove.recourse.pare._choice import frontier
-from countermove.response import BestResponse, NoResponse, RobustResponse
+from countermove.response import AscentResponse, BestResponse, NoResponse, RobustResponse
 from countermove.scores.base import values
 
 GRID = expit(np.linspace(-4.0, 2.0, 25))
@@ -39,6 +39,31 @@ def test_people_respond_again_at_every_threshold(score, crowd):
     still = measure_after_response(score, X, y, NoResponse(), lower)
     assert moved.accuracy == pytest.approx(still.accuracy)
     assert moved.approved == pytest.approx(still.approved)
+
+
+def test_people_who_climb_are_followed_once_per_threshold_and_at_few(score, crowd, monkeypatch):
+    X, y = crowd
+    climbed, solve = [], AscentResponse.solve
+
+    def counted(self, rule, rows, starts=None):
+        climbed.append(len(rows))
+        return solve(self, rule, rows, starts)
+
+    monkeypatch.setattr(AscentResponse, "solve", counted)
+    parts = [
+        ChoiceRows(X[part], y[part], np.arange(len(y))[part])
+        for part in (slice(0, 80), slice(80, 150))
+    ]
+    people, reach = AscentResponse(QuadraticCost(1.0), random_starts=0), reach_of(score)
+    found = choose_jointly(score, *parts, people, PromiseTerms(miss_rate=0.1), reach)
+    thresholds = len(found.promise.thresholds)
+    assert thresholds <= 13
+    assert climbed.count(80) == thresholds
+    missed = missed_after_response(score, X[:80], people, GRID[:3], reach=reach)
+    refused = [~people.decisions_after(score.at_threshold(float(p)), X[:80]) for p in GRID[:3]]
+    beyond = [reach(people.respond(score.at_threshold(float(p)), X[:80]).x_new) for p in GRID[:3]]
+    expected = np.stack(refused) & (np.stack(beyond) < logit(GRID[:3])[:, None])
+    assert np.array_equal(missed, expected)
 
 
 def test_measures_are_what_they_say(score, crowd):

@@ -32,10 +32,12 @@ from countermove.recourse.pare._inputs import (
     reach_of,
 )
 from countermove.recourse.pare._sequence import SequencePromise, promise_of_misses
-from countermove.response import NoResponse, Response
+from countermove.response import NoResponse, Response, Responses
+from countermove.response.ascent import ALLOWED_SHARE
+from countermove.response.base import check_converged
 from countermove.response.response_set import RobustResponse, members_of, redrawn
 from countermove.scores import Score
-from countermove.scores.base import score_of
+from countermove.scores.base import score_of, values
 from countermove.training.units import standardised_model
 
 Promise = Literal["can", "will"]
@@ -104,17 +106,29 @@ def missed_after_response(
 def _missed_at(
     rule: Score, X: Floats, response: Response, standing: Floats, reach: ReachFunction, cut: float
 ) -> Mask:
-    refused = ~response.decisions_after(rule, X)
+    answers = _climbed(response, rule, X) if response.costly else None
+    if answers is None:
+        refused = ~response.decisions_after(rule, X)
+    else:
+        refused = values(rule, answers.x_new) < 0.0
     if not refused.any():
         return refused
-    if response.refused_stay(rule, X):
+    if answers is None and response.refused_stay(rule, X):
         return np.asarray(refused & (standing < cut))
-    answers = response.respond(rule, X)
+    answers = response.respond(rule, X) if answers is None else answers
     # Only the refused who moved have another reach than before.
     elsewhere = refused & np.asarray(answers.moved)
     best = reach(answers.x_new) if elsewhere.any() else standing
     missed: Mask = refused & (best < cut)
     return missed
+
+
+def _climbed(response: Response, rule: Score, X: Floats) -> Responses[Floats]:
+    """Return where people went, once for both questions; a few may have stopped on the way."""
+    answers: Responses[Floats] = response.respond(rule, X, on_failure="mask")
+    if np.count_nonzero(~answers.converged) > max(1.0, ALLOWED_SHARE * len(X)):
+        check_converged(answers.converged, "raise")
+    return answers
 
 
 def calibrate_after_response(

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 MEASURES = ("accuracy", "f1", "utility")
 GRID_SIZE = 61
 """Thresholds of a default grid: a step refuses 1 in 60 of those below the wanted one."""
+FEW_THRESHOLDS = 13
+"""The same where responses take long (people who climb a network): 1 in 12."""
 
 LOWEST_ODDS = -300.0
 """Log-odds below which people count as one: twice as far down a probability still differs from
@@ -315,7 +317,9 @@ def choose_jointly(
         From people to the best score they can reach.
     """
     check_disjoint(calibration.ids, selection.ids, len(calibration.X))
-    default = default_grid(model, selection.X, terms.threshold)
+    slow = any(member.costly for member in members_of(response))
+    size = FEW_THRESHOLDS if slow else GRID_SIZE
+    default = default_grid(model, selection.X, terms.threshold, size)
     grid = default if terms.grid is None else checked_grid(terms.grid)
     moving = selection.answering(response)
     measured = measure_after_response(model, selection.X, selection.y, moving, grid, terms.loss)
