@@ -14,9 +14,12 @@ from tests.conftest import copy_project
 
 from countermove.data.rows import design_matrix
 from countermove.data.schema import Schema
+from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
 from countermove.reporting._summary_words import headline, verdicts
-from countermove.reporting.summary import decision_summary
+from countermove.reporting.summary import _scorecard, decision_summary
+from countermove.scores import LinearScore
+from countermove.scores.storage import PublishedModel
 
 TABLES = ["tiny", *(pytest.param(name, marks=pytest.mark.slow) for name in ("german", "adult"))]
 
@@ -130,6 +133,16 @@ def test_the_scorecard_decides_as_the_rule_does(run):
     points = pd.Series(people.X @ weights + run.summary["rule"]["base"], index=people.ids)
     decided = run.decisions.set_index("row_id")["decision"]
     assert ((points[decided.index] >= 0) == (decided > 0)).all()
+
+
+def test_a_cell_without_a_value_has_points_and_not_points_per_unit():
+    income = {"kind": "numeric", "change": "up", "unit": "EUR", "missing": "median"}
+    described = {"label": {"column": "y", "favourable": 1}, "features": {"income": income}}
+    schema = Schema.from_mapping("toy", described)
+    unit = Standardiser(np.zeros(2), np.ones(2), schema.feature_names)
+    model = PublishedModel(LinearScore(2), unit, schema.digest(), {"probability_slope": 1.0})
+    units = {entry["column"]: entry["unit"] for entry in _scorecard(model, schema)["points"]}
+    assert units == {"income": "EUR", "income=missing": None}
 
 
 def test_the_page_opens_with_the_summary_and_folds_the_rest(run):

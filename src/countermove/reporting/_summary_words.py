@@ -138,7 +138,7 @@ def verdicts(
         found.append(_line("Certified error after response", HOLDS, words))
     relations = metrics["accuracy"].get("relations")
     if relations is not None:
-        reason = relations["reason"] or "responses obey the schema's relations"
+        reason = relations["reason"] or "responses obey the schema: relations, histories, ranges"
         state = HOLDS if relations["obeyed"] else FAILS
         found.append(_line("Only possible people are counted on", state, reason))
     return [

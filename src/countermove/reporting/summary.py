@@ -170,7 +170,8 @@ def _scorecard(model: PublishedModel, schema: Schema) -> dict[str, Any]:
     points: list[dict[str, Any]] = [
         {
             "column": column.name,
-            "unit": schema.feature(column.source).unit,
+            # A level of a column, or that it has no value, is so or is not.
+            "unit": schema.feature(column.source).unit if column.name == column.source else None,
             "per_unit": float(per_deviation[j] / scale[j]),
             "per_deviation": float(per_deviation[j]),
             "deviation": float(scale[j]),
