@@ -136,7 +136,9 @@ def test_without_response_the_promise_is_pares_own():
     assert "recourse_miss_rate_after_response" not in str(facts["certificates"])
 
 
-def test_everybodys_reach_is_searched_for_once(monkeypatch):
+@pytest.fixture
+def searched(monkeypatch):
+    """Return how many people's reach is searched for, search by search."""
     from countermove.recourse.pare import _inputs
 
     asked, search = [], _inputs.best_reachable
@@ -146,8 +148,23 @@ def test_everybodys_reach_is_searched_for_once(monkeypatch):
         return search(score, X, *given)
 
     monkeypatch.setattr(_inputs, "best_reachable", counted)
+    return asked
+
+
+def test_of_people_some_of_whom_moved_only_those_are_searched_for(searched):
+    X = rows(50, 1)[["a", "b"]].to_numpy()
+    far = np.linspace(0.1, 0.6, 50)[:, None] * [1.0, 0.0]
+    own = ActionSet(lower=-far, upper=far)  # everybody has bounds of their own
+    reach, moved = reach_of(model_of(), own), X.copy()
+    reach(X)
+    moved[[3, 40]] += 0.2
+    assert np.array_equal(reach(moved), reach_of(model_of(), own)(moved))
+    assert searched == [50, 2, 50]
+
+
+def test_everybodys_reach_is_searched_for_once(searched):
     calibrate_model(model_of(), rows(300, 1), rows(200, 2, "s"), (), SCHEMA, RESPONSE, NARROW)
-    assert sorted(asked) == [200, 300]
+    assert sorted(searched) == [200, 300]
 
 
 def test_rows_of_training_or_selection_are_refused_by_id():

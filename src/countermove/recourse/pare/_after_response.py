@@ -118,7 +118,7 @@ def _missed_at(
     answers = response.respond(rule, X) if answers is None else answers
     # Only the refused who moved have another reach than before.
     elsewhere = refused & np.asarray(answers.moved)
-    best = reach(answers.x_new) if elsewhere.any() else standing
+    best = reach(np.where(elsewhere[:, None], answers.x_new, X)) if elsewhere.any() else standing
     missed: Mask = refused & (best < cut)
     return missed
 

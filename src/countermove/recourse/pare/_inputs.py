@@ -328,13 +328,20 @@ def reach_of(
     known: deque[tuple[Floats, Floats]] = deque(maxlen=KEPT)
 
     # Nobody is worse off than where they stand, even outside the bounds of their actions.
+    def search(X: Floats, own: ActionSet) -> Floats:
+        rows = units.rows(X)
+        return np.maximum(values(score, rows), best_reachable(score, rows, method, own).score)
+
     def best(X: Floats) -> Floats:
         for people, found in known:
-            if np.array_equal(people, X, equal_nan=True):
-                return found.copy()
-        rows = units.rows(X)
-        reached = best_reachable(score, rows, method, allowed).score
-        known.append((X.copy(), np.maximum(values(score, rows), reached)))
+            if people.shape == X.shape:
+                other = ((people != X) & ~(np.isnan(people) & np.isnan(X))).any(axis=1)
+                if not other.all():
+                    answer, who = found.copy(), np.flatnonzero(other)
+                    if who.size:
+                        answer[who] = search(X[who], allowed.of_rows(who))
+                    return answer
+        known.append((X.copy(), search(X, allowed)))
         return known[-1][1].copy()
 
     return best
