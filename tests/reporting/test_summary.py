@@ -2,6 +2,7 @@
 
 import html
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,8 @@ from countermove.data.rows import design_matrix
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
-from countermove.reporting._summary_words import headline, verdicts
+from countermove.reporting._summary_words import _price_sentence, headline, verdicts
+from countermove.reporting.page import report_page
 from countermove.reporting.summary import _scorecard, decision_summary
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel
@@ -225,6 +227,32 @@ def test_a_promise_below_what_was_asked_does_not_hold():
         "does not hold",
         "too few rows",
     )
+
+
+def test_before_a_network_the_page_says_what_it_is_and_why_no_burden_is_known(run, bare):
+    unknown = {"value": None, "low": None, "high": None, "n": 0}
+    groups = {
+        column: [entry | {"burden": unknown} for entry in found]
+        for column, found in run.summary["groups"].items()
+    }
+    network = {"kind": "mlp", "threshold": 0.5, "points": None, "base": None}
+    page = report_page(replace(bare, summary=run.summary | {"rule": network, "groups": groups}))
+    assert "A network (kind mlp), which has no points per column" in page
+    assert "before this rule the least cost has no closed form" in page
+    assert "A scorecard" not in page
+    assert "has no closed form" not in report_page(replace(bare, summary=run.summary))
+
+
+def test_prices_at_which_the_comparison_turns_are_listed():
+    rules = {
+        rule: [
+            {"scale": scale, "accuracy": right}
+            for scale, right in zip((1, 2, 4, 8), found, strict=True)
+        ]
+        for rule, found in {"strategic": (0.9, 0.7, 0.7, 0.7), "blind": (0.8,) * 4}.items()
+    }
+    said = _price_sentence({"rules": rules, "rows": {"measured": 48}}, True, "blind rule")
+    assert "reverses at 2, 4 and 8 times the assumed one (n = 48)" in said
 
 
 def test_where_no_column_is_sensitive_groups_are_not_tested():

@@ -40,6 +40,11 @@ def summary_facts(found: Findings) -> dict[str, Any]:
         "n": cited.link("approval_rate", "n"),
         "groups": groups[:SHOWN],
         "more_groups": groups[SHOWN:],
+        "priced": any(
+            group["burden"] is not None and group["burden"]["value"] is not None
+            for found in cited.value("groups").values()
+            for group in found
+        ),
         "promise": _promise(cited),
         "states": STATES,
     }

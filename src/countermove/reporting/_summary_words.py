@@ -107,7 +107,7 @@ def _price_sentence(move_map: Facts | None, ahead: bool, other: str) -> str:
             "Price of moving: from an eighth to eight times the assumed one the comparison with "
             f"the {other} stays as it is (n = {n})."
         )
-    listed = ", ".join(f"{scale:g}" for scale in turned)
+    listed = " and ".join(", ".join(f"{scale:g}" for scale in turned).rsplit(", ", 1))
     return (
         f"Price of moving: the comparison with the {other} reverses at "
         f"{listed} times the assumed one (n = {n})."
