@@ -2,11 +2,12 @@
 
     python -m benchmarks.table_retraining [worlds] [results.jsonl]
 
-Credit and give-me-some-credit (fetched), both labels made equally frequent, people who respond as
-their schema and the default settings say. ``still``: nothing drifts. ``reweighted``: people come
-the more often the more their label goes with a direction that the first rule does not look at.
-``relabelled``: labels are drawn by the table's own logistic rule, turned by 75 degrees in a year.
-``at its best``: nothing drifts, and the first champion is fitted to the whole table: whatever is
+The people are those of credit and give-me-some-credit (fetched), who respond as their schema and
+the default settings say; both labels are equally frequent. Labels are drawn by boosted trees fitted
+to the table's own, so whoever comes twice is two people. ``still``: nothing drifts. ``reweighted``:
+people come the more often the more their label goes with a direction that the first rule does not
+look at. ``relabelled``: labels follow the table's logistic rule, turned by 75 degrees in a year.
+``at its best``: nothing drifts, and the first champion is fitted to everybody who may come: what is
 promoted is promoted falsely. The oracle fits the month's rule to everybody who may come.
 Finished years are appended to the file of results, so a run that was stopped goes on.
 """
@@ -25,6 +26,7 @@ import numpy as np
 import torch
 from scipy.special import expit
 from scipy.stats import t as student
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks.bench_retraining import HARMFUL, numbers, read, walk
 from countermove._types import Floats
@@ -59,39 +61,39 @@ FIRST = 1_000
 
 @cache
 def people_of(name: str) -> tuple[Floats, Floats, Response]:
-    """Return a table, standardised, its labels, and how its people respond."""
+    """Return a table, standardised, the chance of good labels, and how its people respond."""
     schema = load_schema(name, ROOT / "conf" / "base" / "schemas")
     table = clean(read_raw_table(name, ROOT / "data" / "01_raw", schema).frame, schema)
     units = fit_standardiser(table, schema, divide_by_root_d=False)
     rows = rows_of(standardised_table(table, schema, units), schema)
     responses, stated = EvaluationParameters().responses(SermParameters(), schema, units)
-    return rows.X, rows.y, responses[stated[0]]
+    trees = HistGradientBoostingClassifier(max_leaf_nodes=15, random_state=0).fit(rows.X, rows.y)
+    return rows.X, trees.predict_proba(rows.X)[:, 1], responses[stated[0]]
 
 
 class TableWorld:
-    """A real table whose labels drift, with the face of the benchmark's other worlds."""
+    """People of a real table whose labels drift, with the face of the benchmark's other worlds."""
 
     people = ReachModel()
 
     def __init__(self, name: str, drift: str, seed: int) -> None:
-        X, y, people = people_of(name)
+        X, chance, self.movers = people_of(name)
         self.seed, self.drift, self._best = seed, drift, dict[int, float]()
         draws = np.random.default_rng([20_261_117, seed])
-        self.movers = people
-        order = draws.permutation(len(y))
-        # Nobody is judged on who came, and nobody comes who stood in the base table.
-        judged, rest = order[:JUDGES], order[JUDGES:]
-        balanced = 0.5 / np.where(y > 0, np.mean(y > 0), np.mean(y < 0))
-        base = draws.choice(rest, BASE, replace=False, p=balanced[rest] / balanced[rest].sum())
-        came = np.setdiff1d(rest, base)
-        self.law = fit([as_seen(X, y)], [balanced], np.zeros(X.shape[1] + 1), iterations=40)
+        order = draws.permutation(len(X))
+        # Nobody is judged on who came.
+        self._judged, self._came = (
+            (X[who], chance[who]) for who in (order[:JUDGES], order[JUDGES:])
+        )
+        self._balance = 0.5 / chance.mean(), 0.5 / (1.0 - chance.mean())
+        self.first = self.other = np.zeros(X.shape[1])
+        self.law = self._fitted(0, *self._came, drift="still")
         spread = np.cov(X.T)
         first = self.law[:-1] / np.sqrt(self.law[:-1] @ spread @ self.law[:-1])
         other = draws.standard_normal(X.shape[1])
         other -= first * float(first @ spread @ other)
         self.first, self.other = first, other / np.sqrt(other @ spread @ other)
-        self._base = (X[base], self._labels(0, X[base], y[base], draws))
-        self._came, self._judged = ((X[who], y[who], balanced[who]) for who in (came, judged))
+        self._base = self._drawn(0, BASE, draws)
 
     def _turned(self, month: int) -> Floats:
         """Return weights and intercept of a month's labels."""
@@ -100,18 +102,33 @@ class TableWorld:
         direction = np.cos(angle) * self.first + np.sin(angle) * self.other
         return np.append(size * direction, self.law[-1])
 
-    def _labels(self, month: int, X: Floats, y: Floats, draws: np.random.Generator) -> Floats:
-        if self.drift != "relabelled":
-            return y
-        chance = expit(np.column_stack([X, np.ones(len(X))]) @ self._turned(month))
-        return np.where(draws.random(len(X)) < chance, 1.0, -1.0)
+    def _masses(
+        self, month: int, X: Floats, chance: Floats, drift: str | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return how often people come in a month with a favourable label, and with the other."""
+        drift = self.drift if drift is None else drift
+        up, down = chance * self._balance[0], (1.0 - chance) * self._balance[1]
+        if drift == "reweighted":
+            tilt = np.exp(TILT * month * np.clip(X @ self.other, -3.0, 3.0))
+            up, down = up * tilt, down / tilt
+        if drift == "relabelled":
+            favourable = expit(np.column_stack([X, np.ones(len(X))]) @ self._turned(month))
+            up, down = (up + down) * favourable, (up + down) * (1.0 - favourable)
+        return up, down
 
-    def _weight(self, month: int, X: Floats, y: Floats, balanced: Floats) -> Floats:
-        """Return how often people come in a month."""
-        if self.drift != "reweighted":
-            return balanced
-        found: Floats = balanced * np.exp(TILT * month * y * np.clip(X @ self.other, -3.0, 3.0))
-        return found
+    def _fitted(self, month: int, X: Floats, chance: Floats, drift: str | None = None) -> Floats:
+        """Return the rule fitted to everybody who may come in a month."""
+        both, ones = self._masses(month, X, chance, drift), np.ones(len(X))
+        tables = [as_seen(X, sign * ones) for sign in (1.0, -1.0)]
+        return fit(tables, both, np.zeros(X.shape[1] + 1), iterations=40)
+
+    def _drawn(self, month: int, n: int, draws: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return people who come in a month and their labels."""
+        X, chance = self._came
+        up, down = self._masses(month, X, chance)
+        who = draws.choice(len(X), n, p=(up + down) / (up + down).sum())
+        good = draws.random(n) < up[who] / (up + down)[who]
+        return X[who], np.where(good, 1.0, -1.0)
 
     def base(self) -> tuple[Floats, Floats]:
         """Return the base table and its labels."""
@@ -119,42 +136,30 @@ class TableWorld:
 
     def arrivals(self, month: int, weight: Floats, bias: float) -> Arrivals:
         """Return a month's people after they responded to a rule."""
-        X, y, balanced = self._came
         draws = np.random.default_rng([9, self.seed, month])
-        chance = self._weight(month, X, y, balanced)
-        who = draws.choice(len(y), MONTHLY, replace=False, p=chance / chance.sum())
-        labels, rule = self._labels(month, X[who], y[who], draws), _rule(weight, bias)
-        there = self.movers.respond(rule, X[who], on_failure="mask").x_new
+        X, labels = self._drawn(month, MONTHLY, draws)
+        rule = _rule(weight, bias)
+        there = self.movers.respond(rule, X, on_failure="mask").x_new
         with torch.no_grad():
             approved = rule(torch.from_numpy(there)).numpy() >= 0.0
         return Arrivals(there, labels, approved)
 
     def accuracy(self, month: int, weight: Floats, bias: float) -> float:
         """Return the accuracy of a rule on the judging people of a month who respond to it."""
-        X, y, balanced = self._judged
+        X, chance = self._judged
+        up, down = self._masses(month, X, chance)
         approved = self.movers.decisions_after(_rule(weight, bias), X)
-        right = np.where(y > 0, approved, ~approved).astype(np.float64)
-        if self.drift == "relabelled":
-            chance = expit(np.column_stack([X, np.ones(len(X))]) @ self._turned(month))
-            right = np.where(approved, chance, 1.0 - chance)
-        return float(np.average(right, weights=self._weight(month, X, y, balanced)))
+        return float(np.where(approved, up, down).sum() / (up + down).sum())
 
     def oracle(self, month: int) -> float:
         """Return the accuracy of the rule fitted to everybody who may come in a month."""
         if month not in self._best:
-            self._best[month] = self._fitted_to_all(month)
+            theta = self._fitted(month, *self._came)
+            rows = self._drawn(month, JUDGES, np.random.default_rng([10, self.seed, month]))
+            follower = Follower(*self._base, self.movers, FollowingPolicy(), self.seed)
+            allowed = follower.allowance(theta, self.people, [as_seen(*rows)])
+            self._best[month] = self.accuracy(month, *numbers(linear_score(theta, allowed)))
         return self._best[month]
-
-    def _fitted_to_all(self, month: int) -> float:
-        X, y, balanced = self._came
-        theta, weight = self._turned(month), self._weight(month, X, y, balanced)
-        if self.drift != "relabelled":
-            theta = fit([as_seen(X, y)], [weight], self.law, iterations=40)
-        draws = np.random.default_rng([10, self.seed, month])
-        who = draws.choice(len(y), JUDGES, p=weight / weight.sum())
-        follower = Follower(*self._base, self.movers, FollowingPolicy(), self.seed)
-        allowed = follower.allowance(theta, self.people, [as_seen(X[who], y[who])])
-        return self.accuracy(month, *numbers(linear_score(theta, allowed)))
 
 
 def _rule(weight: Floats, bias: float) -> Any:
