@@ -209,7 +209,7 @@ def table(said: list[dict[str, Any]]) -> Iterator[str]:
     others = ("never", "blind window", "naive strategic window", "without a gate", "oracle")
     heads = " | ".join(f"over {other}" for other in others)
     yield f"| table, drift | worlds | following | {heads} | promotions | harmful |"
-    yield "|---" * 9 + "|"
+    yield "|---" * (5 + len(others)) + "|"
     for name, drift in ((name, drift) for name in TABLES for drift in DRIFTS):
         years = [each for each in said if each["cell"] == f"{name}, {drift}"]
         if len(years) < 2:
