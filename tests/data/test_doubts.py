@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 
 from countermove.data.cleaning import clean, clean_rows
-from countermove.data.doubts import association, auc, doubts, equal_rows, feature_hashes
+from countermove.data.doubts import (
+    association,
+    auc,
+    doubts,
+    equal_rows,
+    feature_hashes,
+    protected_features,
+)
 from countermove.data.partitions import Partitions
 from countermove.data.report import SplitPlan, report_on
 from countermove.data.schema import Schema
@@ -171,6 +178,25 @@ def test_a_feature_that_a_sensitive_column_explains_is_a_proxy(table):
     words = pd.Series(np.where(table["group"] == "a", "x", "y"))
     assert association(words, table["group"]) == pytest.approx(1.0)
     assert association(table["income"], table["group"]) < 0.1
+
+
+def test_protected_features_are_declared_named_or_stand_in(table):
+    random = np.random.default_rng(4)
+    table["group"] = random.choice(["a", "b"], len(table))
+    table["district"] = (table["group"] == "a") * 5.0 + random.normal(size=len(table))
+    table["MALE"] = random.integers(0, 2, len(table))
+    features = ("income", "savings", "district", "MALE")
+    mapping = {
+        "label": {"column": "paid", "favourable": 1},
+        "features": {name: {"kind": "numeric", "change": "both"} for name in features},
+    }
+    schema = Schema.from_mapping("loans", mapping | {"sensitive": ["group"]})
+    found = protected_features(table, schema)
+    assert found.keys() == {"district", "MALE"}
+    assert found["MALE"] == {}
+    assert found["district"]["group"] > 0.9
+    declared = Schema.from_mapping("loans", mapping | {"sensitive": ["income"]})
+    assert protected_features(table, declared) == {"income": {"income": 1.0}, "MALE": {}}
 
 
 def test_copies_and_row_numbers_are_named(table):

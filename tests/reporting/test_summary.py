@@ -147,6 +147,15 @@ def test_a_cell_without_a_value_has_points_and_not_points_per_unit():
     assert units == {"income": "EUR", "income=missing": None}
 
 
+def test_columns_that_give_a_group_away_are_counted_again(run):
+    """Adult's score reads sex and race as the papers' does; the other tables' scores do not."""
+    claim = "The score reads no protected column"
+    (line,) = (line for line in run.summary["verdict"] if line["claim"] == claim)
+    read = [name for name in ("is_male", "is_white") if name in run.schema.feature_names]
+    assert (line["state"] == "does not hold") == bool(read)
+    assert all(name in line["words"] for name in read)
+
+
 def test_the_page_opens_with_the_summary_and_folds_the_rest(run):
     assert run.summary["headline"].split("(")[0].strip() in html.unescape(run.page)
     for line in run.summary["verdict"]:
@@ -194,8 +203,8 @@ def group(name, n, value, low, high):
     return {"group": name, "n": n, "ratio": {"value": value, "low": low, "high": high}}
 
 
-def states(groups, promise=PROMISE, metrics=METRICS):
-    lines = verdicts(COMPARED, groups, promise, metrics, [])
+def states(groups, promise=PROMISE, metrics=METRICS, sheet=None):
+    lines = verdicts(COMPARED, groups, promise, metrics, [], sheet)
     return {line["claim"]: (line["state"], line["words"]) for line in lines}
 
 
@@ -214,6 +223,28 @@ def test_columns_that_hold_name_the_lowest_ratio():
     }
     state, words = states(held)["Four-fifths rule, by a, b"]
     assert (state, words) == ("holds", "lowest ratio 0.92 (0.90 to 0.95, n = 900) for b: y")
+
+
+@pytest.mark.parametrize(
+    ("protected", "sensitive", "state", "words"),
+    [
+        (
+            {"is_male": {"sex": 0.99}, "race": {}},
+            ["sex"],
+            "does not hold",
+            "it reads is_male, race",
+        ),
+        ({}, ["sex"], "holds", "no feature is or stands in for sex (n = 1,200)"),
+        ({}, [], "not tested", "the schema declares none, and no feature is named like one"),
+    ],
+)
+def test_the_summary_says_whether_the_score_reads_a_protected_column(
+    protected, sensitive, state, words
+):
+    sheet = {"protected": protected, "sensitive": sensitive, "rows": 1200}
+    claim = "The score reads no protected column"
+    assert states({}, sheet=sheet)[claim] == (state, words)
+    assert claim not in states({})
 
 
 def test_a_promise_below_what_was_asked_does_not_hold():

@@ -75,7 +75,7 @@ def doubts(
             "nobody can change anything: every feature is immutable, so no one will move and no "
             "refused person has recourse; set `change:` where people can act"
         )
-    seen = table.iloc[:: max(1, -(-len(table) // LOOKED_AT))].reset_index(drop=True)
+    seen = looked_at(table)
     favourable = (table[LABEL] == 1).to_numpy(np.bool_)
     rare = float(min(favourable.mean(), 1 - favourable.mean()))
     if rare < RARE_OUTCOME:
@@ -91,6 +91,11 @@ def doubts(
     yield from _numbered(table, schema)
     yield from _alike(table, schema)
     yield from _shifted(seen, schema, splits)
+
+
+def looked_at(table: pd.DataFrame) -> pd.DataFrame:
+    """Return so many rows of a table that looking at them takes no time."""
+    return table.iloc[:: max(1, -(-len(table) // LOOKED_AT))].reset_index(drop=True)
 
 
 def _leaks(table: pd.DataFrame, seen: pd.DataFrame, schema: Schema) -> Iterator[str]:
@@ -191,23 +196,40 @@ def dated_after(cells: pd.DataFrame, schema: Schema) -> dict[str, int]:
 
 def _protected(seen: pd.DataFrame, schema: Schema) -> Iterator[str]:
     """Yield the features that name a protected group, or stand in for a declared one."""
-    from countermove.data.drafting._words import SENSITIVE, name_words
-
-    named = [f.name for f in schema.features if f.name not in schema.sensitive]
-    by_name = [name for name in named if name_words(name) & SENSITIVE]
+    found = protected_features(seen, schema)
+    by_name = [name for name, groups in found.items() if not groups]
     if by_name:
         yield (
             f"{shown(map(repr, by_name))}: by the name a protected group, and the score reads it; "
             "list it under `sensitive:`, or take it out of the features"
         )
-    for name in (name for name in named if name not in by_name):
-        for group in schema.sensitive:
-            strength = association(seen[name], seen[group])
-            if strength >= PROXY:
+    for name, groups in found.items():
+        for group, strength in groups.items():
+            if group != name:
                 yield (
                     f"column {name!r} stands in for the sensitive {group!r} (association "
                     f"{strength:.2f}): whoever reads the one reads the other"
                 )
+
+
+def protected_features(table: pd.DataFrame, schema: Schema) -> dict[str, dict[str, float]]:
+    """Return the features that are protected, each with the sensitive columns it stands in for.
+
+    A declared one stands in for itself; one that is protected by its name alone for none.
+    """
+    from countermove.data.drafting._words import SENSITIVE, name_words
+
+    found: dict[str, dict[str, float]] = {}
+    for name in (feature.name for feature in schema.features):
+        if name in schema.sensitive:
+            found[name] = {name: 1.0}
+        elif name_words(name) & SENSITIVE:
+            found[name] = {}
+        else:
+            ties = {group: association(table[name], table[group]) for group in schema.sensitive}
+            near = {group: strength for group, strength in ties.items() if strength >= PROXY}
+            found |= {name: near} if near else {}
+    return found
 
 
 def association(values: pd.Series, group: pd.Series) -> float:

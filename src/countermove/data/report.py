@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from countermove.data.cleaning import clean_rows
-from countermove.data.doubts import doubts
+from countermove.data.doubts import doubts, looked_at, protected_features
 from countermove.data.fetch import known_facts
 from countermove.data.files import RawTable
 from countermove.data.quarantine import MOST_REASONS, reason_words, reasons, set_aside, words
@@ -215,6 +215,7 @@ def table_sheet(
         "favourable_share": favourable,
         "label": schema.label.to_mapping(),
         "sensitive": list(schema.sensitive),
+        "protected": protected_features(looked_at(typed), schema),
         "schema_digest": schema.digest(),
         "columns": [_column(feature, typed[feature.name]) for feature in schema.features],
         "intake": intake,

@@ -57,12 +57,13 @@ def summarise(
     move_map: Facts | None,
     future: Facts | None,
     transfer: Facts | None,
+    sheet: Facts,
     evaluation: EvaluationParameters,
 ) -> Facts:
     """Answer what a committee asks first."""
     from countermove.reporting.summary import decision_summary
 
-    found = (metrics, calibration, certificates, move_map, future, transfer)
+    found = (metrics, calibration, certificates, move_map, future, transfer, sheet)
     return decision_summary(decisions, model, schema, *found, evaluation.failure_probability)
 
 
@@ -120,7 +121,8 @@ def create_pipeline(**_: object) -> Pipeline:
                 summarise,
                 [
                     "decisions", "recourse_model", "schema", "metrics", "recourse_calibration",
-                    "certificates", "move_map", "future", "transfer_report", "params:evaluation",
+                    "certificates", "move_map", "future", "transfer_report", "table_sheet",
+                    "params:evaluation",
                 ],
                 "summary",
                 name="summarise",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from countermove.errors import shown
 from countermove.reporting._estimates import Estimate
 from countermove.reporting.words import SIMPLE, called, number, rule_names, share
 
@@ -115,7 +116,12 @@ def _price_sentence(move_map: Facts | None, ahead: bool, other: str) -> str:
 
 
 def verdicts(
-    compared: Facts, groups: Facts, promise: Facts, metrics: Facts, certificates: Sequence[Facts]
+    compared: Facts,
+    groups: Facts,
+    promise: Facts,
+    metrics: Facts,
+    certificates: Sequence[Facts],
+    sheet: Facts | None = None,
 ) -> list[dict[str, str]]:
     """Return one line per question: holds, does not hold, not shown, not tested."""
     gains, other = compared["differences"], rule_names(metrics)["blind"]
@@ -131,6 +137,7 @@ def verdicts(
         found.append(
             _line("Groups are approved alike", UNTESTED, "the schema declares no sensitive column")
         )
+    found += _protected_line(sheet)
     found.append(_promise_line(promise))
     error = next((one for one in certificates if one["name"] == "error_after_response"), None)
     if error is not None and error["value"] is not None:
@@ -146,6 +153,21 @@ def verdicts(
         _line("People respond as assumed", UNTESTED, "see kedro run --pipeline=estimate_people"),
         _line("No drift", UNTESTED, "see kedro run --pipeline=retrain"),
     ]
+
+
+def _protected_line(sheet: Facts | None) -> list[dict[str, str]]:
+    """Return whether the score reads a column that is protected, or says as much."""
+    if sheet is None or "protected" not in sheet:  # a sheet of an earlier release
+        return []
+    claim, groups = "The score reads no protected column", shown(sheet["sensitive"])
+    if sheet["protected"]:
+        return [_line(claim, FAILS, f"it reads {shown(sheet['protected'])}")]
+    if not groups:
+        return [
+            _line(claim, UNTESTED, "the schema declares none, and no feature is named like one")
+        ]
+    words = f"no feature is or stands in for {groups} (n = {sheet['rows']:,})"
+    return [_line(claim, HOLDS, words)]
 
 
 def _training_line(compared: Facts, metrics: Facts) -> list[dict[str, str]]:
@@ -179,7 +201,11 @@ def _promise_line(promise: Facts) -> dict[str, str]:
     if promise["led_by"] == "promise":
         return _line(claim, HOLDS, _sure(promise))
     allowed = promise["largest_loss"]
-    why = "" if allowed is None else f"; more would cost over {100.0 * allowed:.3g} points"
+    why = (
+        ""
+        if allowed is None
+        else f"; more would cost over {100.0 * allowed:.3g} points where it was chosen"
+    )
     words = f"only to {share(promise['promised'])}, {_sure(promise)}{why}"
     return _line(claim, FAILS, words)
 

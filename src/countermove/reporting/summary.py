@@ -90,6 +90,7 @@ def decision_summary(
     move_map: Facts | None,
     future: Facts | None = None,
     transfer: Facts | None = None,
+    sheet: Facts | None = None,
     failure_probability: float = 0.05,
 ) -> dict[str, Any]:
     """Return what a committee asks first about a run.
@@ -102,7 +103,7 @@ def decision_summary(
         The published rule at its threshold.
     schema
         What its columns mean.
-    metrics, calibration, certificates, move_map, future, transfer
+    metrics, calibration, certificates, move_map, future, transfer, sheet
         What the run found, as in its JSON files.
     failure_probability
         Chance that an interval misses, each on its own.
@@ -141,7 +142,7 @@ def decision_summary(
         "collective_threat": expected.get("collective_threat"),
         "deployment": None if transfer is None else transfer["verdict"],
         "verdict": [
-            *verdicts(compared, groups, promise, metrics, certificates),
+            *verdicts(compared, groups, promise, metrics, certificates, sheet),
             *future_lines(future),
         ],
         "identity": {
