@@ -234,7 +234,7 @@ def test_columns_that_hold_name_the_lowest_ratio():
             "does not hold",
             "it reads is_male, race",
         ),
-        ({}, ["sex"], "holds", "no feature is or stands in for sex (n = 1,200)"),
+        ({}, ["sex"], "holds", "no feature is or stands in for a sensitive one (n = 1,200)"),
         ({}, [], "not tested", "the schema declares none, and no feature is named like one"),
     ],
 )

@@ -159,14 +159,14 @@ def _protected_line(sheet: Facts | None) -> list[dict[str, str]]:
     """Return whether the score reads a column that is protected, or says as much."""
     if sheet is None or "protected" not in sheet:  # a sheet of an earlier release
         return []
-    claim, groups = "The score reads no protected column", shown(sheet["sensitive"])
+    claim = "The score reads no protected column"
     if sheet["protected"]:
         return [_line(claim, FAILS, f"it reads {shown(sheet['protected'])}")]
-    if not groups:
+    if not sheet["sensitive"]:
         return [
             _line(claim, UNTESTED, "the schema declares none, and no feature is named like one")
         ]
-    words = f"no feature is or stands in for {groups} (n = {sheet['rows']:,})"
+    words = f"no feature is or stands in for a sensitive one (n = {sheet['rows']:,})"
     return [_line(claim, HOLDS, words)]
 
 
