@@ -37,6 +37,7 @@ from countermove.response import (
 from countermove.response._possible import PossiblePeople
 from countermove.response.exact._cheapest import cheapest_exact
 from countermove.response.response_set import _warn_once, kinds_of, obeying
+from countermove.response.training_signal import reach_around
 from countermove.scores import LinearScore
 from countermove.training import Loss
 from countermove.training.curvature import risk_derivatives
@@ -285,6 +286,30 @@ def test_newton_sees_the_curvature_of_the_loss_among_possible_people(name):
         assert here.gradient @ way == pytest.approx((ahead.value - back.value) / 2e-6, abs=1e-6)
         bent = (ahead.gradient - back.gradient) / 2e-6
         np.testing.assert_allclose(here.hessian @ way, bent, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_scores_after_response_to_rules_nearby_are_known_to_second_order(name):
+    score, X, actions = crowd(name, 300, seed=12)
+    people = BestResponse(actions=actions)
+    around = reach_around(people, score, X)
+    way = np.random.default_rng(7).normal(size=X.shape[1])
+    missed = []
+    for far in (4e-3, 2e-3):
+        other = rule(score.weight.detach().numpy() + far * way, score.bias.item() + far)
+        with torch.no_grad():
+            exact = people.scores_after(other, torch.from_numpy(X)).numpy()
+        missed.append(np.abs(around.scores_nearby(other) - exact))
+    # Half as far away the error is an eighth, but for those who meet another bound on the way.
+    assert np.median(missed[0]) < 1e-5
+    assert np.median(missed[1]) < np.median(missed[0]) / 6.0
+    assert (missed[0] < 1e-3).all()
+
+
+def test_rules_nearby_say_nothing_where_each_is_as_quickly_known():
+    score, X, _ = crowd("credit", 5)
+    assert reach_around(BestResponse(), score, X) is None
+    assert reach_around(ScalarResponse(), score, X) is None
 
 
 def test_what_cannot_be_done_is_refused():

@@ -37,12 +37,29 @@ _StrictLoader.add_constructor(
 
 def read_yaml(path: Path) -> Any:
     """Read a YAML file without code in it, refusing a key that is given twice."""
+    return parse_yaml(read_text(path), path)
+
+
+def read_text(path: Path) -> str:
+    """Read a file of configuration."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_StrictLoader)
+        return path.read_text(encoding="utf-8-sig")
+    except (UnicodeDecodeError, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def parse_yaml(text: str, path: Path) -> Any:
+    """Return what the text of the file ``path`` says."""
+    try:
+        return yaml.load(text, Loader=_StrictLoader)
     except RecursionError as error:
         raise SchemaError(f"{path} is nested too deeply to be read") from error
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise SchemaError(f"{path} is not a YAML file that can be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> SchemaError:
+    return SchemaError(f"{path} is not a YAML file that can be read: {error}")
 
 
 def function_at(path: str) -> Callable[..., Any]:

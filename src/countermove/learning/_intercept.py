@@ -24,6 +24,7 @@ from countermove.randomness import generator
 from countermove.response import ScalarResponse
 from countermove.response.base import Response
 from countermove.response.response_set import discretised
+from countermove.response.training_signal import reach_around
 from countermove.scores import Score
 from countermove.training._labels import counted
 
@@ -91,15 +92,29 @@ def shift_spread(
 ) -> tuple[float, float]:
     """Return mean and variance of the best shift over refits, each on its draw of the rows."""
     draws, found = generator(0, "cut"), []
-    exact = all(kind.exact_reach for response in responses for _, kind in discretised(response))
-    # Where every threshold takes a search, the direction stays that of the fitted score.
-    members = [] if exact else _members(score, responses, X, y)
+    members = [
+        [(share, _thresholds_around(score, kind, X, y)) for share, kind in discretised(response)]
+        for response in responses
+    ]
     for rule in rules:
         who = draws.integers(0, len(y), len(y))
-        members = _members(rule, responses, X, y) if exact else members
-        again = [[(share, thresholds[who]) for share, thresholds in kinds] for kinds in members]
+        again = [[(share, around(rule)[who]) for share, around in kinds] for kinds in members]
         found.append(best_cut(again, y[who], weights, smoothing).shift)
     return float(np.mean(found)), float(np.var(found, ddof=1))
+
+
+def _thresholds_around(
+    score: Score, response: Response, X: Floats, y: Floats
+) -> Callable[[Score], Floats]:
+    """Return a function from a rule near the score to everybody's shift under it."""
+    if not response.exact_reach:
+        # Every threshold takes a search: the direction stays that of the score.
+        known = _thresholds(score, response, X, y)
+        return lambda _: known
+    reach = reach_around(response, score, X)
+    if reach is None:
+        return lambda rule: _thresholds(rule, response, X, y)
+    return lambda rule: -reach.scores_nearby(rule)
 
 
 def _members(

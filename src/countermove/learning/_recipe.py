@@ -38,6 +38,7 @@ from countermove.learning.selection import (
     choose,
     correctness,
     enough_to_compare,
+    first_by_hash,
     row_hashes,
 )
 from countermove.learning.simple_rules import Rules, class_means, linear_score, simple_rules
@@ -61,6 +62,9 @@ DRAWS = 40
 """Refits drawn for the variance of the intercept: its standard error is then known to 11 %."""
 MARGINAL = 0.9
 """Quantile of what movers pay from which on they count as the last to be approved."""
+JUDGED_AT = 1e-4
+"""Largest entry of the gradient at which a fold's rule is judged: nearer to its optimum, where a
+kink of the response may be in the way, hardly anybody's decision changes."""
 HELD_OUT = 0.2
 """Share of a fold's rows that stops epochs early, as the estimator sets aside by default."""
 
@@ -188,13 +192,22 @@ class TrainingRecipe:
         score = copy.deepcopy(start)
         objective = recipe._objective()
         if recipe._trainer.method_for(score, objective) == "newton":
-            to_the_optimum(score, cast(SecondOrderObjective, objective), rows)
+            to_the_optimum(score, cast(SecondOrderObjective, objective), rows, JUDGED_AT)
         else:
             recipe._trainer.fit(score, objective, rows)
         settled = self.settled(score, X, y)[0]
         floor = self._of_its_kind(given, own, X, y)
         also = self._turned(settled, X, y) if turned else {}
         return floor | {"trained": settled} | also
+
+    def rounded(self, X: Floats) -> Floats:
+        """Return the rows as those that decide which people are looked at see them."""
+        return X if self.decimals is None else np.round(X, self.decimals) + 0.0
+
+    def some_people(self, X: Floats, y: Floats, most: int) -> tuple[TrainingRecipe, Floats, Floats]:
+        """Return the recipe for at most ``most`` of the people, and these."""
+        chosen = first_by_hash(self.rounded(X), y, most)
+        return self.of_rows(chosen), X[chosen], y[chosen]
 
     def _split_by_hash(
         self, given: Score | None, X: Floats, y: Floats

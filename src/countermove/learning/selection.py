@@ -267,8 +267,8 @@ def _cross_validated(
     recipe: TrainingRecipe, names: Sequence[str], given: Score | None, X: Floats, y: Floats
 ) -> dict[str, _Held]:
     """Return every rule's objective on rows it was not fitted to."""
-    seen = X if recipe.decimals is None else np.round(X, recipe.decimals) + 0.0
-    chosen = _first_by_hash(seen, y)
+    seen = recipe.rounded(X)
+    chosen = first_by_hash(seen, y, MOST_ROWS)
     # Epochs take so much longer than Newton's steps that their folds are not repeated.
     once = len(chosen) >= ENOUGH or not recipe.repeats_folds(given, X.shape[1])
     repeats = 1 if once else REPEATS
@@ -314,10 +314,12 @@ def _fitted(
     return {name: rules[name if name in rules else "trained"] for name in names}
 
 
-def _first_by_hash(X: Floats, y: Floats) -> Index:
-    """Return the positions of at most ``MOST_ROWS`` rows, by what they hold and not by order."""
+def first_by_hash(X: Floats, y: Floats, most: int) -> Index:
+    """Return the positions of at most ``most`` rows, by what they hold and not by order."""
+    if len(y) <= most:
+        return np.arange(len(y))
     order = np.argsort(row_hashes(X, y, "rows"), kind="stable")
-    return np.sort(order[:MOST_ROWS])
+    return np.sort(order[:most])
 
 
 def _folds(X: Floats, y: Floats, repeats: int) -> Iterator[tuple[int, int, Floats, Floats]]:

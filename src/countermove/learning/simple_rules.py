@@ -32,6 +32,8 @@ Rules: TypeAlias = dict[str, Score]
 
 PENALTIES = 10.0 ** np.arange(-3.0, 1.6, 0.5)
 """The λ of the penalty on reach; the best on the rows at hand is taken."""
+CHOOSERS = 5_000
+"""People on whom one of them is chosen, the first by their hashes; its threshold is everybody's."""
 
 
 def simple_rules(recipe: TrainingRecipe, X: Floats, y: Floats, n_train: int | None = None) -> Rules:
@@ -139,11 +141,13 @@ def _best_on_path(
     # Where every threshold takes a search, fewer rules are tried.
     kinds = (kind for member in recipe.judged_by.members for _, kind in discretised(member))
     exact = all(kind.exact_reach for kind in kinds) and not recipe.charges_for_people
+    judges, *some = recipe.some_people(X, y, CHOOSERS)
     rule, found = blind, []
     for penalty in PENALTIES if exact else PENALTIES[1::3]:
         rule = logistic_regression(*fitted, rule, replace(charge, factor=float(penalty)))
-        found.append(recipe.settled(rule, X, y))
-    return max(found, key=lambda pair: pair[1])
+        found.append((rule, judges.settled(rule, *some)[1]))
+    best, _ = max(found, key=lambda pair: pair[1])
+    return recipe.settled(best, X, y)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -242,6 +243,27 @@ class OwnReach:
     free: Mask = field(default_factory=lambda: np.empty((0, 0), bool))
     flat: Floats = field(default_factory=lambda: np.empty((0, 0, 0)))
 
+    def scores_nearby(self, rule: Score) -> Floats:
+        """Return the scores after response to a rule nearby, to second order, where rows hold."""
+        weight, bias = as_array(slope_of(rule)), rule.bias.item()
+        away = weight - self.weight
+        turned = (self.free @ (away * away / self.price)) - ((self.flat @ away) ** 2).sum(axis=1)
+        turned -= (self._along @ away) ** 2 / self._steepness
+        bent = 0.5 * self.multiplier * np.maximum(turned, 0.0)
+        found: Floats = self.moved @ weight + bias + bent
+        return found
+
+    @cached_property
+    def _along(self) -> Floats:
+        """The u = T w of everybody, (n, d)."""
+        held = np.einsum("nrd,nr->nd", self.flat, self.flat @ self.weight)
+        along: Floats = self.free * (self.weight / self.price) - held
+        return along
+
+    @cached_property
+    def _steepness(self) -> Floats:
+        return np.maximum(self._along @ self.weight, np.finfo(np.float64).tiny)
+
 
 Reach: TypeAlias = SharedReach | OwnReach | None
 """None: nobody moves."""
@@ -312,6 +334,17 @@ def gains_of(response: Response, score: Score, X: Tensor) -> Floats | None:
         return _possible_gains(plan, response, slope * plan.ones, rows).gain
     reach = reach_of(response, slope, rows)
     return reach.reach if isinstance(reach, OwnReach) else None
+
+
+def reach_around(response: Response, score: Score, X: Floats) -> OwnReach | None:
+    """Return what says how far people reach under rules near a linear one; None if nothing does."""
+    # Only where people stay possible: elsewhere a reach costs no more than its neighbours'.
+    if not (isinstance(score, LinearScore) and has_second_order(response)):
+        return None
+    plan = response.plan(score.n_features)
+    if not plan.possible:
+        return None
+    return _possible_reach(plan, response, as_array(slope_of(score)) * plan.ones, X)
 
 
 def only_directions(bounds: Bounds) -> bool:

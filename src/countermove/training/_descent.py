@@ -17,7 +17,7 @@ from countermove.randomness import torch_generator
 from countermove.scores import LinearScore, Score
 from countermove.training._labels import between_means, mean_and_spread
 from countermove.training.history import Optimum
-from countermove.training.newton import Derivatives, NewtonRun, minimise
+from countermove.training.newton import TOLERANCE, Derivatives, NewtonRun, minimise
 from countermove.training.rows import (
     Objective,
     SecondOrderObjective,
@@ -175,14 +175,19 @@ class NewtonSteps:
     """One Newton step on all rows per epoch, to the optimum."""
 
     def __init__(
-        self, score: Score, objective: SecondOrderObjective, sample: TrainingRows, most: int
+        self,
+        score: Score,
+        objective: SecondOrderObjective,
+        sample: TrainingRows,
+        most: int,
+        tolerance: float = TOLERANCE,
     ) -> None:
         # What `Score.linear_columns` promises: weight and bias are all there is.
         self.score = cast(LinearScore, score)
         self.objective, self.sample, self.most = objective, sample, most
         self.whole: tuple[SecondOrderObjective, Any] | None = None
         self.given = self._point()
-        self.run = NewtonRun(self._derivatives, self.given)
+        self.run = NewtonRun(self._derivatives, self.given, tolerance)
         self.path = objective.softened() if isinstance(objective, SoftenedObjective) else ()
         self.optima: tuple[Optimum, ...] = ()
 
@@ -194,7 +199,7 @@ class NewtonSteps:
     def epoch(self, objective: Objective, number: int) -> float:
         """Take one step; once no other follows, descend from another start where that may pay."""
         if number == 0 and self.path:
-            self.run = NewtonRun(self._derivatives, self._softer_optimum())
+            self.run = NewtonRun(self._derivatives, self._softer_optimum(), self.run.tolerance)
         elif self.run.ended:
             self._descend_again()
         else:
@@ -255,7 +260,7 @@ class NewtonSteps:
         name, start = "class_means", self._class_means
         if self.path:
             name, start = "given", lambda: self.given
-        other = NewtonRun(self._derivatives, start())
+        other = NewtonRun(self._derivatives, start(), self.run.tolerance)
         steps, margin = 0, 1.0 / self.sample.counted if self.path else 0.0
         # After its first steps only a descent that is already lower is followed to its end.
         while not other.ended and steps < self.most:
@@ -314,9 +319,14 @@ def _optimum(start: str, run: NewtonRun, kept: Floats) -> Optimum:
     return Optimum(start, run.here.value, run.here.norm, ended, min(cosine, 1.0))
 
 
-def to_the_optimum(score: Score, objective: SecondOrderObjective, sample: TrainingRows) -> None:
+def to_the_optimum(
+    score: Score,
+    objective: SecondOrderObjective,
+    sample: TrainingRows,
+    tolerance: float = TOLERANCE,
+) -> None:
     """Take Newton's steps until they end, without a verdict on each."""
-    steps = NewtonSteps(score, objective, sample, MOST_STEPS)
+    steps = NewtonSteps(score, objective, sample, MOST_STEPS, tolerance)
     taken = 0
     while not steps.ended(taken):
         steps.epoch(objective, taken)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -369,8 +370,16 @@ def load_schema(name: str, *folders: Path) -> Schema:
     SchemaError
         If the file cannot be read or contradicts itself.
     """
-    from countermove.data.configuration import read_yaml
+    from countermove.data.configuration import read_text
     from countermove.data.sources import schema_file
 
     path = schema_file(name, *folders)
-    return Schema.from_mapping(name, read_yaml(path), str(path))
+    return _described(name, read_text(path), path)
+
+
+@lru_cache(maxsize=32)
+def _described(name: str, text: str, path: Path) -> Schema:
+    """Return the schema of a text; a run asks for the same one some forty times."""
+    from countermove.data.configuration import parse_yaml
+
+    return Schema.from_mapping(name, parse_yaml(text, path), str(path))
