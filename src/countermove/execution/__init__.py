@@ -20,7 +20,16 @@ from countermove.execution._parts import (
     matrix_of,
     pieces_of,
 )
-from countermove.execution._progress import part_bar, step_bar, watched
+from countermove.execution._progress import (
+    counting_bar,
+    in_turn,
+    part_bar,
+    phase,
+    pieces,
+    search_bar,
+    step_bar,
+    watched,
+)
 
 __all__ = [
     "Done",
@@ -33,11 +42,16 @@ __all__ = [
     "ThreadMapper",
     "Tls",
     "cores",
+    "counting_bar",
+    "in_turn",
     "map_ordered",
     "map_parts",
     "matrix_of",
     "part_bar",
+    "phase",
+    "pieces",
     "pieces_of",
+    "search_bar",
     "step_bar",
     "watched",
 ]

@@ -7,6 +7,7 @@ wins: over three networks a mean of 0 to 1 % above the best of three methods, ea
 from __future__ import annotations
 
 from countermove._types import Floats
+from countermove.execution import in_turn
 from countermove.recourse import _black_box, _gradient, _integer, _linear, _trees
 from countermove.recourse._cheaper import cheaper_of
 from countermove.recourse._search import Proposals, SearchProblem, Settings, unproven
@@ -20,10 +21,10 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
         return _trees.search(problem, settings)
     if isinstance(problem.score, OpaqueScore):
         return _black_box.search(problem, settings)
-    found = _integer.search(problem, settings)
     if problem.slope is not None:
-        return found
-    return unproven(cheaper_of(problem, found.action, _gradient.search(problem, settings).action))
+        return _integer.search(problem, settings)
+    ways = [how.search(problem, settings).action for how in in_turn((_integer, _gradient))]
+    return unproven(cheaper_of(problem, *ways))
 
 
 def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:

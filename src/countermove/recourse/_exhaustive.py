@@ -14,6 +14,7 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.errors import ParameterError
+from countermove.execution import in_turn
 from countermove.people.feasible import FeasibleActions, FeatureBlock, absent
 from countermove.recourse._search import MARGIN, Proposals, SearchProblem, Settings
 
@@ -69,7 +70,7 @@ def _combinations(feasible: FeasibleActions, home: Floats, grid: int) -> Iterato
             "use another method"
         )
     size = max(1, AT_ONCE // max(len(home), 1))
-    for start in range(0, total if len(home) else 0, size):
+    for start in in_turn(range(0, total if len(home) else 0, size)):
         flat = np.arange(start, min(start + size, total))
         actions = np.repeat(home[:, None], len(flat), axis=1)
         for block, part, position in zip(

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from countermove._types import Floats, Index
+from countermove.execution import in_turn
 from countermove.people.feasible import absent
 from countermove.recourse._cheaper import cheaper, cheaper_of, snap_uphill
 from countermove.recourse._linear import climb, one_at_a_time, starts_of, uphill
@@ -31,7 +32,7 @@ MOMENTUM, SPREAD, TINY = 0.9, 0.999, 1e-12
 def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return the cheapest approved action over all starts and steps, NaN where none was met."""
     if not problem.feasible.convex:
-        ways = [search(part, settings).action for part in _branches(problem)]
+        ways = [search(part, settings).action for part in in_turn(_branches(problem))]
         return unproven(cheaper_of(problem, *ways))
     runs, start = _runs(problem, settings.starts)
     rounded = _rounded(runs, ProjectedAdam(runs, start, settings.steps).run())
@@ -42,7 +43,8 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
 def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     """Return the action of the highest score over all starts and steps, and that score."""
     if not problem.feasible.convex:
-        (action, scores), (other, higher) = (reach(part, settings) for part in _branches(problem))
+        parts = in_turn(_branches(problem))
+        (action, scores), (other, higher) = (reach(part, settings) for part in parts)
         return np.where((higher > scores)[:, None], other, action), np.maximum(scores, higher)
     endless = replace(problem, target=np.inf)
     runs, start = _runs(endless, settings.starts)
@@ -100,7 +102,7 @@ class ProjectedAdam:
         n, d = self.action.shape
         best, worth = np.full((n, d), np.nan), np.full(n, np.inf)
         runs = AdamRuns(np.arange(n), self.problem, self.action.copy())
-        for step in range(1, self.steps + 1):
+        for step in in_turn(range(1, self.steps + 1)):
             value = runs.step(RATE * (1.0 - (step - 1) / self.steps), step)
             wins = value < worth[runs.who]
             who = runs.who[wins]

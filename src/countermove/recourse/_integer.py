@@ -11,6 +11,7 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.errors import InfeasibleActionsError, NotConvergedError
+from countermove.execution import in_turn
 from countermove.people import Cost
 from countermove.people.feasible import FeasibleActions, absent
 from countermove.randomness import generator
@@ -44,7 +45,7 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
     best = np.full_like(problem.X, np.nan)
     price = np.full(len(best), np.inf)
     kinds = ("taylor", "sampled") if settings.local_model == "both" else (settings.local_model,)
-    for kind in kinds:
+    for kind in in_turn(kinds):
         action = _by_local_models(problem, kind)
         given = ~absent(action)
         cost = np.where(given, problem.price(np.nan_to_num(action)), np.inf)
@@ -69,7 +70,7 @@ def cheapest(problem: SearchProblem, slope: Floats, need: Floats) -> Proposals:
         kink = None if shape.kink is None else shape.kink.detach().numpy()
         action, none, unsolved = cheapest_exact(problem.feasible, slope, need, weights, kink)
         proven, left = ~none & ~unsolved, np.flatnonzero(unsolved)
-    for i in left.tolist():
+    for i in in_turn(left.tolist()):
         feasible = problem.feasible.rows(np.array([i]))
         found, none[i] = _by_highs(feasible, problem.cost, slope[i], float(need[i]))
         action[i], proven[i] = np.nan if found is None else found, found is not None
@@ -131,7 +132,7 @@ def _by_local_models(problem: SearchProblem, kind: str) -> Floats:
     price = np.full(len(best), np.inf)
     centre = problem.home.copy()
     left = np.arange(len(best))
-    for round_ in range(ROUNDS):
+    for round_ in in_turn(range(ROUNDS)):
         part = problem.rows(left)
         scores, slope = _local_model(part, centre[left], kind, round_)
         need = part.target - scores + (slope * centre[left]).sum(axis=1)

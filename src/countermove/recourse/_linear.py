@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from countermove._types import Floats
+from countermove.execution import in_turn, phase
 from countermove.people.feasible import FeasibleActions, FeatureBlock
 from countermove.randomness import generator
 from countermove.recourse._cheaper import cheaper
@@ -51,12 +52,15 @@ def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
     columns = problem.feasible.movable.sum()
     # In a small box every corner has been a start: only the way there is new.
     known = columns <= CORNERS and problem.feasible.A is None and not problem.feasible.discrete
-    action, scores = climb(problem, _best_start(problem), FRACTIONS[1:] if known else FRACTIONS)
+    ways = [(_best_start(problem), FRACTIONS[1:] if known else FRACTIONS)]
     if columns > PLANE:
-        other, other_scores = climb(problem, problem.home)
+        ways.append((problem.home, FRACTIONS))
+    (action, scores), *others = [climb(problem, *way) for way in in_turn(ways)]
+    for other, other_scores in others:
         wins = other_scores > scores
         action[wins], scores[wins] = other[wins], other_scores[wins]
-    return one_at_a_time(problem, action, scores, ends=bool(columns > CORNERS))
+    with phase("one feature at a time", len(action)):
+        return one_at_a_time(problem, action, scores, ends=bool(columns > CORNERS))
 
 
 def _best_start(problem: SearchProblem) -> Floats:
@@ -100,7 +104,7 @@ def climb(
     action = start.copy()
     scores = np.full(len(action), -np.inf)
     left, corner = np.arange(len(action)), action
-    for turn in range(ROUNDS):
+    for turn in in_turn(range(ROUNDS)):
         part = problem.rows(left)
         here, gradient = part.slopes(action[left])
         scores[left] = here
@@ -164,7 +168,7 @@ def one_at_a_time(
     action, scores = action.copy(), scores.copy()
     better = np.zeros(len(action), bool)
     rows = np.arange(len(action))
-    for block in problem.feasible.blocks:
+    for block in in_turn(problem.feasible.blocks):
         trials = levels_of(problem.feasible, block, action, ends)
         worth = problem.allowed_values(trials)
         best = worth.argmax(axis=1)

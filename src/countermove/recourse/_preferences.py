@@ -17,6 +17,7 @@ import numpy as np
 
 from countermove._types import Floats, Index
 from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.execution import in_turn, phase
 from countermove.people import ActionSet
 from countermove.people.feasible import FeatureBlock, absent
 from countermove.recourse._cheaper import cheaper, cheaper_of
@@ -94,7 +95,8 @@ def search_preferred(
     rest = np.flatnonzero(absent(action))
     if rest.size:
         # Without room for the margin the target itself still counts, and only it is proven about.
-        nearer = _few(problem.rows(rest), method, settings, preference)
+        with phase("cheapest actions without the margin", len(rest)):
+            nearer = _few(problem.rows(rest), method, settings, preference)
         action[rest], proven[rest] = nearer.action, nearer.proven_none
         cheapest[rest] = nearer.proven_cheapest
     return Proposals(action, proven, cheapest)
@@ -150,7 +152,7 @@ def _few(
     action = np.full_like(problem.X, np.nan)
     proven, cheapest = np.zeros((2, len(problem.X)), bool)
     fewest = np.ones(len(problem.X), bool)
-    for size in sizes:
+    for size in in_turn(sizes):
         rest = np.flatnonzero(absent(action))
         if not rest.size:
             break
@@ -175,7 +177,7 @@ def _of_size(
     action = np.full_like(problem.X, np.nan)
     price = np.full(len(action), np.inf)
     proven, cheapest = np.full((2, len(action)), len(kept) == len(blocks))
-    for subset in subsets:
+    for subset in in_turn(subsets):
         held = np.ones((len(action), len(blocks)), bool)
         held[:, list(subset)] = False
         part = problem.inside(problem.feasible.frozen(held, blocks))
@@ -212,7 +214,7 @@ def other_options(
     blocks = problem.feasible.blocks
     held = np.zeros((len(problem.X), len(blocks)), bool)
     found, alternatives = first, []
-    for _ in range(options - 1):
+    for _ in in_turn(range(options - 1)):
         alone = _cost_alone(problem, blocks, np.nan_to_num(found.action))
         held[np.arange(len(held)), alone.argmax(axis=1)] |= alone.max(axis=1) > 0.0
         found = search(problem.inside(problem.feasible.frozen(held, blocks)))
@@ -246,7 +248,8 @@ class AdviceSearch:
 
     def cheapest(self, problem: SearchProblem) -> Proposals:
         """Return the cheapest actions, without a margin against a refit."""
-        return search_preferred(problem, self.method, self.settings, self.preference)
+        with phase("cheapest actions", len(problem.X)):
+            return search_preferred(problem, self.method, self.settings, self.preference)
 
     def proven(self, problem: SearchProblem, found: Proposals) -> tuple[Proposals, Floats]:
         """Return what branch and bound adds before a network, and what recourse costs at least."""
@@ -270,7 +273,9 @@ class AdviceSearch:
                 continue
             part = problem.rows(rows)
             limits = np.broadcast_to(limit, len(lost))[rows]
-            proofs = prove(part, network, limits, nodes, cheapest)
+            what = "nothing cheaper does" if cheapest else "nothing helps"
+            with phase(f"proofs that {what}", len(rows)):
+                proofs = prove(part, network, limits, nodes, cheapest)
             found.proven_none[rows] = lost[rows] & proofs.proven_none
             least[rows] = proofs.least
             if not self.preference.restricted:
@@ -290,18 +295,22 @@ class AdviceSearch:
 
     def lasting(self, problem: SearchProblem, cheapest: Proposals) -> Proposals:
         """Return actions that outlast a refit where that is asked for and possible."""
+        if self.refits.confidence is None:
+            return cheapest
         plain = replace(self.preference, beyond=0.0)
         find = partial(
             search_preferred, method=self.method, settings=self.settings, preference=plain
         )
-        return self.refits.outlasting(find, problem, cheapest, self.preference.beyond)
+        with phase("actions that outlast a refit", len(problem.X)):
+            return self.refits.outlasting(find, problem, cheapest, self.preference.beyond)
 
     def causal(self, problem: SearchProblem, found: Proposals) -> Proposals:
         """Return actions that leave alone what does not cause the outcome, where that is cheap."""
         if not self.preference.not_causal:
             return found
         kept = self.refits.kept(problem, found.action, self.preference.beyond)
-        return prefer_causal(problem, self, found, kept)
+        with phase("actions on causes alone", len(problem.X)):
+            return prefer_causal(problem, self, found, kept)
 
     def rounded(
         self, problem: SearchProblem, allowed: ActionSet, found: Proposals, digits: int | None
@@ -311,11 +320,13 @@ class AdviceSearch:
             return found
         kept = self.refits.kept(problem, found.action, self.preference.beyond)
         most = self.preference.most_paid
-        return found._replace(action=rounded(kept, allowed, found.action, digits, most))
+        with phase("round amounts", len(problem.X)):
+            return found._replace(action=rounded(kept, allowed, found.action, digits, most))
 
     def others(self, problem: SearchProblem, first: Proposals, options: int) -> list[Proposals]:
         """Return alternatives to the first actions."""
-        return other_options(problem, self._asked, first, options)
+        with phase("further options", len(problem.X)):
+            return other_options(problem, self._asked, first, options)
 
     def _asked(self, problem: SearchProblem) -> Proposals:
         """Return the cheapest actions with their margin against a refit where they can have it."""

@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
+from countermove.execution import in_turn
 from countermove.people import ActionSet
 from countermove.people.feasible import TOLERANCE, absent
 from countermove.recourse._search import SearchProblem
@@ -34,7 +35,7 @@ def rounded(
     amounts = np.flatnonzero((part.feasible.low < part.feasible.high).any(axis=0))
     together = [states.columns for states in part.feasible.listed]
     amounts = np.setdiff1d(amounts, np.concatenate([*together, np.zeros(0, np.intp)]))
-    for start in range(0, len(amounts), TOGETHER):
+    for start in in_turn(range(0, len(amounts), TOGETHER)):
         columns = amounts[start : start + TOGETHER]
         result[who] = _best_of(part, actions, result[who], columns, digits, most_paid)
     return result

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from countermove._types import Floats, Index, Mask
 from countermove.errors import DataError, ParameterError, UnknownNameError, nearest, shown
+from countermove.execution import phase
 from countermove.people import ActionSet, Cost
 from countermove.people.feasible import (
     LARGEST_MOVE,
@@ -333,7 +334,8 @@ def fall_back(
     if not rest.size:
         return action
     part = problem.rows(rest)
-    reached, scores = reach(part, settings)
+    with phase("highest reachable scores", len(rest)):
+        reached, scores = reach(part, settings)
     # The aim lies a margin beyond the threshold; within that margin the caller decides.
     near = scores >= part.target - 2.0 * MARGIN * (1.0 + np.abs(part.target))
     filled = action.copy()

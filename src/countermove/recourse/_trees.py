@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from countermove._types import Floats
+from countermove.execution import phase
 from countermove.people import QuadraticCost
 from countermove.people.feasible import absent
 from countermove.recourse._search import MARGIN, Proposals, SearchProblem, Settings, fall_back
@@ -23,7 +24,8 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
     rest = np.flatnonzero(absent(found.action))
     if rest.size:
         part, short = problem.rows(rest), aim[rest] - ROUNDING * (1.0 + np.abs(aim[rest]))
-        exact = _cheapest(part, short, settings)
+        with phase("cheapest actions, to the last digit", len(rest)):
+            exact = _cheapest(part, short, settings)
         action = fall_back(part, exact.action, reach, settings)
         found.action[rest], found.proven_cheapest[rest] = action, exact.proven_cheapest
         found.proven_none[rest] = exact.proven_none & absent(action)

@@ -20,6 +20,7 @@ from countermove._types import Floats
 from countermove.data.configuration import function_at, read_yaml
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, nearest, shown
+from countermove.execution import in_turn
 from countermove.recourse import _gradient, _linear
 from countermove.recourse._cheaper import cheaper_of
 from countermove.recourse._search import Proposals, SearchProblem, Settings, unproven
@@ -181,9 +182,8 @@ class CausalModel:
 
 def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return recourse under the consequences: the cheaper of linear program and gradient."""
-    first = _linear.search(problem, settings).action
-    second = _gradient.search(problem, settings).action
-    return unproven(cheaper_of(problem, first, second))
+    ways = [how.search(problem, settings).action for how in in_turn((_linear, _gradient))]
+    return unproven(cheaper_of(problem, *ways))
 
 
 def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:

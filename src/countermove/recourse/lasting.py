@@ -15,6 +15,7 @@ import numpy as np
 
 from countermove._types import Floats, Index, Mask
 from countermove.errors import ParameterError
+from countermove.execution import in_turn
 from countermove.people.feasible import absent
 from countermove.recourse._search import MARGIN, Proposals, SearchProblem
 from countermove.scores import Score
@@ -133,7 +134,7 @@ class Margin:
         start, loss, spread = self._at(self.refits, problem, np.nan_to_num(first.action))
         goal = loss + errors * spread
         asked, needed = start, goal.copy()
-        for _ in range(ROUNDS):
+        for _ in in_turn(range(ROUNDS)):
             if not who.size:
                 break
             part = kept.rows(who)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats, Mask
 from countermove.errors import DataError, ParameterError
+from countermove.execution import phase, search_bar
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.people.feasible import absent
 from countermove.recourse._preferences import (
@@ -204,6 +205,7 @@ def recommend(
     causal_tolerance: float = 0.05,
     settings: Settings | None = None,
     seed: int = 0,
+    verbose: int = 0,
 ) -> Advice:
     r"""Return what each refused person can do to be approved.
 
@@ -276,6 +278,8 @@ def recommend(
         ``causal_extra`` says how much it does.
     settings, seed
         How hard to search, and the seed of its starts.
+    verbose
+        Above 0: a progress bar on a terminal, with the time left; nothing where nobody watches.
 
     Returns
     -------
@@ -307,26 +311,27 @@ def recommend(
     refused = np.flatnonzero(~cut.approved(now))
     part = problem.rows(refused)
     search = AdviceSearch(plain, settings, preference, refits)
-    cheapest, bound = search.proven(part, search.cheapest(part))
-    lasting = search.lasting(part, cheapest)
-    found = search.causal(part, lasting)
+    with search_bar(verbose):
+        cheapest, bound = search.proven(part, search.cheapest(part))
+        lasting = search.lasting(part, cheapest)
+        found = search.causal(part, lasting)
 
-    def as_given(way: Proposals) -> Advice:
-        way = search.rounded(part, allowed, way, digits)
-        judged = _verified(problem, allowed, now, cut, refused, preference, way)
-        judged = with_region(judged, problem, cut.aim)
-        return _confirmed(given, X, cut, _as_given(refits.outlook(judged, problem), units))
+        def as_given(way: Proposals) -> Advice:
+            way = search.rounded(part, allowed, way, digits)
+            judged = _verified(problem, allowed, now, cut, refused, preference, way)
+            judged = with_region(judged, problem, cut.aim)
+            return _confirmed(given, X, cut, _as_given(refits.outlook(judged, problem), units))
 
-    prices = [part.price(np.nan_to_num(way.action)) for way in (cheapest, lasting, found)]
-    without = refits.survival(part, cheapest.action)
-    first = _with_prices(as_given(found), refused, prices, without, bound)
-    first = replace(first, asked=getattr(score, "asked", 0) - before)
-    if options == 1:
-        return first
-    none = first.status == PROVEN_NONE
-    bounds = np.where(none, first.cost_bound, 0.0)
-    others = map(as_given, search.others(part, found, options))
-    return first.with_alternatives(tuple(replace(one, cost_bound=bounds) for one in others))
+        prices = [part.price(np.nan_to_num(way.action)) for way in (cheapest, lasting, found)]
+        without = refits.survival(part, cheapest.action)
+        first = _with_prices(as_given(found), refused, prices, without, bound)
+        first = replace(first, asked=getattr(score, "asked", 0) - before)
+        if options == 1:
+            return first
+        none = first.status == PROVEN_NONE
+        bounds = np.where(none, first.cost_bound, 0.0)
+        others = map(as_given, search.others(part, found, options))
+        return first.with_alternatives(tuple(replace(one, cost_bound=bounds) for one in others))
 
 
 def best_reachable(
@@ -338,6 +343,7 @@ def best_reachable(
     causal: CausalModel | None = None,
     settings: Settings | None = None,
     seed: int = 0,
+    verbose: int = 0,
 ) -> Reached:
     r"""Return the best score the search reaches for each person, without knowing a threshold.
 
@@ -346,7 +352,7 @@ def best_reachable(
 
     Parameters
     ----------
-    model, X, method, actions, causal, settings, seed
+    model, X, method, actions, causal, settings, seed, verbose
         As in `recommend`.
     """
     search, X = method_of(method), as_rows(model, X)
@@ -356,7 +362,8 @@ def best_reachable(
     allowed = actions_of_model(model, units.actions(actions))
     causes = _causes(method, causal, rows.shape[1], units)
     problem = search_problem(score, rows, allowed, QuadraticCost(), np.inf, seed=seed, **causes)
-    action, _ = search.reach(problem, Settings() if settings is None else settings)
+    with search_bar(verbose), phase("highest reachable scores", len(rows)):
+        action, _ = search.reach(problem, Settings() if settings is None else settings)
     now = values(score, rows)
     after = problem.values(action)
     stays = allowed.contains(rows, np.zeros_like(rows)) & (now > after)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
+from countermove.execution import in_turn, phase
 from countermove.people import Cost
 from countermove.people.feasible import FeasibleActions, absent
 from countermove.randomness import generator
@@ -91,7 +92,8 @@ def cheapest_asked(people: Asked, target: Floats, most: Floats, calls: int) -> F
     halvings = max(1, min(SHRINK, calls // (2 * blocks)))
     best, score = _search(people, target, most, calls - halvings * blocks)
     works = (score >= target) & (people.price(best) <= most) & people.feasible.meets(best)
-    return _shrunk(people, np.where(works[:, None], best, np.nan), target, halvings)
+    with phase("smaller changes", int(works.sum())):
+        return _shrunk(people, np.where(works[:, None], best, np.nan), target, halvings)
 
 
 def highest_asked(people: Asked, most: Floats, calls: int) -> tuple[Floats, Floats]:
@@ -103,14 +105,13 @@ def _search(people: Asked, target: Floats, most: Floats, calls: int) -> tuple[Fl
     """Return the best action met: at the target the cheapest, else the highest."""
     best, score = people.home.copy(), people.values(people.home)
     ways = _ladder(people.feasible, people.home)[:, : max(calls // 2, 1)]
-    asked = 1 + ways.shape[1]
+    left = calls - 1 - ways.shape[1]
     best, score = _take(people, best, score, ways, target, most)
     draws = generator(people.seed, "black box")
     pool = np.repeat(best[:, None], POPULATION, axis=1)
-    while asked + POPULATION <= calls:
+    for _ in in_turn(range(left // POPULATION)):
         pool = _next_generation(people.feasible, pool, best, ways, draws)
         found = _allowed_values(people, pool)
-        asked += POPULATION
         order = np.argsort(-_merit(people, pool, found, target, most), axis=1)
         pool = np.take_along_axis(pool, order[:, :, None], axis=1)
         found = np.take_along_axis(found, order, axis=1)
@@ -211,7 +212,7 @@ def _shrunk(people: Asked, action: Floats, target: Floats, halvings: int) -> Flo
     if not who.size:
         return action
     part, first, best = people.rows(who), action[who], action[who].copy()
-    for block in part.feasible.blocks:
+    for block in in_turn(part.feasible.blocks):
         columns = list(block.columns)
         near, far = np.zeros(len(best)), np.ones(len(best))
         for _ in range(halvings if block.kind != "listed" else 1):

@@ -11,11 +11,15 @@ from typing import Any, TypeVar
 
 import numba
 
+from countermove.execution import in_turn, pieces
+
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 ROWS_A_THREAD = 500
 """Fewer are done before a thread has started."""
+ROWS_AT_ONCE = 1_000
+"""No more are done before a progress bar moves."""
 
 
 def forget_stale_kernels(folder: Path, *called: Path) -> None:
@@ -79,13 +83,14 @@ def over_rows(n: int, work: Callable[[slice], Any]) -> None:
     """
     threads = min(numba.config.NUMBA_NUM_THREADS, n // ROWS_A_THREAD)
     if threads < 2:
-        work(slice(0, n))
+        for some in pieces(n):
+            work(some)
         return
     # Some people take longer than others: whoever is done early takes the next rows.
-    size = -(-n // (4 * threads))
+    size = min(-(-n // (4 * threads)), ROWS_AT_ONCE)
     rows = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, some) for some in rows]:
+        for done in in_turn([pool.submit(work, some) for some in rows]):
             done.result()
 
 

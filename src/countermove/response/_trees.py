@@ -15,6 +15,7 @@ import numpy as np
 
 from countermove._types import Floats, Index, Mask
 from countermove.errors import ParameterError
+from countermove.execution import pieces
 from countermove.people.feasible import FeasibleActions, ListedStates
 from countermove.scores.trees import TreeScore
 
@@ -28,6 +29,8 @@ BUDGET = 20_000
 """Nodes searched per person; beyond, what is known is returned without proof."""
 STATES = 64
 """Most states of one listed block."""
+OF_EACH = ("X", "low", "high", "change", "allowed", "code", "target", "most")
+"""What tables of people have a row of for each."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +125,11 @@ def _searched(
         np.zeros(n, np.int64),
     )
     mode = HIGHEST if highest else CHEAPEST
-    search_everyone(
-        score.arrays, score.ensemble.offset, grid_of(score), people, rows, mode, budget, found
-    )
+    trees = (score.arrays, score.ensemble.offset, grid_of(score))
+    for who in pieces(n):
+        some = people._replace(**{name: getattr(people, name)[who] for name in OF_EACH})
+        own = rows._replace(everyone=type(rows.everyone)._make(p[who] for p in rows.everyone))
+        search_everyone(*trees, some, own, mode, budget, Found._make(p[who] for p in found))
     reached = np.where(np.isneginf(found.raw), score.raw(X), found.raw)
     bound = score.of_raw(found.bound) if highest else found.bound
     return TreeMoves(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from countermove.execution import watched
+from countermove.execution import counting_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,25 +149,11 @@ class History:
 @contextmanager
 def epoch_bar(total: int, done: int = 0) -> Iterator[Callable[[EpochRecord], None]]:
     """Yield a function that moves the bar by one epoch; silent where nobody watches."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import TextColumn
 
-    columns = (
-        TextColumn("epoch"),
-        MofNCompleteColumn(),
-        BarColumn(),
-        TimeRemainingColumn(),
-        TextColumn("validation accuracy after response {task.fields[accuracy]}"),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not watched(console)) as bar:
-        task = bar.add_task("training", total=total, completed=done, accuracy="-")
+    reached = TextColumn("validation accuracy after response {task.fields[accuracy]}")
+    with counting_bar(reached) as bar:
+        task = bar.add_task("epoch", total=total, completed=done, accuracy="-")
 
         def advance(record: EpochRecord) -> None:
             accuracy = f"{record.validation_accuracy:.4f}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
+from countermove.execution import pieces
 from countermove.people import Cost
 from countermove.people.feasible import FeasibleActions
 from countermove.recourse._search import MARGIN, SearchProblem
@@ -100,7 +101,10 @@ def prove(
     out = (np.empty(len(who), np.int64), np.empty(len(who)), np.zeros((len(who), len(used))),
            np.empty(len(who), np.int64), np.zeros(len(who), bool))  # fmt: skip
     tries = 0 if feasible.premises else CHEAPEST if cheapest else ANY
-    prove_rows(_layers(network, used), room, given, asked, nodes, tries, out)
+    layers = _layers(network, used)
+    for rows in pieces(len(who)):
+        people = [tuple(part[rows] for part in parts) for parts in (given, asked, out)]
+        prove_rows(layers, room, *people[:2], nodes, tries, people[2])
     met = out[4]
     least[who] = np.where(met & (not cheapest), 0.0, out[1])
     none[who], count[who] = (out[0] == NONE) & ~met, out[3]

@@ -23,6 +23,7 @@ from countermove._types import Floats
 from countermove.certificates import Assumption, Certificate, betting
 from countermove.certificates.betting import ratio_p_values
 from countermove.errors import CalibrationError, DataError, ParameterError, shown
+from countermove.execution import search_bar
 from countermove.people import ActionSet
 from countermove.recourse._search import probability_slope
 from countermove.recourse.pare._inputs import (
@@ -164,6 +165,7 @@ def calibrate_pare(
     reach: ReachFunction | None = None,
     clusters: ArrayLike | None = None,
     sample_weight: None = None,
+    verbose: int = 0,
 ) -> PareCalibration:
     r"""Return the largest threshold at which nearly everybody is approved or has recourse.
 
@@ -213,6 +215,8 @@ def calibrate_pare(
         to the first failure. None: rows are independent.
     sample_weight
         Refused: the promise counts people who were drawn alike.
+    verbose
+        Above 0: a progress bar on a terminal, with the time left; nothing where nobody watches.
     """
     refuse_weights(sample_weight, "calibrate_pare")
     if wanted is not None:
@@ -223,8 +227,10 @@ def calibrate_pare(
     drawn = None if clusters is None else ClusterRows.drawn(clusters, len(X), ids)
     X = X if drawn is None else X[drawn.rows]
     search = reach_of(model, actions, method, largest_action) if reach is None else reach
+    with search_bar(verbose):
+        best = search(X)
     slope = probability_slope(model)
-    bound = threshold_bound(search(X), miss_rate, failure_probability, slope, drawn)
+    bound = threshold_bound(best, miss_rate, failure_probability, slope, drawn)
     return PareCalibration(
         threshold=bound if wanted is None else min(wanted, bound),
         bound=bound,
