@@ -119,6 +119,8 @@ class Follower:
         shifted = people != champion.people
         look = self._look(natural, batches, placed, memory, acts)
         evidence, memory = self._weighed(look, memory)
+        if look is not None and evidence is not None:
+            look = look.at(evidence.step)
         if look is not None and (not shifted or (evidence is not None and evidence.sufficient)):
             theta = look.theta
             allowance = self.allowance(theta, people, recent)
@@ -133,7 +135,7 @@ class Follower:
             allowance,
             people,
             reach,
-            None if look is None else look.discount,
+            None if look is None else look.memory.discount,
             evidence,
             memory,
             None if look is None else look.covariance,
@@ -352,9 +354,7 @@ class Follower:
             return None, memory
         assert memory.opened is not None
         looks, days = (*memory.looks, found.look), (*memory.days, found.look.day)
-        policy = self.policy
-        terms = (policy.evidence, policy.yearly_false_promotions, policy.pooled_months)
-        evidence = weigh(looks, days, memory.opened, *terms)
+        evidence = weigh(looks, days, memory.opened, self.policy, memory.promoted)
         return evidence, replace(memory, looks=looks, days=days, losses=found.losses)
 
 

@@ -62,13 +62,17 @@ class SeenBatch:
 
 @dataclass(frozen=True)
 class Memory:
-    """What earlier nights left: looks, how the discounts did, and how far people moved."""
+    """What earlier nights left: looks, how the discounts did, and how far people moved.
+
+    ``promoted`` is the day of the look that the last promotion of a rule rests on.
+    """
 
     looks: tuple[Look, ...] = ()
     days: tuple[float, ...] = ()
     losses: Mapping[str, float] = field(default_factory=dict)
     reaches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     opened: float | None = None
+    promoted: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it, JSON-ready."""
@@ -78,6 +82,7 @@ class Memory:
             "losses": dict(self.losses),
             "reaches": {name: dict(said) for name, said in self.reaches.items()},
             "opened": self.opened,
+            "promoted": self.promoted,
         }
 
     @classmethod
@@ -86,7 +91,8 @@ class Memory:
         if said is None:
             return cls()
         looks = tuple(Look.from_json(look) for look in said["looks"])
-        return cls(looks, tuple(said["days"]), said["losses"], said["reaches"], said["opened"])
+        kept = (said["losses"], said["reaches"], said["opened"], said.get("promoted"))
+        return cls(looks, tuple(said["days"]), *kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +135,11 @@ class Night:
 
     def after(self, promoted: bool) -> Memory:
         """Return what the next night has to know."""
-        replaced = promoted and self.proposal != "shift"
-        return replace(self.memory, looks=()) if replaced else self.memory
+        if not promoted or self.proposal == "shift":
+            return self.memory
+        # Only evidence shows that the world moves, not a promotion for which none was asked.
+        shown = self.newest if self.proposal == "rule" else self.memory.promoted
+        return replace(self.memory, looks=(), promoted=shown)
 
     def to_json(self) -> dict[str, Any]:
         """Return what the night found, JSON-ready."""

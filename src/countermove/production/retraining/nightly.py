@@ -241,6 +241,8 @@ def follow(registry: Registry, seen: NightRows, terms: NightTerms, acts: DriftAc
     rules, apart = rules_of(registry, seen.facts, known[1]), set(seen.set_apart[ROW_ID])
     batches, places = seen_batches(every, origin, seen.facts, rules, apart, schema)
     memory = memory_of(registry.decisions(), champion.version)
+    if memory.promoted not in {batch[DAY] for batch in seen.facts.values()}:
+        memory = replace(memory, promoted=None)  # What it rested on has been withdrawn.
     batches, memory = _looked_at_again(batches, memory, seen.facts)
     if terms.policy.propensities and seen.weights is not None:
         counts = dict(seen.weights.itertuples(index=False, name=None))
