@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from countermove.people import ActionSet, QuadraticCost
-from countermove.production.retraining.evidence import MONTH, DiscountedFits, Look
+from countermove.production.retraining.evidence import MONTH, DiscountedFits, Look, Remembered
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import DeployedRule, Memory, SeenBatch
 from countermove.production.retraining.known_worlds import MONTHLY, DriftingWorld
-from countermove.production.retraining.nightly import _looked_at_again
+from countermove.production.retraining.nightly import _looked_at_again, _still_shown
 from countermove.production.retraining.policy import DriftActs, FollowingPolicy
 from countermove.production.retraining.reach import ReachModel
 from countermove.production.retraining.set_back import as_seen, fit, log_likelihood, set_back
@@ -166,6 +166,68 @@ def test_memory_survives_being_written_down():
     assert again.score.weight.tolist() == night.score.weight.tolist()
 
 
+def test_only_a_rule_promoted_on_evidence_lowers_what_the_next_is_asked():
+    town = Town("abrupt", 31)
+    night = town.follower.night(town.champion, [town.batch(7)], Memory())
+    assert night.evidence.months is None
+    assert night.evidence.value > night.evidence.full_limit
+    assert night.after(promoted=True).promoted == 7 * MONTH
+    assert night.after(promoted=False).promoted is None
+    after = replace(night.after(promoted=True), reaches={})
+    assert town.follower.night(town.champion, [town.batch(8)], after).evidence.months == 3.0
+    # Without evidence (no gate asked for any), and by a shift, nothing is shown about the law.
+    for proposal in ("none", "shift"):
+        assert replace(night, proposal=proposal).after(promoted=True).promoted is None
+    moving = replace(night.memory, promoted=6 * MONTH)
+    assert replace(night, proposal="shift", memory=moving).after(True).promoted == 6 * MONTH
+
+
+def test_memories_of_earlier_releases_load_and_ask_the_full_limit():
+    written = {
+        "looks": [{"day": 30.0, "n": 9, "gain": 1.0, "squares": 2.0, "folds": [1.0], "right": 1.0}],
+        "days": [30.0],
+        "losses": {"0.1": 0.5, "0.4": 0.4, "1": 0.6},
+        "reaches": {},
+        "opened": 0.0,
+    }
+    memory = Memory.from_json(json.loads(json.dumps(written)))
+    assert memory.promoted is None
+    assert memory.looks == (Look(30.0, 9, 1.0, 2.0, (1.0,), 1.0),)
+    town = Town("still", 36)
+    night = town.follower.night(town.champion, [town.batch(2)], memory)
+    assert night.evidence.months is None
+    assert night.evidence.looks == 2
+
+
+def test_a_withdrawn_batch_no_longer_lowers_what_is_asked():
+    memory, facts = Memory(promoted=31.0), {"a": {"day": 31.0}, "b": {"day": 59.0}}
+    assert _still_shown(memory, facts) == memory
+    assert _still_shown(memory, {"b": facts["b"]}).promoted is None
+
+
+def test_a_rule_on_a_steady_course_is_moved_on_to_the_newest_month():
+    """Twelve months of a law that turns at one pace: the memory's lag is made up for."""
+    world = DriftingWorld("rotation", 38)
+    months = [world.people_of(month, 4000, 1) for month in range(13)]
+    draws = np.random.default_rng(38)
+    tables = [as_seen(X, np.where(draws.random(len(X)) < p, 1.0, -1.0)) for X, p in months]
+    ages = [float(12 - month) for month in range(13)]
+    nobody = [np.zeros(4000, dtype=bool)] * 13
+    given = (tables, ages, nobody, [np.ones(4000)] * 13, np.zeros(6), 12.0, 0, DriftActs())
+    found = DiscountedFits(FollowingPolicy(), *given)._fits(None, np.zeros(6), 40)
+    law = world.law(12)[0]
+
+    def angle(theta):
+        cosine = theta[:-1] @ law / np.linalg.norm(theta[:-1])
+        return np.degrees(np.arccos(min(cosine, 1.0)))
+
+    assert angle(found[Remembered(0.7)]) > 8.0
+    assert angle(found[Remembered(0.7, True)]) < 0.5 * angle(found[Remembered(0.7)])
+    assert set(found) == {Remembered(g) for g in (0.1, 0.4, 0.7, 1.0)} | {
+        Remembered(g, True) for g in (0.1, 0.4, 0.7)
+    }
+
+
 def test_drift_makes_a_night_forget_and_reweight():
     town = Town("immutables", 35)
     batches = [town.batch(11)]
@@ -185,8 +247,9 @@ def test_a_discount_that_drift_ruled_out_is_not_chosen_for_lack_of_a_past():
         batches.append(town.batch(month))
         night = town.follower.night(town.champion, batches, memory, DriftActs(forget=month < 9))
         memory = night.after(promoted=False)
-        assert set(memory.losses) == {"0.1", "0.4", "1"}
-    assert night.discount == 0.1
+        plain = {"0.1", "0.4", "0.7", "1"}
+        assert set(memory.losses) == plain | {f"{g} moved on" for g in plain - {"1"}}
+    assert night.discount < 1.0
     # Memories of earlier releases lack it: unknown counts as the worst.
     memory = replace(memory, losses={"0.1": 1.0, "0.4": 1.2})
     night = town.follower.night(town.champion, batches, memory)

@@ -146,6 +146,7 @@ class Follower:
             ),
             () if look is None else look.folds,
             () if look is None else self._held_out(look, people, recent),
+            look is not None and look.memory.trend,
         )
 
     def allowance(self, theta: Floats, people: ReachModel, tables: Sequence[SetBackRows]) -> float:

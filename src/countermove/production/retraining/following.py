@@ -112,6 +112,8 @@ class Night:
     reach, discount, evidence, newest
         How far people moved, how fast was forgotten, what the comparison showed, and the day of
         the newest label; None without new labels.
+    trend
+        Whether the rule was moved on to the newest month.
     stood
         Per batch where its people are likely to have stood, shape (n, d).
     folds, held_out
@@ -132,6 +134,7 @@ class Night:
     stood: tuple[Floats, ...] = ()
     folds: tuple[NDArray[np.intp], ...] = ()
     held_out: tuple[LinearScore, ...] = ()
+    trend: bool = False
 
     def after(self, promoted: bool) -> Memory:
         """Return what the next night has to know."""
@@ -149,6 +152,7 @@ class Night:
             "people": self.people.to_json(),
             "reach": None if self.reach is None else self.reach.to_json(),
             "discount": self.discount,
+            "trend": self.trend,
             "evidence": None if self.evidence is None else self.evidence.to_json(),
             "newest_label_day": self.newest,
         }
