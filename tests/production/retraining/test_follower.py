@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 
 from countermove.people import ActionSet, QuadraticCost
+from countermove.production.gates import Improvement
+from countermove.production.registry import Decision
 from countermove.production.retraining.evidence import MONTH, DiscountedFits, Look, Remembered
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import DeployedRule, Memory, SeenBatch
 from countermove.production.retraining.known_worlds import MONTHLY, DriftingWorld
-from countermove.production.retraining.nightly import _looked_at_again, _still_shown
+from countermove.production.retraining.nightly import (
+    Followed,
+    _looked_at_again,
+    _still_shown,
+    memory_of,
+)
 from countermove.production.retraining.policy import DriftActs, FollowingPolicy
 from countermove.production.retraining.reach import ReachModel
 from countermove.production.retraining.set_back import as_seen, fit, log_likelihood, set_back
@@ -197,6 +204,26 @@ def test_memories_of_earlier_releases_load_and_ask_the_full_limit():
     night = town.follower.night(town.champion, [town.batch(2)], memory)
     assert night.evidence.months is None
     assert night.evidence.looks == 2
+
+
+def test_a_rollback_asks_the_full_limit_again_and_a_replay_what_was_asked():
+    """A decision is repeated from the memory of the decision before it."""
+    facts = {"policy": {"memory": Memory(promoted=31.0, opened=0.0).to_json()}}
+    said = Decision("2", "retrain", "promoted", "", "1", "2", [], facts)
+    assert memory_of([said], "2").promoted == 31.0
+    assert memory_of([said], "1").promoted is None
+    assert memory_of([], "1").promoted is None
+
+
+def test_the_gate_names_the_limit_that_was_asked():
+    town = Town("still", 37)
+    moving = Memory(days=(MONTH,), promoted=MONTH, opened=0.0)
+    night = town.follower.night(town.champion, [town.batch(2)], moving)
+    gate = Followed(night).gates([Improvement()])[-1].check(None)
+    assert gate.limit == night.evidence.limit == 0.0
+    assert "0.00 is required in the 3 months after a promotion (2.55 at other" in gate.words
+    again = town.follower.night(town.champion, [town.batch(2)], moving)
+    assert again.evidence == night.evidence
 
 
 def test_a_withdrawn_batch_no_longer_lowers_what_is_asked():
