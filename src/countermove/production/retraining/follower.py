@@ -17,13 +17,8 @@ import torch
 from scipy.special import expit
 
 from countermove._types import Floats, Mask
-from countermove.production.retraining.evidence import (
-    MONTH,
-    DiscountedFits,
-    Evidence,
-    Looked,
-    weigh,
-)
+from countermove.production.retraining.discounted import DiscountedFits, Looked
+from countermove.production.retraining.evidence import MONTH, Evidence, weigh
 from countermove.production.retraining.following import (
     DeployedRule,
     Memory,
