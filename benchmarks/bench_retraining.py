@@ -47,6 +47,8 @@ LIMITS = {
     "season": (2.5, 3.0), "price": (0.6, 1.0), "rotation, a month late": (2.5, 3.3),
     "rotation, approved only": (1.7, 2.7),
 }  # fmt: skip
+WORLDS, NULLS = 3_000, 7_000
+"""Numbers of the first worlds: nothing was chosen on these, nor were they seen before."""
 HARMFUL = 0.5
 """Points that a promotion loses in the month after it to count as harmful."""
 
@@ -176,8 +178,7 @@ def equal(seed: int, angle: float = 12.0) -> dict[str, Any]:
             Look(MONTH * month, MONTHLY, float(gain.sum()), float(gain @ gain), (0.0,),
                  float(ours.sum()) - float(theirs.sum()))
         )  # fmt: skip
-        terms = (policy.evidence, policy.yearly_false_promotions, policy.pooled_months)
-        found = weigh(looks, [look.day for look in looks], 0.0, *terms)
+        found = weigh(looks, [look.day for look in looks], 0.0, policy)
         highest, promoted = max(highest, found.value - found.limit), promoted or found.sufficient
     return {"promoted": bool(promoted), "crossed": bool(highest > 0.0)}
 
@@ -199,11 +200,12 @@ def run(path: Path, worlds: int, nulls: int) -> None:
     """Walk what is not in the file yet, and append it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done = {(said["cell"], said["seed"]) for said in read(path)}
-    # Nothing was chosen on these worlds.
-    asked = [("equal", 5_000 + seed, equal) for seed in range(nulls)]
-    asked += [("weaker", 5_000 + seed, weaker) for seed in range(min(nulls, 100))]
-    asked += [(name, seed, cell) for seed in range(worlds) for name, cell in cells().items()]
-    asked += [("optimal", 5_000 + seed, optimal) for seed in range(nulls)]
+    asked = [("equal", NULLS + seed, equal) for seed in range(nulls)]
+    asked += [("weaker", NULLS + seed, weaker) for seed in range(min(nulls, 100))]
+    asked += [
+        (name, WORLDS + seed, cell) for seed in range(worlds) for name, cell in cells().items()
+    ]
+    asked += [("optimal", NULLS + seed, optimal) for seed in range(nulls)]
     for name, seed, cell in asked:
         if (name, seed) not in done:
             said = {"cell": name, "seed": seed, **cell(seed)}

@@ -55,8 +55,9 @@ TILT = 0.06
 WINDOW = 3
 """Months that the simple policies look back."""
 LEVEL = 0.05
-FIRST = 1_000
-"""Number of the first world: nothing was chosen on these."""
+FIRST = 2_000
+"""Number of the first world: nothing was chosen on these, nor were they seen before (as those from
+1,000 on were, under an earlier policy)."""
 
 
 @cache

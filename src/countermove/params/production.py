@@ -154,12 +154,20 @@ class FollowingParameters(Parameters):
     yearly_false_promotions: Probability = library(
         "chance that a champion as good as its challengers is replaced within a year"
     )
+    monthly_false_promotions: Probability | None = library(
+        "the same within a month, for the pooled_months after a promotion, which showed that the "
+        "world moves; null: as much is asked as ever"
+    )
     evidence: Literal["likelihood", "e_value"] = library(
         "z of the newest looks, or e-values: valid whenever they are looked at, less powerful"
     )
     pooled_months: Positive = library("looks of how many months are taken together")
     discounts: tuple[Annotated[float, Field(gt=0, le=1)], ...] = library(
         "weights of people a month older, among which the newest labels choose"
+    )
+    trend: bool = library(
+        "let them choose, too, among rules that are moved on to the newest month, as far as their "
+        "people are old on average"
     )
     folds: Annotated[int, Field(ge=2)] = library(
         "of the newest labels, each predicted by rules fitted without it"

@@ -9,11 +9,19 @@ import numpy as np
 import pytest
 
 from countermove.people import ActionSet, QuadraticCost
-from countermove.production.retraining.evidence import MONTH, DiscountedFits, Look
+from countermove.production.gates import Improvement
+from countermove.production.registry import Decision
+from countermove.production.retraining.discounted import DiscountedFits
+from countermove.production.retraining.evidence import MONTH, Look
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import DeployedRule, Memory, SeenBatch
 from countermove.production.retraining.known_worlds import MONTHLY, DriftingWorld
-from countermove.production.retraining.nightly import _looked_at_again
+from countermove.production.retraining.nightly import (
+    Followed,
+    _looked_at_again,
+    _still_shown,
+    memory_of,
+)
 from countermove.production.retraining.policy import DriftActs, FollowingPolicy
 from countermove.production.retraining.reach import ReachModel
 from countermove.production.retraining.set_back import as_seen, fit, log_likelihood, set_back
@@ -166,6 +174,65 @@ def test_memory_survives_being_written_down():
     assert again.score.weight.tolist() == night.score.weight.tolist()
 
 
+def test_only_a_rule_promoted_on_evidence_lowers_what_the_next_is_asked():
+    town = Town("abrupt", 31)
+    night = town.follower.night(town.champion, [town.batch(7)], Memory())
+    assert night.evidence.months is None
+    assert night.evidence.value > night.evidence.full_limit
+    assert night.after(promoted=True).promoted == 7 * MONTH
+    assert night.after(promoted=False).promoted is None
+    after = replace(night.after(promoted=True), reaches={})
+    assert town.follower.night(town.champion, [town.batch(8)], after).evidence.months == 3.0
+    # Without evidence (no gate asked for any), and by a shift, nothing is shown about the law.
+    for proposal in ("none", "shift"):
+        assert replace(night, proposal=proposal).after(promoted=True).promoted is None
+    moving = replace(night.memory, promoted=6 * MONTH)
+    assert replace(night, proposal="shift", memory=moving).after(True).promoted == 6 * MONTH
+
+
+def test_memories_of_earlier_releases_load_and_ask_the_full_limit():
+    written = {
+        "looks": [{"day": 30.0, "n": 9, "gain": 1.0, "squares": 2.0, "folds": [1.0], "right": 1.0}],
+        "days": [30.0],
+        "losses": {"0.1": 0.5, "0.4": 0.4, "1": 0.6},
+        "reaches": {},
+        "opened": 0.0,
+    }
+    memory = Memory.from_json(json.loads(json.dumps(written)))
+    assert memory.promoted is None
+    assert memory.looks == (Look(30.0, 9, 1.0, 2.0, (1.0,), 1.0),)
+    town = Town("still", 36)
+    night = town.follower.night(town.champion, [town.batch(2)], memory)
+    assert night.evidence.months is None
+    assert night.evidence.looks == 2
+
+
+def test_a_rollback_asks_the_full_limit_again_and_a_replay_what_was_asked():
+    """A decision is repeated from the memory of the decision before it."""
+    facts = {"policy": {"memory": Memory(promoted=31.0, opened=0.0).to_json()}}
+    said = Decision("2", "retrain", "promoted", "", "1", "2", [], facts)
+    assert memory_of([said], "2").promoted == 31.0
+    assert memory_of([said], "1").promoted is None
+    assert memory_of([], "1").promoted is None
+
+
+def test_the_gate_names_the_limit_that_was_asked():
+    town = Town("still", 37)
+    moving = Memory(days=(MONTH,), promoted=MONTH, opened=0.0)
+    night = town.follower.night(town.champion, [town.batch(2)], moving)
+    gate = Followed(night).gates([Improvement()])[-1].check(None)
+    assert gate.limit == night.evidence.limit == 0.0
+    assert "0.00 is required in the 3 months after a promotion (2.55 at other" in gate.words
+    again = town.follower.night(town.champion, [town.batch(2)], moving)
+    assert again.evidence == night.evidence
+
+
+def test_a_withdrawn_batch_no_longer_lowers_what_is_asked():
+    memory, facts = Memory(promoted=31.0), {"a": {"day": 31.0}, "b": {"day": 59.0}}
+    assert _still_shown(memory, facts) == memory
+    assert _still_shown(memory, {"b": facts["b"]}).promoted is None
+
+
 def test_drift_makes_a_night_forget_and_reweight():
     town = Town("immutables", 35)
     batches = [town.batch(11)]
@@ -185,8 +252,9 @@ def test_a_discount_that_drift_ruled_out_is_not_chosen_for_lack_of_a_past():
         batches.append(town.batch(month))
         night = town.follower.night(town.champion, batches, memory, DriftActs(forget=month < 9))
         memory = night.after(promoted=False)
-        assert set(memory.losses) == {"0.1", "0.4", "1"}
-    assert night.discount == 0.1
+        plain = {"0.1", "0.4", "0.7", "1"}
+        assert set(memory.losses) == plain | {f"{g} moved on" for g in plain - {"1"}}
+    assert night.discount < 1.0
     # Memories of earlier releases lack it: unknown counts as the worst.
     memory = replace(memory, losses={"0.1": 1.0, "0.4": 1.2})
     night = town.follower.night(town.champion, batches, memory)

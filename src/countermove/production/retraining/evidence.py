@@ -1,40 +1,31 @@
-"""Rules that forget at several speeds, and evidence that the best predicts labels better.
+"""Evidence that a challenger predicts labels better than the champion, and what is asked of it.
 
 Every look that brings new labels compares challenger and champion on people the challenger was not
 fitted to. Looking often finds something sooner or later, so the limit is computed for the number of
 looks a year: a champion that is as good as its challengers is replaced in a year with at most the
-stated probability.
+stated probability. A promotion shows that the world moves: for some months after it less is asked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from countermove._types import Floats, Mask
-from countermove.production.retraining.policy import DriftActs, FollowingPolicy
-from countermove.production.retraining.set_back import (
-    LEAST_WEIGHT,
-    SetBackRows,
-    fit,
-    log_likelihood,
-    places,
-    sandwich,
-)
+from countermove.production.retraining.policy import FollowingPolicy
 from countermove.randomness import generator
 
 MOST_LOOKS = 366
 """More looks a year than days do not make the limit higher."""
 YEAR = 365.25
 MONTH = YEAR / 12.0
-SCALE_WEIGHT = 0.05
-"""People who count less do not matter for the scale of a rule."""
+HALF = 0.5
+"""The shorter step from the champion to the challenger that may be promoted."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +44,8 @@ class Look:
         The sum of the gain fold by fold, each by a challenger fitted without the fold.
     right
         How many more people the challenger is right for than the champion, once they respond.
+    half
+        The same of the rule halfway from the champion to the challenger; None: not looked at.
     """
 
     day: float
@@ -61,22 +54,28 @@ class Look:
     squares: float
     folds: tuple[float, ...]
     right: float
+    half: Look | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it, JSON-ready."""
-        return asdict(self) | {"folds": list(self.folds)}
+        half = None if self.half is None else self.half.to_json()
+        return asdict(self) | {"folds": list(self.folds), "half": half}
 
     @classmethod
     def from_json(cls, said: dict[str, Any]) -> Look:
-        """Return a look that `to_json` wrote down."""
-        return cls(**said | {"folds": tuple(said["folds"])})
+        """Return a look that `to_json` wrote down; earlier releases wrote no ``half``."""
+        half = said.get("half")
+        own = None if half is None else cls.from_json(half)
+        return cls(**said | {"folds": tuple(said["folds"]), "half": own})
 
 
 @dataclass(frozen=True)
 class Evidence:
     """All looks since the last promotion together, against the limit of a promotion.
 
-    ``value`` is z, or the natural logarithm of an e-value, and ``limit`` what it has to exceed.
+    ``value`` is z, or the natural logarithm of an e-value, and ``limit`` what it has to exceed,
+    less than ``full_limit`` for ``months`` after a promotion; None: the full limit is asked.
+    ``step`` is how far the rule that it is about goes from the champion to the challenger.
     """
 
     kind: Literal["likelihood", "e_value"]
@@ -86,21 +85,26 @@ class Evidence:
     looks_a_year: int
     people: int
     right: float
+    full_limit: float
+    months: float | None = None
+    step: float = 1.0
 
     @property
     def sufficient(self) -> bool:
         """Whether a promotion may rest on it."""
-        return self.value > self.limit and self.right > 0.0
+        # Once the world is known to move, the few people whom only one rule is right for say less
+        # about the coming month than everybody's likelihood does.
+        return self.value > self.limit and (self.right > 0.0 or self.months is not None)
 
     @property
     def words(self) -> str:
         """One sentence for people."""
         name = "z" if self.kind == "likelihood" else "log e-value"
+        about = "the challenger" if self.step == 1.0 else "the rule halfway to the challenger"
         found = (
             f"on {self.people:,} people of {self.looks} look{'' if self.looks == 1 else 's'} whom "
-            f"it was not fitted to, the challenger predicts labels with {name} = "
-            f"{self.value:.2f} over the champion; {self.limit:.2f} is required at "
-            f"{self.looks_a_year} looks a year"
+            f"it was not fitted to, {about} predicts labels with {name} = "
+            f"{self.value:.2f} over the champion; {self.limit:.2f} is required {self._asked}"
         )
         net = (
             f"it is right for {abs(self.right):.1f} people {'more' if self.right > 0 else 'fewer'}"
@@ -111,6 +115,15 @@ class Evidence:
             return f"{found}; {net}: labels are predicted better, decisions are not"
         short = "contrary" if self.value <= 0.0 or self.right <= 0.0 else "short"
         return f"{found}; {net}: the evidence is {short}"
+
+    @property
+    def _asked(self) -> str:
+        """Say why this limit is asked."""
+        pace = f"at {self.looks_a_year} looks a year"
+        if self.months is None:
+            return pace
+        after = f"in the {self.months:g} months after a promotion"
+        return f"{after} ({self.full_limit:.2f} at other times, {pace})"
 
     def to_json(self) -> dict[str, Any]:
         """Return it, JSON-ready."""
@@ -126,6 +139,8 @@ def limit_for(looks: int, pooled: int, probability: float) -> float:
     for independent gains :math:`g_j` of mean 0, the newest ``pooled`` looks taken together; by
     simulation with a fixed seed (2.55 for twelve looks, three pooled, and .05).
     """
+    if looks == 1:
+        return NormalDist().inv_cdf(1.0 - probability)
     paths = 200_000 if looks <= 24 else 30_000
     draws = generator(0, f"limit of {looks} looks").standard_normal((paths, looks))
     sums = np.cumsum(draws, axis=1)
@@ -149,11 +164,12 @@ def weigh(
     looks: Sequence[Look],
     every_day: Sequence[float],
     opened: float,
-    kind: Literal["likelihood", "e_value"],
-    probability: float,
-    months: float,
+    policy: FollowingPolicy,
+    promoted: float | None = None,
 ) -> Evidence:
     """Weigh the looks since the last promotion, the newest last.
+
+    Where the full limit is asked and the challenger does not exceed it, the rule halfway to it may.
 
     Parameters
     ----------
@@ -163,194 +179,58 @@ def weigh(
         Of all looks ever, the newest last: they say how often is looked.
     opened
         Day of the first deployment.
-    kind
-        ``likelihood``: z of the looks of the last ``months``. ``e_value``: the average of the
-        folds' likelihood ratios, multiplied over all looks.
-    probability
-        Of a promotion within a year where no challenger is better.
-    months
-        How far back looks are pooled.
+    policy
+        ``evidence`` ``likelihood``: z of the looks of the last ``pooled_months``. ``e_value``: the
+        average of the folds' likelihood ratios, multiplied over all looks.
+    promoted
+        Day of the look that the last promotion of a rule rests on; None: there was none.
     """
-    yearly = looks_a_year(every_day, opened)
-    if kind == "e_value":
+    whole = _weighed(looks, every_day, opened, policy, promoted)
+    halves = [look.half for look in looks if look.half is not None]
+    if whole.sufficient or whole.months is not None or len(halves) < len(looks):
+        return whole
+    # Against a change that is small beside the challenger's own error, half the way is shown to be
+    # better a month or two sooner; what is shown is what is promoted.
+    half = replace(_weighed(halves, every_day, opened, policy, promoted), step=HALF)
+    return half if half.sufficient else whole
+
+
+def _weighed(
+    looks: Sequence[Look],
+    every_day: Sequence[float],
+    opened: float,
+    policy: FollowingPolicy,
+    promoted: float | None,
+) -> Evidence:
+    yearly, months = looks_a_year(every_day, opened), policy.pooled_months
+    newest, pooled = looks[-1].day, list(looks)
+    if policy.evidence == "e_value":
         value = sum(_log_mean_exp(look.folds) for look in looks)
-        limit, pooled = math.log(1.0 / probability), list(looks)
     else:
-        newest = looks[-1].day
         pooled = [look for look in looks if newest - look.day < (months - 0.5) * MONTH]
         squares = sum(look.squares for look in pooled)
         value = sum(look.gain for look in pooled) / math.sqrt(squares) if squares > 0.0 else 0.0
-        together = max(1, round(months * yearly / 12.0))
-        limit = limit_for(yearly, together, probability)
     people, right = sum(look.n for look in pooled), sum(look.right for look in pooled)
-    return Evidence(kind, value, limit, len(pooled), yearly, people, right)
+    full, after = _limits(policy, yearly)
+    moving = promoted is not None and newest - promoted < (months + 0.5) * MONTH
+    limit, said = (after, months) if moving and after < full else (full, None)
+    found = (policy.evidence, value, limit, len(pooled), yearly, people, right, full, said)
+    return Evidence(*found)
+
+
+def _limits(policy: FollowingPolicy, yearly: int) -> tuple[float, float]:
+    """Return what is asked at so many looks a year, and in the months after a promotion."""
+    monthly = policy.monthly_false_promotions
+    rates = (policy.yearly_false_promotions, monthly)
+    if policy.evidence == "e_value":
+        full, after = (math.inf if rate is None else math.log(1.0 / rate) for rate in rates)
+        return full, after
+    together = max(1, round(policy.pooled_months * yearly / 12.0))
+    full = limit_for(yearly, together, policy.yearly_false_promotions)
+    looks = max(1, round(yearly / 12.0))
+    return full, math.inf if monthly is None else limit_for(looks, min(looks, together), monthly)
 
 
 def _log_mean_exp(values: Sequence[float]) -> float:
     highest = max(values)
     return highest + math.log(sum(math.exp(value - highest) for value in values) / len(values))
-
-
-@dataclass(frozen=True, eq=False)
-class Looked:
-    """A look with the challenger it is about."""
-
-    look: Look
-    theta: Floats
-    discount: float
-    losses: dict[str, float]
-    covariance: Floats
-    without: tuple[Floats, ...]
-    folds: tuple[NDArray[np.intp], ...] = ()
-
-
-class DiscountedFits:
-    """Rules that forget at several speeds, with and without each fold of the fresh labels."""
-
-    def __init__(
-        self,
-        policy: FollowingPolicy,
-        tables: Sequence[SetBackRows],
-        ages: Sequence[float],
-        fresh: Sequence[Mask],
-        counts: Sequence[Floats],
-        champion: Floats,
-        day: float,
-        seed: int,
-        acts: DriftActs,
-    ) -> None:
-        self.policy, self.tables, self.ages, self.fresh = policy, tables, ages, fresh
-        self.champion, self.day = champion, day
-        speeds = policy.discounts
-        self.discounts = tuple(g for g in speeds if g < 1.0) or speeds if acts.forget else speeds
-        draws = generator(seed, f"folds of day {day:.3f}")
-        self.fold = [
-            np.where(mask, draws.integers(0, policy.folds, len(mask)), -1) for mask in fresh
-        ]
-        self.counts = counts
-        self.weight: list[Floats] = list(counts)
-        if acts.reweight:
-            self.weight = [n * own for n, own in zip(counts, _as_newest(tables), strict=True)]
-
-    def look(self, losses: Mapping[str, float]) -> Looked:
-        """Return the comparison on the fresh labels."""
-        # All are followed, also those that may not be chosen now: a discount whose losses of the
-        # past are not known would look the best.
-        folds, speeds = range(self.policy.folds), self.policy.discounts
-        whole = {g: self._fit(g, self.champion, None, 25) for g in speeds}
-        parts = {(g, f): self._fit(g, whole[g], f, 3) for g in speeds for f in folds}
-        loss = {(g, f): self._loss(parts[g, f], f) for g in speeds for f in folds}
-        unknown = max(losses.values(), default=0.0)
-        halved = {g: 0.5 * losses.get(f"{g:g}", unknown) for g in speeds}
-        chosen = [
-            min(
-                self.discounts, key=lambda g: halved[g] + _mean(loss[g, q] for q in folds if q != f)
-            )
-            for f in folds
-        ]
-        running = {g: halved[g] + _mean(loss[g, q] for q in folds) for g in speeds}
-        discount = min(self.discounts, key=lambda g: running[g])
-        gains = [self._gains(parts[chosen[f], f], f, chosen[f]) for f in folds]
-        every = np.concatenate([gain for gain, _ in gains])
-        found = Look(
-            self.day,
-            len(every),
-            float(every.sum()),
-            float(every @ every),
-            tuple(float(gain.sum()) for gain, _ in gains),
-            float(sum(right.sum() for _, right in gains)),
-        )
-        said = {f"{g:g}": value for g, value in running.items()}
-        theta = whole[discount]
-        spread = sandwich(self.tables, self._weights(discount, None), theta)
-        without = tuple(parts[chosen[f], f] for f in folds)
-        return Looked(found, theta, discount, dict(losses) | said, spread, without)
-
-    def _weights(self, discount: float, without: int | None) -> list[Floats]:
-        return [
-            discount**age * weight * ((fold != without) if without is not None else 1.0)
-            for age, weight, fold in zip(self.ages, self.weight, self.fold, strict=True)
-        ]
-
-    def _fit(self, discount: float, start: Floats, without: int | None, iterations: int) -> Floats:
-        """Fit all people, the older the less they count, a fold left out."""
-        kept = [
-            (rows, weight)
-            for rows, weight in zip(self.tables, self._weights(discount, without), strict=True)
-            if weight.max(initial=0.0) >= LEAST_WEIGHT
-        ]
-        within = "the rule of the newest labels" if without is None else None
-        tables, weights = [rows for rows, _ in kept], [weight for _, weight in kept]
-        return fit(tables, weights, start, iterations=iterations, within=within)
-
-    def _held_out(self, fold: int) -> list[tuple[SetBackRows, Floats]]:
-        """Return the people of a fold, and how much each counts."""
-        return [
-            (rows.take(which == fold), count[which == fold])
-            for rows, which, count in zip(self.tables, self.fold, self.counts, strict=True)
-            if (which == fold).any()
-        ]
-
-    def _loss(self, theta: Floats, fold: int) -> float:
-        """Return the mean log-loss of a rule on a fold."""
-        every = [(log_likelihood(rows, theta), count) for rows, count in self._held_out(fold)]
-        if not every:
-            return 0.0
-        found, counts = (np.concatenate(part) for part in zip(*every, strict=True))
-        return -float(np.average(found, weights=counts))
-
-    def _gains(self, theta: Floats, fold: int, discount: float) -> tuple[Floats, Floats]:
-        """Return everybody's gain of a fold in log-likelihood and in being judged rightly."""
-        champion = self._rescaled(fold, discount)
-        gains, rights = [np.zeros(0)], [np.zeros(0)]
-        for rows, count in self._held_out(fold):
-            gains.append(count * (log_likelihood(rows, theta) - log_likelihood(rows, champion)))
-            likely = places(rows, champion)
-            rights.append(count * (_right(rows, theta, likely) - _right(rows, champion, likely)))
-        return np.concatenate(gains), np.concatenate(rights)
-
-    def _rescaled(self, fold: int, discount: float) -> Floats:
-        """Return the champion at the scale that fits as the challenger is fitted, fold left out."""
-        kept = [
-            (rows.projected(self.champion), weight)
-            for rows, weight in zip(self.tables, self._weights(discount, fold), strict=True)
-            if weight.max(initial=0.0) >= SCALE_WEIGHT
-        ]
-        tables, weights = [rows for rows, _ in kept], [weight for _, weight in kept]
-        scale = fit(tables, weights, np.ones(1), ridge=1e-2, iterations=25)
-        return self.champion * max(float(scale[0]), 0.02)
-
-
-def _right(rows: SetBackRows, theta: Floats, likely: Floats) -> Floats:
-    """Return the chance that a rule about people before they moved judges each rightly."""
-    score = rows.X @ theta
-    approved = (score >= 0.0).astype(np.float64)
-    if len(rows.prior):
-        there = score[rows.moved][:, None] - rows.steps * float(rows.way @ theta)
-        approved[rows.moved] = (likely * (there >= 0.0)).sum(axis=1)
-    return np.where(rows.y > 0.5, approved, 1.0 - approved)
-
-
-def _mean(numbers: Iterable[float]) -> float:
-    return float(np.mean(list(numbers)))
-
-
-def _as_newest(tables: Sequence[SetBackRows]) -> list[Floats]:
-    """Return weights under which everybody's unchangeable features are as the newest people's."""
-    still = np.flatnonzero(np.all([np.abs(rows.way) < 1e-12 for rows in tables], axis=0))
-    newest = tables[-1].X[:, still]
-    found = []
-    for rows in tables[:-1]:
-        both = replace(
-            rows,
-            X=np.vstack([rows.X[:, still], newest]),
-            y=np.append(np.zeros(rows.n), np.ones(len(newest))),
-            moved=np.zeros(rows.n + len(newest), dtype=np.bool_),
-            way=np.zeros(len(still)),
-            prior=rows.prior[:0],
-        )
-        ratio = np.exp(
-            np.clip(both.X[: rows.n] @ fit([both], [1.0], np.zeros(len(still))), -2.0, 2.0)
-        )
-        found.append(ratio / ratio.mean())
-    return [*found, np.ones(tables[-1].n)]

@@ -17,13 +17,8 @@ import torch
 from scipy.special import expit
 
 from countermove._types import Floats, Mask
-from countermove.production.retraining.evidence import (
-    MONTH,
-    DiscountedFits,
-    Evidence,
-    Looked,
-    weigh,
-)
+from countermove.production.retraining.discounted import DiscountedFits, Looked
+from countermove.production.retraining.evidence import MONTH, Evidence, weigh
 from countermove.production.retraining.following import (
     DeployedRule,
     Memory,
@@ -119,6 +114,8 @@ class Follower:
         shifted = people != champion.people
         look = self._look(natural, batches, placed, memory, acts)
         evidence, memory = self._weighed(look, memory)
+        if look is not None and evidence is not None:
+            look = look.at(evidence.step)
         if look is not None and (not shifted or (evidence is not None and evidence.sufficient)):
             theta = look.theta
             allowance = self.allowance(theta, people, recent)
@@ -133,7 +130,7 @@ class Follower:
             allowance,
             people,
             reach,
-            None if look is None else look.discount,
+            None if look is None else look.memory.discount,
             evidence,
             memory,
             None if look is None else look.covariance,
@@ -144,6 +141,7 @@ class Follower:
             ),
             () if look is None else look.folds,
             () if look is None else self._held_out(look, people, recent),
+            look is not None and look.memory.trend,
         )
 
     def allowance(self, theta: Floats, people: ReachModel, tables: Sequence[SetBackRows]) -> float:
@@ -352,9 +350,7 @@ class Follower:
             return None, memory
         assert memory.opened is not None
         looks, days = (*memory.looks, found.look), (*memory.days, found.look.day)
-        policy = self.policy
-        terms = (policy.evidence, policy.yearly_false_promotions, policy.pooled_months)
-        evidence = weigh(looks, days, memory.opened, *terms)
+        evidence = weigh(looks, days, memory.opened, self.policy, memory.promoted)
         return evidence, replace(memory, looks=looks, days=days, losses=found.losses)
 
 

@@ -62,13 +62,17 @@ class SeenBatch:
 
 @dataclass(frozen=True)
 class Memory:
-    """What earlier nights left: looks, how the discounts did, and how far people moved."""
+    """What earlier nights left: looks, how the discounts did, and how far people moved.
+
+    ``promoted`` is the day of the look that the last promotion of a rule rests on.
+    """
 
     looks: tuple[Look, ...] = ()
     days: tuple[float, ...] = ()
     losses: Mapping[str, float] = field(default_factory=dict)
     reaches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     opened: float | None = None
+    promoted: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it, JSON-ready."""
@@ -78,6 +82,7 @@ class Memory:
             "losses": dict(self.losses),
             "reaches": {name: dict(said) for name, said in self.reaches.items()},
             "opened": self.opened,
+            "promoted": self.promoted,
         }
 
     @classmethod
@@ -86,7 +91,8 @@ class Memory:
         if said is None:
             return cls()
         looks = tuple(Look.from_json(look) for look in said["looks"])
-        return cls(looks, tuple(said["days"]), said["losses"], said["reaches"], said["opened"])
+        kept = (said["losses"], said["reaches"], said["opened"], said.get("promoted"))
+        return cls(looks, tuple(said["days"]), *kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +112,8 @@ class Night:
     reach, discount, evidence, newest
         How far people moved, how fast was forgotten, what the comparison showed, and the day of
         the newest label; None without new labels.
+    trend
+        Whether the rule was moved on to the newest month.
     stood
         Per batch where its people are likely to have stood, shape (n, d).
     folds, held_out
@@ -126,11 +134,15 @@ class Night:
     stood: tuple[Floats, ...] = ()
     folds: tuple[NDArray[np.intp], ...] = ()
     held_out: tuple[LinearScore, ...] = ()
+    trend: bool = False
 
     def after(self, promoted: bool) -> Memory:
         """Return what the next night has to know."""
-        replaced = promoted and self.proposal != "shift"
-        return replace(self.memory, looks=()) if replaced else self.memory
+        if not promoted or self.proposal == "shift":
+            return self.memory
+        # Only evidence shows that the world moves, not a promotion for which none was asked.
+        shown = self.newest if self.proposal == "rule" else self.memory.promoted
+        return replace(self.memory, looks=(), promoted=shown)
 
     def to_json(self) -> dict[str, Any]:
         """Return what the night found, JSON-ready."""
@@ -140,6 +152,7 @@ class Night:
             "people": self.people.to_json(),
             "reach": None if self.reach is None else self.reach.to_json(),
             "discount": self.discount,
+            "trend": self.trend,
             "evidence": None if self.evidence is None else self.evidence.to_json(),
             "newest_label_day": self.newest,
         }

@@ -241,6 +241,7 @@ def follow(registry: Registry, seen: NightRows, terms: NightTerms, acts: DriftAc
     rules, apart = rules_of(registry, seen.facts, known[1]), set(seen.set_apart[ROW_ID])
     batches, places = seen_batches(every, origin, seen.facts, rules, apart, schema)
     memory = memory_of(registry.decisions(), champion.version)
+    memory = _still_shown(memory, seen.facts)
     batches, memory = _looked_at_again(batches, memory, seen.facts)
     if terms.policy.propensities and seen.weights is not None:
         counts = dict(seen.weights.itertuples(index=False, name=None))
@@ -323,6 +324,12 @@ def seen_batches(
             found.append(SeenBatch(name, X[who], y[who], facts[name][DAY], rule, fresh[who]))
             places.append(who)
     return found, places
+
+
+def _still_shown(memory: Memory, facts: Mapping[str, Mapping[str, Any]]) -> Memory:
+    """Ask the full limit again where the batch that the last promotion rested on is withdrawn."""
+    there = {batch[DAY] for batch in facts.values()}
+    return memory if memory.promoted in there else replace(memory, promoted=None)
 
 
 def _looked_at_again(
@@ -422,7 +429,7 @@ def published(
         "probability_slope": champion.probability_slope if shifted else 1.0,
         "response": followed.people(assumed).describe(),
         "regulariser": None,
-        "training": {"policy": "following", "discount": night.discount},
+        "training": {"policy": "following", "discount": night.discount, "trend": night.trend},
         "seed": seed,
         "rows": {"train": len(train)},
         "training_range": {"low": X.min(axis=0).tolist(), "high": X.max(axis=0).tolist()},
