@@ -12,7 +12,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from countermove.production.retraining.known_worlds import (
     DriftingWorld,
 )
 from countermove.production.retraining.policy import FollowingPolicy
-from countermove.production.retraining.set_back import as_seen, log_likelihood
+from countermove.production.retraining.set_back import SetBackRows, as_seen, log_likelihood
 from countermove.scores import LinearScore
 
 KINDS = ("still", "immutables", "rotation", "abrupt", "season", "price")
@@ -150,11 +150,12 @@ def _turned(world: DriftingWorld, angle: float) -> Floats:
     return found
 
 
-def equal(seed: int, angle: float = 12.0) -> dict[str, Any]:
+def equal(seed: int, angle: float = 12.0, halfway: bool = False) -> dict[str, Any]:
     """Return whether a year promotes one of twelve challengers that are exactly as good.
 
     Champion and challenger lean to either side of the law, in a direction uncorrelated with it, so
-    that their expected likelihood is the same: the boundary of the null.
+    that their expected likelihood is the same: the boundary of the null. Where the equal rule is
+    the one ``halfway`` to the challenger, the challenger is worse, and both are looked at.
     """
     world, policy = DriftingWorld("still", seed), FollowingPolicy()
     spread = world.factor @ world.factor.T
@@ -162,8 +163,8 @@ def equal(seed: int, angle: float = 12.0) -> dict[str, Any]:
         world.first @ spread @ world.first
     )
     side *= np.tan(np.radians(angle)) / float(np.sqrt(side @ spread @ side))
-    champion, challenger = (
-        STEEP * np.append(world.first + sign * side, world.intercept) for sign in (1.0, -1.0)
+    champion, other, beyond = (
+        STEEP * np.append(world.first + lean * side, world.intercept) for lean in (1.0, -1.0, -3.0)
     )
     looks: list[Look] = []
     highest, promoted = -np.inf, False
@@ -171,16 +172,26 @@ def equal(seed: int, angle: float = 12.0) -> dict[str, Any]:
         X, chance = world.people_of(month, MONTHLY, 1)
         y = np.where(np.random.default_rng([11, seed, month]).random(MONTHLY) < chance, 1.0, -1.0)
         rows = as_seen(X, y)
-        gain = log_likelihood(rows, challenger) - log_likelihood(rows, champion)
-        sides = ((expit(rows.X @ theta) >= 0.5) == (y > 0) for theta in (challenger, champion))
-        ours, theirs = sides
-        looks.append(
-            Look(MONTH * month, MONTHLY, float(gain.sum()), float(gain @ gain), (0.0,),
-                 float(ours.sum()) - float(theirs.sum()))
-        )  # fmt: skip
+        looked = [_look_at(rule, champion, rows, month) for rule in (other, beyond)]
+        looks.append(replace(looked[1], half=looked[0]) if halfway else looked[0])
         found = weigh(looks, [look.day for look in looks], 0.0, policy)
         highest, promoted = max(highest, found.value - found.limit), promoted or found.sufficient
     return {"promoted": bool(promoted), "crossed": bool(highest > 0.0)}
+
+
+def _look_at(rule: Floats, champion: Floats, rows: SetBackRows, month: int) -> Look:
+    """Compare two rules that were fitted to nobody."""
+    gain = log_likelihood(rows, rule) - log_likelihood(rows, champion)
+    ours, theirs = (
+        int(((expit(rows.X @ theta) >= 0.5) == (rows.y > 0.5)).sum()) for theta in (rule, champion)
+    )
+    sums = (float(gain.sum()), float(gain @ gain))
+    return Look(MONTH * month, MONTHLY, *sums, (0.0,), float(ours - theirs))
+
+
+def halfway(seed: int) -> dict[str, Any]:
+    """Return whether a year promotes a rule halfway that is exactly as good."""
+    return equal(seed, halfway=True)
 
 
 def cells() -> dict[str, Callable[[int], dict[str, Any]]]:
@@ -201,6 +212,7 @@ def run(path: Path, worlds: int, nulls: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     done = {(said["cell"], said["seed"]) for said in read(path)}
     asked = [("equal", NULLS + seed, equal) for seed in range(nulls)]
+    asked += [("halfway", NULLS + seed, halfway) for seed in range(nulls)]
     asked += [("weaker", NULLS + seed, weaker) for seed in range(min(nulls, 100))]
     asked += [
         (name, WORLDS + seed, cell) for seed in range(worlds) for name, cell in cells().items()
@@ -251,6 +263,9 @@ def summary(said: list[dict[str, Any]]) -> Iterator[str]:
     rate = FollowingPolicy().yearly_false_promotions
     counts = {
         "equal": [year["promoted"] for year in said if year["cell"] == "equal"],
+        "equal to the rule halfway": [
+            year["promoted"] for year in said if year["cell"] == "halfway"
+        ],
         "optimal": [
             any(kind == "rule" for _, kind, _ in year["promotions"])
             for year in said if year["cell"] == "optimal"
