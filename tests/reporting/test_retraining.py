@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from countermove.reporting.retraining import retraining_page
+from countermove.reporting.retraining import policy_words, retraining_page
 
 DECISION = {
     "version": "000002-x",
@@ -58,6 +58,17 @@ def test_the_page_says_who_was_judged():
     policy = {"kind": "following", "reach": None, "discount": None, "evidence": None}
     facts = DECISION["facts"] | {"policy": policy, "drift": drift, "holdout": {"rows": 9}}
     assert "1,500 people with new labels" in retraining_page(DECISION | {"facts": facts}, drift)
+
+
+def test_the_page_says_how_older_people_count():
+    drift = {"recommendation": None, "reason": "too few people"}
+    policy = {"kind": "following", "reach": None, "discount": 0.4, "evidence": None}
+    facts = {"drift": drift, "holdout": {"rows": 9}, "judgement": DECISION["facts"]["judgement"]}
+    plain, moved = (
+        " ".join(policy_words(facts | {"policy": policy | more})) for more in ({}, {"trend": True})
+    )
+    assert "count 0.4 times as much (what" in plain
+    assert "0.4 times as much, and the rule is moved on to the newest month" in moved
 
 
 def test_a_first_champion_has_nothing_behind_it():
