@@ -65,8 +65,10 @@ def compile_kernels() -> int:
         done += 1
     # Collectives go to the nearest possible place, which is searched branch by branch.
     possible[0].plan(d).people(X).nearest(np.zeros_like(X))
-    # The choice between rules sums losses by kernels of its own.
-    for allowed in (ActionSet(), box, ranged):
+    # The choice between rules sums losses by kernels of its own, and turns rules by others where
+    # everybody may stay, which in the box above not everybody may.
+    roomy = ActionSet(lower=[-1.0] * d, upper=[1.0] * d)
+    for allowed in (ActionSet(), box, roomy, ranged):
         people = Population(BestResponse(QuadraticCost(), allowed), never=0.2, log_sd=0.5)
         StrategicClassifier(response=people, standardise=False).fit(X, y)
     return done
