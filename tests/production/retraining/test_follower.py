@@ -14,7 +14,12 @@ from countermove.production.registry import Decision
 from countermove.production.retraining.discounted import DiscountedFits
 from countermove.production.retraining.evidence import MONTH, Look
 from countermove.production.retraining.follower import Follower
-from countermove.production.retraining.following import DeployedRule, Memory, SeenBatch
+from countermove.production.retraining.following import (
+    DeployedRule,
+    Memory,
+    SeenBatch,
+    linear_score,
+)
 from countermove.production.retraining.known_worlds import MONTHLY, DriftingWorld
 from countermove.production.retraining.nightly import (
     Followed,
@@ -139,6 +144,24 @@ def test_whoever_cannot_move_says_nothing_about_the_reach():
     assert night.reach.n < MONTHLY - 100
     assert night.reach.low < 1.1
     assert night.reach.high > 0.9
+
+
+@pytest.mark.parametrize("slight", [1.0, 1e-6])
+def test_the_way_is_known_where_a_rule_asks_for_next_to_nothing_that_moves(slight):
+    """A law that turns may leave what people can change without weight for a month."""
+    X = np.random.default_rng(3).standard_normal((600, 3))
+    movers = BestResponse(QuadraticCost(2.0), ActionSet(immutable=[2]))
+    follower = Follower(X, np.sign(X[:, 2]), movers, FollowingPolicy())
+    way = follower._way(linear_score(np.array([0.6 * slight, 0.8 * slight, 1.0, 0.0]), 0.0))
+    # One reach at this price is a move of length one along the weights that move.
+    np.testing.assert_allclose(way, [0.6, 0.8, 0.0], atol=1e-6)
+
+
+def test_nobody_moves_where_nothing_that_moves_has_weight():
+    X = np.random.default_rng(3).standard_normal((600, 3))
+    movers = BestResponse(QuadraticCost(2.0), ActionSet(immutable=[2]))
+    follower = Follower(X, np.sign(X[:, 2]), movers, FollowingPolicy())
+    assert (follower._way(linear_score(np.array([0.0, 0.0, 1.0, 0.0]), 0.0)) == 0.0).all()
 
 
 def looked_at(names, days, corrected):

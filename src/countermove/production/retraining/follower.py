@@ -47,8 +47,8 @@ from countermove.response import Response
 from countermove.scores import LinearScore
 from countermove.scores.base import values
 
-SAMPLE = 500
-"""People whose moves show the way to the boundary."""
+SAMPLE, FEW = 500, 25
+"""People whose moves show the way to the boundary, and of those who are asked one by one."""
 HARDLY = 0.1
 """Of the usual advance: whoever can raise the score by less can hardly move."""
 CUTS = 41
@@ -201,7 +201,21 @@ class Follower:
         gap = -values(there, X) / np.maximum(advance, 1e-9)
         moves = self.movers.respond(there, X, on_failure="mask").x_new - X
         who = (gap > 0.1) & (gap < 1.0)
+        if not who.any():
+            return self._way_of_few(rule, X[:FEW], score[:FEW], advance[:FEW])
         found: Floats = (moves[who] / gap[who, None]).mean(axis=0)
+        return found
+
+    def _way_of_few(self, rule: LinearScore, X: Floats, score: Floats, advance: Floats) -> Floats:
+        """Return the same where the rule asks for next to nothing that anybody can change.
+
+        No threshold is then within reach of many people: each is asked at one of their own.
+        """
+        moves = [np.zeros(X.shape[1])]
+        for i in np.flatnonzero(advance > 0.0):
+            there, x = shifted_score(rule, -score[i] - 0.5 * advance[i]), X[i : i + 1]
+            moves.append((self.movers.respond(there, x, on_failure="mask").x_new - x)[0] / 0.5)
+        found: Floats = np.mean(moves[1:] or moves, axis=0)
         return found
 
     def _natural(self, rule: DeployedRule) -> Floats:
