@@ -10,7 +10,7 @@ import pytest
 
 import countermove
 from countermove import errors
-from countermove.errors import CountermoveError, DataError, nearest, ours, shown
+from countermove.errors import CountermoveError, DataError, meant, nearest, ours, shown
 
 CLASSES = {
     name: kind
@@ -43,6 +43,11 @@ def test_an_error_carries_all_rows():
 def test_nearest_name_is_suggested():
     assert nearest("credti", ["credit", "german"]).startswith("did you mean 'credit'?")
     assert nearest("zzz", ["credit"]) == "known: credit"
+
+
+def test_the_last_part_of_a_name_is_enough_to_be_meant():
+    nodes = ["evaluation.foresee", "evaluation.evaluate"]
+    assert meant("evaluate", nodes) == "; did you mean 'evaluation.evaluate'?"
 
 
 def test_our_error_is_found_below_those_that_wrap_it():

@@ -180,8 +180,8 @@ def shown(values: Iterable[object], cap: int = SHOWN) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a hint that names the closest known name, and all of them."""
     names = sorted(known)
-    close = get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    close = _closest(name, names)
+    hint = f"did you mean {close!r}? " if close else ""
     return f"{hint}known: {', '.join(names)}"
 
 
@@ -192,7 +192,13 @@ def meant(name: str, known: Iterable[str], prefix: str = "") -> str:
     "there is no pipeline 'smer'; did you mean 'serm'?"
     """
     names = list(known)
-    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    close = _closest(name, names)
     if close:
-        return f"; did you mean {prefix + close[0]!r}?"
+        return f"; did you mean {prefix + close!r}?"
     return f"; there are {', '.join(sorted(names))}" if names else ""
+
+
+def _closest(name: str, names: list[str]) -> str | None:
+    """Return the name that is meant: the one that ends so (``evaluate``), or is spelled alike."""
+    ending = (each for each in names if each.endswith(f".{name}"))
+    return next(iter([*ending, *get_close_matches(name, names, n=1, cutoff=0.5)]), None)

@@ -70,7 +70,11 @@ def test_a_recurrent_score_without_history_is_refused(project, series, words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "score", ["serm.score.kind=mlp,serm.response.kind=ascent", "serm.score.kind=partly_linear"]
+    "score",
+    [
+        "serm.score.kind=mlp,serm.response.kind=ascent,serm.training.selection=none",
+        "serm.score.kind=partly_linear",
+    ],
 )
 def test_the_whole_chain_walks_with_a_network(project, score):
     outcome = project.run("--pipeline=serm", "--env=test", f"--params={score}")

@@ -30,12 +30,12 @@ def test_every_model_and_group_is_measured(finished):
 
 @pytest.mark.slow
 def test_one_point_by_parameters_also_under_the_test_environment(project, finished):
-    said = "serm.regulariser.kind=burden,serm.regulariser.strength=0.06"
+    said = "serm.regulariser.kind=burden,serm.regulariser.strength=0.3"
     outcome = project.run("--pipeline=serm", "--env=test", f"--params={said}")
     assert outcome.returncode == 0, outcome.stderr
     model = next((project.path / "data/06_models/tiny/strategic").rglob("model.json"))
     kept = json.loads(model.read_text())["about"]["regulariser"]
-    assert kept == {"kind": "burden", "strength": 0.06, "unscaled": False}
+    assert kept == {"kind": "burden", "strength": 0.3, "unscaled": False}
     plain, kinder = (social(p)["by_model"]["strategic"]["burden"] for p in (finished, project))
     assert kinder < plain
 

@@ -357,6 +357,45 @@ def test_tiny_and_huge_rules_are_met_as_rules_of_usual_size(size):
     np.testing.assert_allclose(new.x_new, known.x_new, rtol=1e-7, atol=1e-7)
 
 
+def test_everybody_responds_to_rules_that_all_but_ignore_a_feature():
+    """A hundred people stopped a training run where one weight was 1e-8 of another."""
+    _, X, actions = crowd("credit", 6_000)
+    movable = np.flatnonzero((actions.box(X)[0] < 0.0).any(axis=0))
+    people, main, budget = PossiblePeople(actions, X), movable[0], np.array([2.0])
+    ones, slope = np.ones(X.shape[1]), np.zeros(X.shape[1])
+    slope[main] = -1.0
+    alone = people.reach(slope, ones, budget).gain
+    for other, little in itertools.product(movable[1:], [1e-4, 1e-7, 1e-10]):
+        slope[:] = 0.0
+        slope[main], slope[other] = -1.0, -little
+        found = people.reach(slope, ones, budget)
+        assert found.converged.all()
+        # The other feature adds nothing to speak of, and takes nothing away.
+        more = found.gain - alone
+        assert more.min() > -1e-8
+        assert more.max() < little * np.sqrt(2.0) + 1e-8
+        assert found.cost.max() < 2.0 + 1e-5
+        assert actions.for_response().possible.allows(X, people.full(found.action)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
+def test_rules_of_weights_of_every_size_equal_a_convex_program_per_branch(name):
+    _, X, actions = crowd(name, 40)
+    draws, d = np.random.default_rng(3), X.shape[1]
+    people = PossiblePeople(actions, X)
+    for i in range(40):
+        weight = draws.choice([-1.0, 1.0], d) * 10.0 ** -draws.uniform(0.0, 7.0, d)
+        found = people.reach(weight, np.ones(d), np.array([2.0]))
+        assert found.converged.all()
+        referee = Referee(actions.of_rows([i]), X[i])
+        most = -referee.solve(
+            lambda delta, weight=weight: -weight @ delta,
+            lambda delta: [quadratic(np.ones(d))(delta) <= 2.0],
+        )
+        assert found.gain[i] == pytest.approx(most, abs=2e-7)
+
+
 @pytest.mark.slow
 def test_nobody_s_response_depends_on_who_else_responds():
     score, X, actions = crowd("credit", 50)

@@ -30,9 +30,14 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGE = 500_000
 """Bytes beyond which what is shared does not travel with every item."""
 ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
-MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 27, "MALLOC_MMAP_THRESHOLD_": 1 << 25}
-"""Freed memory a worker keeps (128 MB) for the next block instead of giving it back: with Dask's
-own setting (64 kB) every array is new pages from the system, and responses take twice as long."""
+WORKERS = {
+    "MALLOC_TRIM_THRESHOLD_": 1 << 27,
+    "MALLOC_MMAP_THRESHOLD_": 1 << 25,
+    "DASK_LOGGING__DISTRIBUTED": "error",
+}
+"""Environment of local workers. Freed memory (128 MB) is kept for the next block: with Dask's own
+setting (64 kB) every array is new pages from the system, and responses take twice as long. That
+a worker comes or goes is not logged: its process does not see how this one logs."""
 
 
 class DaskMapper(Mapper):
@@ -186,7 +191,7 @@ def _local_cluster(workers: int, memory: str, host: str) -> Any:
     for other in [key for key in _RUNNING if key != wanted]:
         _RUNNING.pop(other).close()
     if wanted not in _RUNNING:
-        with dask.config.set({f"{ENVIRONMENT}.{name}": size for name, size in MEMORY.items()}):
+        with dask.config.set({f"{ENVIRONMENT}.{name}": value for name, value in WORKERS.items()}):
             _RUNNING[wanted] = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,

@@ -50,8 +50,10 @@ def simple_rules(recipe: TrainingRecipe, X: Floats, y: Floats, n_train: int | No
     }
     still = ~movable(members, X.shape[1])
     if still.any():
-        alone = logistic_regression(fitted[0] * still, fitted[1])
-        settled["immutables"] = recipe.settled(alone, X, y)
+        alone = _point(logistic_regression(fitted[0] * still, fitted[1]))
+        # Exactly none on what people can change: a weight of rounding is one that people chase.
+        only = linear_score(alone * np.append(still, 1.0))
+        settled["immutables"] = recipe.settled(only, X, y)
     if not any(member.costly for member in members):
         settled["reach_penalty"] = _best_on_path(recipe, blind, fitted, X, y)
     rules: Rules = {"majority": majority_rule(y, X.shape[1])}

@@ -176,7 +176,10 @@ def settle(kind, target, room, limit, u, steep, t, offset, desk):  # type: ignor
             aim, low, high, ahead = aim + miss, -1.0, np.inf, u * (1.0 + 1e-15)
         _foresee(ahead - u, t, desk)
         u = ahead
-    return value, u, FINE if abs(miss) <= 1e-9 * (1.0 + abs(target)) else NOT_CONVERGED
+    # A budget is met no better than the price of a feature of little weight tells costs apart; what
+    # is gained by the rest of it is as little.
+    near = 1e-9 * (1.0 + abs(target)) + (1e-15 * u if kind == REACH else 0.0)
+    return value, u, FINE if abs(miss) <= near else NOT_CONVERGED
 
 
 @lean

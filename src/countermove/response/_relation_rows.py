@@ -46,7 +46,7 @@ class Desk(NamedTuple):
     on: Mask  # (m,) rows in force
     live: Index  # (m + 1,) the same listed, their number last
     active: Index
-    matrix: Floats  # (m, m + 1)
+    matrix: Floats  # (m, m + 2): of the active rows, their own coupling, the right side
     slow: Floats  # (4, 2k + m + 1), what the slow way works on
     slow_active: Index
     slow_matrix: Floats
@@ -60,7 +60,7 @@ def make_desk(t):  # type: ignore[no-untyped-def]
     return Desk(
         np.zeros((6, k)), np.zeros((3, m)), np.zeros(m, np.bool_),
         np.zeros(m + 1, np.int64), np.zeros(m, np.int64),
-        np.zeros((m, m + 1)), np.zeros((4, size)), np.zeros(size, np.int64), np.zeros((size, size)),
+        np.zeros((m, m + 2)), np.zeros((4, size)), np.zeros(size, np.int64), np.zeros((size, size)),
     )  # fmt: skip
 
 
@@ -88,15 +88,21 @@ def _pulled(u, t, desk):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def place(u, t, desk):  # type: ignore[no-untyped-def]
-    """Write the action at a price and the multipliers as they are."""
-    _pulled(u, t, desk)
+def _clip(t, desk):  # type: ignore[no-untyped-def]
+    """Write the action that the pull gives."""
     for j in range(t.cost.shape[1]):
         # Rounding off a bound is no way to leave it.
         x, lo, hi = desk.columns[PULL, j], desk.columns[LO, j], desk.columns[HI, j]
         x *= t.cost[HALF, j]
         near = ROUNDING * (1.0 + abs(x))
         desk.columns[ACTION, j] = lo if x <= lo + near else (hi if x >= hi - near else x)
+
+
+@inlined
+def place(u, t, desk):  # type: ignore[no-untyped-def]
+    """Write the action at a price and the multipliers as they are."""
+    _pulled(u, t, desk)
+    _clip(t, desk)
 
 
 @inlined
@@ -135,16 +141,33 @@ def _fill(t, count, desk):  # type: ignore[no-untyped-def]
             desk.matrix[a, c] = desk.matrix[c, a] = total
 
 
+@inlined
+def _back(count, column, matrix):  # type: ignore[no-untyped-def]
+    """Solve the first rows, which are triangular by now, for a column in place."""
+    for a in range(count - 1, -1, -1):
+        for c in range(a + 1, count):
+            matrix[a, column] -= matrix[a, c] * matrix[c, column]
+        matrix[a, column] /= matrix[a, a]
+
+
 @lean
 def _eliminate(count, matrix):  # type: ignore[no-untyped-def]
-    """Solve in place for the last column; rows that add nothing get 0. Return whether none does."""
-    last, whole = matrix.shape[1] - 1, True
+    """Solve in place for the last column; rows that depend on earlier ones get 0.
+
+    Return the first such row, or -1; what of the rows before it makes it up is in the last column
+    but one.
+    """
+    last, own, dependent = matrix.shape[1] - 1, matrix.shape[1] - 2, -1
     for a in range(count):
-        size = 1e-300
-        for c in range(count):
-            size = max(size, abs(matrix[a, c]))
-        if matrix[a, a] <= 1e-11 * size or size <= 1e-290:
-            whole = False
+        matrix[a, own] = matrix[a, a]
+    for a in range(count):
+        # What is left of a row's coupling with itself, beside what it was before the others.
+        if matrix[a, a] <= 1e-11 * matrix[a, own]:
+            if dependent < 0:
+                dependent = a
+                for b in range(a):
+                    matrix[b, own] = matrix[b, a]
+                _back(a, own, matrix)
             for c in range(count):
                 matrix[a, c] = matrix[c, a] = 0.0
             matrix[a, a], matrix[a, last] = 1.0, 0.0
@@ -155,11 +178,8 @@ def _eliminate(count, matrix):  # type: ignore[no-untyped-def]
                 for c in range(a, count):
                     matrix[b, c] -= factor * matrix[a, c]
                 matrix[b, last] -= factor * matrix[a, last]
-    for a in range(count - 1, -1, -1):
-        for c in range(a + 1, count):
-            matrix[a, last] -= matrix[a, c] * matrix[c, last]
-        matrix[a, last] /= matrix[a, a]
-    return whole
+    _back(count, last, matrix)
+    return dependent
 
 
 @lean
@@ -213,9 +233,8 @@ def _own_multiplier(t, r, offset, desk):  # type: ignore[no-untyped-def]
 
 
 @lean
-def _sweep(u, t, offset, desk):  # type: ignore[no-untyped-def]
+def _sweep(t, offset, desk):  # type: ignore[no-untyped-def]
     """Meet one row after the other by its own multiplier."""
-    _pulled(u, t, desk)
     for one in range(desk.live[desk.on.size]):
         r = desk.live[one]
         y = _own_multiplier(t, r, offset[r], desk)
@@ -224,28 +243,112 @@ def _sweep(u, t, offset, desk):  # type: ignore[no-untyped-def]
         desk.rows[Y, r] = y
 
 
+@inlined
+def _further(t, offset, desk):  # type: ignore[no-untyped-def]
+    """Return how far the dual falls along a way of multipliers (TURN) and their pulls (DRIFT)."""
+    most, at = np.inf, 0.0
+    for one in range(desk.live[desk.on.size]):
+        r = desk.live[one]
+        if desk.rows[TURN, r] < 0.0:
+            most = min(most, -desk.rows[Y, r] / desk.rows[TURN, r])
+    for _ in range(2 * t.cost.shape[1] + 1):
+        fall, size, bend, ahead = 0.0, 0.0, 0.0, most - at
+        for one in range(desk.live[desk.on.size]):
+            r = desk.live[one]
+            fall -= desk.rows[TURN, r] * offset[r]
+            size += abs(desk.rows[TURN, r] * offset[r])
+        for j in range(t.cost.shape[1]):
+            pace = desk.columns[DRIFT, j] * t.cost[HALF, j]
+            x = desk.columns[PULL, j] * t.cost[HALF, j] + at * pace
+            lo, hi = desk.columns[LO, j], desk.columns[HI, j]
+            fall -= desk.columns[DRIFT, j] * min(max(x, lo), hi)
+            size += abs(desk.columns[DRIFT, j] * min(max(x, lo), hi))
+            near, far = (lo, hi) if pace > 0.0 else (hi, lo)
+            if (far - x) * pace > 0.0 and lo < hi:
+                inside = (x - near) * pace >= 0.0
+                bend += desk.columns[DRIFT, j] * pace if inside else 0.0
+                ahead = min(ahead, ((far if inside else near) - x) / pace)
+        if fall <= ROUNDING * size or ahead <= 0.0:
+            break
+        if fall < bend * ahead:
+            return at + fall / bend
+        if ahead == np.inf:
+            break
+        at += ahead
+    return at
+
+
 @lean
-def act(u, t, offset, desk):  # type: ignore[no-untyped-def]
-    """Write the action at price ``u``, from the multipliers it finds; return how that ended."""
+def _give_way(dependent, t, offset, desk):  # type: ignore[no-untyped-def]
+    """Let a row and those it depends on give way to each other; return whether any does."""
+    # Nothing that is free feels it if their multipliers change together, so Newton's steps do not
+    # see it: they change until a multiplier is gone or a bound lets go.
+    own, slope = desk.matrix.shape[1] - 2, desk.rows[SLACK, desk.active[dependent]]
+    for a in range(dependent):
+        slope -= desk.matrix[a, own] * desk.rows[SLACK, desk.active[a]]
+    for one in range(desk.live[desk.on.size]):
+        desk.rows[TURN, desk.live[one]] = 0.0
+    for j in range(t.cost.shape[1]):
+        desk.columns[DRIFT, j] = 0.0
+    for a in range(dependent + 1):
+        r = desk.active[a]
+        desk.rows[TURN, r] = -1.0 if a == dependent else desk.matrix[a, own]
+        if slope < 0.0:
+            desk.rows[TURN, r] = -desk.rows[TURN, r]
+        for e in range(t.first[r], t.first[r + 1]):
+            desk.columns[DRIFT, t.at[e]] += desk.rows[TURN, r] * t.entry[e]
+    way = _further(t, offset, desk)
+    for a in range(dependent + 1):
+        r = desk.active[a]
+        desk.rows[Y, r] = max(desk.rows[Y, r] + way * desk.rows[TURN, r], 0.0)
+    for j in range(t.cost.shape[1]):
+        desk.columns[PULL, j] += way * desk.columns[DRIFT, j]
+    return way > 0.0
+
+
+@lean
+def _act_quickly(u, t, offset, desk):  # type: ignore[no-untyped-def]
+    """Improve the multipliers on the desk by Newton's steps; return whether all is settled."""
+    # Pulls are added to, not summed again: at the price of a feature of little weight they are
+    # small differences of large multipliers, whose rounding would move people off their rows.
     last = desk.matrix.shape[1] - 1
+    _pulled(u, t, desk)
     for turn in range(NEWTON):
-        place(u, t, desk)
+        _clip(t, desk)
         count, settled = check(t, offset, desk)
         if settled:
-            return FINE
-        whole = turn % SWEEP != SWEEP - 1
-        if whole:
+            return True
+        swept = turn % SWEEP == SWEEP - 1
+        if not swept:
             _fill(t, count, desk)
             for a in range(count):
                 desk.matrix[a, last] = -desk.rows[SLACK, desk.active[a]]
-            whole = _eliminate(count, desk.matrix)
+            dependent = _eliminate(count, desk.matrix)
+            if dependent >= 0 and _give_way(dependent, t, offset, desk):
+                continue
+            swept = dependent >= 0
             for a in range(count):
                 r = desk.active[a]
-                desk.rows[Y, r] = max(0.0, desk.rows[Y, r] + desk.matrix[a, last])
-        if not whole:
-            # Steps that go round in circles, rows that depend on each other or that nothing
-            # gives way to yet.
-            _sweep(u, t, offset, desk)
+                more = max(desk.matrix[a, last], -desk.rows[Y, r])
+                desk.rows[Y, r] += more
+                for e in range(t.first[r], t.first[r + 1]):
+                    desk.columns[PULL, t.at[e]] += more * t.entry[e]
+        if swept:
+            # Steps that go round in circles, or rows that nothing gives way to yet.
+            _sweep(t, offset, desk)
+    return False
+
+
+@lean
+def act(u, t, offset, desk):  # type: ignore[no-untyped-def]
+    """Write the action at price ``u``, from the multipliers it finds; return how that ended."""
+    if _act_quickly(u, t, offset, desk):
+        return FINE
+    # What was foreseen may be far off where a feature of little weight has its price: from nothing.
+    for r in range(desk.on.size):
+        desk.rows[Y, r] = 0.0
+    if _act_quickly(u, t, offset, desk):
+        return FINE
     return _act_slowly(u, t, offset, desk)
 
 

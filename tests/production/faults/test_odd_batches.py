@@ -76,7 +76,7 @@ def test_late_repeated_and_altered_labels(working):
     other = table.tail(3).assign(repaid=lambda rows: rows["repaid"].map({"yes": "no", "no": "yes"}))
     third = working.batches / "third.csv"
     other.to_csv(third, index=False)
-    blocked(working, "the values and the label it had in first", other["person"].iloc[0])
+    blocked(working, "3 of the 40 people of batch 'first' another label", other["person"].iloc[0])
     third.unlink()
     # A batch changes after its use, or is gone.
     content = path.read_bytes()

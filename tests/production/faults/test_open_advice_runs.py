@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -80,7 +82,7 @@ def decision(project):
     return json.loads(path.read_text())
 
 
-def test_a_retraining_keeps_its_word_also_where_it_is_killed(working):
+def test_a_retraining_keeps_its_word_also_where_it_is_killed(working, tmp_path):
     apply_for_credit(working, "may", PEOPLE)
     may = score(working, "may")
     rows = followers(may)
@@ -88,6 +90,10 @@ def test_a_retraining_keeps_its_word_also_where_it_is_killed(working):
     given = register_of(working)
     assert list(given) == ["may.json"]
     bad_year(working, "2026")
+    shutil.copytree(working.path, tmp_path / "whole")
+    began = time.monotonic()
+    replace(working, path=tmp_path / "whole").retrain("--params", LENIENT)
+    whole = time.monotonic() - began
 
     # Killed anywhere, a retraining leaves the register as it was, and what is open is honoured.
     rng = random.Random(4)
@@ -100,7 +106,7 @@ def test_a_retraining_keeps_its_word_also_where_it_is_killed(working):
             cwd=working.path, env=environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        time.sleep(rng.uniform(2.0, 14.0))
+        time.sleep(rng.uniform(0.1, 0.7) * whole)
         run.send_signal(signal.SIGKILL)
         killed += run.wait() == -signal.SIGKILL
         assert register_of(working) == given

@@ -280,7 +280,10 @@ def fit_smooth(
     found = [sketch.climb(point, start, size=0.3) for point in promising]
     point, noise, value = max(found, key=lambda fit: fit[2])
     if value / len(rows) * len(seen.values) < rival - HOPELESS:
-        return _candidate(search, point, noise, float(search.rows(point, noise).sum()))
+        # By the sketch; everybody together may see it otherwise.
+        value = float(search.rows(point, noise).sum())
+        if value < rival - HOPELESS:
+            return _candidate(search, point, noise, value)
     point, noise, _ = search.climb(point, noise, size=0.05)
     point, noise, value = search.settle(point, noise)
     return _with_intervals(search, point, _candidate(search, point, noise, value), level)
