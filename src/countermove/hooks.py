@@ -169,7 +169,7 @@ class SummaryHook:
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Show accuracy before and after response, what is promised, and where the page is.
 
-        Only after a run that made them all: a part of the chain has no headline. Rows set
+        Only after a run that made them all; other runs say where their pages are. Rows set
         aside are always counted.
         """
         from countermove.reporting import terminal
@@ -180,6 +180,9 @@ class SummaryHook:
         made = pipeline.all_outputs()
         found = [names for names in (HEADLINE, AUDITED) if set(names) <= made]
         if not found:
+            for name in sorted(made):
+                if _is_page(catalog, name):
+                    logger.info("page: %s", _place(catalog, name))
             return
         metrics, calibration, summary = (catalog.load(name) for name in found[0][:3])
         report, first = _place(catalog, found[0][3]), summary["headline"]
@@ -204,6 +207,13 @@ def _set_aside(pipeline: Pipeline, catalog: DataCatalog) -> Iterator[str]:
         if facts["set_aside"]:
             count = words(facts["set_aside"], facts["rows"])
             yield f"batch {name!r}: {count}: see {_place(catalog, 'batch_quarantine')}"
+
+
+def _is_page(catalog: DataCatalog, name: str) -> bool:
+    """Return whether a dataset is a file to be looked at in a browser."""
+    dataset = catalog.get(name)
+    described = {} if dataset is None else dataset._describe()
+    return str(described.get("filepath")).endswith(".html")
 
 
 def _place(catalog: DataCatalog, name: str) -> str:

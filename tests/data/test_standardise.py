@@ -97,6 +97,12 @@ def test_values_too_large_to_square_are_refused() -> None:
         Standardiser.fit(X, NAMES)
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_values_too_large_to_subtract_are_refused(kept: bool) -> None:
+    with pytest.raises(DataError, match="'a' is too large"):
+        Standardiser.fit([[1.7e308, 1.0], [-1.7e308, 2.0]], ["a", "b"], keep_constant=kept)
+
+
 @pytest.mark.parametrize("shape", [(5, 2), (5,), (0, 3)])
 def test_arrays_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(DataError, match="shape"):

@@ -1,9 +1,11 @@
 """Every engine does every item once, and failure is loud."""
 
 import pytest
+import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from countermove.errors import DataError, ParameterError
-from countermove.execution import Execution
+from countermove.execution import Execution, few_threads
 
 from . import work
 
@@ -51,3 +53,32 @@ def test_nothing_to_do_is_done_at_once():
 def test_settings_that_make_no_sense(settings, message):
     with pytest.raises(ParameterError, match=message):
         Execution(**settings)
+
+
+def threads() -> set[int]:
+    """Return how many threads torch and every BLAS library have."""
+    libraries = threadpool_info()
+    return {
+        torch.get_num_threads(),
+        *(each["num_threads"] for each in libraries if each["user_api"] == "blas"),
+    }
+
+
+def test_a_small_table_takes_one_thread_and_gives_the_others_back(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    with threadpool_limits(3, user_api="blas"):
+        many = threads()
+        with few_threads(1000):
+            assert threads() == {1}
+        assert threads() == many
+        with pytest.raises(ZeroDivisionError), few_threads(1000):
+            raise ZeroDivisionError
+        assert threads() == many
+        with few_threads(10**9):
+            assert threads() == many
+        monkeypatch.setenv("OMP_NUM_THREADS", "3")
+        with few_threads(1000):
+            assert threads() == many
+    torch.set_num_threads(before)

@@ -257,8 +257,9 @@ def test_some_people_pay_what_a_mixed_integer_program_finds(name, setting):
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_two_hundred_people_pay_what_a_mixed_integer_program_finds(name, setting):
-    compare(name, setting, 200)
+@pytest.mark.parametrize("count", [80, pytest.param(200, marks=pytest.mark.long)])
+def test_many_people_pay_what_a_mixed_integer_program_finds(name, setting, count):
+    compare(name, setting, count)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """The intervals of estimated costs cover the truth as often as they say, and models are recognised.
 
-The figures: ``pytest tests/validity/test_people_estimates.py -m validity --log-cli-level=INFO``.
+The figures: ``pytest tests/validity/test_people_estimates.py -m long --log-cli-level=INFO``; make
+test-all runs a hundred draws of each, of which 89 are covered with a chance of 99.6 % at 95 %.
 """
 
 from __future__ import annotations
@@ -40,15 +41,21 @@ def test_two_samples_cover_quickly():
 @pytest.mark.validity
 @pytest.mark.slow
 @pytest.mark.parametrize("truth", MATCHED)
-def test_intervals_cover_and_models_are_recognised(truth):
-    check(matched, truth, 500, 0.93, 0.95)
+@pytest.mark.parametrize(
+    ("draws", "least"), [(100, 0.89), pytest.param(500, 0.93, marks=pytest.mark.long)]
+)
+def test_intervals_cover_and_models_are_recognised(truth, draws, least):
+    check(matched, truth, draws, least, 0.95)
 
 
 @pytest.mark.validity
 @pytest.mark.slow
 @pytest.mark.parametrize("truth", SAMPLES)
-def test_two_samples_cover_and_recognise(truth):
-    check(two_samples, truth, 200, 0.93, 0.95)
+@pytest.mark.parametrize(
+    ("draws", "least"), [(100, 0.89), pytest.param(200, 0.93, marks=pytest.mark.long)]
+)
+def test_two_samples_cover_and_recognise(truth, draws, least):
+    check(two_samples, truth, draws, least, 0.95)
 
 
 @pytest.mark.validity

@@ -121,7 +121,8 @@ class Standardiser:
         spread = np.where(low == high, 0.0, spread)
         if np.any(keep_constant):
             rounding = ROUNDING * np.maximum(np.abs(low), np.abs(high))
-            spread = np.where((high - low <= rounding) & keep_constant, 1.0, spread)
+            with np.errstate(over="ignore"):
+                spread = np.where((high - low <= rounding) & keep_constant, 1.0, spread)
         return cls.from_moments(mean, spread, names, len(X), divide_by_root_d)
 
     @classmethod

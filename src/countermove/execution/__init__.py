@@ -10,6 +10,7 @@ from countermove.execution._mapping import (
     ThreadMapper,
     Tls,
     cores,
+    few_threads,
     map_ordered,
 )
 from countermove.execution._parts import (
@@ -43,6 +44,7 @@ __all__ = [
     "Tls",
     "cores",
     "counting_bar",
+    "few_threads",
     "in_turn",
     "map_ordered",
     "map_parts",

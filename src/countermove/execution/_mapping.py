@@ -14,6 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +28,8 @@ Engine = Literal["serial", "threads", "dask"]
 Work = Callable[[Any, Any], Any]
 """Takes what all items share and one item; a function of a module: workers import it."""
 
+FEW = 2_000_000
+"""Numbers of a table whose sums one thread makes as fast as several."""
 AHEAD = 2
 """Items per worker that are under way or waiting at a worker: enough to keep it busy."""
 
@@ -284,6 +287,28 @@ def timed(work: Work, shared: Any, index: int, item: Any) -> Done:
 def cores() -> int:
     """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def few_threads(numbers: int) -> Iterator[None]:
+    """Let NumPy and torch work in one thread on a table of few ``numbers``.
+
+    More of them wait for each other longer than they work, and on a busy machine many times as
+    long. Where ``OMP_NUM_THREADS`` is set, and on large tables, nothing is changed.
+    """
+    if numbers > FEW or "OMP_NUM_THREADS" in os.environ:
+        yield
+        return
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _unpacked(package: Package) -> Any:

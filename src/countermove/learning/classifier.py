@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest
-from countermove.execution import Mapper
+from countermove.execution import Mapper, few_threads
 from countermove.learning._populations import JudgedMembers, population_at
 from countermove.learning._recipe import TrainingRecipe, check_summable
 from countermove.learning.chosen_costs import AnyCost, costs_to_judge_by, costs_to_train_at
@@ -265,9 +265,10 @@ class StrategicClassifier(ScoreClassifier):
             sample, order = TrainingRows(*map(torch.from_numpy, parts)), np.append(kept, held)
         listed = _num_samples(X) + (0 if validation is None else _num_samples(validation[0]))
         recipe = self._of_rows(recipe, counting[order], listed)
-        self._keep(recipe, sample, counting[held], checkpoint, progress)
-        known = self.covariance_ is not None
-        self.refits_ = None if known else self._refitted(X, y, sample_weight, validation)
+        with few_threads(sample.X.numel()):
+            self._keep(recipe, sample, counting[held], checkpoint, progress)
+            known = self.covariance_ is not None
+            self.refits_ = None if known else self._refitted(X, y, sample_weight, validation)
         return self
 
     def fit_parts(

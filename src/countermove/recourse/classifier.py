@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
+from countermove.execution import few_threads
 from countermove.people import ActionSet
 from countermove.randomness import torch_generator
 from countermove.recourse.objective import (
@@ -202,13 +203,14 @@ class RecourseClassifier(ScoreClassifier):
             # Bounds of their own follow people into the sample.
             order = torch.from_numpy(counting[np.append(kept, held)])
             objective = self._objective(d, actions, signs[kept]).of_rows(order)
-        self.history_: History = trainer.fit(
-            score,
-            objective,
-            TrainingRows(*map(torch.from_numpy, parts)),
-            checkpoint=checkpoint,
-            progress=progress or bool(self.verbose),
-        )
+        with few_threads(rows.size):
+            self.history_: History = trainer.fit(
+                score,
+                objective,
+                TrainingRows(*map(torch.from_numpy, parts)),
+                checkpoint=checkpoint,
+                progress=progress or bool(self.verbose),
+            )
         self._publish(score)
         self.actions_ = self._units.actions_as_given(given)
         if ids is not None:

@@ -72,4 +72,4 @@ def test_a_champion_follows_a_turning_world(project: Project):
     assert best - world.accuracy(9, *rule(project)) < 0.015
     assert best - world.accuracy(9, *never) > 0.08
     page = (project.path / "data/08_reporting/drifting/retraining.html").read_text()
-    assert "discount" in page.lower()
+    assert "People a month older count" in page
