@@ -278,6 +278,18 @@ def _further(t, offset, desk):  # type: ignore[no-untyped-def]
     return at
 
 
+@inlined
+def _step(t, count, desk):  # type: ignore[no-untyped-def]
+    """Change the multipliers of the active rows by what was solved for."""
+    last = desk.matrix.shape[1] - 1
+    for a in range(count):
+        r = desk.active[a]
+        more = max(desk.matrix[a, last], -desk.rows[Y, r])
+        desk.rows[Y, r] += more
+        for e in range(t.first[r], t.first[r + 1]):
+            desk.columns[PULL, t.at[e]] += more * t.entry[e]
+
+
 @lean
 def _give_way(dependent, t, offset, desk):  # type: ignore[no-untyped-def]
     """Let a row and those it depends on give way to each other; return whether any does."""
@@ -307,17 +319,22 @@ def _give_way(dependent, t, offset, desk):  # type: ignore[no-untyped-def]
 
 
 @lean
-def _act_quickly(u, t, offset, desk):  # type: ignore[no-untyped-def]
-    """Improve the multipliers on the desk by Newton's steps; return whether all is settled."""
-    # Pulls are added to, not summed again: at the price of a feature of little weight they are
-    # small differences of large multipliers, whose rounding would move people off their rows.
+def act(u, t, offset, desk):  # type: ignore[no-untyped-def]
+    """Write the action at price ``u``, from the multipliers it finds; return how that ended."""
     last = desk.matrix.shape[1] - 1
-    _pulled(u, t, desk)
-    for turn in range(NEWTON):
+    for turn in range(2 * NEWTON):
+        if turn % NEWTON == 0:
+            if turn > 0:
+                # What was foreseen may be far off where a feature of little weight has its price.
+                for r in range(desk.on.size):
+                    desk.rows[Y, r] = 0.0
+            # Later added to, not summed again: at such a price pulls are small differences of
+            # large multipliers, whose rounding would move people off their rows.
+            _pulled(u, t, desk)
         _clip(t, desk)
         count, settled = check(t, offset, desk)
         if settled:
-            return True
+            return FINE
         swept = turn % SWEEP == SWEEP - 1
         if not swept:
             _fill(t, count, desk)
@@ -327,28 +344,10 @@ def _act_quickly(u, t, offset, desk):  # type: ignore[no-untyped-def]
             if dependent >= 0 and _give_way(dependent, t, offset, desk):
                 continue
             swept = dependent >= 0
-            for a in range(count):
-                r = desk.active[a]
-                more = max(desk.matrix[a, last], -desk.rows[Y, r])
-                desk.rows[Y, r] += more
-                for e in range(t.first[r], t.first[r + 1]):
-                    desk.columns[PULL, t.at[e]] += more * t.entry[e]
+            _step(t, count, desk)
         if swept:
             # Steps that go round in circles, or rows that nothing gives way to yet.
             _sweep(t, offset, desk)
-    return False
-
-
-@lean
-def act(u, t, offset, desk):  # type: ignore[no-untyped-def]
-    """Write the action at price ``u``, from the multipliers it finds; return how that ended."""
-    if _act_quickly(u, t, offset, desk):
-        return FINE
-    # What was foreseen may be far off where a feature of little weight has its price: from nothing.
-    for r in range(desk.on.size):
-        desk.rows[Y, r] = 0.0
-    if _act_quickly(u, t, offset, desk):
-        return FINE
     return _act_slowly(u, t, offset, desk)
 
 
