@@ -8,13 +8,15 @@ import logging
 import os
 import re
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from kedro.io import DataCatalog, MemoryDataset
 from kedro.pipeline import Node, Pipeline
+from kedro_datasets.text import TextDataset
 
 from countermove import execution, hooks
-from countermove.hooks import DURATIONS, ProgressHook
+from countermove.hooks import DURATIONS, ProgressHook, SummaryHook
 
 
 class Terminal(io.StringIO):
@@ -88,3 +90,17 @@ def test_nodes_that_run_at_once_have_no_bar_and_a_broken_file_does_no_harm(tmp_p
     (tmp_path / DURATIONS).write_text("not json")
     walk(ProgressHook(), tmp_path, "ThreadRunner")
     assert shown == []
+
+
+def test_a_run_without_a_headline_says_where_its_page_is(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    pipeline = Pipeline([Node(one, None, "cells"), Node(two, "cells", "page")])
+    catalog = DataCatalog(
+        {
+            "cells": TextDataset(filepath=str(tmp_path / "cells.csv")),
+            "page": TextDataset(filepath=str(tmp_path / "report" / "page.html")),
+        }
+    )
+    with caplog.at_level(logging.INFO):
+        SummaryHook().after_pipeline_run(pipeline, catalog)
+    assert caplog.messages == [f"page: {Path('report', 'page.html')}"]
