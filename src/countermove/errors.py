@@ -200,5 +200,6 @@ def meant(name: str, known: Iterable[str], prefix: str = "") -> str:
 
 def _closest(name: str, names: list[str]) -> str | None:
     """Return the name that is meant: the one that ends so (``evaluate``), or is spelled alike."""
-    ending = (each for each in names if each.endswith(f".{name}"))
-    return next(iter([*ending, *get_close_matches(name, names, n=1, cutoff=0.5)]), None)
+    found = [each for each in names if each.endswith(f".{name}")]
+    found = found or get_close_matches(name, names, n=1, cutoff=0.5)
+    return found[0] if found else None
