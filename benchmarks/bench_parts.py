@@ -1,6 +1,6 @@
 """Newton's method on a million rows in parts: an iteration against one pass of reading.
 
-Processor seconds, the shortest of several turns; parts are read anew in every turn. The rule is
+Processor seconds, the shortest of several turns; parts are read again in every turn. The rule is
 compared with the one trained on the same rows in memory.
 """
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 LONG = ("validity", "pipelines", "faults", "adopted", "learning", "experiments")
 """Folders whose files take longest: handed out first, so that no worker ends with one of them."""
 
-# Elsewhere examples are drawn anew each time; a verdict on a commit must be repeatable.
+# Elsewhere examples are drawn again each time; a verdict on a commit must be repeatable.
 settings.register_profile("repeatable", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("repeatable")

@@ -180,8 +180,8 @@ def _places(ends: tuple[float, float], log: bool) -> list[float]:
     return [value for value in fine if ends[0] <= value <= ends[1]]
 
 
-def picture(panels: Sequence[Panel], told: str) -> str:
-    """Return panels side by side as one SVG; ``told`` is the picture in words."""
+def picture(panels: Sequence[Panel], title: str) -> str:
+    """Return panels side by side as one SVG; ``title`` is the picture in words."""
     width = sum(panel.width for panel in panels)
     height = max(panel.height for panel in panels)
     offsets = [sum(panel.width for panel in panels[:i]) for i in range(len(panels))]
@@ -195,5 +195,12 @@ def picture(panels: Sequence[Panel], told: str) -> str:
         f'width="{width}" height="{height}" role="img">'
     )
     return "\n".join(
-        [head, f"<title>{escape(told)}</title>", f"<style>{STYLE}</style>", tip, *drawn, "</svg>\n"]
+        [
+            head,
+            f"<title>{escape(title)}</title>",
+            f"<style>{STYLE}</style>",
+            tip,
+            *drawn,
+            "</svg>\n",
+        ]
     )

@@ -161,7 +161,7 @@ def together(found: Numbers) -> str:
         (0.0, 2.5),
         (0.0, 2.5),
         "budget of each person (distance in pixels of 0 to 1)",
-        "loss of the wish",
+        "loss of the query",
         "A 3 that wants to be read as an 8",
         width=WIDE,
     )
@@ -180,6 +180,6 @@ def together(found: Numbers) -> str:
     panel.say(0.08, 0.12, "full circles: read as an 8", QUIET)
     return picture(
         [panel],
-        "Loss over the budget. Helped by the others, whose moves change the next model, the wish "
+        "Loss over the budget. Helped by the others, whose moves change the next model, the query "
         "is granted at a budget of 0.5; alone it takes 1.25.",
     )

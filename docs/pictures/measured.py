@@ -44,7 +44,7 @@ def move_map() -> Numbers:
 
 
 def cost() -> Numbers:
-    """Accuracy after response as moves become dearer, by the price a rule counts on."""
+    """Accuracy after response as moves become more expensive, by the price a rule counts on."""
     from countermove import StrategicClassifier
     from countermove.data.synthetic import GaussianPopulation
     from countermove.people import QuadraticCost
@@ -94,15 +94,15 @@ def promise() -> Numbers:
     actions = ActionSet(lower=[-2.0, 0.0], upper=[2.0, 0.0])
     train, calibration, everybody = slice(0, 1000), slice(1000, 2000), slice(2000, None)
     rule = StrategicClassifier(response="none", standardise=False).fit(X[train], y[train])
-    told = calibrate_pare(rule, X[calibration], actions=actions, wanted=0.9)
+    calibrated = calibrate_pare(rule, X[calibration], actions=actions, wanted=0.9)
     reached = best_reachable(rule, X[everybody], actions=actions).score
     reach = 1 / (1 + np.exp(-reached))  # the loss is logistic: a score is log-odds
     thresholds = np.linspace(0.02, 0.9, 45)
     return {
         "threshold": plain(thresholds),
         "missed": plain([(reach < at).mean() for at in thresholds]),
-        "limit": round(float(told.threshold), DIGITS),
-        "missed_at_limit": round(float((reach < told.threshold).mean()), DIGITS),
+        "limit": round(float(calibrated.threshold), DIGITS),
+        "missed_at_limit": round(float((reach < calibrated.threshold).mean()), DIGITS),
         "rows": 1000,
     }
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 PARTS = (
-    "from countermove.execution import part_bar\n"
+    "from countermove.execution._progress import part_bar\n"
     "with part_bar(3, what='splits') as advance:\n    [advance() for _ in range(3)]"
 )
 EPOCHS = (
@@ -18,7 +18,7 @@ EPOCHS = (
     "    [advance(Record(validation_accuracy=0.5)) for _ in range(3)]"
 )
 STEPS = (
-    "from countermove.execution import part_bar, step_bar\n"
+    "from countermove.execution._progress import part_bar, step_bar\n"
     "with step_bar('recourse.advise, 14 of 23', 10.0, 75.0):\n"
     "    with part_bar(3, what='splits') as advance:\n        [advance() for _ in range(3)]"
 )

@@ -1,4 +1,4 @@
-"""A weight is a number of rows: of two it is the row twice, of nought it is not there."""
+"""A weight is a number of rows: of two it is the row twice, of 0 it is not there."""
 
 from __future__ import annotations
 

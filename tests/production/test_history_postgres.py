@@ -234,7 +234,7 @@ def test_a_connection_lost_in_the_middle_of_a_run(server):
         with pytest.raises(StorageError, match="next run brings the history up to date"):
             history.add_decisions([decision(2)])
         server.start()
-        # The next use connects anew; what was written is there.
+        # The next use connects again; what was written is there.
         history.add_decisions([decision(1), decision(2)])
     assert len(history.decisions()) == 2
     with history.alone():

@@ -93,7 +93,7 @@ def test_chance_and_cost_of_rational_people_are_those_of_brute_quadrature(score,
         now = NoResponse().chance_after(score, people)
         mixed = 0.25 * now + 0.75 * wanted
         np.testing.assert_allclose(population.chance_after(score, people), mixed, atol=1.5 / 200)
-        # The midpoints miss what the few dearest people pay.
+        # The midpoints miss what the people with the highest prices pay.
         np.testing.assert_allclose(
             population.expected_cost(score, people), 0.75 * paid, rtol=0.02, atol=0.02
         )

@@ -220,18 +220,18 @@ def text_pieces(
         header, first, blocks = _header(blocks, layout, origin)
         records = Records(len(header), layout.delimiter, first)
         held: list[pa.Table] = []
-        told, good = 0, 0
+        reported, good = 0, 0
         for table in records.tables(blocks):
             held.append(table)
             good += len(table)
             while rows is not None and sum(map(len, held)) >= rows:
                 whole = pa.concat_tables(held)
-                yield RawTable(_frame(whole[:rows], header), tuple(records.broken[told:]))
-                held, told = [whole[rows:]], len(records.broken)
+                yield RawTable(_frame(whole[:rows], header), tuple(records.broken[reported:]))
+                held, reported = [whole[rows:]], len(records.broken)
         _refuse_no_table(records, good, origin)
-        if sum(map(len, held)) or not good or len(records.broken) > told:
+        if sum(map(len, held)) or not good or len(records.broken) > reported:
             rest = pa.concat_tables(held) if held else None
-            yield RawTable(_frame(rest, header), tuple(records.broken[told:]))
+            yield RawTable(_frame(rest, header), tuple(records.broken[reported:]))
     except UnicodeDecodeError as error:
         raise _undecodable(error, encoding, origin) from error
 

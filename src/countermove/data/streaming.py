@@ -177,7 +177,7 @@ def fit_standardiser(train: Partitions, schema: Schema, divide_by_root_d: bool) 
 
 @dataclass(frozen=True)
 class _DesignParts:
-    """The design matrix of rows in parts, made anew each time; columns not needed are NaN."""
+    """The design matrix of rows in parts, built again each time; columns not needed are NaN."""
 
     rows: Partitions
     schema: Schema

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from countermove.execution._mapping import (
-    Done,
     Execution,
     Mapper,
     SerialMapper,
-    ThreadMapper,
     Tls,
     cores,
     few_threads,
@@ -24,7 +22,6 @@ from countermove.execution._parts import (
 from countermove.execution._progress import (
     counting_bar,
     in_turn,
-    part_bar,
     phase,
     pieces,
     search_bar,
@@ -33,14 +30,12 @@ from countermove.execution._progress import (
 )
 
 __all__ = [
-    "Done",
     "Execution",
     "Mapper",
     "PartTask",
     "PartsRun",
     "Piece",
     "SerialMapper",
-    "ThreadMapper",
     "Tls",
     "cores",
     "counting_bar",
@@ -49,7 +44,6 @@ __all__ = [
     "map_ordered",
     "map_parts",
     "matrix_of",
-    "part_bar",
     "phase",
     "pieces",
     "pieces_of",

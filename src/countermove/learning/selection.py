@@ -172,9 +172,8 @@ def choose(
     simple = recipe.simple_rules(X, y, n_train) | floor
     scores = simple | trained
     people = recipe.judged_by.of_rows(range(len(y)))
-    # Those of the floor bend, which is quickly told.
-    told = (floor | scores).values()
-    alike = all(all_reach_alike(rule, people.members, X) for rule in told)
+    # Those of the floor come first: they bend, which is quickly seen.
+    alike = all(all_reach_alike(rule, people.members, X) for rule in (floor | scores).values())
     # A score that is not linear may be better without any response.
     linear = all(isinstance(rule, LinearScore) for rule in trained.values())
     rivals = () if alike and linear else tuple(trained)

@@ -7,14 +7,14 @@ Responses, recourse and collectives all read it. Bounds on the action and on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from countermove._types import Floats, Mask
-from countermove.errors import InfeasibleActionsError, ParameterError, shown
+from countermove.errors import ParameterError, shown
 from countermove.people._action_arguments import (
     bound,
     check_order,
@@ -29,6 +29,14 @@ from countermove.people._action_arguments import (
     unknown_cells,
 )
 from countermove.people._units import Units, checked_moments, checked_units, not_converted
+from countermove.people.action_box import (
+    Bounds,
+    allowed,
+    directed_bounds,
+    inequalities,
+    nearest_action,
+    own_box,
+)
 from countermove.people.costs import Cost, with_prices
 from countermove.people.possible import Possible
 
@@ -37,20 +45,6 @@ if TYPE_CHECKING:
 
     from countermove.data.schema import ModelFeature, Schema
     from countermove.data.standardise import Standardiser
-
-
-SLACK = 1e-9
-"""Violations of a bound below this share of ``1 + |x|`` are rounding, not a request to move."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """The four bounds of an `ActionSet`, each of shape (1, d) or (n, d), infinite where absent."""
-
-    lower: Floats
-    upper: Floats
-    min_value: Floats
-    max_value: Floats
 
 
 class ActionSet:
@@ -368,28 +362,7 @@ class ActionSet:
         self._check_width(n_features)
         if self.units == "original":
             raise ParameterError(not_converted("this ActionSet"))
-        all_bounds = [
-            filled(value, fill, n_rows, n_features, name)
-            for value, fill, name in (
-                (self.lower, -np.inf, "lower"),
-                (self.upper, np.inf, "upper"),
-                (self.min_value, -np.inf, "min_value"),
-                (self.max_value, np.inf, "max_value"),
-            )
-        ]
-        lower, upper = all_bounds[0].copy(), all_bounds[1].copy()
-        rising, falling = list(self.only_increase), list(self.only_decrease)
-        lower[:, rising] = np.maximum(lower[:, rising], 0.0)
-        upper[:, falling] = np.minimum(upper[:, falling], 0.0)
-        fixed = list(self.immutable)
-        blocked = (lower[:, fixed] > 0.0) | (upper[:, fixed] < 0.0)
-        if blocked.any():
-            raise InfeasibleActionsError(
-                "an immutable feature has an action bound that excludes 0; drop one of the two",
-                rows=np.flatnonzero(blocked.any(axis=1)) if len(lower) > 1 else (),
-            )
-        lower[:, fixed], upper[:, fixed] = 0.0, 0.0
-        return Bounds(lower, upper, all_bounds[2], all_bounds[3])
+        return directed_bounds(self, n_rows, n_features)
 
     def box(self, X: Floats) -> tuple[Floats, Floats]:
         """Return the lowest and highest action of every person and feature, each (n, d).
@@ -399,93 +372,22 @@ class ActionSet:
         InfeasibleActionsError
             With the rows for which no action is allowed, not even staying.
         """
-        X = np.asarray(X, dtype=np.float64)
-        parts = self.bounds(*X.shape)
-        slack = SLACK * (1.0 + np.abs(X))
-        below, above = parts.min_value - X, parts.max_value - X
-        below = np.where((below > 0.0) & (below <= slack), 0.0, below)
-        above = np.where((above < 0.0) & (above >= -slack), 0.0, above)
-        lower = np.maximum(parts.lower, below)
-        upper = np.minimum(parts.upper, above)
-        if self.possible is not None:
-            lower, upper = self.possible.box(X, lower, upper)
-        unknown = self.unknown(X)
-        if unknown is not None:
-            lower, upper = np.where(unknown, 0.0, lower), np.where(unknown, 0.0, upper)
-        missing = np.isnan(X)  # A state of its own, which nobody leaves or enters.
-        if missing.any():
-            lower, upper = np.where(missing, 0.0, lower), np.where(missing, 0.0, upper)
-        empty = (lower > upper).any(axis=1)
-        if empty.any():
-            raise infeasible(np.flatnonzero(empty))
-        return lower, upper
+        return own_box(self, np.asarray(X, dtype=np.float64))
 
     def as_inequalities(self, X: Floats) -> tuple[Floats, Floats]:
         r"""Return ``(G, h)``, shapes (m, d) and (n, m), with the set as :math:`G\delta + h \ge 0`.
 
         A person without some bound has an infinite ``h`` there.
         """
-        lower, upper = self.box(X)
-        n, d = lower.shape
-        below = np.isfinite(lower).any(axis=0)
-        above = np.isfinite(upper).any(axis=0)
-        G = np.vstack([np.eye(d)[below], -np.eye(d)[above]])
-        h = np.hstack([-lower[:, below], upper[:, above]])
-        if self.A is not None and self.b is not None:
-            G = np.vstack([G, self.A])
-            h = np.hstack([h, np.broadcast_to(self.b, (n, len(self.A)))])
-        return G, h
+        return inequalities(self, *self.box(X))
 
     def contains(self, X: Floats, action: Floats, tolerance: float = 1e-7) -> Mask:
         """Return, per person, whether the action is allowed (integers and groups included)."""
-        X, action = np.asarray(X, np.float64), np.asarray(action, np.float64)
-        lower, upper = self.box(X)
-        inside = ((action >= lower - tolerance) & (action <= upper + tolerance)).all(axis=1)
-        inside &= (action[:, list(self.immutable)] == 0.0).all(axis=1)
-        if self.A is not None and self.b is not None:
-            inside &= (action @ self.A.T + self.b >= -tolerance).all(axis=1)
-        unit = np.ones(X.shape[1]) if self.unit is None else self.unit
-        offset = np.zeros(X.shape[1]) if self.offset is None else self.offset
-        original, after = X * unit + offset, (X + action) * unit + offset
-        whole = ((after - original) / self.step_sizes(X.shape[1]))[:, list(self.integer)]
-        whole = np.nan_to_num(whole)  # Who misses a number stays without it, by the box.
-        inside &= (np.abs(whole - np.round(whole)) <= 1e-6).all(axis=1)
-        for group in map(list, self.groups):
-            bits = after[:, group]
-            binary = np.minimum(np.abs(bits), np.abs(bits - 1.0)) <= 1e-6
-            kept = np.abs(bits.sum(axis=1) - original[:, group].sum(axis=1)) <= 1e-6
-            inside &= binary.all(axis=1) & kept
-        if self.possible is not None:
-            inside &= self.possible.allows(X, action, self.unknown(X))
-        result: Mask = inside
-        return result
+        return allowed(self, np.asarray(X, np.float64), np.asarray(action, np.float64), tolerance)
 
     def project(self, X: Floats, action: Floats) -> Floats:
         """Return the nearest allowed action (Euclidean), integers and groups relaxed."""
-        from scipy.optimize import nnls
-
-        action = np.asarray(action, np.float64)
-        lower, upper = self.box(X)
-        clipped: Floats = np.clip(action, lower, upper)
-        if self.A is None or self.b is None:
-            return clipped
-        outside = (clipped @ self.A.T + self.b < 0.0).any(axis=1)
-        G, h = self.as_inequalities(X)
-        for i in np.flatnonzero(outside):
-            # Least-distance programming (Lawson and Hanson, chapter 23): a non-negative
-            # least-squares problem whose residual is the direction of the nearest point.
-            finite = np.isfinite(h[i])
-            gap = -(h[i, finite] + G[finite] @ action[i])
-            stacked = np.vstack([G[finite].T, gap])
-            target = np.zeros(len(stacked))
-            target[-1] = 1.0
-            weights, residual = nnls(stacked, target)
-            if residual < 1e-9:
-                raise infeasible([int(i)])
-            rest = stacked @ weights - target
-            clipped[i] = action[i] - rest[:-1] / rest[-1]
-            clipped[i] = np.clip(clipped[i], lower[i], upper[i])
-        return clipped
+        return nearest_action(self, X, np.asarray(action, np.float64))
 
     def rescaled(self, scale: ArrayLike, mean: ArrayLike) -> ActionSet:
         """Return the same actions of rows ``(x - mean) / scale``; the result is standardised.
@@ -629,13 +531,3 @@ class ActionSet:
 
 _ARRAYS = ("lower", "upper", "min_value", "max_value", "A", "b")
 _POSITIONS = ("only_increase", "only_decrease", "immutable", "integer", "groups")
-
-
-def infeasible(rows: Iterable[int]) -> InfeasibleActionsError:
-    """Return the error that names the people without any allowed action."""
-    rows = [int(row) for row in rows]
-    return InfeasibleActionsError(
-        f"no action is allowed, not even staying, for the people in rows {shown(rows)}; "
-        "widen their bounds or leave them out",
-        rows=rows,
-    )

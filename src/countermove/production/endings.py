@@ -136,7 +136,7 @@ def outcome_record(
 ) -> dict[str, Any]:
     """Return what ``retrain_outcome.json`` holds of a run."""
     made = {} if decision is None else decision
-    told = made.get("facts", {}).get("reconsidered", {})
+    again = made.get("facts", {}).get("reconsidered", {})
     reasons = made.get("reasons", []) if words is None else [words]
     return {
         "outcome": ending.name,
@@ -146,7 +146,7 @@ def outcome_record(
         "decision": made.get("version"),
         "champion_before": made.get("champion_before"),
         "champion_after": made.get("champion_after"),
-        "reasons": [*reasons, *([told["words"]] if told else [])],
+        "reasons": [*reasons, *([again["words"]] if again else [])],
         "found": list(found),
         "waiting": [],
         "left_out": (made.get("facts", {}).get("scored") or {}).get("left_out", []),

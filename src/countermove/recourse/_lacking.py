@@ -82,15 +82,15 @@ def _enough(
     weight = 0.0 if slope is None or others else float(slope.detach()[j])
     if each.feature.kind not in ("numeric", "integer") or not weight or j in score.fixed:
         return [(math.nan, True)] * len(X)
-    told, i = X.copy(), each.indicator
-    told[:, i] = -standardiser.mean[i] / standardiser.scale[i]
-    need = told[:, j] + (cut.aim - values(score, told)) / weight
+    supplied, i = X.copy(), each.indicator
+    supplied[:, i] = -standardiser.mean[i] / standardiser.scale[i]
+    need = supplied[:, j] + (cut.aim - values(score, supplied)) / weight
     asked = need * standardiser.scale[j] + standardiser.mean[j]
     found = np.array([_rounded(value, weight > 0, each.feature) for value in asked.tolist()])
-    told[:, j] = (found - standardiser.mean[j]) / standardiser.scale[j]
+    supplied[:, j] = (found - standardiser.mean[j]) / standardiser.scale[j]
     good = np.zeros(len(X), dtype=np.bool_)
     known = np.flatnonzero(np.isfinite(found))
-    good[known] = cut.approved(values(score, told[known])) if known.size else False
+    good[known] = cut.approved(values(score, supplied[known])) if known.size else False
     return [(value, weight > 0) for value in np.where(good, found, math.nan).tolist()]
 
 

@@ -262,8 +262,8 @@ def decide_and_advise(
         table = _with_reasons(table, reasons, words)
     if any(feature.missing is not None for feature in schema.features):
         cut = ApprovalThreshold(threshold, probability_slope(bare))
-        told = (schema, model.standardiser, cut, said.phrases)
-        table = with_lacking(table, bare, people.X, *told)
+        given = (schema, model.standardiser, cut, said.phrases)
+        table = with_lacking(table, bare, people.X, *given)
     return PeopleAdvice(table, advice, bare, allowed, threshold, reasons)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from countermove.people.actions import SLACK
+from countermove.people.action_box import SLACK
 from countermove.response._compile import jit
 from countermove.response._knots import (
     kink_action,

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from countermove.people.actions import Bounds
+from countermove.people.action_box import Bounds
 from countermove.randomness import torch_generator
 from countermove.response.base import GAIN
 from countermove.response.step import smoothed_step

@@ -18,7 +18,7 @@ from torch import Tensor
 from countermove._types import Floats, Mask
 from countermove.errors import CostError, DataError, ParameterError, UnboundedResponseError, shown
 from countermove.people import ActionSet, Cost
-from countermove.people.actions import Bounds, infeasible
+from countermove.people.action_box import Bounds, infeasible
 from countermove.people.costs import CanonicalCost
 from countermove.scores import LinearScore, Score
 

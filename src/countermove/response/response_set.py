@@ -239,20 +239,20 @@ def obeying(response: Response, strictly: bool = False) -> Response:
     reason = why_relaxed(response, strictly)
     if reason is None:
         return response
-    told = f"relations between columns do not bind these responses: {reason}"
+    warning = f"relations between columns do not bind these responses: {reason}"
     if strictly:
         raise ParameterError(
-            f"{told}. Choose another response or cost, or let columns move alone in responses: "
+            f"{warning}. Choose another response or cost, or let columns move alone in responses: "
             "serm.actions.responses: relax"
         )
-    _warn_once(told)
+    _warn_once(warning)
     return response.relaxed()
 
 
 @lru_cache(maxsize=64)
-def _warn_once(told: str) -> None:
+def _warn_once(warning: str) -> None:
     """Say once per run what it is that responses do not obey."""
-    logger.warning("%s; columns move alone in them, not in recourse", told)
+    logger.warning("%s; columns move alone in them, not in recourse", warning)
 
 
 def discretised(response: Response) -> tuple[tuple[float, Response], ...]:

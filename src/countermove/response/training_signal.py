@@ -22,7 +22,7 @@ from torch import Tensor
 
 from countermove._types import Floats, Index, Mask
 from countermove.people import Cost, QuadraticCost, WeightedQuadraticCost
-from countermove.people.actions import Bounds
+from countermove.people.action_box import Bounds
 from countermove.response._bounded_rows import action_range, row_of
 from countermove.response._compile import jit
 from countermove.response._rows import smooth_rows, straight_path

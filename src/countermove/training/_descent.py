@@ -233,7 +233,7 @@ class NewtonSteps:
 
     @property
     def _may_end_elsewhere(self) -> bool:
-        # Rows in parts are read anew for every step: there one descent has to do.
+        # Rows in parts are read again for every step: there one descent has to do.
         return self.run.here.may_have_several_optima and not self.sample.in_parts
 
     @property

@@ -213,7 +213,7 @@ def sign(folder: Path) -> None:
     registry.sign_all()
 
 
-def mend(folder: Path) -> None:
+def recover_again(folder: Path) -> None:
     registry, history = places(folder)
     history.note(registry.time(), recover(registry))
     history.add_decisions(registry.decisions())
@@ -240,7 +240,7 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {
     "keep": keep,
     "rollback": go_back,
     "block": block,
-    "recover": mend,
+    "recover": recover_again,
     "use": use,
     "withdraw": partial(act, name="withdraw"),
     "supersede": partial(act, name="supersede"),
@@ -294,7 +294,7 @@ def forked(order: dict[str, Any]) -> dict[str, Any]:
 def rehearse() -> None:
     """Import whatever is imported on the way, so that all steps are steps of the work."""
     with TemporaryDirectory() as scratch:
-        for scenario in (promote, promote, go_back, use, mend):
+        for scenario in (promote, promote, go_back, use, recover_again):
             scenario(Path(scratch))
         for name in ("withdraw", "restore", "supersede", "confirm", "confirm_labels"):
             act(Path(scratch), name)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from countermove.errors import ParameterError
-from countermove.recourse.text import Antonyms, HashedWords, Options, Replacement, WordNet
+from countermove.recourse.text import Antonyms, HashedWords, Options, WordNet
+from countermove.recourse.text._replacements import Replacement
 
 
 @pytest.fixture(scope="module")

@@ -181,7 +181,7 @@ def test_a_function_is_a_black_box() -> None:
     advice = recommend(model, rows[:40], actions=ActionSet(immutable=[2]))
     found = advice.status == "FOUND"
     assert (chance(advice.x_new(rows[:40])[found]) >= 0.5).all()
-    # x0 alone costs (1 - s)²; the search finds something no dearer than a tenth beyond that.
+    # x0 alone costs (1 - s)²; the search finds something at most a tenth more expensive.
     need = np.maximum(0.0, 1.0 - np.sin(3.0 * rows[:40, 1]) - rows[:40, 0]) / rows[:, 0].std()
     assert (advice.cost[found] <= 1.1 * need[found] ** 2 + 1e-3).mean() > 0.9
 

@@ -31,7 +31,6 @@ __all__ = [
     "SINCE",
     "UNSEEN",
     "Becomes",
-    "CellReading",
     "Cells",
     "DateReading",
     "NumberReading",

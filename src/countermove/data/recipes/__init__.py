@@ -15,7 +15,7 @@ from countermove.data.recipes import _embedded, _fetched
 from countermove.data.schema import Schema, value_text
 from countermove.errors import SchemaError, nearest
 
-__all__ = ["RECIPES", "CleaningRecipe", "apply_recipe", "outcome_columns", "raw_columns"]
+__all__ = ["RECIPES", "apply_recipe", "outcome_columns", "raw_columns"]
 
 
 @dataclass(frozen=True)

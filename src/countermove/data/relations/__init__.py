@@ -7,13 +7,8 @@ A schema declares them in original units (`Schema.relations`, `derived`, `paths`
 
 from __future__ import annotations
 
-from countermove.data.relations._checks import RelationReport, broken_relations, relation_report
-from countermove.data.relations._contradictions import (
-    Contradiction,
-    Frozen,
-    contradictions,
-    frozen_columns,
-)
+from countermove.data.relations._checks import broken_relations, relation_report
+from countermove.data.relations._contradictions import contradictions, frozen_columns
 from countermove.data.relations._grammar import GrammarError, parse_formula, parse_rule
 from countermove.data.relations._numeric import (
     LinearRows,
@@ -33,9 +28,7 @@ from countermove.data.relations._rules import (
 
 __all__ = [
     "ConditionalRow",
-    "Contradiction",
     "DerivedColumn",
-    "Frozen",
     "GrammarError",
     "HistoryPath",
     "LevelRow",
@@ -46,7 +39,6 @@ __all__ = [
     "ObservedRanges",
     "PathStates",
     "Relation",
-    "RelationReport",
     "Tails",
     "broken_relations",
     "coded_states",

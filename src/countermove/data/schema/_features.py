@@ -120,7 +120,7 @@ class Feature:
     lag
         How many steps before the last one the value was observed (time series only).
     wording
-        How people are told of it; ``None``: by the column's own name.
+        How people are indicator of it; ``None``: by the column's own name.
     causal
         Whether changing it changes the outcome itself, as the schema's author declares;
         ``None``: nothing is declared.
@@ -238,8 +238,8 @@ def expanded(feature: Feature) -> list[ModelFeature]:
         ]
     if feature.missing is not None:
         group = name if feature.own_level else None
-        told: Change = "down" if feature.suppliable else "immutable"
+        indicator: Change = "down" if feature.suppliable else "immutable"
         found.append(
-            ModelFeature(f"{name}={MISSING}", name, "binary", told, 0.0, 1.0, 1.0, group, True)
+            ModelFeature(f"{name}={MISSING}", name, "binary", indicator, 0.0, 1.0, 1.0, group, True)
         )
     return found

@@ -38,9 +38,6 @@ class Update(ABC):
     """One way to the next model."""
 
     name: ClassVar[str]
-    seeks_stability: ClassVar[bool] = True
-    """Whether its resting points are the stable ones; else it seeks the lowest risk after
-    response, at which a learner would still move."""
 
     @abstractmethod
     def next(self, now: DeployedModel) -> Floats:
@@ -161,7 +158,6 @@ class PerformativeDescent(Update):
     step: float = 0.1
     difference: float = 1e-5
     name: ClassVar[str] = "performative_descent"
-    seeks_stability: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         positive("step", self.step)
@@ -183,7 +179,6 @@ class DerivativeFree(Update):
     radius: float = 100.0  # models stay in a ball of this radius around 0
     seed: int = 0
     name: ClassVar[str] = "derivative_free"
-    seeks_stability: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         positive("step", self.step)

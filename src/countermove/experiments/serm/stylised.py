@@ -69,7 +69,7 @@ OURS: Row = {"start": "blind", "calibrate": True}
 
 @dataclass(frozen=True)
 class Stylised(Experiment[Sources]):
-    """One of the pictures, with tables and starts drawn afresh; the first is drawn."""
+    """One of the pictures over several draws of tables and starts; the first draw is shown."""
 
     what: ClassVar[str] = "repetitions"
 

@@ -1,6 +1,6 @@
 """Estimating the people from data: how they responded to a rule, and what a move costs them."""
 
-from countermove.learning.people_estimation._candidates import Noise, Overshoot
+from countermove.learning.people_estimation._candidates import Noise
 from countermove.learning.people_estimation.estimation import estimate_people, simulate_deployment
 from countermove.learning.people_estimation.result import PeopleEstimate
 from countermove.response.response_set import ConfidenceSet
@@ -8,7 +8,6 @@ from countermove.response.response_set import ConfidenceSet
 __all__ = [
     "ConfidenceSet",
     "Noise",
-    "Overshoot",
     "PeopleEstimate",
     "estimate_people",
     "simulate_deployment",

@@ -176,15 +176,6 @@ def _check_promoted(registry: Registry, version: str) -> None:
         )
 
 
-def used_batches(decisions: Sequence[Decision]) -> dict[str, dict[str, Any]]:
-    """Return every batch that a challenger was made from: its hash and the rule of the time."""
-    found: dict[str, dict[str, Any]] = {}
-    for decision in decisions:
-        if decision.outcome in ("promoted", "kept"):
-            found = dict(decision.facts.get(BATCHES, {})) | found
-    return found
-
-
 def challengers_evaluated(decisions: Sequence[Decision]) -> int:
     """Return how many challengers were evaluated on the hold-out."""
     return sum(decision.outcome in ("promoted", "kept") for decision in decisions)

@@ -108,7 +108,7 @@ def set_back(
     edge = people.farthest
     steps = np.append(0.0, (np.arange(PLACES) + 0.5) / PLACES * edge)
     mass = np.append(width, people.chance(steps[1:]) * edge / PLACES)
-    # Log-density of a Gaussian along the way back, up to a constant of the person.
+    # Log-density of a Gaussian along the path back, up to a constant of the person.
     slope = (seen.X[moved, :-1] - mean) @ precision @ way
     curve = float(way @ precision @ way)
     logs = steps * slope[:, None] - 0.5 * steps**2 * curve + np.log(mass + 1e-12)

@@ -296,14 +296,14 @@ class Work(NamedTuple):
 @jit
 def _visit(net, room, here, asked, key, share, slot, tries, tree, work):  # type: ignore[no-untyped-def]
     """Look at a node; return whether it was kept."""
-    bar, goal = asked
+    threshold, goal = asked
     limit, lines = work.limit[0], work.lines
     node = (tree.low[slot], tree.high[slot], tree.states[slot])
     if not _shrink(limit, room, here, node):
         return False
     work.counts[0] += 1
     constant = line_above(net, limit, room, here, node, lines, work.M, work.R)
-    price = max(least_price(bar - constant, limit, room, here, node, lines), key)
+    price = max(least_price(threshold - constant, limit, room, here, node, lines), key)
     if price > limit or price == np.inf:
         return False
     if tries > 0:
@@ -378,7 +378,7 @@ def _rooms(net, m, n_states, budget):  # type: ignore[no-untyped-def]
 def prove_rows(net, room, people, asked, budget, tries, out):  # type: ignore[no-untyped-def]
     """Search every person's actions; write how it ended, the price nobody gets below, an action."""
     base, low, high, states, allowed, b = people
-    bar, goal, limits = asked
+    thresholds, goal, limits = asked
     n, m = low.shape
     n_states = states.shape[1]
     tree, work = _rooms(net, m, n_states, budget)
@@ -393,6 +393,8 @@ def prove_rows(net, room, people, asked, budget, tries, out):  # type: ignore[no
         tree.low[0], tree.high[0] = low[i] - GRANTED, high[i] + GRANTED
         tree.states[0] = allowed[i]
         work.limit[0], work.left[0], work.counts[:] = limits[i] * (1.0 + EDGE), 0.0, 0
-        ended, least = _prove_one(net, room, here, (bar[i], goal[i]), budget, tries, tree, work)
+        ended, least = _prove_one(
+            net, room, here, (thresholds[i], goal[i]), budget, tries, tree, work
+        )
         out[0][i], out[1][i], out[3][i] = ended, least, work.counts[0]
         out[2][i], out[4][i] = work.best, work.counts[2] == 1

@@ -15,7 +15,7 @@ from countermove.recourse.text._encoder import (
     VectorStore,
     find_weights,
 )
-from countermove.recourse.text._replacements import Antonyms, Options, Replacement, options_of
+from countermove.recourse.text._replacements import Antonyms, Options, options_of
 from countermove.recourse.text._wordnet import WordNet, find_wordnet
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ __all__ = [
     "HashedWords",
     "MiniLM",
     "Options",
-    "Replacement",
     "ReplacementRisk",
     "TextAdvice",
     "TextAudit",
