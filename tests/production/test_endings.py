@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -59,6 +60,18 @@ def test_kept_twice_in_a_row_against_drift():
     assert asked(calm, kept) == "kept"
     assert asked(kept, promoted, kept) == "kept"
     assert asked(promoted) == "promoted"
+
+
+def test_no_alarm_where_new_labels_show_that_little_would_be_gained():
+    """Only what nobody can change has shifted: the champion is right to stay, month after month."""
+    kept = decided("kept", "retrain")
+    policy = {"acts": {"forget": False}, "evidence": {"immaterial": True}}
+    calm = replace(kept, facts=kept.facts | {"policy": policy})
+    assert asked(calm, calm, calm) == "kept"
+    assert asked(kept, calm) == asked(calm, kept) == "kept"
+    for other in ({"acts": {"forget": True}}, {"evidence": {"immaterial": False}}, {"acts": None}):
+        doubt = replace(kept, facts=kept.facts | {"policy": policy | other})
+        assert asked(doubt, doubt) == "kept_against_drift"
 
 
 def test_a_decision_without_a_drift_report_is_kept():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -17,7 +18,7 @@ from countermove.people.feasible import (
     feasible_actions,
 )
 from countermove.recourse import recommend
-from countermove.recourse._integer_highs import cheapest_action
+from countermove.recourse._integer_highs import cheapest_action, squares_of
 from countermove.response.exact import cheapest_exact, highest_gain
 
 from .conftest import assert_agrees_with_highs, linear, town_actions, town_people
@@ -224,7 +225,7 @@ def test_kinked_costs_are_proven_cheapest(cost):
     assert advice.cost == pytest.approx(referee.cost, abs=1e-6)
 
 
-def test_costs_that_do_not_separate_are_solved_by_tangents():
+def test_costs_that_do_not_separate_are_solved_exactly():
     # In the plane with one constraint active: minimise d'Md over w.d = need, M^{-1} w scaled.
     matrix = np.array([[2.0, 0.8], [0.8, 1.0]])
     slope, need = np.array([1.0, 0.5]), 1.0
@@ -232,7 +233,42 @@ def test_costs_that_do_not_separate_are_solved_by_tangents():
     found = cheapest_action(feasible, MahalanobisCost(matrix), slope, need)
     inverse = np.linalg.solve(matrix, slope)
     exact = inverse * need / (slope @ inverse)
-    assert found @ matrix @ found == pytest.approx(exact @ matrix @ exact, rel=1e-4)
+    np.testing.assert_allclose(found, exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["squares", "kink"])
+@pytest.mark.parametrize("size", [1e-3, 0.1, 30.0])
+def test_costs_that_do_not_separate_are_proven_cheapest_whatever_their_size(kind, size):
+    """HiGHS has absolute tolerances: an action of a cost of 1e-5 was 5 % too expensive."""
+    draws = np.random.default_rng([int(1e3 * size), kind == "kink"])
+    for _ in range(4):
+        factor, slope = draws.normal(size=(4, 4)), draws.normal(size=4)
+        direction = draws.normal(size=4)
+        cost = MahalanobisCost(factor @ factor.T / 4 + 0.3 * np.eye(4))
+        cost = LinearCost(direction) if kind == "kink" else cost
+        # Two columns in whole steps of ``size``, two of any amount, and a row across them.
+        bounds = ActionSet(
+            lower=np.full(4, -2.0), upper=np.full(4, 2.0), integer=[0, 1],
+            A=draws.normal(size=(1, 4)), b=[0.5],
+        )  # fmt: skip
+        feasible = feasible_actions(
+            bounds.rescaled(np.full(4, 1.0 / size), np.zeros(4)), np.zeros((1, 4))
+        )
+        need = 0.7 * size * float(np.abs(slope).max())
+        found, squares = cheapest_action(feasible, cost, slope, need), squares_of(cost, 4)
+        least = np.inf
+        for steps in product(range(-2, 3), repeat=2):
+            move = cp.Variable(4)
+            price = cp.sum_squares(squares.rows @ move) if len(squares.rows) else 0.0
+            price += cp.pos(squares.kink @ move) / size
+            inside = [move[:2] == steps, cp.abs(move) <= 2.0, slope @ move >= need / size]
+            inside += [size * feasible.A @ move + feasible.b[0] >= 0.0]
+            problem = cp.Problem(cp.Minimize(price), inside)
+            problem.solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
+            least = min(least, problem.value if problem.status == "optimal" else np.inf)
+        assert np.isfinite(least) == (found is not None)
+        if found is not None:
+            assert squares.price(found) == pytest.approx(least * size**2, rel=2e-6, abs=1e-9 * size)
 
 
 def test_a_row_that_nobody_can_move_does_not_cost_the_cheapest_action():

@@ -73,7 +73,8 @@ BLOCKED = Ending(
 KEPT_AGAINST_DRIFT = Ending(
     "kept_against_drift",
     5,
-    "drift says retrain, and the champion was kept for the second time in a row",
+    "drift says retrain, and the champion was kept for the second time in a row, where labels "
+    "changed or a gain of more than a point of accuracy is not excluded",
     "read which gate refuses; more labels, or another gate",
     "champion kept although drift says retrain: read which gate refuses",
 )
@@ -123,9 +124,17 @@ def ending_of_decision(decision: Mapping[str, Any], earlier: Sequence[Decision] 
         return COLD_START_REFUSED
     judged = [each for each in earlier if each.outcome in ("promoted", "kept")]
     before = [each.facts for each in judged[1 - UNHEEDED :] if each.outcome == "kept"]
-    said = [(facts.get("drift") or {}).get("recommendation") for facts in before]
-    said.append((decision["facts"].get("drift") or {}).get("recommendation"))
-    return KEPT_AGAINST_DRIFT if said == [RETRAIN] * UNHEEDED else KEPT
+    unheeded = [_unheeded(facts) for facts in (*before, decision["facts"])]
+    return KEPT_AGAINST_DRIFT if unheeded == [True] * UNHEEDED else KEPT
+
+
+def _unheeded(facts: Mapping[str, Any]) -> bool:
+    """Return whether drift says retrain, and labels do not show that little would be gained."""
+    if (facts.get("drift") or {}).get("recommendation") != RETRAIN:
+        return False
+    policy = facts.get("policy") or {}
+    changed = (policy.get("acts") or {}).get("forget", True)
+    return bool(changed or not (policy.get("evidence") or {}).get("immaterial", False))
 
 
 def outcome_record(

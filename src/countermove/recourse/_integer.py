@@ -7,18 +7,24 @@ models near the person, and every answer is checked on the score itself.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from countermove._types import Floats
-from countermove.errors import InfeasibleActionsError, NotConvergedError
+from countermove.errors import NotConvergedError
 from countermove.execution import in_turn
 from countermove.people import Cost
 from countermove.people.feasible import FeasibleActions, absent
 from countermove.randomness import generator
 from countermove.recourse import _linear
 from countermove.recourse._cheaper import cheaper
-from countermove.recourse._integer_highs import SLACK, cheapest_action
-from countermove.recourse._polytope import nearest_alone
+from countermove.recourse._integer_highs import (
+    SLACK,
+    cheapest_action,
+    cheapest_within,
+    squares_of,
+)
 from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
 from countermove.response.exact import cheapest_exact
 
@@ -104,26 +110,14 @@ def _polished(
 ) -> Floats | None:
     """Return the cheapest action with the whole steps and states of one that HiGHS found."""
     # What HiGHS misses by its tolerance, or a margin against that, is made up for exactly.
-    shape = cost.canonical(len(found))
-    if shape is None or shape.weights is None or shape.kink is not None:
-        return None
-    root = np.sqrt(np.asarray(shape.weights.detach().numpy(), np.float64))
-    if not (root > 0.0).all():
-        return None
     snapped = feasible.snap(found[None])
     branch = feasible.branch_at(snapped)
     held = feasible.step > 0.0
     held[[int(j) for part in feasible.listed for j in part.columns]] = True
-    low, high = (np.where(held, snapped[0], end[0]) * root for end in (branch.low, branch.high))
-    rows = np.zeros((0, len(found))) if branch.A is None else branch.A
-    room = np.zeros(0) if branch.b is None else branch.b[0]
-    A = np.vstack([rows, slope]) / root
-    b = np.append(room, -need - AIM * (1.0 + abs(need)))
-    try:
-        nearest = nearest_alone(np.zeros(len(found)), low, high, A, b, 0)
-    except InfeasibleActionsError:
-        return None
-    return np.asarray(nearest / root)
+    low, high = (np.where(held, snapped, end) for end in (branch.low, branch.high))
+    fixed = replace(branch, low=low, high=high)
+    further = need + AIM * (1.0 + abs(need))
+    return cheapest_within(squares_of(cost, len(found)), fixed, slope, further)
 
 
 def _by_local_models(problem: SearchProblem, kind: str) -> Floats:

@@ -1,8 +1,9 @@
 r"""Cheapest recourse under any linear constraints, one mixed-integer program per person.
 
-Every closed-form cost is a sum of squares :math:`(r_k\cdot\delta)^2` and one kink. HiGHS
-takes linear objectives, so each square is handed over as the tangents found so far,
-until the tangents at the answer add nothing: the answer is then optimal to tolerance.
+Every closed-form cost is a sum of squares :math:`(r_k\cdot\delta)^2` and one kink. Without whole
+steps and states the program is convex and solved exactly; where that answer is allowed it is the
+answer. Else each square is handed to HiGHS as the tangents found so far, until the tangents at the
+answer add nothing. Its tolerances are absolute, so costs are counted in units of the convex answer.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
 from countermove.errors import (
     CostError,
     InfeasibleActionsError,
@@ -20,7 +21,7 @@ from countermove.errors import (
     ParameterError,
     shown,
 )
-from countermove.people import Cost
+from countermove.people import ActionSet, Cost
 from countermove.people.feasible import APART, TOLERANCE, FeasibleActions, Premise
 
 MOST_PROGRAMS = 60
@@ -29,6 +30,10 @@ GAP = 1e-6
 SLACK = 1e-6
 """What HiGHS may miss each tangent by (its feasibility tolerance)."""
 FIRST_TANGENTS = 9
+FREE = 1e-8
+"""A cost that is none: nothing is counted in units of it."""
+COUNTED = 1e3
+"""What the convex answer costs in the units that HiGHS sees: its tolerances are small beside it."""
 INFEASIBLE = 2  # status of scipy's milp
 
 
@@ -71,6 +76,10 @@ class Squares:
         rows = self.rows[:, columns]
         return Squares(rows[(rows != 0.0).any(axis=1)], self.kink[columns])
 
+    def per(self, unit: float) -> Squares:
+        """Return the cost counted in a unit."""
+        return Squares(self.rows / np.sqrt(unit), self.kink / unit)
+
 
 def squares_of(cost: Cost, n_features: int) -> Squares:
     """Return the squares and the kink of a closed-form cost."""
@@ -106,13 +115,18 @@ class _ProgramRows:
 
 
 def program_of(
-    feasible: FeasibleActions, slope: Floats | None = None, need: float = 0.0, margin: float = 0.0
+    feasible: FeasibleActions,
+    slope: Floats | None = None,
+    need: float = 0.0,
+    margin: float = 0.0,
+    length: float = 1.0,
 ) -> IntegerProgram:
     r"""Return the first person's constraints, and :math:`w\cdot\delta \ge need`, by a margin."""
+    # What is no whole step is counted in a ``length``, and every row in its largest weight.
     d = feasible.low.shape[1]
     states = [part.allowed.shape[1] for part in feasible.listed]
     extra = sum(states) + 3 * len(feasible.premises)
-    size = np.where(feasible.step > 0.0, feasible.step, 1.0)
+    size = np.where(feasible.step > 0.0, feasible.step, length)
     whole = np.concatenate([feasible.step > 0.0, np.ones(extra, bool)]).astype(np.int64)
     low = np.concatenate([feasible.low[0] / size, np.zeros(extra)])
     high = np.concatenate([feasible.high[0] / size, np.ones(extra)])
@@ -135,7 +149,10 @@ def program_of(
     if slope is not None:
         rows.add(slope * size, need + margin)
     matrix = np.array(rows.rows).reshape(-1, d + extra)
-    return IntegerProgram(size, low, high, whole, matrix, np.array(rows.least), np.array(rows.most))
+    largest = np.abs(matrix).max(axis=1, initial=0.0)
+    largest = np.where(largest > 0.0, largest, 1.0)
+    least, most = (np.array(side) / largest for side in (rows.least, rows.most))
+    return IntegerProgram(size, low, high, whole, matrix / largest[:, None], least, most)
 
 
 def _room(feasible: FeasibleActions, row: Floats, offset: float, margin: float) -> float:
@@ -178,8 +195,15 @@ def cheapest_action(
     squares = squares_of(cost, len(slope)).only(columns)
     best, price = np.zeros(len(slope)), np.inf
     feasible, slope = feasible.only(columns), slope[columns]
-    program = program_of(feasible, slope, need, margin)
-    tangents = _first_tangents(squares, feasible)
+    relaxed = cheapest_within(squares, feasible, slope, need + margin)
+    if relaxed is not None and _allowed(feasible, relaxed):
+        best[columns] = relaxed
+        return best
+    least = 0.0 if relaxed is None else squares.price(relaxed)
+    unit = least / COUNTED if least > FREE else 1.0
+    squares = squares.per(unit)
+    program = program_of(feasible, slope, need, margin, np.sqrt(unit))
+    tangents = _first_tangents(squares, feasible, relaxed)
     for _ in range(MOST_PROGRAMS):
         answer = _solve(program, squares, tangents)
         if answer is None:
@@ -212,11 +236,98 @@ def _snapped(feasible: FeasibleActions, program: IntegerProgram, found: Floats) 
     return action
 
 
-def _first_tangents(squares: Squares, feasible: FeasibleActions) -> list[list[float]]:
-    """Return points at which each square is touched first: over its whole range, and at 0."""
+def cheapest_within(
+    squares: Squares, feasible: FeasibleActions, slope: Floats, need: float
+) -> Floats | None:
+    r"""Return the first person's cheapest action with any steps and states, premises aside.
+
+    None where nothing is allowed, and for squares beside a kink or too few of them.
+    """
+    low, high = feasible.low[0], feasible.high[0]
+    rows, room = slope[None], np.array([-need])
+    if feasible.A is not None and feasible.b is not None:
+        rows, room = np.vstack([feasible.A, rows]), np.append(feasible.b[0], room)
+    free = low < high
+    room = room + rows[:, ~free] @ low[~free]
+    if not free.any():
+        return low.copy() if (room >= 0.0).all() else None
+    found, own = low.copy(), rows[:, free]
+    # Rows that nothing in the box breaks, those of other branches among them, are only noise.
+    binds = np.minimum(own * low[free], own * high[free]).sum(axis=1) + room < 0.0
+    own, room = own[binds], room[binds]
+    inside = _least_linear if not len(squares.rows) else _least_squares
+    answer = inside(squares, low, high, free, own, room)
+    if answer is None:
+        return None
+    found[free] = np.clip(answer, low[free], high[free])
+    return found
+
+
+def _least_squares(
+    squares: Squares, low: Floats, high: Floats, free: Mask, rows: Floats, room: Floats
+) -> Floats | None:
+    """Return the free columns of the least squares: the point nearest to 0 in other coordinates."""
+    count = int(free.sum())
+    if squares.kink.any() or len(squares.rows) < count:
+        return None
+    Q, T = np.linalg.qr(squares.rows[:, free])
+    sizes = np.abs(np.diag(T))
+    if sizes.min() <= 1e-9 * sizes.max():
+        return None
+    # |R δ + c|² = |z|² + const with z = T δ + Qᵀc.
+    centre = Q.T @ (squares.rows[:, ~free] @ low[~free])
+    box = np.eye(count)
+    G = np.vstack([box, -box, rows])
+    h = np.concatenate([-low[free], high[free], room])
+    bounded = np.isfinite(h)
+    turned = np.linalg.solve(T.T, G[bounded].T).T
+    nothing = np.zeros((1, count))
+    try:
+        z = ActionSet(A=turned, b=h[bounded] - turned @ centre).project(nothing, nothing)[0]
+    except InfeasibleActionsError:
+        return None
+    found: Floats = np.linalg.solve(T, z - centre)
+    return found
+
+
+def _least_linear(
+    squares: Squares, low: Floats, high: Floats, free: Mask, rows: Floats, room: Floats
+) -> Floats | None:
+    """Return the free columns of a least kink alone, by a linear program."""
+    from scipy.optimize import linprog
+
+    kink, spent = squares.kink[free], float(squares.kink[~free] @ low[~free])
+    answer = linprog(
+        np.append(np.zeros(len(kink)), 1.0),
+        A_ub=np.vstack([np.append(kink, -1.0), np.column_stack([-rows, np.zeros(len(rows))])]),
+        b_ub=np.append(-spent, room),
+        bounds=[*zip(low[free], high[free], strict=True), (0.0, None)],
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    return np.asarray(answer.x[:-1]) if answer.status == 0 else None
+
+
+def _allowed(feasible: FeasibleActions, action: Floats) -> bool:
+    """Return whether an action of the convex program is one of whole steps and states as well."""
+    snapped = feasible.snap(action[None])
+    near = np.abs(snapped[0] - action).max(initial=0.0) <= TOLERANCE
+    return bool(near and feasible.meets(snapped)[0])
+
+
+def _first_tangents(
+    squares: Squares, feasible: FeasibleActions, relaxed: Floats | None = None
+) -> list[list[float]]:
+    """Return points at which each square is touched first: over its range, at 0, near ``relaxed``.
+
+    ``relaxed`` is an action that costs too little.
+    """
     ends = np.stack([squares.rows * feasible.low[0], squares.rows * feasible.high[0]])
     least, most = ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
     spread = np.linspace(least, most, FIRST_TANGENTS, axis=1)
+    if relaxed is not None:
+        near = (squares.rows @ relaxed)[:, None] * np.array([-2.0, -1.0, 0.5, 1.0, 1.5, 2.0, 4.0])
+        spread = np.hstack([spread, np.clip(near, least[:, None], most[:, None])])
     return [[0.0, *points] for points in spread.tolist()]
 
 

@@ -146,6 +146,37 @@ def test_looks_survive_being_written_down_and_those_of_earlier_releases_load():
     assert Look.from_json(before) == Look(1.0, 5, 1.0, 2.0, (0.5, 0.5), 0.0)
 
 
+def test_labels_show_where_a_challenger_would_gain_next_to_nothing():
+    agreeing = replace(look(1, -3.0), n=1500, right=2.0, right_squares=20.0)
+    found = weigh([agreeing], [agreeing.day], 0.0, POLICY)
+    assert found.largest_gain == pytest.approx((2.0 + 1.645 * math.sqrt(20.0 + 2.706)) / 1500, 1e-3)
+    assert found.immaterial
+    assert found.to_json()["immaterial"] is True
+    assert "with 95 % confidence at most 0.7 points of accuracy would be gained" in found.words
+    few = replace(agreeing, n=60)
+    assert not weigh([few], [few.day], 0.0, POLICY).immaterial
+    # A look of an earlier release does not say how far the gain varies.
+    unknown = weigh([replace(agreeing, right_squares=None), few], [0.0, few.day], 0.0, POLICY)
+    assert unknown.largest_gain is None
+    assert not unknown.immaterial
+
+
+@pytest.mark.validity
+@pytest.mark.quick_validity
+@pytest.mark.parametrize("n", [200, 1500])
+@pytest.mark.parametrize(("better", "worse"), [(0.0, 0.0), (0.002, 0.0), (0.02, 0.02), (0.2, 0.1)])
+def test_the_largest_gain_is_exceeded_at_most_once_in_twenty_looks(n, better, worse):
+    """Of n people the challenger alone is right for some, and the champion alone for others."""
+    rng, exceeded = np.random.default_rng([n, int(1000 * better)]), 0
+    for won, lost, _ in rng.multinomial(n, [better, worse, 1.0 - better - worse], 2000).tolist():
+        seen = replace(look(1, 0.0), n=n, right=float(won - lost), right_squares=float(won + lost))
+        bound = weigh([seen], [seen.day], 0.0, POLICY).largest_gain
+        assert bound is not None
+        exceeded += better - worse > bound
+    # 5 % and three standard errors of 2,000 draws.
+    assert exceeded <= 2000 * 0.0646
+
+
 @pytest.mark.validity
 def test_a_year_of_equal_challengers_promotes_as_often_as_stated():
     rng = np.random.default_rng(5)

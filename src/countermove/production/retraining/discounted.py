@@ -127,7 +127,7 @@ class DiscountedFits:
         """Compare the rule and the champion of every fold on the people of it."""
         both = zip(rules, champions, strict=True)
         gains = [self._gains(rule, champion, f) for f, (rule, champion) in enumerate(both)]
-        every = np.concatenate([gain for gain, _ in gains])
+        every, rights = (np.concatenate(part) for part in zip(*gains, strict=True))
         return Look(
             self.day,
             len(every),
@@ -135,6 +135,7 @@ class DiscountedFits:
             float(every @ every),
             tuple(float(gain.sum()) for gain, _ in gains),
             float(sum(right.sum() for _, right in gains)),
+            right_squares=float(rights @ rights),
         )
 
     def _memories(self, discounts: Sequence[float]) -> list[Remembered]:

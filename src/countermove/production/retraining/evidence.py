@@ -26,6 +26,10 @@ YEAR = 365.25
 MONTH = YEAR / 12.0
 HALF = 0.5
 """The shorter step from the champion to the challenger that may be promoted."""
+MATERIAL = 0.01
+"""A gain in accuracy that is worth somebody's attention."""
+BOUND = NormalDist().inv_cdf(0.95)
+"""Standard errors that an upper bound on the gain lies above it."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class Look:
         How many more people the challenger is right for than the champion, once they respond.
     half
         The same of the rule halfway from the champion to the challenger; None: not looked at.
+    right_squares
+        The sum of the squares behind ``right``; None: written by an earlier release.
     """
 
     day: float
@@ -55,6 +61,7 @@ class Look:
     folds: tuple[float, ...]
     right: float
     half: Look | None = None
+    right_squares: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it, JSON-ready."""
@@ -63,7 +70,7 @@ class Look:
 
     @classmethod
     def from_json(cls, said: dict[str, Any]) -> Look:
-        """Return a look that `to_json` wrote down; earlier releases wrote no ``half``."""
+        """Return a look that `to_json` wrote down; earlier releases wrote less."""
         half = said.get("half")
         own = None if half is None else cls.from_json(half)
         return cls(**said | {"folds": tuple(said["folds"]), "half": own})
@@ -76,6 +83,8 @@ class Evidence:
     ``value`` is z, or the natural logarithm of an e-value, and ``limit`` what it has to exceed,
     less than ``full_limit`` for ``months`` after a promotion; None: the full limit is asked.
     ``step`` is how far the rule that it is about goes from the champion to the challenger.
+    ``largest_gain`` bounds the accuracy that the challenger gains over the champion once people
+    respond, with 95 % confidence at each look; None: not known.
     """
 
     kind: Literal["likelihood", "e_value"]
@@ -88,6 +97,7 @@ class Evidence:
     full_limit: float
     months: float | None = None
     step: float = 1.0
+    largest_gain: float | None = None
 
     @property
     def sufficient(self) -> bool:
@@ -95,6 +105,11 @@ class Evidence:
         # Once the world is known to move, the few people whom only one rule is right for say less
         # about the coming month than everybody's likelihood does.
         return self.value > self.limit and (self.right > 0.0 or self.months is not None)
+
+    @property
+    def immaterial(self) -> bool:
+        """Whether the labels show that the challenger would gain next to nothing."""
+        return self.largest_gain is not None and self.largest_gain <= MATERIAL
 
     @property
     def words(self) -> str:
@@ -114,7 +129,11 @@ class Evidence:
         if self.value > self.limit:
             return f"{found}; {net}: labels are predicted better, decisions are not"
         short = "contrary" if self.value <= 0.0 or self.right <= 0.0 else "short"
-        return f"{found}; {net}: the evidence is {short}"
+        said = f"{found}; {net}: the evidence is {short}"
+        if self.largest_gain is None or not self.immaterial:
+            return said
+        most = f"{max(100.0 * self.largest_gain, 0.0):.1f} points of accuracy"
+        return f"{said}, and with 95 % confidence at most {most} would be gained"
 
     @property
     def _asked(self) -> str:
@@ -127,7 +146,8 @@ class Evidence:
 
     def to_json(self) -> dict[str, Any]:
         """Return it, JSON-ready."""
-        return asdict(self) | {"sufficient": self.sufficient, "words": self.words}
+        said = {"sufficient": self.sufficient, "immaterial": self.immaterial, "words": self.words}
+        return asdict(self) | said
 
 
 @lru_cache(maxsize=64)
@@ -215,7 +235,18 @@ def _weighed(
     moving = promoted is not None and newest - promoted < (months + 0.5) * MONTH
     limit, said = (after, months) if moving and after < full else (full, None)
     found = (policy.evidence, value, limit, len(pooled), yearly, people, right, full, said)
-    return Evidence(*found)
+    return Evidence(*found, largest_gain=_largest_gain(pooled))
+
+
+def _largest_gain(looks: Sequence[Look]) -> float | None:
+    """Return an upper bound on the gain in accuracy; None if a look does not say how it varies."""
+    squares = [look.right_squares for look in looks if look.right_squares is not None]
+    people = sum(look.n for look in looks)
+    if len(squares) < len(looks) or people == 0:
+        return None
+    # As in a score interval, so that it holds where the rules agree about nearly everybody.
+    spread = math.sqrt(sum(squares) + BOUND**2)
+    return (sum(look.right for look in looks) + BOUND * spread) / people
 
 
 def _limits(policy: FollowingPolicy, yearly: int) -> tuple[float, float]:
