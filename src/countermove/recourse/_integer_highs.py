@@ -251,7 +251,8 @@ def cheapest_within(
     room = room + rows[:, ~free] @ low[~free]
     if not free.any():
         return low.copy() if (room >= 0.0).all() else None
-    found, own = low.copy(), rows[:, free]
+    found: Floats = low.copy()
+    own = rows[:, free]
     # Rows that nothing in the box breaks, those of other branches among them, are only noise.
     binds = np.minimum(own * low[free], own * high[free]).sum(axis=1) + room < 0.0
     own, room = own[binds], room[binds]
