@@ -122,7 +122,7 @@ def program_of(
     length: float = 1.0,
 ) -> IntegerProgram:
     r"""Return the first person's constraints, and :math:`w\cdot\delta \ge need`, by a margin."""
-    # What is no whole step is counted in a ``length``, and every row in its largest weight.
+    # What is no whole step is counted in a ``length``, and a row of small weights in the largest.
     d = feasible.low.shape[1]
     states = [part.allowed.shape[1] for part in feasible.listed]
     extra = sum(states) + 3 * len(feasible.premises)
@@ -150,7 +150,7 @@ def program_of(
         rows.add(slope * size, need + margin)
     matrix = np.array(rows.rows).reshape(-1, d + extra)
     largest = np.abs(matrix).max(axis=1, initial=0.0)
-    largest = np.where(largest > 0.0, largest, 1.0)
+    largest = np.where(largest > 0.0, np.minimum(largest, 1.0), 1.0)
     least, most = (np.array(side) / largest for side in (rows.least, rows.most))
     return IntegerProgram(size, low, high, whole, matrix / largest[:, None], least, most)
 

@@ -120,7 +120,7 @@ class Feature:
     lag
         How many steps before the last one the value was observed (time series only).
     wording
-        How people are indicator of it; ``None``: by the column's own name.
+        How it is called in front of people; ``None``: by the column's own name.
     causal
         Whether changing it changes the outcome itself, as the schema's author declares;
         ``None``: nothing is declared.
