@@ -193,9 +193,21 @@ def raise_bound(case, start, spent, got, y, enough, sweeps, pull, worth):  # typ
 
 
 @part
-def _lacking(case, start, got, x, lack):  # type: ignore[no-untyped-def]
-    """Write what each row still lacks at x; return the most, relative to the row's size."""
-    worst = 0.0
+def _answer(case, start, y, pull, worth, x):  # type: ignore[no-untyped-def]
+    """Write the continuous columns that prices lead to; return what they cost."""
+    set_pulls(case, start, y, pull, worth)
+    total = 0.0
+    for place in range(start, case.items.size):
+        j = case.items[place]
+        x[j] = best_value(pull[j], case.square[j], case.low[j], case.high[j], 0.0)
+        total += (case.square[j] * x[j] + case.linear[j]) * x[j]
+    return total
+
+
+@part
+def _lacking(case, start, got, x, y, lack):  # type: ignore[no-untyped-def]
+    """Write what each row lacks at x; return the most, by the row's size, and what is idly paid."""
+    worst, idle = 0.0, 0.0
     for r in range(case.least.size):
         lack[r] = 0.0
         if case.on[r]:
@@ -205,8 +217,8 @@ def _lacking(case, start, got, x, lack):  # type: ignore[no-untyped-def]
                 total -= gained
                 size += abs(gained)
             lack[r] = total
-            worst = max(worst, total / size)
-    return worst
+            worst, idle = max(worst, total / size), idle + y[r] * abs(total)
+    return worst, idle
 
 
 @part
@@ -289,6 +301,20 @@ def _advance(case, start, spent, got, y, here, step, trial, pull, worth):  # typ
 
 
 @part
+def _nearer(case, start, got, y, step, before, trial, pull, worth, x, lack):  # type: ignore[no-untyped-def]
+    """Take a whole step if its answer lacks and idly pays less; return whether it does."""
+    for r in range(y.size):
+        trial[r] = max(0.0, y[r] + step[r])
+    _answer(case, start, trial, pull, worth, x)
+    worst, idle = _lacking(case, start, got, x, trial, lack)
+    if worst + idle >= before:
+        return False
+    for r in range(y.size):
+        y[r] = trial[r]
+    return True
+
+
+@part
 def close_numbers(case, start, spent, got, y, limit, pull, worth, x):  # type: ignore[no-untyped-def]
     """Choose the continuous columns; return their cost with ``spent``, NaN if it is not proven."""
     # Prices whose answer meets every row, and pays for none that it exceeds, prove it cheapest;
@@ -296,22 +322,17 @@ def close_numbers(case, start, spent, got, y, limit, pull, worth, x):  # type: i
     m = case.least.size
     lack, step, trial = np.zeros(m), np.zeros(m), np.zeros(m)
     for _ in range(NEWTON):
-        set_pulls(case, start, y, pull, worth)
-        total = spent
-        for place in range(start, case.items.size):
-            j = case.items[place]
-            x[j] = best_value(pull[j], case.square[j], case.low[j], case.high[j], 0.0)
-            total += (case.square[j] * x[j] + case.linear[j]) * x[j]
-        worst = _lacking(case, start, got, x, lack)
-        idle = 0.0
-        for r in range(m):
-            idle += y[r] * abs(lack[r])
+        total = spent + _answer(case, start, y, pull, worth, x)
+        worst, idle = _lacking(case, start, got, x, y, lack)
         if worst <= 1e-13 and idle <= 1e-11 * (1.0 + abs(total)):
             return total
         here = _value(case, start, spent, got, y, pull, worth)
         if here >= limit:
             return np.inf
         _newton_step(case, start, y, lack, x, step)
-        if not _advance(case, start, spent, got, y, here, step, trial, pull, worth):
+        if _advance(case, start, spent, got, y, here, step, trial, pull, worth):
+            continue
+        # Close to the answer a step raises the bound by less than rounding gives away.
+        if not _nearer(case, start, got, y, step, worst + idle, trial, pull, worth, x, lack):
             _climb(case, start, spent, got, y, limit, trial, pull, worth)
     return np.nan
