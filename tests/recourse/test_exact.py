@@ -10,7 +10,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from countermove.people import ActionSet, LinearCost, MahalanobisCost, MixtureCost
+from countermove.people import (
+    ActionSet,
+    LinearCost,
+    MahalanobisCost,
+    MixtureCost,
+    WeightedQuadraticCost,
+)
 from countermove.people.feasible import (
     FeasibleActions,
     ListedStates,
@@ -21,6 +27,7 @@ from countermove.recourse import recommend
 from countermove.recourse._integer_highs import cheapest_action, squares_of
 from countermove.response.exact import cheapest_exact, highest_gain
 
+from ..response.test_possible import crowd
 from .conftest import assert_agrees_with_highs, linear, town_actions, town_people
 
 PEOPLE, WIDTH = 3, 8
@@ -283,6 +290,39 @@ def test_costs_that_do_not_separate_are_proven_cheapest_whatever_their_size(kind
         assert np.isfinite(least) == (found is not None)
         if found is not None:
             assert squares.price(found) == pytest.approx(least * size**2, rel=2e-6, abs=1e-9 * size)
+
+
+@pytest.mark.parametrize("wrong", ["none", "too expensive"])
+def test_what_highs_says_is_held_against_another_search(wrong, monkeypatch):
+    """On rows of very different sizes it has called actions cheapest that cost 16 times more."""
+    score, X = linear([0.7, -0.3, 0.41], -1.0), np.zeros((2, 3))
+    actions = ActionSet(lower=-np.full(3, 9.0), upper=np.full(3, 9.0), integer=range(3))
+    cost = MahalanobisCost(np.eye(3) + 0.2)
+    true = recommend(score, X, threshold=0.5, actions=actions, cost=cost)
+    assert true.proven_cheapest.all()
+    answer = (None, True) if wrong == "none" else (np.array([9.0, 0.0, 0.0]), False)
+    monkeypatch.setattr("countermove.recourse._integer._by_highs", lambda *a: answer)
+    found = recommend(score, X, threshold=0.5, actions=actions, cost=cost)
+    assert found.status.tolist() == ["FOUND", "FOUND"]
+    assert not found.proven_cheapest.any()
+    assert (found.cost < 2.0 * true.cost).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["credit", "german"])
+def test_mahalanobis_costs_on_real_tables_are_never_undercut(name):
+    """By what is cheapest at the squares of the columns alone."""
+    score, X, actions = crowd(name, 40, seed=2)
+    factor = np.random.default_rng(0).normal(size=(X.shape[1], X.shape[1]))
+    cost = MahalanobisCost(0.3 * factor @ factor.T / len(factor) + np.eye(len(factor)))
+    advice = recommend(score, X, threshold=0.5, actions=actions, cost=cost)
+    found = advice.status == "FOUND"
+    assert found.sum() >= 5
+    assert advice.proven_cheapest[found].all()
+    alone = WeightedQuadraticCost(np.diag(cost.matrix.numpy()))
+    other = recommend(score, X, threshold=0.5, actions=actions, cost=alone)
+    there = cost.price(X[found], other.x_new(X)[found])
+    assert (advice.cost[found] <= there * (1.0 + 1e-6)).all()
 
 
 def test_a_row_that_nobody_can_move_does_not_cost_the_cheapest_action():

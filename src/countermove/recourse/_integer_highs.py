@@ -32,6 +32,8 @@ SLACK = 1e-6
 FIRST_TANGENTS = 9
 FREE = 1e-8
 """A cost that is none: nothing is counted in units of it."""
+SMALLEST_NEED = 1e-4
+"""Of the score, that is asked for in units of it: HiGHS is wrong where numbers differ by more."""
 COUNTED = 1e3
 """What the convex answer costs in the units that HiGHS sees: its tolerances are small beside it."""
 INFEASIBLE = 2  # status of scipy's milp
@@ -122,7 +124,7 @@ def program_of(
     length: float = 1.0,
 ) -> IntegerProgram:
     r"""Return the first person's constraints, and :math:`w\cdot\delta \ge need`, by a margin."""
-    # What is no whole step is counted in a ``length``, and a row of small weights in the largest.
+    # What is no whole step is counted in a ``length``; a small need is asked for in units of it.
     d = feasible.low.shape[1]
     states = [part.allowed.shape[1] for part in feasible.listed]
     extra = sum(states) + 3 * len(feasible.premises)
@@ -147,12 +149,10 @@ def program_of(
         for row, offset in zip(feasible.A, feasible.b[0], strict=True):
             rows.add(row * size, _room(feasible, row, offset, margin) - offset)
     if slope is not None:
-        rows.add(slope * size, need + margin)
+        unit = min(max(abs(need), SMALLEST_NEED), 1.0)
+        rows.add(slope * size / unit, (need + margin) / unit)
     matrix = np.array(rows.rows).reshape(-1, d + extra)
-    largest = np.abs(matrix).max(axis=1, initial=0.0)
-    largest = np.where(largest > 0.0, np.minimum(largest, 1.0), 1.0)
-    least, most = (np.array(side) / largest for side in (rows.least, rows.most))
-    return IntegerProgram(size, low, high, whole, matrix / largest[:, None], least, most)
+    return IntegerProgram(size, low, high, whole, matrix, np.array(rows.least), np.array(rows.most))
 
 
 def _room(feasible: FeasibleActions, row: Floats, offset: float, margin: float) -> float:
