@@ -147,7 +147,7 @@ def _check_parts(schema: Schema, part_from: int | None) -> None:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ReadRows:
     """A table whose every cell has been read, and all that is wrong with it."""
 
     cells: pd.DataFrame  # under the schema's names, as they came
@@ -161,7 +161,7 @@ class _Read:
         """The row ids, where there are any."""
         return self.table.get(ROW_ID)
 
-    def without(self, wrong: Mask) -> _Read:
+    def without(self, wrong: Mask) -> _ReadRows:
         """Return the rows that are not wrong."""
         cells, table = (part[~wrong].reset_index(drop=True) for part in (self.cells, self.table))
         return replace(self, cells=cells, table=table, rows=self.rows[~wrong], problems=[])
@@ -176,7 +176,7 @@ class _Read:
         return both if len(both) == 2 else ()
 
 
-def _wrong(read: _Read, schema: Schema) -> Mask:
+def _wrong(read: _ReadRows, schema: Schema) -> Mask:
     """Return which rows are named by a problem; of a series, all rows of their entities."""
     wrong = np.zeros(len(read.table), dtype=np.bool_)
     for problem in read.problems:
@@ -186,7 +186,7 @@ def _wrong(read: _Read, schema: Schema) -> Mask:
     return wrong
 
 
-def _finished(read: _Read, schema: Schema, whole: bool, counted: str) -> pd.DataFrame:
+def _finished(read: _ReadRows, schema: Schema, whole: bool, counted: str) -> pd.DataFrame:
     """Return the typed table of rows that are all right, in the types of its columns."""
     table, problems = read.table, read.problems
     if read.steps is not None:
@@ -207,7 +207,7 @@ def _no_rows(schema: Schema) -> pd.DataFrame:
 
 def _read(
     raw: pd.DataFrame, schema: Schema, part_from: int | None, places: Index, lenient: bool = False
-) -> _Read:
+) -> _ReadRows:
     """Read every cell: typed columns, the steps of a series, and all that is wrong."""
     problems = header_problems(raw, schema)
     numbered = raw.reset_index(drop=True).set_axis([str(name) for name in raw.columns], axis=1)
@@ -241,7 +241,7 @@ def _read(
     if problems and part_from is None and not lenient:
         problems += constant_problems(table, schema)
     renamed = {f.name: named[f.column] for f in schema.observed if f.column in named}
-    return _Read(named.assign(**renamed), table, rows, steps, problems)
+    return _ReadRows(named.assign(**renamed), table, rows, steps, problems)
 
 
 def _type_the_rest(

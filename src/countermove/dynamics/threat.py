@@ -175,7 +175,7 @@ def collective_threat(
     kept = np.sort(generator(seed, "applicants").permutation(len(y))[: terms.people])
     crowd = Crowd(X[kept], (y[kept] > 0.0).astype(np.float64))
     trainer = learner or own_learner(rule, crowd.n, REFITTED)
-    search = _Search(crowd, people.of_rows(kept), trainer, terms, seed)
+    search = _ThreatSearch(crowd, people.of_rows(kept), trainer, terms, seed)
     if not search.columns:
         return CollectiveThreat(False, "Does not apply: the schema lets nobody change anything.")
     try:
@@ -211,7 +211,7 @@ def _headline(found: tuple[SegmentThreat, ...]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _ThreatSearch:
     """Applicants, what their moves cost, and what retrains."""
 
     crowd: Crowd

@@ -62,7 +62,7 @@ def takes_steps(actions: ActionSet, n_features: int) -> bool:
     return relaxed or bool(actions.groups) or bool(actions.missing) or bool(whole.any())
 
 
-class _Search(NamedTuple):
+class _StepSearch(NamedTuple):
     """What the exact search reads of some people."""
 
     feasible: FeasibleActions
@@ -72,7 +72,7 @@ class _Search(NamedTuple):
     gains: Floats  # (n,) what nobody pays or exceeds
 
     @classmethod
-    def of(cls, response: BestResponse, score: Score, rows: Floats) -> _Search:
+    def of(cls, response: BestResponse, score: Score, rows: Floats) -> _StepSearch:
         shape = response.cost.canonical(rows.shape[1])
         if shape is None or shape.weights is None:
             raise ParameterError(
@@ -88,7 +88,7 @@ class _Search(NamedTuple):
         kink = None if shape.kink is None else shape.kink.detach().numpy()
         return cls(feasible, slope_of(score).detach().numpy(), weights, kink, gains)
 
-    def rows(self, who: Index) -> _Search:
+    def rows(self, who: Index) -> _StepSearch:
         return self._replace(feasible=self.feasible.rows(who), gains=self.gains[who])
 
     def cheapest(self, need: Floats) -> CheapestActions:
@@ -105,7 +105,7 @@ class _Search(NamedTuple):
 
 def _highest(response: BestResponse, score: Score, rows: Floats, relaxed: Floats | None) -> Floats:
     """Return the highest scores people can afford, between staying and what they gain relaxed."""
-    everyone = _Search.of(response, score, rows)
+    everyone = _StepSearch.of(response, score, rows)
     most = everyone.most() if relaxed is None else relaxed
     low, high = np.zeros(len(rows)), most * (1.0 + 1e-6) + 1e-9
     fine = FINE * high
@@ -126,7 +126,7 @@ def _highest(response: BestResponse, score: Score, rows: Floats, relaxed: Floats
     raise AssertionError("unreachable")
 
 
-def _next(search: _Search, action: Floats, low: Floats, high: Floats, fine: Floats) -> Floats:
+def _next(search: _StepSearch, action: Floats, low: Floats, high: Floats, fine: Floats) -> Floats:
     """Return the gain to ask for next: where the price of the last action would be the limit."""
     paid = (action**2) @ search.weights
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -67,7 +67,7 @@ class StrategicPipeline(Pipeline):  # type: ignore[misc]
     steps: list[tuple[str, Any]]
     rule_: StrategicClassifier
     columns_: tuple[str, ...]
-    _read: _Read
+    _read: _AffineSteps
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Fit the transformers, and train the rule on the columns they read.
@@ -113,7 +113,7 @@ class StrategicPipeline(Pipeline):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class _Read:
+class _AffineSteps:
     """The columns of a table that transformers read, and what the last step reads of them."""
 
     table: TableColumns
@@ -167,7 +167,7 @@ class _Read:
         return written
 
 
-def _read(steps: list[tuple[str, Any]], X: Any) -> _Read:
+def _read(steps: list[tuple[str, Any]], X: Any) -> _AffineSteps:
     """Follow fitted transformers in front of the last step; refuse what cannot be followed."""
     fitted = [step for _, step in steps if hasattr(step, "n_features_in_")]
     names = getattr(fitted[0] if fitted else X, "feature_names_in_", None)
@@ -190,6 +190,6 @@ def _read(steps: list[tuple[str, Any]], X: Any) -> _Read:
     }
     places = [place for place, name in enumerate(table.names) if name in used]
     columns = [column for own in used.values() for column in own]
-    found = _Read(replace(table, names=tuple(used)), places, matrix[:, columns], shift)
+    found = _AffineSteps(replace(table, names=tuple(used)), places, matrix[:, columns], shift)
     found.check_whole()
     return found
