@@ -27,7 +27,7 @@ from countermove.dynamics import (
 )
 from countermove.dynamics.deployed import schema_segments
 from countermove.dynamics.future import own_learner
-from countermove.dynamics.threat import EVERYBODY, NETWORK_APPLICANTS, REFITTED, _Search
+from countermove.dynamics.threat import EVERYBODY, NETWORK_APPLICANTS, REFITTED, _ThreatSearch
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import AscentResponse, BestResponse, GainResponse, NoResponse, Population
 from countermove.scores import LinearScore, MLPScore, NearestCentroidScore, PartlyLinearScore
@@ -213,7 +213,9 @@ def test_cheaper_moves_need_fewer_members():
 def test_a_flip_holds_for_an_independent_refit():
     """Members count by their share, where they moved to; scikit-learn fits the rest."""
     crowd = Crowd(MADE[0][:600], (MADE[1][:600] > 0) * 1.0)
-    search = _Search(crowd, BestResponse(QuadraticCost(1.0)), LogisticLearner(1 / 600), THREAT, 0)
+    search = _ThreatSearch(
+        crowd, BestResponse(QuadraticCost(1.0)), LogisticLearner(1 / 600), THREAT, 0
+    )
     everybody = np.ones(600, dtype=bool)
     wanted = search._wanted(everybody, "group")
     share = 0.7
@@ -231,7 +233,7 @@ def test_a_flip_holds_for_an_independent_refit():
 @pytest.mark.quick_validity
 def test_the_audit_sees_nobody_as_rarely_as_it_says_and_large_moves_always():
     crowd = Crowd(MADE[0][:600], (MADE[1][:600] > 0) * 1.0)
-    search = _Search(crowd, PEOPLE, LogisticLearner(), ThreatTerms(people=600, audits=200), 0)
+    search = _ThreatSearch(crowd, PEOPLE, LogisticLearner(), ThreatTerms(people=600, audits=200), 0)
     rows = np.arange(600)
     assert search._power(rows, 0.0, crowd.X) <= 0.06
     assert search._power(rows, 1.0, crowd.X + 1.0) == 1.0
@@ -270,7 +272,7 @@ def test_a_flip_of_a_network_holds_for_an_independent_refit():
     n, share, rule = 150, 0.7, trained_network()
     crowd = Crowd(MADE[0][:n], (MADE[1][:n] > 0) * 1.0)
     learner = own_learner(rule, n, REFITTED)
-    search = _Search(crowd, BestResponse(QuadraticCost(0.5)), learner, THREAT, 0)
+    search = _ThreatSearch(crowd, BestResponse(QuadraticCost(0.5)), learner, THREAT, 0)
     wanted = search._wanted(np.ones(n, dtype=bool), "group")
     acted = search._acted(search._collective(np.arange(n), wanted).of_size(share), wanted, None)
     assert acted.approved > 0.0
