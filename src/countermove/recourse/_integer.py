@@ -54,7 +54,7 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
     kinds = ("taylor", "sampled") if settings.local_model == "both" else (settings.local_model,)
     for kind in in_turn(kinds):
         action = _by_local_models(problem, kind)
-        cost = _prices(problem, action)
+        cost = problem.price_if_any(action)
         wins = cost < price
         best[wins], price[wins] = action[wins], cost[wins]
     return unproven(cheaper(problem, fall_back(problem, best, reach, settings)))
@@ -87,18 +87,13 @@ def cheapest(problem: SearchProblem, slope: Floats, need: Floats) -> Proposals:
         if shape.matrix is not None:
             alone = np.ascontiguousarray(np.diag(shape.matrix.detach().numpy()))
         other = cheapest_exact(problem.feasible, slope, need, alone).action
-        price, least = _prices(problem, action), _prices(problem, other)
+        price, least = problem.price_if_any(action), problem.price_if_any(other)
         wins = ~(price <= least * (1.0 + GAP) + 1e-9)
         action[wins], none[wins], proven[wins] = other[wins], False, False
     endless = (problem.feasible.open_low & (slope < 0.0)) | (
         problem.feasible.open_high & (slope > 0.0)
     )
     return Proposals(action, none & ~endless.any(axis=1), proven)
-
-
-def _prices(problem: SearchProblem, action: Floats) -> Floats:
-    """Return what actions cost; infinitely much where there is none."""
-    return np.where(absent(action), np.inf, problem.price(np.nan_to_num(action)))
 
 
 def _by_highs(

@@ -182,8 +182,7 @@ def _of_size(
         held[:, list(subset)] = False
         part = problem.inside(problem.feasible.frozen(held, blocks))
         found = method.search(part, settings)
-        given = ~absent(found.action)
-        cost = np.where(given, problem.price(np.nan_to_num(found.action)), np.inf)
+        cost = problem.price_if_any(found.action)
         wins = cost < price
         action[wins], price[wins] = found.action[wins], cost[wins]
         proven &= found.proven_none

@@ -198,6 +198,10 @@ class SearchProblem:
         known = np.where(np.isnan(self.X), 0.0, self.X)  # What is missing does not move.
         return self.cost.price(known, known + action)
 
+    def price_if_any(self, action: Floats) -> Floats:
+        """Return what the action costs, infinitely much where there is none."""
+        return np.where(absent(action), np.inf, self.price(np.nan_to_num(action)))
+
     def reaches(self, action: Floats, scores: Floats | None = None) -> Mask:
         """Return whose action reaches the target within A δ + b ≥ 0."""
         scores = self.values(action) if scores is None else scores
