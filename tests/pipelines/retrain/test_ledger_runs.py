@@ -107,6 +107,21 @@ def test_a_label_is_corrected_by_a_file_and_swapped_labels_are_asked_about(worki
     assert decided(working)["facts"]["batches"]["2026-11"]["used"] == 200
 
 
+def test_people_who_wait_for_their_label_are_kept_until_they_are_forgotten(working):
+    path = working.bring_batch("2026-10")
+    people = pd.read_csv(path)
+    people.loc[:2, "repaid"] = np.nan
+    people.to_csv(path, index=False)
+    ran = working.retrain()
+    assert ran.returncode in (0, 3), ran.stderr
+    made = working.path / "data/02_intermediate/tiny"
+    waiting = pd.read_parquet(made / "batch_waiting.parquet")["row_id"].tolist()
+    assert waiting == people["person"].head(3).tolist()
+    gone = by_hand(working, "forget", waiting[0])
+    assert f"{made / 'batch_waiting.parquet'}: 1 row deleted" in gone.stdout
+    assert pd.read_parquet(made / "batch_waiting.parquet")["row_id"].tolist() == waiting[1:]
+
+
 def test_a_page_that_cannot_be_written_leaves_the_decision_standing(working):
     working.bring_batch("one")
     page = working.path / "data" / "08_reporting" / "tiny" / "retraining.html"

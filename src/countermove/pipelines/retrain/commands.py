@@ -168,6 +168,8 @@ def forget_person(context: Any, person: str) -> None:
                 made / "batch_quarantine.csv",
                 made / "batch_corrections.csv",
                 made / "batch_rows.parquet",
+                made / "batch_waiting.parquet",
+                made / "label_weights.parquet",
             ),
         )
         said = kept.forget(person)

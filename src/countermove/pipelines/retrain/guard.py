@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +97,7 @@ class RetrainHook:
                 chosen = BatchLedger(registry).check_new(files, self._settings.ready)
             except NothingNewError as nothing:
                 self._write_outcome(catalog, ending_of_error(nothing), None, str(nothing))
+                _skip_in_airflow(nothing)
                 raise
             self._waiting = chosen.waiting
             for sentence in chosen.waiting:
@@ -163,6 +166,12 @@ class RetrainHook:
             catalog.save("retrain_outcome", outcome_record(ending, decision, words, self._found))
         except Exception as error:  # noqa: BLE001  (the disk may be what stopped the run)
             logger.warning("retrain_outcome.json was not written: %s", ours(error) or error)
+
+
+def _skip_in_airflow(nothing: NothingNewError) -> None:
+    """Mark Airflow's task as skipped, and what follows it; elsewhere do nothing."""
+    if "airflow" in sys.modules:
+        raise import_module("airflow.exceptions").AirflowSkipException(str(nothing)) from nothing
 
 
 def _told(died: str | None, recovered: list[str]) -> list[str]:

@@ -206,7 +206,8 @@ def _first_seen(
     rows: pd.DataFrame, unlabelled: Sequence[pd.DataFrame]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Say in which batch everybody stood first; return the labelled, and those who still wait."""
-    waiting = pd.concat([table for table in unlabelled if len(table)] or [pd.DataFrame()])
+    nobody = pd.DataFrame(columns=[ROW_ID, BATCH], dtype="str")
+    waiting = pd.concat([table for table in unlabelled if len(table)] or [nobody])
     if not len(rows) or not len(waiting):
         first = rows.assign(**{SEEN: rows[LABELLED]}) if len(rows) else rows
         return first, waiting.reset_index(drop=True)
