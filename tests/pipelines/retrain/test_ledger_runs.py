@@ -29,6 +29,12 @@ def by_hand(project, *words):
     return ran
 
 
+def holding(project, person):
+    """Return the names of tables that have a row of a person."""
+    tables = {path: pd.read_parquet(path) for path in (project.path / "data").rglob("*.parquet")}
+    return {path.name for path, rows in tables.items() if (rows.get("row_id") == person).any()}
+
+
 def test_a_half_uploaded_batch_waits_is_corrected_and_withdrawn(working):
     path = working.bring_batch("2026-10")
     marker = path.with_name("2026-10.csv.ready")
@@ -107,7 +113,7 @@ def test_a_label_is_corrected_by_a_file_and_swapped_labels_are_asked_about(worki
     assert decided(working)["facts"]["batches"]["2026-11"]["used"] == 200
 
 
-def test_people_who_wait_for_their_label_are_kept_until_they_are_forgotten(working):
+def test_people_with_and_without_a_label_are_kept_until_they_are_forgotten(working):
     path = working.bring_batch("2026-10")
     people = pd.read_csv(path)
     people.loc[:2, "repaid"] = np.nan
@@ -120,6 +126,11 @@ def test_people_who_wait_for_their_label_are_kept_until_they_are_forgotten(worki
     gone = by_hand(working, "forget", waiting[0])
     assert f"{made / 'batch_waiting.parquet'}: 1 row deleted" in gone.stdout
     assert pd.read_parquet(made / "batch_waiting.parquet")["row_id"].tolist() == waiting[1:]
+    labelled = people["person"].iloc[5]
+    # In the rows of the retraining, and in the part of them that falls to training or to a check.
+    assert len(holding(working, labelled) - {"batch_rows.parquet"}) == 1
+    assert by_hand(working, "forget", labelled).returncode == 0
+    assert holding(working, labelled) == set()
 
 
 def test_a_page_that_cannot_be_written_leaves_the_decision_standing(working):

@@ -170,6 +170,7 @@ def forget_person(context: Any, person: str) -> None:
                 made / "batch_rows.parquet",
                 made / "batch_waiting.parquet",
                 made / "label_weights.parquet",
+                *sorted((data / "05_model_input" / dataset).glob("challenger_*.parquet")),
             ),
         )
         said = kept.forget(person)
