@@ -25,11 +25,14 @@ ifneq ($(wildcard ../shared/data),)
 export COUNTERMOVE_PARITY_DATA ?= $(abspath ../shared/data)
 endif
 export MPLBACKEND := Agg
+# What the golden set was made with; PYTHONPATH=.cache/frozen/site runs it.
+FROZEN := 19d3efb8
+
 # All that compiled kernels are made from.
 KERNELS := $(wildcard src/countermove/response/*.py src/countermove/response/exact/*.py \
 	src/countermove/training/*.py src/countermove/scores/trees.py src/countermove/*/compilation.py)
 
-.PHONY: help setup setup-develop serm test test-all test-slow test-papers test-validity test-text test-airflow test-mlflow test-models lint types imports docs docs-viz pictures viz bench pins clean
+.PHONY: help setup setup-develop serm test test-all test-slow test-papers test-validity test-text test-airflow test-mlflow test-models lint types imports docs docs-viz pictures viz bench frozen pins clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -125,6 +128,12 @@ viz: setup ## Look at the pipelines in a browser
 
 bench: setup-develop setup ## Measure speed and memory; writes the tables of docs/benchmarks.md
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+frozen: setup-develop ## The wheel of the frozen commit in .cache/frozen, to compare results and times with
+	rm -rf .cache/frozen && mkdir -p .cache/frozen/source
+	git archive $(FROZEN) | tar -x -C .cache/frozen/source
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation -w .cache/frozen .cache/frozen/source
+	$(BIN)/pip install --quiet --no-deps --target .cache/frozen/site .cache/frozen/*.whl
 
 pins: setup-develop ## Write constraints.txt again from what is installed
 	{ head -n 1 constraints.txt; $(BIN)/pip freeze --all --exclude-editable | grep -v '^pip==' | sed 's/+cpu$$//'; } > .constraints.new
