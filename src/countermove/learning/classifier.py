@@ -232,6 +232,7 @@ class StrategicClassifier(ScoreClassifier):
         sample_weight
             How often each person counts, shape (n,): a weight of 2 is the row twice, 0 is none.
             Exactly so where Newton's method trains; Adam draws other batches, trees other bins.
+            Weights that are not all whole numbers count in proportion: their mean is brought to 1.
         validation
             Rows to stop by; by default a share of ``X, y`` is set aside.
         checkpoint

@@ -172,6 +172,7 @@ class RecourseClassifier(ScoreClassifier):
             People, shape (n, d), and two labels.
         sample_weight
             How often each person counts, shape (n,), in both terms; 0 leaves the row out.
+            Weights that are not all whole numbers count in proportion: their mean is brought to 1.
         ids
             Row ids, kept as ``train_ids_`` so that calibration can find an overlap.
         validation

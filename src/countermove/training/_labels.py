@@ -119,7 +119,10 @@ def is_weighted(y: Floats) -> bool:
 
 
 def checked_weights(weights: Any, n_rows: int) -> Floats | None:
-    """Return how much each row counts, as float64; None where all count alike."""
+    """Return how much each row counts, as float64; None where all count alike.
+
+    Whole numbers are numbers of rows. Others have no scale: those above 0 are brought to mean 1.
+    """
     if weights is None:
         return None
     found = np.array(weights, dtype=np.float64)
@@ -135,6 +138,9 @@ def checked_weights(weights: Any, n_rows: int) -> Floats | None:
         raise DataError(f"weights are finite and at least 0; look at rows {shown(bad)}", rows=bad)
     if not found.any():
         raise NotEnoughRowsError("every sample_weight is zero: nobody counts")
+    if (found != np.rint(found)).any():
+        found /= found.max()  # the sum of numbers near the smallest loses digits
+        found *= np.count_nonzero(found) / found.sum()
     return found
 
 
