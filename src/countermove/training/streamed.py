@@ -7,6 +7,7 @@ shuffled together, and the next ones are read while these are learned from.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -202,7 +203,7 @@ class GradientWork:
 
 def part_gradient(work: GradientWork, piece: Piece) -> tuple[int, float, list[Floats]]:
     """Return the number of rows of a part, its mean loss and the loss's gradient."""
-    X, y = _cached(work.rows, piece)
+    X, y = _cached(work.rows, piece, _state(piece))
     work.score.zero_grad()
     objective = _of_piece(work.objective, work.rows, piece, X)
     loss = objective.loss(work.score, torch.from_numpy(X), torch.from_numpy(y))
@@ -226,7 +227,7 @@ class CurvatureWork:
 
 def part_curvature(work: CurvatureWork, piece: Piece) -> tuple[Derivatives, ...]:
     """Return the means over a part with their derivatives."""
-    X, y = _cached(work.rows, piece)
+    X, y = _cached(work.rows, piece, _state(piece))
     objective = _of_piece(work.objective, work.rows, piece, X)
     labels = torch.from_numpy(y)
     found: tuple[Derivatives, ...] = objective.second_order(work.score, torch.from_numpy(X), labels)
@@ -243,17 +244,26 @@ def _of_nobody(objective: Any) -> Any:
 def _of_piece(objective: Any, rows: PartRows, piece: Piece, X: Floats) -> Any:
     """Return the objective of a piece's people, whose months it reads."""
     if rows.windows and isinstance(objective, HistoryObjective):
-        objective = objective.with_windows(X, _cached_months(rows, piece))
+        objective = objective.with_windows(X, _cached_months(rows, piece, _state(piece)))
     return objective
 
 
+FileState = tuple[int, int, int, int]
+
+
+def _state(piece: Piece) -> FileState:
+    """Return what changes whenever a file is written again, under its name or by a rename."""
+    found = os.stat(piece.file)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 @lru_cache(maxsize=CACHED)
-def _cached(rows: PartRows, piece: Piece) -> tuple[Floats, Floats]:
+def _cached(rows: PartRows, piece: Piece, _: FileState) -> tuple[Floats, Floats]:
     return rows.read(piece)
 
 
 @lru_cache(maxsize=CACHED)
-def _cached_months(rows: PartRows, piece: Piece) -> pd.DataFrame:
+def _cached_months(rows: PartRows, piece: Piece, _: FileState) -> pd.DataFrame:
     return rows.months(piece)
 
 
