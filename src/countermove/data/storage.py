@@ -11,8 +11,10 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -136,6 +138,39 @@ def _described(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return [str(value.dtype), value.tolist()]  # As text, long arrays would be abbreviated.
     return repr(value)
+
+
+def object_digest(value: Any) -> str:
+    """Return a digest of what an object does: of a function its code and what it closes over."""
+    return sha256(json.dumps(_inside(value, ())).encode()).hexdigest()
+
+
+def _inside(value: Any, around: tuple[int, ...]) -> Any:
+    """Return an object's content as lists and texts; an object that holds itself is named once."""
+    if id(value) in around:
+        return "itself"
+    around = (*around, id(value))
+    if isinstance(value, np.ndarray) or hasattr(value, "detach"):
+        array = np.asarray(value.detach() if hasattr(value, "detach") else value)
+        return [str(array.dtype), array.tolist()]
+    if isinstance(value, CodeType):
+        content: Any = (value.co_code.hex(), value.co_names, value.co_consts)
+    elif isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        content = (value.__code__, value.__defaults__, value.__kwdefaults__, cells)
+    elif isinstance(value, MethodType):
+        content = (value.__func__, value.__self__)
+    elif isinstance(value, partial):
+        content = (value.func, value.args, value.keywords)
+    elif isinstance(value, Mapping):
+        content = sorted(value.items(), key=repr)
+    elif isinstance(value, list | tuple | set | frozenset):
+        content = value if isinstance(value, list | tuple) else sorted(value, key=repr)
+    elif hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
+        content = (type(value).__qualname__, vars(value))
+    else:
+        return repr(value)
+    return [_inside(each, around) for each in content]
 
 
 def sha256_of(path: Path) -> str:

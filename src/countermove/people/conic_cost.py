@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from countermove._types import Floats
+from countermove.data.storage import object_digest
 from countermove.errors import CostError
 from countermove.people._cost_arguments import Coefficient, tensor
 from countermove.people._units import Units, checked_units
@@ -74,9 +75,10 @@ class ConicCost(Cost):
         return self._like(self.build, factor if self._factor is None else self._factor * factor)
 
     def describe(self) -> dict[str, Any]:
-        """Return the dotted path of ``build`` and the parameters."""
+        """Return the dotted path of ``build``, a digest of its code, and the parameters."""
         return self._described(
             build=f"{self.build.__module__}:{self.build.__qualname__}",
+            code=object_digest(self.build),
             parameters={k: v.tolist() for k, v in self.parameters.items()},
         )
 

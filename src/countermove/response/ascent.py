@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from countermove._types import Floats, Index
+from countermove.data.storage import object_digest
 from countermove.errors import CostError, ParameterError, UnboundedResponseError, shown
 from countermove.people import ActionSet, Cost
 from countermove.randomness import torch_generator
@@ -268,11 +269,11 @@ class AscentResponse(Response):
         return worth
 
     def describe(self) -> dict[str, Any]:
-        """Return the arguments, JSON-ready; of a reference only its number of people."""
+        """Return the arguments, JSON-ready; of a reference its digest."""
         names = ("temperature", "random_starts", "tolerance", "max_iterations", "unit", "seed")
-        rows = None if self.reference is None else len(self.reference)
+        reference = None if self.reference is None else object_digest(self.reference)
         described = {name: getattr(self, name) for name in names}
-        return super().describe() | described | {"reference_rows": rows}
+        return super().describe() | described | {"reference": reference}
 
     def optimality_gap(self, score: Score, X: Any, starts: int = 64) -> OptimalityGap:
         """Measure how far responses fall short of the best known ones (see `OptimalityGap`)."""

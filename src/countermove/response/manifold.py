@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from countermove._types import Floats, Index, Mask
+from countermove.data.storage import object_digest
 from countermove.errors import CostError, DataError, ParameterError, shown
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.people.manifold import StandardisedTangents, Tangents
@@ -124,9 +125,10 @@ class TangentResponse(Response):
         return other
 
     def describe(self) -> dict[str, Any]:
-        """Return every argument but the surface, JSON-ready."""
+        """Return the arguments, JSON-ready; of the surface a digest."""
         names = ("behaviour", "temperature", "start", "normalised")
-        return super().describe() | {name: getattr(self, name) for name in names}
+        described = {name: getattr(self, name) for name in names}
+        return super().describe() | described | {"surface": object_digest(self.tangents)}
 
     def _open(self, score: Score, X: Tensor) -> _Open:
         basis = _checked(self.tangents.tangents(checked_rows(X, score)), tuple(X.shape))
@@ -294,9 +296,10 @@ class PointsResponse(Response):
         return np.where(now >= 0.0, 0.0, found)
 
     def describe(self) -> dict[str, Any]:
-        """Return the cost, the number of places and the temperature."""
-        own = {"points": len(self.points), "temperature": self.temperature, "start": self.start}
-        return super().describe() | own
+        """Return the cost, the number of places with a digest, and the temperature."""
+        described = {name: getattr(self, name) for name in ("temperature", "start")}
+        places = {"points": len(self.points), "places": object_digest(self.points)}
+        return super().describe() | described | places
 
     def _rows(self, score: Score, X: Any) -> Floats:
         rows = checked_rows(X, score)

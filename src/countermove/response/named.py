@@ -73,7 +73,7 @@ def response_from_description(description: Mapping[str, Any]) -> Response:
         kinds = [response_from_description(one) for one in said.pop("kinds")]
         seed = said.pop("seed", 0)
         return Population(kinds, **said).with_seed(seed)
-    if "space" in said or said.pop("reference_rows", None) is not None:
+    if "space" in said or said.pop("reference", None) is not None:
         raise ParameterError(
             f"the response {kind!r} holds people or a representation: rebuild it by hand"
         )

@@ -218,8 +218,9 @@ class NewtonSteps:
         return "" if pending else self.run.ended
 
     def state(self) -> dict[str, Any]:
-        """Return what was learned of the curvature."""
+        """Return what was learned of the curvature, and by how much the last steps helped."""
         return {
+            "lowered": self.run.lowered,
             "unknown": torch.from_numpy(self.run.unknown),
             "stuck": self.run.stuck,
             "optima": [asdict(optimum) for optimum in self.optima],
@@ -229,7 +230,8 @@ class NewtonSteps:
         """Go on from where the score is."""
         self.run = NewtonRun(self._derivatives, self._point())
         self.run.unknown, self.run.stuck = state["unknown"].numpy().copy(), bool(state["stuck"])
-        self.optima = tuple(Optimum(**one) for one in state.get("optima", ()))
+        self.run.lowered = list(state["lowered"])
+        self.optima = tuple(Optimum(**one) for one in state["optima"])
 
     @property
     def _may_end_elsewhere(self) -> bool:
