@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MARGIN = 1e-7
 """How far inside the boundary a crossing aims, so that the solver's tolerance stays inside."""
+STILL = 1e-7
+"""A move by less in every column is the solver's way of saying that nobody has to move."""
 
 
 class ConicBest:
@@ -48,16 +50,19 @@ class ConicBest:
         with torch.set_grad_enabled(tensor and torch.is_grad_enabled()):
             now: Tensor = score(given)
             raise_not_finite(given.detach().numpy(), now.detach().numpy())
+            action, cost = self.least(score, given)
             with torch.no_grad():
                 able = now + self._reach(score, given) @ slope_of(score) > MARGIN
-            able &= now.detach() < 0.0
+                able &= now + action @ slope_of(score) < 0.0
             if self.response.plan(score.n_features).tied:
-                able &= self._able(score, given, now.detach())
+                able &= self._able(score, given, now.detach(), able)
             who = torch.nonzero(able).squeeze(1)
-            action = torch.zeros_like(given)
-            cost = torch.zeros(len(given), dtype=torch.float64)
             if len(who):
-                action, cost = self._cross(score, given, now, who)
+                moves, price = self._cheapest(score, given, now, who)
+                pays = price.detach() - cost[who].detach() < GAIN
+                who = who[pays]
+                action = action.index_copy(0, who, moves[pays])
+                cost = cost.index_copy(0, who, price[pays])
             moved = (action.detach() != 0.0).any(dim=1)
             x_new = given + action
         done = torch.ones(len(given), dtype=torch.bool)
@@ -67,23 +72,53 @@ class ConicBest:
         """Return the cheapest favourable decision, whatever it costs, with its gradient."""
         now: Tensor = score(X)
         raise_not_finite(X.detach().numpy(), now.detach().numpy())
-        refused = now.detach() < 0.0
-        able = self._able(score, X, now.detach())
+        action, cost = self.least(score, X)
+        refused = (now + action @ slope_of(score)).detach() < 0.0
+        able = self._able(score, X, now.detach(), refused)
         who = torch.nonzero(refused & able).squeeze(1)
-        cost = torch.zeros(len(X), dtype=torch.float64)
         if len(who):
             _, price = self._cheapest(score, X, now, who)
             cost = cost.index_copy(0, who, price)
         return Crossing(cost, ~refused | able)
 
-    def _able(self, score: Score, X: Tensor, now: Tensor) -> Tensor:
-        """Return whom the allowed actions can bring over the boundary at any price."""
+    def least(self, score: Score, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return everybody's cheapest allowed action, the score aside, and its cost.
+
+        That is to stay, unless a bound or a constraint forces somebody to move.
+        """
+        action, cost = torch.zeros_like(X), torch.zeros(len(X), dtype=torch.float64)
+        if not self.response.may_be_forced(X.detach().numpy()):
+            return action, cost
+        plan, prices = self.response.plan(score.n_features, score.fixed), self.response.prices(X)
+        people = ConicPeople.in_boxes(plan, X)
+        if plan.tied:
+            refuse_moving_people(X)
+            every = plan.people(X.detach().numpy()).listed()
+            with torch.no_grad():
+                _, price = self._unasked(ConicPeople.in_branches(X, every))
+            people = ConicPeople.in_branches(X, every.rows(every.best(-price.numpy())))
+        action, cost = self._unasked(people)
+        stays = (action.detach().abs() <= STILL).all(dim=1, keepdim=True)
+        action = torch.where(stays, torch.zeros_like(action), action)
+        cost = torch.where(stays[:, 0], torch.zeros_like(cost), cost)
+        return action, cost if prices is None else cost * prices
+
+    def _unasked(self, people: ConicPeople) -> tuple[Tensor, Tensor]:
+        """Return the cheapest actions that need not gain anything, and what they cost."""
+        n = len(people.batch.X)
+        free = torch.zeros(n, len(people.columns), dtype=torch.float64)
+        layer = self._layer("crossing", people.shape)
+        return people.solve(layer, slope=free, need=free.new_full((n,), -1.0))
+
+    def _able(self, score: Score, X: Tensor, now: Tensor, refused: Tensor) -> Tensor:
+        """Return whom of the refused allowed actions bring over the boundary at any price."""
         plan = self.response.plan(score.n_features, score.fixed)
         slope = plan.movable(slope_of(score)).detach()
         need = _need(now)
         if plan.tied:
             able = torch.zeros(len(X), dtype=torch.bool)
-            able[torch.from_numpy(self._ways(plan, X, slope, need).who)] = True
+            who = torch.nonzero(refused).squeeze(1)
+            able[torch.from_numpy(self._ways(plan, X, slope, need, who).who)] = True
             return able
         lower, upper = plan.actions.box(X.detach().numpy())
         gain = torch.where(slope > 0.0, torch.from_numpy(upper), torch.from_numpy(lower))
@@ -95,18 +130,21 @@ class ConicBest:
             return most >= need
         with torch.no_grad():
             people = ConicPeople.in_boxes(plan, X)
-            along, wanted = slope / unit, (need / unit).clamp(min=0.0)
+            along, wanted = slope / unit, need / unit
             inner = along[people.columns].expand(len(X), -1)
             layer = self._layer("shortfall", people.shape)
             action, _ = people.solve(layer, slope=inner, need=wanted)
         return (most >= need) & (action @ along >= wanted - MARGIN)
 
-    def _ways(self, plan: ActionPlan, X: Tensor, slope: Tensor, need: Tensor) -> BranchList:
-        """Return the branches in which the refused can gain what they need."""
+    def _ways(
+        self, plan: ActionPlan, X: Tensor, slope: Tensor, need: Tensor, who: Tensor
+    ) -> BranchList:
+        """Return the branches in which the people ``who`` can gain what they need."""
         refuse_moving_people(X)
-        wanted = np.where(need.numpy() > 0.0, need.numpy(), -np.inf)
-        found = plan.people(X.detach().numpy()).listed(slope.numpy(), wanted)
-        return found.rows(wanted[found.who] > 0.0)
+        asked = np.isin(np.arange(len(X)), who.numpy())
+        wanted = np.where(asked, need.numpy(), -np.inf)
+        branches = plan.people(X.detach().numpy()).listed(slope.numpy(), wanted)
+        return branches.rows(asked[branches.who])
 
     def _reach(self, score: Score, X: Tensor) -> Tensor:
         plan = self.response.plan(score.n_features, score.fixed)
@@ -116,16 +154,17 @@ class ConicBest:
         prices = self.response.prices(X)
         budget = torch.full((len(X),), GAIN, dtype=torch.float64)
         budget = budget if prices is None else budget / prices
+        with torch.no_grad():
+            _, floor = self.least(score, X)
+            budget = budget + (floor if prices is None else floor / prices)
         if not plan.tied:
             return self._most(ConicPeople.in_boxes(plan, X), slope, budget)
         refuse_moving_people(X)
         with torch.no_grad():
             every = plan.people(X.detach().numpy()).listed()
             # A branch that costs all of the budget to enter is no way to gain anything.
-            people = ConicPeople.in_branches(X, every)
-            free = torch.zeros(len(every.who), len(people.columns), dtype=torch.float64)
-            layer, own = self._layer("crossing", people.shape), torch.from_numpy(every.who)
-            _, least = people.solve(layer, slope=free, need=free.new_full((len(free),), -1.0))
+            _, least = self._unasked(ConicPeople.in_branches(X, every))
+            own = torch.from_numpy(every.who)
             every = every.rows((least < (1.0 - 1e-6) * budget[own]).numpy())
             people, own = ConicPeople.in_branches(X, every), torch.from_numpy(every.who)
             gain = self._most(people, slope, budget[own]) @ slope
@@ -144,8 +183,7 @@ class ConicBest:
         slope, need = plan.movable(slope_of(score)), _need(now)
         if plan.tied:
             with torch.no_grad():
-                ways = self._ways(plan, X, slope.detach(), need.detach())
-                ways = ways.rows(np.isin(ways.who, who.numpy()))
+                ways = self._ways(plan, X, slope.detach(), need.detach(), who)
                 people, each = ConicPeople.in_branches(X, ways), torch.from_numpy(ways.who)
                 _, price = self._crossing(people, slope, need[each])
             people = ConicPeople.in_branches(X, ways.rows(ways.best(-price.numpy())))
@@ -158,15 +196,6 @@ class ConicBest:
         """Return the cheapest actions that gain what is needed, and what they cost."""
         inner = slope[people.columns].expand(len(need), -1)
         return people.solve(self._layer("crossing", people.shape), slope=inner, need=need)
-
-    def _cross(self, score: Score, X: Tensor, now: Tensor, who: Tensor) -> tuple[Tensor, Tensor]:
-        moves, price = self._cheapest(score, X, now, who)
-        pays = (price.detach() < GAIN)[:, None]
-        full = torch.where(pays, moves, torch.zeros_like(moves))
-        action = torch.zeros_like(X).index_copy(0, who, full)
-        kept = torch.where(pays[:, 0], price, torch.zeros_like(price))
-        cost = torch.zeros(len(X), dtype=torch.float64).index_copy(0, who, kept)
-        return action, cost
 
     def _layer(self, name: str, shape: LayerShape) -> Layer:
         if (name, shape) not in self._layers:

@@ -176,7 +176,7 @@ class BestResponse(Response):
         """Return whether nobody is known to be made to move: the refused then pay for nothing."""
         if isinstance(score, SearchedScore):
             return not self._searching(score).forced(X).any()
-        return not (self._is_conic(score) or self._may_be_forced(X))
+        return not (self._is_conic(score) or self.may_be_forced(X))
 
     def decisions_in_whole_steps(
         self, score: Score, X: Any, windows: pd.DataFrame | None = None
@@ -209,17 +209,23 @@ class BestResponse(Response):
             )
         with torch.no_grad():
             now = score(torch.from_numpy(rows)).numpy()
-        favoured: Mask = now >= 0.0
-        left = np.flatnonzero(~favoured)
         actions = self.actions if windows is None else self.actions.with_windows(rows, windows)
-        slope = slope_of(score).detach().numpy()
-        # Who pays less than the gain goes no further than its root in any column.
-        weights = shape.weights.detach().numpy()
-        gains = np.broadcast_to(self._gains(rows, GAIN), (len(rows),))[left]
-        far = np.sqrt(gains[:, None] / weights) + 1e-6
-        feasible = feasible_actions(actions.of_rows(left), rows[left], far)
+        slope, weights = slope_of(score).detach().numpy(), shape.weights.detach().numpy()
         kink = None if shape.kink is None else shape.kink.detach().numpy()
-        found = cheapest_exact(feasible, slope, -now[left], weights, kink, gains)
+        favoured: Mask = now >= 0.0
+        gains = np.broadcast_to(self._gains(rows, GAIN), (len(rows),))
+        if self.may_be_forced(rows):
+            # Whoever has to move pays for that in any case, and crosses for the gain beyond it.
+            feasible = feasible_actions(actions, rows)
+            still = cheapest_exact(feasible, slope, np.full(len(rows), -np.inf), weights, kink)
+            check_converged(~still.unsolved, "raise")
+            favoured = now + still.action @ slope >= 0.0
+            gains = gains + self.cost.price(rows, rows + still.action)
+        left = np.flatnonzero(~favoured)
+        # Who pays less than the gain goes no further than its root in any column.
+        far = np.sqrt(gains[left, None] / weights) + 1e-6
+        feasible = feasible_actions(actions.of_rows(left), rows[left], far)
+        found = cheapest_exact(feasible, slope, -now[left], weights, kink, gains[left])
         check_converged(~found.unsolved, "raise")
         favoured[left] = ~found.proven_none
         return favoured
@@ -247,7 +253,10 @@ class BestResponse(Response):
         cost, rows = self.crossing_cost(score, X), checked_rows(X, score)
         if isinstance(score, SearchedScore):
             return cost, self._searching(score).floor(score, rows)
-        if self._is_conic(score) or not self._may_be_forced(rows):
+        if self._is_conic(score):
+            with torch.no_grad():
+                return cost, self._conic().least(score, torch.from_numpy(rows))[1].numpy()
+        if not self.may_be_forced(rows):
             return cost, np.zeros(len(rows))
         reduction, action = self.reduction(score, len(rows)), np.empty_like(rows)
         still, _ = self._solve(score, rows, reduction, action, as_action=True, gain=0.0)
@@ -326,7 +335,7 @@ class BestResponse(Response):
         prices = self.prices(torch.from_numpy(rows))
         return np.full(1, gain) if prices is None else gain / prices.numpy()
 
-    def _may_be_forced(self, rows: Floats) -> bool:
+    def may_be_forced(self, rows: Floats) -> bool:
         """Return whether staying is not allowed to somebody."""
         plan = self.plan(rows.shape[1])
         bounds, offsets = plan.bounds(len(rows)), self.actions.b
