@@ -198,3 +198,41 @@ def test_promises_and_audits_say_why_they_take_no_weights(crowd):
         asked(None)
         with pytest.raises(ParameterError, match="people drawn alike"):
             asked(sizes)
+
+
+SHARES = {"sum 1": 1.0, "tiny": 1e-9, "near the smallest number": 1e-300, "large": 1e12 / 3.0}
+
+
+@pytest.mark.parametrize("kind", ["default", "blind", "smooth", "utility"])
+@pytest.mark.parametrize("size", SHARES.values(), ids=SHARES)
+def test_weights_that_are_no_numbers_of_rows_have_no_scale(crowd, kind, size):
+    X, y, _ = crowd
+    plain = StrategicClassifier(**KINDS[kind]).fit(X, y)
+    shares = np.full(len(y), size / len(y))
+    weighted = StrategicClassifier(**KINDS[kind]).fit(X, y, sample_weight=shares)
+    np.testing.assert_allclose(weighted.coef_, plain.coef_, rtol=1e-6)
+    np.testing.assert_allclose(weighted.intercept_, plain.intercept_, rtol=1e-6, atol=1e-9)
+    assert (weighted.choice_ is None) == (plain.choice_ is None)
+    if plain.choice_ is not None:
+        assert weighted.choice_.kept == plain.choice_.kept
+
+
+def test_shares_count_in_proportion_and_zero_leaves_out(crowd):
+    X, y, times = crowd
+    shares = times / times.sum() * 0.5
+    whole = StrategicClassifier(selection="none").fit(X, y, sample_weight=shares)
+    left = times > 0
+    some = StrategicClassifier(selection="none").fit(X[left], y[left], sample_weight=shares[left])
+    np.testing.assert_allclose(whole.coef_, some.coef_, rtol=1e-6)
+    mean_one = shares * left.sum() / shares.sum()
+    same = StrategicClassifier(selection="none").fit(X, y, sample_weight=mean_one)
+    np.testing.assert_allclose(whole.coef_, same.coef_, rtol=1e-9)
+
+
+def test_a_recourse_classifier_takes_shares_too(crowd):
+    X, y, _ = crowd
+    plain = RecourseClassifier(actions=MOVES).fit(X, y)
+    shares = RecourseClassifier(actions=MOVES).fit(X, y, sample_weight=np.full(len(y), 1e-7))
+    np.testing.assert_allclose(
+        shares.decision_function(X), plain.decision_function(X), rtol=1e-6, atol=1e-8
+    )

@@ -51,3 +51,26 @@ def test_without_whole_steps_it_is_the_best_response():
     ours, best = (kind(QuadraticCost(1.0), actions) for kind in (WholeStepResponse, BestResponse))
     rows = torch.from_numpy(X)
     assert torch.equal(ours.scores_after(RULE, rows), best.scores_after(RULE, rows).detach())
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_whoever_may_not_stay_crosses_in_whole_steps_for_the_gain_beyond_what_they_pay(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(scale=2.0, size=(120, 4)).round(2)
+    low, high = np.tile([-2.0, -2.0, 0.0, 0.0], (120, 1)), np.tile([2.0, 2.0, 0.0, 0.0], (120, 1))
+    low[:40, 0], high[40:80, 0] = 1.0, -1.0
+    people = BestResponse(QuadraticCost(1.0), ActionSet(low, high, integer=(0, 1)))
+    wanted = np.zeros(len(X), bool)
+    for i, x in enumerate(X):
+        steps = [(a, b) for a in np.arange(low[i, 0], high[i, 0] + 1) for b in range(-2, 3)]
+        floor = min(a * a + b * b for a, b in steps)
+        best = max(2.0 * (x @ WEIGHT - 3.0 + a - 0.7 * b >= 0.0) - a * a - b * b for a, b in steps)
+        wanted[i] = best > -floor or any(
+            x @ WEIGHT - 3.0 + a - 0.7 * b >= 0.0 for a, b in steps if a * a + b * b == floor
+        )
+    now = X @ WEIGHT - 3.0 >= 0.0
+    assert (wanted[:80] & ~now[:80]).any()
+    np.testing.assert_array_equal(people.decisions_in_whole_steps(RULE, X), wanted)
+    whole = WholeStepResponse(QuadraticCost(1.0), ActionSet(low, high, integer=(0, 1)))
+    scores = whole.scores_after(RULE, torch.from_numpy(X)).numpy()
+    np.testing.assert_array_equal(scores >= 0.0, wanted)

@@ -133,3 +133,48 @@ def test_a_cost_rescaled_to_standard_units_is_the_same_cost(case):
         wanted.respond(case.score, case.X).x_new,
         atol=1e-5,
     )
+
+
+def forced(case, rng):
+    """Return bounds that allow most to stay, force some up or down, and hold some in a column."""
+    lower, upper = np.full(case.X.shape, -0.4), np.full(case.X.shape, 0.5)
+    pushed, column = rng.random(len(case.X)) < 0.6, rng.integers(0, 4, len(case.X))
+    up = rng.random(len(case.X)) < 0.5
+    who = np.arange(len(case.X))
+    lower[who[pushed & up], column[pushed & up]] = 0.2
+    upper[who[pushed & ~up], column[pushed & ~up]] = -0.3
+    return ActionSet(lower, upper), pushed
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("rows", [False, True], ids=["box", "constraint"])
+def test_whoever_may_not_stay_moves_under_a_conic_cost_as_under_the_same_in_closed_form(
+    make_case, seed, rows
+):
+    case = make_case("quadratic", seed, True, n=30, d=4)
+    actions, pushed = forced(case, np.random.default_rng(seed))
+    if rows:  # everybody's first two columns have to rise by .1 together
+        actions = ActionSet([-0.4] * 4, [0.5] * 4, A=[[1.0, 1.0, 0.0, 0.0]], b=[-0.1])
+        pushed = np.ones(len(case.X), bool)
+    written = BestResponse(ConicCost(written_quadratic), actions)
+    closed = BestResponse(QuadraticCost(), actions)
+    ours, wanted = (people.respond(case.score, case.X) for people in (written, closed))
+    assert (wanted.moved[pushed]).all()
+    np.testing.assert_array_equal(ours.moved, wanted.moved)
+    np.testing.assert_allclose(ours.x_new, wanted.x_new, atol=2e-5)
+    np.testing.assert_allclose(ours.cost, wanted.cost, atol=2e-5)
+    assert actions.contains(case.X, ours.x_new - case.X, tolerance=1e-6).all()
+    for ours, wanted in zip(
+        written.crossing_and_floor(case.score, case.X),
+        closed.crossing_and_floor(case.score, case.X),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, wanted, atol=2e-5)
+    X = torch.from_numpy(case.X)
+    np.testing.assert_allclose(
+        written.scores_after(case.score, X).detach(),
+        closed.scores_after(case.score, X).detach(),
+        atol=1e-4,
+    )
+    decided = written.decisions_after(case.score, case.X)
+    np.testing.assert_array_equal(decided, closed.decisions_after(case.score, case.X))

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from countermove.training.newton import Derivatives, minimise
+from countermove import ActionSet, StrategicClassifier
+from countermove.training.newton import Derivatives, NewtonRun, minimise
 
 
 def quadratic(matrix, centre):
@@ -92,3 +93,34 @@ def test_sums_and_multiples_keep_what_is_known():
     assert both.value == pytest.approx(2.0)
     np.testing.assert_allclose(both.hessian, 1.5 * np.eye(2))
     assert not both.exact
+
+
+@pytest.mark.parametrize("steps", [5, 22, 25, 27])
+def test_a_descent_that_stalls_ends_after_a_stop_where_it_would_have_ended(
+    tmp_path, monkeypatch, steps
+):
+    """Jumps of the response let its loss fall by ever less: the last eight steps decide."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X @ [1.0, 0.5, -0.5] + rng.normal(size=60) > 0.0
+    box = ActionSet(lower=[-0.5] * 3, upper=[0.3] * 3)
+    rule = {"response": ["none", "best"], "actions": box, "selection": "none"}
+    straight = StrategicClassifier(**rule).fit(X, y)
+    assert straight.history_.ended.startswith("stopped where further steps do not lower the loss")
+    file = tmp_path / "run.checkpoint"
+    step, done = NewtonRun.step, []
+
+    def until_the_power_is_cut(run):
+        done.append(run)
+        if len(done) > steps:
+            raise KeyboardInterrupt
+        step(run)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(NewtonRun, "step", until_the_power_is_cut)
+        with pytest.raises(KeyboardInterrupt):
+            StrategicClassifier(**rule).fit(X, y, checkpoint=file)
+    resumed = StrategicClassifier(**rule).fit(X, y, checkpoint=file)
+    np.testing.assert_array_equal(resumed.coef_, straight.coef_)
+    assert len(resumed.history_) == len(straight.history_)
+    assert resumed.history_.ended == straight.history_.ended

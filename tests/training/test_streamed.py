@@ -201,3 +201,24 @@ def test_what_cannot_be_learned_part_by_part(tables, tmp_path):
     pd.read_parquet(train.parts.files[0]).iloc[:0].to_parquet(file, index=False)
     with pytest.raises(NotEnoughRowsError, match="hold no rows"):
         StreamedRows.of(PartRows(Partitions((file,)), FEATURES), validation, 0)
+
+
+@pytest.mark.parametrize("way", ["in place", "by a rename"])
+def test_parts_that_are_written_again_are_read_again(tmp_path, way):
+    """As many rows as before under the names they had."""
+    rule = StrategicClassifier(response="none", selection="none")
+    validation = parts_of(*people(310, seed=1), tmp_path / "validation")
+    rows, folder = people(600), tmp_path / "train"
+    before = rule.fit_parts(parts_of(*rows, folder), validation).coef_
+    rows = people(600, seed=2)[0], -people(600, seed=2)[1]
+    fresh = parts_of(*rows, tmp_path / "fresh")
+    wanted = rule.fit_parts(fresh, validation).coef_
+    if way == "in place":
+        parts_of(*rows, folder)
+    else:
+        for file in fresh.parts.files:
+            os.replace(file, folder / file.name)
+    parts = Partitions(tuple(sorted(folder.iterdir())), rows_per_part=100)
+    after = rule.fit_parts(PartRows(parts, FEATURES), validation).coef_
+    np.testing.assert_array_equal(after, wanted)
+    assert np.abs(after - before).max() > 0.1

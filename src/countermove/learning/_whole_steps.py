@@ -70,6 +70,7 @@ class _StepSearch(NamedTuple):
     weights: Floats
     kink: Floats | None
     gains: Floats  # (n,) what nobody pays or exceeds
+    start: Floats  # (n,) what the cheapest allowed action gains: nothing for whoever may stay
 
     @classmethod
     def of(cls, response: BestResponse, score: Score, rows: Floats) -> _StepSearch:
@@ -82,14 +83,23 @@ class _StepSearch(NamedTuple):
         weights = shape.weights.detach().numpy()
         prices = response.prices(torch.from_numpy(rows))
         gains = np.full(len(rows), GAIN) if prices is None else GAIN / prices.numpy()
+        kink = None if shape.kink is None else shape.kink.detach().numpy()
+        slope, start = slope_of(score).detach().numpy(), np.zeros(len(rows))
+        if response.may_be_forced(rows):
+            unasked = np.full(len(rows), -np.inf)
+            everywhere = feasible_actions(response.actions, rows)
+            still = cheapest_exact(everywhere, slope, unasked, weights, kink)
+            check_converged(~still.unsolved, "raise")
+            start = still.action @ slope
+            gains = gains + response.cost.price(rows, rows + still.action)
         # Who pays less than the gain goes no further than its root in any column.
         far = np.sqrt(gains[:, None] / weights) + 1e-6
         feasible = feasible_actions(response.actions, rows, far)
-        kink = None if shape.kink is None else shape.kink.detach().numpy()
-        return cls(feasible, slope_of(score).detach().numpy(), weights, kink, gains)
+        return cls(feasible, slope, weights, kink, gains, start)
 
     def rows(self, who: Index) -> _StepSearch:
-        return self._replace(feasible=self.feasible.rows(who), gains=self.gains[who])
+        some = {name: getattr(self, name)[who] for name in ("gains", "start")}
+        return self._replace(feasible=self.feasible.rows(who), **some)
 
     def cheapest(self, need: Floats) -> CheapestActions:
         found = cheapest_exact(self.feasible, self.slope, need, self.weights, self.kink, self.gains)
@@ -107,9 +117,9 @@ def _highest(response: BestResponse, score: Score, rows: Floats, relaxed: Floats
     """Return the highest scores people can afford, between staying and what they gain relaxed."""
     everyone = _StepSearch.of(response, score, rows)
     most = everyone.most() if relaxed is None else relaxed
-    low, high = np.zeros(len(rows)), most * (1.0 + 1e-6) + 1e-9
-    fine = FINE * high
-    left, asked = np.flatnonzero(most > 1e-9 * most.max(initial=0.0)), FIRST * high
+    low, high = everyone.start.copy(), most + 1e-6 * np.abs(most) + 1e-9
+    left = np.flatnonzero(most - low > 1e-9 * most.max(initial=0.0))
+    fine, asked = FINE * (high - low), low + FIRST * (high - low)
     for halve in cycle((False, True)):
         if not left.size:
             return values(score, rows) + low

@@ -140,7 +140,7 @@ def checked_weights(weights: Any, n_rows: int) -> Floats | None:
         raise NotEnoughRowsError("every sample_weight is zero: nobody counts")
     if (found != np.rint(found)).any():
         found /= found.max()  # the sum of numbers near the smallest loses digits
-        found *= np.count_nonzero(found) / found.sum()
+        found /= found[found > 0.0].mean()
     return found
 
 
