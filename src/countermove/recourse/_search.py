@@ -35,15 +35,17 @@ MARGIN = 1e-9
 """Searches aim this share beyond the threshold, so that rounding cannot take it back."""
 
 
+def known_actions(model: Any, actions: ActionSet | None) -> ActionSet | None:
+    """Return the actions given, else those the model was made with; None if it knows none."""
+    candidates = (actions, getattr(model, "actions_", None), getattr(model, "actions", None))
+    return next((each for each in candidates if isinstance(each, ActionSet)), None)
+
+
 def actions_of_model(model: Any, actions: ActionSet | None) -> ActionSet:
-    """Return the actions given, else those the model was made with."""
-    for candidate in (
-        actions,
-        getattr(model, "actions_", None),
-        getattr(model, "actions", None),
-    ):
-        if isinstance(candidate, ActionSet):
-            return candidate
+    """Return the actions given, else those the model was made with; refuse to guess them."""
+    allowed = known_actions(model, actions)
+    if allowed is not None:
+        return allowed
     raise ParameterError(
         f"what may people change? {type(model).__name__} knows no actions; pass "
         "actions=ActionSet(...) or ActionSet.from_schema(schema, standardiser)"

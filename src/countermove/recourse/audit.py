@@ -29,7 +29,7 @@ from countermove.recourse._audit_robustness import (
     brittleness,
     in_distribution,
 )
-from countermove.recourse._search import probability_slope
+from countermove.recourse._search import known_actions, probability_slope
 from countermove.recourse.performance import Performance, approves, performance, scores_of
 from countermove.scores import Score
 from countermove.scores.base import score_of
@@ -170,7 +170,7 @@ def audit(
     groups, reference
         Group of each person, and the one to compare with (None: the largest).
     actions
-        What is allowed; None: the model's ``actions_``. Noise touches movable features.
+        What is allowed; None: the model's own. Noise touches movable features.
     cost
         Prices the actions; None: their squared length.
     real
@@ -193,7 +193,7 @@ def audit(
     )
     advice, cost = _standardised(advice, units), units.cost(cost)
     rule = _rule(model, threshold)
-    allowed = units.actions(actions) or getattr(model, "actions_", None)
+    allowed = known_actions(model, units.actions(actions))
     judged = _JudgedAdvice(rule, X, advice)
     columns = _movable(allowed, judged.action)
     paid = judged.paid(X, cost)
@@ -260,7 +260,7 @@ def robust_actions(
 ) -> ShareInterval:
     """Return the share of actions (NaN fails) that still lead to approval with noise on them."""
     model, units = standardised_model(model)
-    columns = _movable(model.actions_, action)
+    columns = _movable(known_actions(model, None), action)
     after = units.rows(np.where(np.isfinite(action), X + action, X))
     return _robust(_rule(model, threshold), after, columns, noise_sd, level, seed)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,11 +11,19 @@ import pytest
 import torch
 from scipy.special import expit, logit
 
+from countermove import StrategicClassifier, audit, recommend
 from countermove.errors import CalibrationError, DataError, ParameterError, UnknownNameError
 from countermove.people import ActionSet
-from countermove.recourse import calibrate_pare
+from countermove.recourse import (
+    calibrate_after_response,
+    calibrate_pare,
+    calibrate_pare_by_group,
+    certify_cost,
+    certify_refused,
+)
 from countermove.recourse.pare import reach_of, threshold_bound
 from countermove.recourse.pare._calibration import allowed_misses, at_least
+from countermove.response import NoResponse
 from countermove.scores import LinearScore
 from countermove.scores.base import values
 
@@ -66,7 +76,43 @@ def test_bounds_close_to_certainty_are_not_rounded_up_on_the_scores_scale(slope)
 
 
 def test_unlimited_reach_keeps_the_threshold_below_one(score, crowd):
-    assert 0.99 < calibrate_pare(score, crowd[0]).threshold < 1.0
+    assert 0.99 < calibrate_pare(score, crowd[0], actions=ActionSet()).threshold < 1.0
+
+
+def test_promises_are_about_the_actions_that_advice_takes(half, crowd):
+    """A classifier holds what it was made with as ``actions``: promise, price, audit, advice."""
+    X, y = crowd
+    rule = StrategicClassifier(actions=half, response="none", random_state=0).fit(X, y)
+    held, asked = ({}, {"actions": half})
+    for promise in (
+        calibrate_pare,
+        partial(calibrate_pare_by_group, groups=X[:, 0] > 1.0, miss_rate=0.1),
+        partial(certify_refused, grid=[0.3, 0.5, 0.7], miss_rate=0.5),
+        partial(calibrate_after_response, response=NoResponse(), grid=[0.1, 0.3, 0.5]),
+        partial(certify_cost, threshold=0.55, share=0.2),
+    ):
+        assert repr(promise(rule, X, **held)) == repr(promise(rule, X, **asked))
+    advice = recommend(rule, X)
+    far = replace(advice, action=2.0 * advice.action)
+    outside = audit(rule, X, y, far).recourse.outside
+    assert outside == audit(rule, X, y, far, actions=half).recourse.outside
+    assert len(outside) > 10
+
+
+def test_a_promise_about_unknown_actions_is_refused_as_advice_is(score, crowd):
+    X, y = crowd
+    unsaid = StrategicClassifier(response="none").fit(X, y)
+    for model in (score, unsaid):
+        for promise in (
+            calibrate_pare,
+            partial(calibrate_pare_by_group, groups=y),
+            partial(certify_refused, grid=[0.5]),
+            partial(calibrate_after_response, response=NoResponse(), grid=[0.5]),
+            certify_cost,
+            recommend,
+        ):
+            with pytest.raises(ParameterError, match="what may people change"):
+                promise(model, X)
 
 
 def test_a_score_of_no_hope_is_refused_not_rounded_up():
@@ -108,19 +154,20 @@ def test_rows_are_told_apart_by_id(score, half, crowd):
 @pytest.mark.parametrize("value", [0.0, 1.0, -0.1, float("nan")])
 def test_levels_outside_the_open_interval_are_refused(score, crowd, name, value):
     with pytest.raises(ParameterError, match=name):
-        calibrate_pare(score, crowd[0], **{name: value})
+        calibrate_pare(score, crowd[0], actions=ActionSet(), **{name: value})
 
 
-def test_bad_people_and_methods_are_named(score, crowd):
+def test_bad_people_and_methods_are_named(score, half, crowd):
     X, _ = crowd
     with pytest.raises(CalibrationError, match="at least 59"):
-        calibrate_pare(score, X[:58])
+        calibrate_pare(score, X[:58], actions=half)
     with pytest.raises(DataError, match="got \\(300, 1\\)"):
-        calibrate_pare(score, X[:, :1])
+        calibrate_pare(score, X[:, :1], actions=half)
+    broken = np.where(np.arange(300)[:, None] == 4, np.nan, X)
     with pytest.raises(DataError, match="rows 4 hold NaN"):
-        calibrate_pare(score, np.where(np.arange(300)[:, None] == 4, np.nan, X))
+        calibrate_pare(score, broken, actions=half)
     with pytest.raises(UnknownNameError, match="did you mean 'linear_program'"):
-        calibrate_pare(score, X, method="linear_programme")
+        calibrate_pare(score, X, method="linear_programme", actions=half)
 
 
 def test_staying_is_always_possible(score):

@@ -13,7 +13,7 @@ from countermove.errors import (
     ParameterError,
     UnknownNameError,
 )
-from countermove.people import QuadraticCost
+from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import (
     ChoiceRows,
     PromiseTerms,
@@ -54,7 +54,8 @@ def test_people_who_climb_are_followed_once_per_threshold_and_at_few(score, crow
         ChoiceRows(X[part], y[part], np.arange(len(y))[part])
         for part in (slice(0, 80), slice(80, 150))
     ]
-    people, reach = AscentResponse(QuadraticCost(1.0), random_starts=0), reach_of(score)
+    people = AscentResponse(QuadraticCost(1.0), random_starts=0)
+    reach = reach_of(score, ActionSet())
     found = choose_jointly(score, *parts, people, PromiseTerms(miss_rate=0.1), reach)
     thresholds = len(found.promise.thresholds)
     assert thresholds <= 13

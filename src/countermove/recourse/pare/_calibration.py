@@ -188,7 +188,7 @@ def calibrate_pare(
     Parameters
     ----------
     model
-        A `Score`, a fitted classifier (``score_``, ``actions_``) or a published model.
+        A `Score`, a fitted classifier or a published model.
     X_calibration
         People used for nothing else, shape (n, d), standardised units.
     method
@@ -198,7 +198,7 @@ def calibrate_pare(
     failure_probability
         Chance, over calibration samples, that the promise is wrong.
     actions
-        What is allowed; None: the model's own, or everything.
+        What is allowed; None: the model's own, as for `countermove.recommend`.
     wanted
         The threshold one would use without the promise; None: the largest allowed.
     largest_action

@@ -21,7 +21,7 @@ from countermove.certificates.betting import fewest_clusters, ratio_p_values
 from countermove.errors import CalibrationError, DataError, ParameterError, shown
 from countermove.people import ActionSet
 from countermove.randomness import seed_of
-from countermove.recourse._search import checked_people, method_of
+from countermove.recourse._search import actions_of_model, checked_people, method_of
 from countermove.recourse.recommend import best_reachable
 from countermove.response import Response
 from countermove.scores import Score
@@ -286,15 +286,6 @@ ReachFunction = Callable[[Floats], Floats]
 """From people, shape (n, d), to the best score each can reach, shape (n,)."""
 
 
-def allowed_actions(
-    model: Any, actions: ActionSet | None, largest_action: float | None
-) -> ActionSet:
-    """Return the actions given, those of the model, or all, none larger than so."""
-    held = getattr(model, "actions_", None) if actions is None else actions
-    allowed = held if isinstance(held, ActionSet) else ActionSet()
-    return allowed.narrowed(largest_action, score_of(model).n_features)
-
-
 KEPT = 2
 """Sets of people whose reach is remembered: a calibration asks about two, several times each."""
 
@@ -314,7 +305,7 @@ def reach_of(
     model
         What holds the score.
     actions
-        What is allowed; None: the model's own, or everything.
+        What is allowed; None: the model's own.
     method
         How the best action is searched for.
     largest_action
@@ -323,7 +314,8 @@ def reach_of(
     method_of(method)
     model, units = standardised_model(model)
     score = score_of(model)
-    allowed = allowed_actions(model, units.actions(actions), largest_action)
+    allowed = actions_of_model(model, units.actions(actions))
+    allowed = allowed.narrowed(largest_action, score.n_features)
 
     known: deque[tuple[Floats, Floats]] = deque(maxlen=KEPT)
 

@@ -20,7 +20,7 @@ from countermove._types import Floats, Mask
 from countermove.certificates import Assumption, Certificate, betting
 from countermove.errors import CalibrationError
 from countermove.people import ActionSet, Cost
-from countermove.recourse._search import probability_slope
+from countermove.recourse._search import actions_of_model, probability_slope
 from countermove.recourse.pare._calibration import (
     reached_by_most,
     smallest_calibration_size,
@@ -30,7 +30,6 @@ from countermove.recourse.pare._inputs import (
     INDEPENDENT,
     ClusterRows,
     ReachFunction,
-    allowed_actions,
     at_least,
     check_disjoint,
     check_level,
@@ -236,7 +235,8 @@ def certify_cost(
     inside, units = standardised_model(model)
     X = numeric_rows(X_calibration, score_of(inside))
     check_disjoint(ids, trained_on, len(X))
-    allowed = allowed_actions(inside, units.actions(actions), largest_action)
+    allowed = actions_of_model(inside, units.actions(actions))
+    allowed = allowed.narrowed(largest_action, X.shape[1])
     advice = recommend(inside, units.rows(X), method, threshold, allowed, units.cost(cost))
     refused = advice.status != NOT_NEEDED
     return cost_promise(advice.cost, refused, share, failure_probability, ids, clusters)
