@@ -9,6 +9,7 @@ from countermove.certificates.intervals import (
     distribution_function_radius,
     lower_share,
     mean_interval,
+    paired_interval,
     share_interval,
     upper_share,
 )
@@ -28,6 +29,35 @@ def test_shares_invert_the_binomial_tails():
     assert low[0] == 0.0
     assert high[1] == 1.0
     assert (low[2], high[2]) == (0.0, 1.0)
+
+
+PAIRED = [(60, 0.2), (100, 0.1), (100, 0.4), (200, 0.05), (500, 0.02), (1000, 0.1)]
+"""People, and the share of them whom exactly one of two rules gets right: ten or more of them."""
+
+
+@pytest.mark.parametrize(("n", "discordant"), PAIRED)
+@pytest.mark.parametrize("balance", [0.5, 0.7, 0.9])
+def test_paired_intervals_cover_at_their_level_and_no_more(n, discordant, balance):
+    """Two exact intervals, each with half of the probability, cover .999 at 1.6 x the width."""
+    first, second = discordant * balance, discordant * (1.0 - balance)
+    covered = 0.0
+    for pairs in range(
+        int(binom.ppf(1e-6, n, discordant)), int(binom.isf(1e-6, n, discordant)) + 1
+    ):
+        gained = np.arange(pairs + 1)
+        chance = binom.pmf(pairs, n, discordant) * binom.pmf(gained, pairs, balance)
+        for each in gained[chance > 1e-7]:
+            low, high = paired_interval(int(each), pairs - int(each), n, 0.05)
+            covered += float(chance[each]) * (low <= first - second <= high)
+    assert 0.945 <= covered <= 0.965
+
+
+def test_paired_intervals_end_where_differences_do():
+    assert paired_interval(7, 0, 7, 0.05)[1] == 1.0
+    assert paired_interval(0, 7, 7, 0.05)[0] == -1.0
+    low, high = paired_interval(0, 0, 100, 0.05)
+    assert -low == pytest.approx(high)
+    assert high == pytest.approx(3.8415 / 103.8415, abs=1e-5)
 
 
 @pytest.mark.validity

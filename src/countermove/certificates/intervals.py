@@ -22,6 +22,7 @@ __all__ = [
     "distribution_function_radius",
     "lower_share",
     "mean_interval",
+    "paired_interval",
     "per_cent",
     "share_interval",
     "upper_share",
@@ -56,6 +57,43 @@ def share_interval(count: Counts, n: Counts, failure_probability: float) -> tupl
     """Return both bounds, each failing with half of the probability."""
     half = 0.5 * failure_probability
     return lower_share(count, n, half), upper_share(count, n, half)
+
+
+def paired_interval(
+    gained: int, lost: int, n: int, failure_probability: float
+) -> tuple[float, float]:
+    r"""Return Tango's score interval for a difference of two shares of the same n people.
+
+    Of the n people ``gained`` count in the first share only, ``lost`` in the second only. The
+    interval holds every :math:`\delta` with
+
+    .. math:: |b - c - n\delta| \le z \sqrt{n (2 \hat q_\delta + \delta (1 - \delta))}
+
+    where :math:`\hat q_\delta` is the likeliest chance of counting in the second share only, were
+    :math:`\delta` the difference (Tango 1998). An approximation: where ten
+    discordant people are expected or more, 95 % intervals of 60 people or more cover .945 to .965.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import ndtri
+
+    _check(failure_probability)
+    _need(n, 1)
+    z = -float(ndtri(0.5 * failure_probability))
+
+    def beyond(delta: float, side: float) -> float:
+        linear = (2 * n - gained + lost) * delta - gained - lost
+        square = linear * linear + 8.0 * n * lost * delta * (1.0 - delta)
+        variance = 0.5 * (math.sqrt(max(square, 0.0)) - linear) + n * delta * (1.0 - delta)
+        return side * (gained - lost - n * delta) - z * math.sqrt(max(variance, 0.0))
+
+    value, low, high = (gained - lost) / n, -1.0, 1.0
+    # Where nobody is discordant the variance vanishes at the value itself.
+    near = 1e-6 / n
+    if lost < n:
+        low = float(brentq(beyond, -1.0, value - near, args=(1.0,)))
+    if gained < n:
+        high = float(brentq(beyond, value + near, 1.0, args=(-1.0,)))
+    return low, high
 
 
 @dataclass(frozen=True)

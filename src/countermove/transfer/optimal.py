@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from countermove._types import Floats, Mask
-from countermove.certificates.intervals import mean_interval, share_interval
+from countermove.certificates.intervals import mean_interval, paired_interval
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.sample import Pair, Sample
 
@@ -86,16 +86,16 @@ class Difference:
 
 
 def difference(own: Floats | Mask, other: Floats | Mask, failure_probability: float) -> Difference:
-    """Compare what two rules get wrong on the same people: 0 or 1 each, or a probability."""
+    """Compare what two rules get wrong on the same people: 0 or 1 each, or a probability.
+
+    Of yes and no the interval is Tango's, of probabilities that of Maurer and Pontil.
+    """
     a, b = np.asarray(own, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
         raise DataError(f"two rules are compared on the same people, got {a.shape} and {b.shape}")
     value, n = float(np.mean(a - b)), len(a)
     if np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all():
-        # Clopper and Pearson, on the people whom exactly one of the rules judges wrongly.
-        counts = np.array([np.sum(a > b), np.sum(b > a)])
-        low, high = share_interval(counts, n, 0.5 * failure_probability)
-        ends = float(low[0] - high[1]), float(high[0] - low[1])
+        ends = paired_interval(int(np.sum(a > b)), int(np.sum(b > a)), n, failure_probability)
     else:
         ends = mean_interval(a - b, -1.0, 1.0, failure_probability)
     return Difference(value, *ends, 1.0 - failure_probability, n)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.stats import norm
 
 from countermove.certificates import Assumption, Certificate
 from countermove.certificates.intervals import distribution_function_radius
@@ -156,8 +157,9 @@ def source_optimal(setting: Setting) -> Assumption:
         return Assumption(statement, False, f"another threshold errs less, by {found.words}")
     if setting.chosen.source == 0.0:
         return Assumption(statement, None, "no other threshold is better on the other rows either")
-    # The interval has to lie above 0, and reaches over at least two standard deviations.
-    seen = (found.value - found.low) * (1.0 + 0.5 * NORMAL_AT_POWER)
+    # The interval has to lie above 0; it reaches over as many deviations as its level asks for.
+    deviation = (found.value - found.low) / norm.isf(0.5 * setting.failure_probability)
+    seen = found.value - found.low + NORMAL_AT_POWER * deviation
     measured = f"against the best threshold of other rows: {found.words}"
     return Assumption(statement, None, not_refuted(measured, seen))
 
