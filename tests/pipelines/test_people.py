@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from countermove.data.schema import load_schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import MissingPartError, ParameterError, ours
 from countermove.params import SermParameters
+from countermove.people import QuadraticCost
 from countermove.pipelines.people import champion_people, make_people
 from countermove.pipelines.people_dataset import PeopleDataset
 from countermove.production.registry import StoredVersion
@@ -87,6 +89,65 @@ def test_a_champion_brings_its_own_people(caplog):
     old = StoredVersion("000001-x", model(), "sha", {})
     assert champion_people(old, SCHEMA, now).cost.scale == 9.0
     assert "stored without its people" in caplog.text
+
+
+CALLED = []
+
+
+def priced(scale: float = 2.0) -> QuadraticCost:
+    CALLED.append(scale)
+    return QuadraticCost(scale)
+
+
+OWN = {"kind": "own", "function": "my_prices:priced", "arguments": {"scale": 4.0}}
+
+
+@pytest.fixture
+def my_prices(monkeypatch):
+    monkeypatch.setitem(sys.modules, "my_prices", sys.modules[__name__])
+    CALLED.clear()
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"cost": OWN},
+        {"cost": OWN | {"function": "os:system", "arguments": {"command": "true"}}},
+        {
+            "response": {
+                "kind": "population",
+                "kinds": [{"kind": "best", "share": 1.0, "cost": OWN}],
+            }
+        },
+    ],
+)
+@pytest.mark.parametrize("present", [{}, {"cost": OWN | {"arguments": {"scale": 5.0}}}])
+def test_a_stored_function_that_the_settings_do_not_name_is_never_called(
+    my_prices, stored, present
+):
+    champion = StoredVersion("000001-x", model(), "sha", {"people": stored})
+    with pytest.raises(ParameterError, match="version 000001-x names the function"):
+        champion_people(champion, SCHEMA, SermParameters.model_validate(present))
+    assert not CALLED
+
+
+def test_a_stored_function_that_the_settings_name_too_makes_the_cost(my_prices, people):
+    facts = {"people": make_people(SCHEMA, UNITS, settings(cost=OWN))["settings"]}
+    stored = StoredVersion("000001-x", model(), "sha", facts)
+    assert champion_people(stored, SCHEMA, settings(cost=OWN)).cost.scale == 4.0
+    people.save(make_people(SCHEMA, UNITS, settings(cost=OWN)))
+    people.present = SERM | {"cost": OWN}
+    assert people.load().cost.scale == 4.0
+
+
+def test_people_altered_at_rest_call_no_function(my_prices, people):
+    facts = make_people(SCHEMA, UNITS, settings())
+    facts["settings"]["cost"] = OWN
+    people.save(facts)
+    for present in (None, SERM):
+        people.present = present
+        assert "names the function 'my_prices:priced'" in str(refused(people))
+    assert not CALLED
 
 
 CREDIT = load_schema("credit", SCHEMAS)

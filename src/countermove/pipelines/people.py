@@ -7,11 +7,13 @@ as the `Response` they describe.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest
+from countermove.errors import ParameterError
 from countermove.params import SermParameters
 
 if TYPE_CHECKING:
@@ -42,6 +44,35 @@ def people_settings(serm: SermParameters) -> dict[str, Any]:
     return serm.model_dump(mode="json", include=included)
 
 
+def trusted_settings(
+    settings: Mapping[str, Any], present: SermParameters | None, where: str
+) -> SermParameters:
+    """Return stored settings; refuse a function that the present settings do not name too."""
+    # Stored files may be altered: what they name is imported only if the user names it as well.
+    named = [] if present is None else [*_functions(people_settings(present))]
+    for function in _functions(settings):
+        if function not in named:
+            raise ParameterError(
+                f"{where} names the function {function.get('function')!r} with the arguments "
+                f"{function.get('arguments')!r}, which the present settings do not: stored files "
+                "call no function by themselves; name it under serm.cost, as when the rule was "
+                "trained, if it is yours"
+            )
+    return SermParameters.model_validate(settings)
+
+
+def _functions(settings: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every part of some settings that names a function."""
+    if isinstance(settings, list):
+        for part in settings:
+            yield from _functions(part)
+    elif isinstance(settings, Mapping):
+        if settings.get("kind") == "own" or "function" in settings:
+            yield settings
+        for part in settings.values():
+            yield from _functions(part)
+
+
 def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters) -> Response:
     """Return the people a stored version was made for.
 
@@ -57,7 +88,9 @@ def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters)
         )
     else:  # Responses of earlier releases relaxed relations, and did not say so.
         settings = settings | {"actions": {"responses": "relax"} | settings.get("actions", {})}
-    made_by = serm if settings is None else SermParameters.model_validate(settings)
+    made_by = serm
+    if settings is not None:
+        made_by = trusted_settings(settings, serm, f"version {stored.version}")
     assumed = made_by.build(schema, stored.model.standardiser)
     # Retraining may have found that people move farther, or less far, than the settings say.
     return as_estimated(assumed, stored.facts.get("reach"))

@@ -22,6 +22,7 @@ from countermove.pipelines.people import (
     SETTINGS_DIGEST,
     UNITS_DIGEST,
     people_settings,
+    trusted_settings,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ class PeopleDataset(AtomicJSONDataset):  # type: ignore[misc]
                 f"Run kedro run --pipeline={self._remade_by} again (rules trained for other people "
                 "are not this run's either), or restore what changed"
             )
-        return SermParameters.model_validate(facts[SETTINGS]).build(schema, unit)
+        present = None if self.present is None else SermParameters.model_validate(self.present)
+        trusted = trusted_settings(facts[SETTINGS], present, str(self._filepath))
+        return trusted.build(schema, unit)
 
     def _changed_settings(self, facts: Mapping[str, Any]) -> Iterator[str]:
         if self.present is None:
