@@ -6,6 +6,7 @@ import ast
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import countermove
@@ -34,6 +35,10 @@ def raised() -> frozenset[str]:
 def test_long_lists_are_capped_and_counted():
     assert shown(range(13)).endswith("9 and 3 more")
     assert shown([1, 2]) == "1, 2"
+
+
+def test_numbers_of_numpy_are_numbers_in_a_message():
+    assert str(DataError(f"got {np.float64(0.0)!r} and {np.int64(3)!r}")) == "got 0.0 and 3"
 
 
 def test_an_error_carries_all_rows():

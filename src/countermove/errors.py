@@ -17,6 +17,8 @@ SHOWN = 10
 
 _IN_URL = re.compile(r"([^\s/@:'\"(]*):(?!//)\S*@")
 """user:password@, also where somebody's error shows it without the scheme."""
+_NUMPY = re.compile(r"\bnp\.\w+\(([^()]*)\)")
+"""A number of NumPy as its repr has it: ``np.float64(0.0)`` is 0.0 to a reader."""
 _IN_QUERY = re.compile(
     r"([?&;][\w.-]*(?:password|passwd|pwd|secret|token|signature|key)=)[^&;\s]+", re.IGNORECASE
 )
@@ -57,7 +59,7 @@ class CountermoveError(Exception):
     """
 
     def __init__(self, message: str, *, rows: Iterable[int] = ()) -> None:
-        super().__init__(without_passwords(message))
+        super().__init__(_NUMPY.sub(r"\1", without_passwords(message)))
         self.rows: tuple[int, ...] = tuple(int(row) for row in rows)
 
 
@@ -180,7 +182,7 @@ def shown(values: Iterable[object], cap: int = SHOWN) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a hint that names the closest known name, and all of them."""
     names = sorted(known)
-    close = _closest(name, names)
+    close = _closest(str(name), names)
     hint = f"did you mean {close!r}? " if close else ""
     return f"{hint}known: {', '.join(names)}"
 

@@ -16,8 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from countermove import RecourseClassifier, StrategicClassifier
+from countermove import RecourseClassifier, StrategicClassifier, recommend
 from countermove.errors import (
+    CostError,
     CountermoveError,
     DataError,
     NotEnoughRowsError,
@@ -133,7 +134,8 @@ def test_works_in_a_pipeline_and_a_grid_search(crowd):
     X, y = crowd
     pipeline = make_pipeline(StandardScaler(), StrategicClassifier())
     grid = {"strategicclassifier__cost": [QuadraticCost(1.0), QuadraticCost(50.0)]}
-    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
+    with pytest.warns(UserWarning, match="nobody moving"):
+        search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
     # Judged where people stand, the rule that expects short moves does best.
     assert float(search.best_params_["strategicclassifier__cost"].scale) == 50.0
     assert cross_val_score(pipeline, X, y, cv=2, scoring="roc_auc").min() > 0.9
@@ -279,12 +281,47 @@ def test_nothing_to_ask_before_fitting(crowd):
         ({"favourable": "yes"}, ParameterError, "none of the labels"),
         ({"validation_fraction": 1.0}, ParameterError, "validation_fraction"),
         ({"max_epochs": -1}, ParameterError, "max_epochs"),
+        ({"score": 3}, ParameterError, "a score is a Score to start from, or None; got 3"),
+        ({"cost": "cheap"}, CostError, "or its scale, for example 2.0; got 'cheap'"),
+        ({"cost": np.float64(0.0)}, CostError, "must be positive, got 0.0"),
+        ({"actions": {"immutable": [0]}}, ParameterError, "actions are an ActionSet"),
+        ({"actions": ActionSet(immutable=["c0"])}, ParameterError, "known: x0, x1"),
+        ({"regulariser": "l2"}, ParameterError, "for example L2\\(0.1\\), or None; got 'l2'"),
+        ({"refits": -1}, ParameterError, "refits is a number of fits"),
+        ({"temperature": "warm"}, ParameterError, "temperature must be a positive finite number"),
+        ({"validation_fraction": "a"}, ParameterError, "lies in \\[0, 1\\), got 'a'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_at_fit(crowd, settings, error, message):
     classifier = StrategicClassifier(**settings)
     with pytest.raises(error, match=message):
         classifier.fit(*crowd)
+
+
+def test_a_number_is_the_scale_of_a_quadratic_cost(crowd):
+    ours = StrategicClassifier(cost=2.0).fit(*crowd)
+    same = StrategicClassifier(cost=QuadraticCost(2.0)).fit(*crowd)
+    assert ours.coef_.tolist() == same.coef_.tolist()
+    assert ours.cost_.scale == 2.0
+
+
+def test_actions_may_name_the_columns_of_a_frame(crowd):
+    X, y = crowd
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    named = ActionSet(immutable=["c0"], only_increase=["c2"], integer=["c1"], steps={"c1": 2.0})
+    by_name = StrategicClassifier(actions=named).fit(frame, y)
+    placed = ActionSet(immutable=[0], only_increase=[2], integer=[1], steps={1: 2.0})
+    by_place = StrategicClassifier(actions=placed).fit(X, y)
+    np.testing.assert_allclose(by_name.coef_, by_place.coef_, rtol=1e-12)
+    moves = by_name.respond(frame).x_new - X
+    assert moves[:, 0].tolist() == [0.0] * len(X)
+    assert (moves[:, 2] >= 0.0).all()
+    # Whatever takes the fitted rule looks names up as it does.
+    theirs = recommend(by_name, frame, actions=ActionSet(immutable=["c1"]))
+    ours = recommend(by_place, X, actions=ActionSet(immutable=[1]))
+    np.testing.assert_allclose(theirs.action, ours.action, rtol=1e-12)
+    with pytest.raises(ParameterError, match=r"'c9', which is none: .* known: c0, c1, c2, c3"):
+        recommend(by_name, frame, actions=ActionSet(immutable=["c9"]))
 
 
 def test_one_class_is_refused(crowd):

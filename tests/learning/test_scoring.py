@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -91,6 +93,15 @@ def test_a_search_in_a_pipeline_and_by_a_function_is_refused_too(table):
     search = GridSearchCV(StrategicClassifier(), GRIDS[1], scoring=own, cv=2, error_score="raise")
     with pytest.raises(ParameterError, match="cannot move would win"):
         search.fit(*table)
+
+
+def test_a_search_over_assumptions_by_plain_accuracy_is_warned_of(table):
+    search = GridSearchCV(StrategicClassifier(selection="none"), GRIDS[1], cv=2)
+    with pytest.warns(UserWarning, match="search over response .* scoring=after_response"):
+        search.fit(*table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        StrategicClassifier().set_params(response="none").fit(*table).score(*table)
 
 
 def test_other_searches_may_use_own_people(table):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,7 @@ from countermove.learning.objectives import StrategicRisk
 from countermove.learning.regularisers import check_strength
 from countermove.people import Cost
 from countermove.people.cost_boxes import CostBox
+from countermove.people.costs import checked_cost
 from countermove.scores import Score
 
 Penalty = Literal["squared", "published"]
@@ -235,6 +236,11 @@ def risk_of(risk: StrategicRisk, cost: AnyCost | None) -> ChosenRisk:
     if isinstance(cost, UnknownCost) and cost.box is not None and cost.search == "ascent":
         return UnknownCostRisk(risk, cost.box, cost.steps)
     return risk
+
+
+def chosen_cost(cost: Any) -> AnyCost | None:
+    """Return a cost that is one: flexible and unknown ones stay, a number is a scale."""
+    return cost if isinstance(cost, FlexibleCost | UnknownCost) else checked_cost(cost)
 
 
 def costs_to_judge_by(cost: AnyCost | None) -> tuple[Cost | None, ...]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from countermove._types import Floats
@@ -21,24 +23,32 @@ from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.execution import Mapper, few_threads
 from countermove.learning._populations import JudgedMembers, population_at
 from countermove.learning._recipe import TrainingRecipe, check_summable
-from countermove.learning.chosen_costs import AnyCost, costs_to_judge_by, costs_to_train_at
+from countermove.learning.chosen_costs import (
+    AnyCost,
+    chosen_cost,
+    costs_to_judge_by,
+    costs_to_train_at,
+)
 from countermove.learning.evaluation import judged_accuracy
 from countermove.learning.regularisers import Regulariser
 from countermove.learning.scoring import own_people_error, searched_assumptions
 from countermove.learning.selection import Choice
 from countermove.learning.trees import TreeRecipe, TreeTraining
 from countermove.people import ActionSet, Cost
+from countermove.people.actions import checked_actions
 from countermove.response import RepresentationResponse
 from countermove.response.base import Responses
 from countermove.response.response_set import discretised
+from countermove.response.smooth import check_positive
 from countermove.scores import Score
 from countermove.scores.base import fit_slope
 from countermove.scores.covariance import RuleCovariance
 from countermove.scores.index_trees import IndexTreesScore
 from countermove.training import History, Loss, Trainer, TrainingRows
 from countermove.training._labels import class_factors
-from countermove.training.estimator import ScoreClassifier, Table
+from countermove.training.estimator import ParameterBesideMethod, ScoreClassifier, Table
 from countermove.training.streamed import PartRows, StreamedRows
+from countermove.training.units import names_of
 
 DECIMALS = 6
 """Of standardised rows; what follows them is rounding, which depends on the units given."""
@@ -340,7 +350,7 @@ class StrategicClassifier(ScoreClassifier):
         self._publish(fit.score)
         self.history_: History = fit.history
         self.choice_: Choice | None = self._as_given(fit.choice)
-        self.cost_: AnyCost | None = self.cost if fit.cost is None else fit.cost
+        self.cost_: AnyCost | None = fit.cost or chosen_cost(self.cost)
         valid = sample.X_validation.numpy(), sample.y_validation.numpy()
         self.probability_slope_: float = self._slope(*valid, held)
         self.covariance_: RuleCovariance | None = recipe.covariance(fit.score, sample)
@@ -406,6 +416,20 @@ class StrategicClassifier(ScoreClassifier):
         judged = people.members, people.weights, sample_weight
         return judged_accuracy(self.standardised_score_, rows, signs, *judged)
 
+    def _accuracy(self, X: Table, y: Table, sample_weight: Any = None) -> float:
+        """Return the accuracy, nobody moving: not what candidates are to be compared by."""
+        if self._searched:
+            warnings.warn(
+                f"a search over {', '.join(self._searched)} that scores by the accuracy with "
+                "nobody moving picks the rule that expects nobody to move; give it "
+                "scoring=after_response('best', cost=..., actions=...)",
+                UserWarning,
+                stacklevel=2,
+            )
+        return float(ClassifierMixin.score(self, X, y, sample_weight))
+
+    score = ParameterBesideMethod(_accuracy)
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters; a search that judges candidates by people of their own is refused."""
         self._searched = searched_assumptions(params)
@@ -435,7 +459,11 @@ class StrategicClassifier(ScoreClassifier):
             seed=seed,
             stop_by=self.stop_by,
         )
-        trained, judging = costs_to_train_at(self.cost), costs_to_judge_by(self.cost)
+        if not (isinstance(self.refits, int | np.integer) and self.refits >= 0):
+            raise ParameterError(f"refits is a number of fits, 0 or more; got {self.refits!r}")
+        check_positive(temperature=self.temperature, eval_temperature=self._judging_temperature())
+        cost = chosen_cost(self.cost)
+        trained, judging = costs_to_train_at(cost), costs_to_judge_by(cost)
         people = self._population(trained, self.response, self.temperature)
         same = self.eval_temperature is None and trained == judging
         judges = self._population(judging, self.response, self._judging_temperature())
@@ -444,10 +472,10 @@ class StrategicClassifier(ScoreClassifier):
             judged_by=people if same else judges,
             trainer=trainer,
             loss=Loss(self.loss, weighted=weighted),
-            regulariser=self.regulariser,
+            regulariser=_checked_regulariser(self.regulariser),
             start=self.start,
             calibrate=self.calibrate,
-            cost=self.cost,
+            cost=cost,
             selection=self.selection,
             allow_no_recourse=self.allow_no_recourse,
             decimals=None if self.standardiser_ is None else DECIMALS,
@@ -495,8 +523,20 @@ class StrategicClassifier(ScoreClassifier):
         self, costs: Sequence[Cost | None], response: Any, temperature: float
     ) -> JudgedMembers:
         """Return the people meant, as they respond in standardised rows."""
-        people = population_at(costs, response, self.actions, temperature)
+        actions = checked_actions(self.actions, names_of(self))
+        people = population_at(costs, response, actions, temperature)
         return replace(people, members=tuple(map(self._units.response, people.members)))
 
     def _judging_temperature(self) -> float:
         return self.temperature if self.eval_temperature is None else self.eval_temperature
+
+
+def _checked_regulariser(regulariser: Any) -> Regulariser | None:
+    """Return what is added to the loss, where it is something that can be."""
+    if regulariser is None or hasattr(regulariser, "strength"):
+        checked: Regulariser | None = regulariser
+        return checked
+    raise ParameterError(
+        f"a regulariser is one of L2, ExpectedUtility, SocialBurden and Recourse, for example "
+        f"L2(0.1), or None; got {regulariser!r}"
+    )

@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from countermove.errors import ParameterError, shown
 from countermove.learning._populations import population
 from countermove.people import ActionSet, Cost
+from countermove.people.actions import checked_actions
 
 ASSUMPTIONS = ("cost", "actions", "response", "temperature", "eval_temperature")
 """Parameters of a classifier that say who its people are."""
@@ -99,7 +100,7 @@ class AfterResponse(BaseEstimator):  # type: ignore[misc]
         rule = adopt(estimator, X if self.background is None else self.background)
         unit = rule.standardiser_
         assert unit is not None
-        actions = self.actions
+        actions = checked_actions(self.actions, unit.names)
         if actions is None and rule.columns.groups:
             actions = ActionSet(**rule.allowed())
         people = population(self.response, self.cost, actions, self.temperature)

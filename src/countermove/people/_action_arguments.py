@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from countermove._types import Floats
 from countermove.data.missing import fill_columns
-from countermove.errors import InfeasibleActionsError, ParameterError, shown
+from countermove.errors import InfeasibleActionsError, ParameterError, nearest, shown
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
@@ -23,7 +23,12 @@ def bound(value: ArrayLike | None, name: str) -> Floats | None:
     """Return a bound as an array of shape (d,) or (n, d)."""
     if value is None:
         return None
-    array = np.array(value, dtype=np.float64)
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"{name} holds numbers, shape (d,) or (n, d); got {value!r}"
+        ) from error
     if array.ndim not in (1, 2):
         raise ParameterError(f"{name} has shape (d,) or (n, d), got {array.shape}")
     if np.isnan(array).any():
@@ -49,26 +54,50 @@ def check_shapes(**arrays: Floats | None) -> None:
             )
 
 
-def positions(values: Iterable[int], name: str) -> tuple[int, ...]:
-    """Return distinct feature positions, sorted."""
-    sorted_values = tuple(sorted({int(value) for value in values}))
-    if sorted_values and sorted_values[0] < 0:
-        raise ParameterError(f"{name} holds positions counted from 0, got {sorted_values[0]}")
-    return sorted_values
+def positions(values: Iterable[int | str], name: str) -> tuple[Any, ...]:
+    """Return distinct feature positions, sorted; names come behind them, to be looked up."""
+    listed = None if isinstance(values, str) or not isinstance(values, Iterable) else list(values)
+    if listed is None or not all(map(_may_name_a_feature, listed)):
+        raise ParameterError(
+            f"{name} lists features by position, counted from 0, or by name, for example [0, 2] "
+            f"or ['age']; got {values!r}"
+        )
+    named = dict.fromkeys(each for each in listed if isinstance(each, str))
+    return (*sorted({int(each) for each in listed if not isinstance(each, str)}), *named)
+
+
+def _may_name_a_feature(value: Any) -> bool:
+    position = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
+    return bool(position) or isinstance(value, str)
+
+
+def places_of(named: Iterable[Any], columns: Sequence[str], name: str) -> tuple[int, ...]:
+    """Return positions with every name looked up among the columns of a table."""
+    listed = list(named)
+    for each in listed:
+        if isinstance(each, str) and each not in columns:
+            hint = nearest(each, columns) if columns else "the rows have no column names"
+            raise ParameterError(f"{name} names the column {each!r}, which is none: {hint}")
+    return positions(
+        [columns.index(each) if isinstance(each, str) else each for each in listed], name
+    )
 
 
 def step_sizes(
-    steps: Mapping[int, float] | None, integer: tuple[int, ...]
-) -> tuple[tuple[int, float], ...]:
-    """Return the pairs of position and step size that differ from one."""
-    sizes = {int(j): float(size) for j, size in (steps or {}).items()}
-    strange = sorted(set(sizes) - set(integer))
+    steps: Mapping[int | str, float] | None, integer: tuple[Any, ...]
+) -> tuple[tuple[Any, float], ...]:
+    """Return the pairs of position (or name) and step size that differ from one."""
+    sizes: dict[Any, float] = {}
+    for j, size in (steps or {}).items():
+        # What `describe` leaves of a position in JSON is text.
+        sizes[int(j) if isinstance(j, str) and j.isdigit() else j] = float(size)
+    strange = [j for j in sizes if j not in integer]
     if strange:
         raise ParameterError(f"steps names feature {shown(strange)}, absent from integer")
     wrong = [f"{j}: {size}" for j, size in sizes.items() if not 0.0 < size < math.inf]
     if wrong:
         raise ParameterError(f"steps must be positive and finite, got {shown(wrong)}")
-    return tuple(sorted((j, size) for j, size in sizes.items() if size != 1.0))
+    return tuple((j, size) for j, size in sorted(sizes.items(), key=str) if size != 1.0)
 
 
 def constraints(A: ArrayLike | None, b: ArrayLike | None) -> tuple[Floats | None, Floats | None]:

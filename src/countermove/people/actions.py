@@ -22,6 +22,7 @@ from countermove.people._action_arguments import (
     constraints,
     filled,
     json_numbers,
+    places_of,
     positions,
     schema_arguments,
     step_sizes,
@@ -64,18 +65,19 @@ class ActionSet:
     min_value, max_value
         Bounds on ``x_new``, same shapes. A person beyond them has to come back.
     only_increase, only_decrease, immutable
-        Positions of features with a direction, or that never change.
+        Features with a direction, or that never change: positions, or names of columns that are
+        looked up in the table a classifier is fitted to.
     integer
-        Positions of features that move in whole steps, of one original unit unless
-        ``steps`` says otherwise. Recourse keeps the steps whole; responses relax them, except
+        Features that move in whole steps, of one original unit unless ``steps`` says otherwise,
+        by position or name. Recourse keeps the steps whole; responses relax them, except
         where a relation asks whether a column has a value: it is left by a whole step.
     groups
-        Groups of one-hot columns, each a sequence of positions. Recourse moves a
+        Groups of one-hot columns, each a sequence of positions or names. Recourse moves a
         group jointly; a continuous response cannot keep it coherent and holds it fixed.
     A, b
         Extra constraints, shapes (m, d) and (m,) or (n, m).
     steps
-        Size of a step in original units, by position; positions are among ``integer``.
+        Size of a step in original units, by position or name as in ``integer``.
     possible
         Who can exist (`Possible`, or its description): what relations, histories and usual
         ranges leave of the actions.
@@ -97,14 +99,14 @@ class ActionSet:
         upper: ArrayLike | None = None,
         min_value: ArrayLike | None = None,
         max_value: ArrayLike | None = None,
-        only_increase: Iterable[int] = (),
-        only_decrease: Iterable[int] = (),
-        immutable: Iterable[int] = (),
-        integer: Iterable[int] = (),
-        groups: Iterable[Sequence[int]] = (),
+        only_increase: Iterable[int | str] = (),
+        only_decrease: Iterable[int | str] = (),
+        immutable: Iterable[int | str] = (),
+        integer: Iterable[int | str] = (),
+        groups: Iterable[Sequence[int | str]] = (),
         A: ArrayLike | None = None,
         b: ArrayLike | None = None,
-        steps: Mapping[int, float] | None = None,
+        steps: Mapping[int | str, float] | None = None,
         units: Units = "standardised",
         possible: Possible | Mapping[str, Any] | None = None,
         missing: Iterable[tuple[int, float, Iterable[int]]] = (),
@@ -187,6 +189,26 @@ class ActionSet:
         down[list(self.only_increase + self.immutable)] = False
         up[list(self.only_decrease + self.immutable)] = False
         return down, up
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Names of columns that `of_columns` has yet to look up."""
+        listed = [*self.only_increase, *self.only_decrease, *self.immutable, *self.integer]
+        listed += [j for group in self.groups for j in group]
+        return tuple(dict.fromkeys(j for j in listed if isinstance(j, str)))
+
+    def of_columns(self, columns: Sequence[str]) -> ActionSet:
+        """Return the set with names looked up among the columns of a table."""
+        if not self.named:
+            return self
+        changes: dict[str, Any] = {
+            name: places_of(getattr(self, name), columns, name)
+            for name in _POSITIONS
+            if name != "groups"
+        }
+        groups = [places_of(group, columns, "groups") for group in self.groups]
+        steps = {places_of([j], columns, "steps")[0]: size for j, size in self.steps.items()}
+        return self._copy(**changes, groups=groups, steps=steps)
 
     def of_rows(self, rows: ArrayLike) -> ActionSet:
         """Return the set of some people only: per-person bounds follow them (else itself)."""
@@ -515,6 +537,12 @@ class ActionSet:
         }
 
     def _check_width(self, n_features: int) -> None:
+        if self.named:
+            raise ParameterError(
+                f"the actions name columns ({shown(self.named)}): they are looked up where a "
+                "classifier is fitted to a table; elsewhere give positions, or call "
+                "of_columns(names)"
+            )
         known = self.n_features
         if known is not None and known != n_features:
             raise ParameterError(
@@ -527,6 +555,16 @@ class ActionSet:
             raise ParameterError(
                 f"the actions name feature {shown(outside)} but the people have only {n_features}"
             )
+
+
+def checked_actions(actions: Any, columns: Sequence[str] | None = None) -> ActionSet | None:
+    """Return actions that are some, names looked up where columns are known; None stays."""
+    if actions is not None and not isinstance(actions, ActionSet):
+        raise ParameterError(
+            "actions are an ActionSet, for example ActionSet(immutable=[0]), or None; got "
+            f"{actions!r}"
+        )
+    return actions if actions is None or columns is None else actions.of_columns(columns)
 
 
 _ARRAYS = ("lower", "upper", "min_value", "max_value", "A", "b")

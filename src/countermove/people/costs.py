@@ -135,6 +135,18 @@ class Cost(ABC):
         return f"{type(self).__name__}({arguments})"
 
 
+def checked_cost(cost: Any) -> Cost | None:
+    """Return a cost that is one: a number is the scale of a quadratic cost, None stays."""
+    if cost is None or isinstance(cost, Cost):
+        return cost
+    if isinstance(cost, int | float | np.number) and not isinstance(cost, bool):
+        return QuadraticCost(float(cost))
+    raise CostError(
+        "a cost is a Cost, for example QuadraticCost(2.0), or its scale, for example 2.0; got "
+        f"{cost!r}"
+    )
+
+
 class QuadraticCost(Cost):
     r""":math:`c(x, x') = t\,\|x' - x\|^2`.
 

@@ -95,9 +95,11 @@ class ApprovalThreshold:
     slope: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.threshold < 1.0:
+        number = isinstance(self.threshold, int | float | np.number)
+        if not (number and 0.0 < self.threshold < 1.0):
             raise ParameterError(
-                f"a probability threshold lies strictly between 0 and 1, got {self.threshold!r}"
+                "a probability threshold is a number strictly between 0 and 1, got "
+                f"{self.threshold!r}"
             )
 
     @property

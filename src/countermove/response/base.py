@@ -21,6 +21,8 @@ from torch import Tensor
 from countermove._types import Floats, Mask
 from countermove.errors import DataError, NotConvergedError, ParameterError, shown
 from countermove.people import ActionSet, Cost, QuadraticCost
+from countermove.people.actions import checked_actions
+from countermove.people.costs import checked_cost
 from countermove.response.reduction import ActionPlan, Reduction, make_reduction
 from countermove.scores import Score
 
@@ -125,8 +127,8 @@ class Response(ABC):
     """What else these people may be, where they were estimated: promises hold over all of it."""
 
     def __init__(self, cost: Cost | None = None, actions: ActionSet | None = None) -> None:
-        self.cost: Cost = QuadraticCost() if cost is None else cost
-        self.actions: ActionSet = ActionSet() if actions is None else actions
+        self.cost: Cost = checked_cost(cost) or QuadraticCost()
+        self.actions: ActionSet = checked_actions(actions) or ActionSet()
         self.log_price: Floats | None = None
         self._factors: Floats | None = None
         self._plans: dict[tuple[int, tuple[int, ...]], ActionPlan] = {}

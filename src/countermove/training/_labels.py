@@ -167,7 +167,7 @@ def stratified_split(
     y: Floats, fraction: float, shuffler: np.random.Generator
 ) -> tuple[Index, Index]:
     """Return positions to train on and to validate on, the same share of either class."""
-    if not 0.0 <= fraction < 1.0:
+    if not (isinstance(fraction, int | float | np.number) and 0.0 <= fraction < 1.0):
         raise ParameterError(f"validation_fraction lies in [0, 1), got {fraction!r}")
     held = [
         shuffler.permutation(members)[: round(fraction * len(members))]

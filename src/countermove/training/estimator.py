@@ -25,13 +25,13 @@ from countermove.randomness import generator
 from countermove.scores import LinearScore, Score
 from countermove.scores.covariance import BootstrapRefits
 from countermove.training import _labels as labelling
-from countermove.training.units import RowUnits
+from countermove.training.units import RowUnits, names_of
 
 Table = Any
 """What scikit-learn calls array-like: arrays, lists, data frames."""
 
 
-class _ParameterBesideMethod:
+class ParameterBesideMethod:
     """Let ``score`` be both the parameter (the first axis) and scikit-learn's method."""
 
     # Reading the attribute gives the method; assigning it, as constructors and set_params do,
@@ -91,7 +91,7 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "validation_fraction",
     )
 
-    score = _ParameterBesideMethod(ClassifierMixin.score)
+    score = ParameterBesideMethod(ClassifierMixin.score)
 
     @property
     def coef_(self) -> Floats:
@@ -145,7 +145,7 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _units(self) -> RowUnits:
-        return RowUnits(self.standardiser_)
+        return RowUnits(self.standardiser_, columns=names_of(self))
 
     def _seed(self) -> int:
         return labelling.seed_from(self.random_state)
@@ -231,6 +231,8 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _start(self, n_features: int) -> Score | None:
         """Return the score given to start from, after checking that it reads the features."""
         given: Score | None = self.__dict__["score"]
+        if not (given is None or isinstance(given, Score)):
+            raise ParameterError(f"a score is a Score to start from, or None; got {given!r}")
         if given is not None and given.n_features != n_features:
             raise ParameterError(f"the score reads {given.n_features} features, X has {n_features}")
         return given

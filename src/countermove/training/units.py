@@ -5,7 +5,7 @@ Everything that takes a fitted classifier converts here, once, and works in stan
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
@@ -14,6 +14,8 @@ import numpy as np
 from countermove._types import Floats
 from countermove.data.standardise import Standardiser
 from countermove.people import ActionSet, Cost
+from countermove.people.actions import checked_actions
+from countermove.people.costs import checked_cost
 from countermove.response import Response
 from countermove.scores import Score
 from countermove.scores.base import values
@@ -29,6 +31,7 @@ class RowUnits:
 
     standardiser: Standardiser | None = None
     digits: int | None = None  # significant digits of actions as given; None: all
+    columns: Sequence[str] = ()  # names of the rows' features, where a table has them
 
     def rows(self, X: Floats) -> Floats:
         """Return the rows in standardised units."""
@@ -39,13 +42,15 @@ class RowUnits:
     @overload
     def actions(self, given: None) -> None: ...
     def actions(self, given: ActionSet | None) -> ActionSet | None:
-        """Return actions in standardised units."""
-        if self.standardiser is None or given is None:
-            return given
-        return given.after_standardising(self.standardiser.mean, self.standardiser.scale)
+        """Return actions in standardised units, names of columns looked up."""
+        actions = checked_actions(given, self.columns)
+        if self.standardiser is None or actions is None:
+            return actions
+        return actions.after_standardising(self.standardiser.mean, self.standardiser.scale)
 
     def actions_as_given(self, given: ActionSet) -> ActionSet:
         """Return actions in the units of the rows given, whole steps included."""
+        given = given.of_columns(self.columns)
         if self.standardiser is None or given.unit is not None:
             return given
         mean, scale = self.standardiser.mean, self.standardiser.scale
@@ -58,10 +63,11 @@ class RowUnits:
     @overload
     def cost(self, given: None) -> None: ...
     def cost(self, given: Cost | None) -> Cost | None:
-        """Return a cost per standard deviation."""
-        if self.standardiser is None or given is None:
-            return given
-        return given.standardised(self.standardiser.mean, self.standardiser.scale)
+        """Return a cost per standard deviation; a number is the scale of a quadratic one."""
+        cost = checked_cost(given)
+        if self.standardiser is None or cost is None:
+            return cost
+        return cost.standardised(self.standardiser.mean, self.standardiser.scale)
 
     def response(self, given: Response) -> Response:
         """Return people who respond in standardised units."""
@@ -107,8 +113,16 @@ def standardised_model(model: Any) -> tuple[Any, RowUnits]:
     """
     unit = getattr(model, "standardiser_", None)
     if not isinstance(unit, Standardiser):
-        return model, RowUnits()
-    return model.of_standardised_rows(), RowUnits(unit, getattr(model, "action_digits", None))
+        return model, RowUnits(columns=names_of(model))
+    digits = getattr(model, "action_digits", None)
+    return model.of_standardised_rows(), RowUnits(unit, digits, names_of(model))
+
+
+def names_of(model: Any) -> tuple[str, ...]:
+    """Return the names of a model's features; none where it was given arrays."""
+    unit = getattr(model, "standardiser_", None)
+    names = getattr(model, "feature_names_in_", ()) if unit is None else unit.names
+    return tuple(map(str, names))
 
 
 def _rounded(action: Floats, digits: int | None) -> Floats:

@@ -31,7 +31,7 @@ from countermove.training.units import standardised_model
 
 def check_level(value: float, name: str) -> None:
     """Refuse a probability that is not strictly between 0 and 1."""
-    if not 0.0 < value < 1.0:
+    if not (isinstance(value, int | float | np.number) and 0.0 < value < 1.0):
         raise ParameterError(f"{name} must lie strictly between 0 and 1, got {value!r}")
 
 
