@@ -194,7 +194,7 @@ PROMISE = {
 SIMPLE_KEPT = {
     "kept": "logistic",
     "best_simple": "logistic",
-    "sentence": "Training does not pay here: the best simple rule (logistic) is kept; why.",
+    "sentence": "The best simple rule (logistic) is published: why.",
 }
 METRICS = {"choice": SIMPLE_KEPT, "accuracy": {}}
 
@@ -292,7 +292,7 @@ def test_where_no_column_is_sensitive_groups_are_not_tested():
 
 def test_the_first_sentence_says_when_training_brings_nothing_and_what_the_promise_costs():
     first = headline(COMPARED, PROMISE, METRICS, moved=True)
-    assert first.startswith("On this table a threshold shift does all there is to do")
+    assert first.startswith("The published rule is logistic regression at another threshold")
     assert "costs" not in first
     dear = PROMISE | {"cost": {"value": 0.022, "low": 0.009, "high": 0.035, "n": 400}}
     assert "The promise of recourse costs 2.2 points (0.9 to 3.5)" in headline(
@@ -302,6 +302,6 @@ def test_the_first_sentence_says_when_training_brings_nothing_and_what_the_promi
         "The response changes no decision"
     )
     trained = {"choice": SIMPLE_KEPT | {"kept": "trained"}, "accuracy": {}}
-    assert "pays" in headline(COMPARED, PROMISE, trained, moved=True)
+    assert "trained for people who respond" in headline(COMPARED, PROMISE, trained, moved=True)
     line = states({}, metrics=trained)
     assert line["More often right than the best simple rule (logistic regression)"][0] == "holds"

@@ -116,8 +116,8 @@ class StrategicClassifier(ScoreClassifier):
         Which epoch is kept, as `Trainer` has it; ``"accuracy"`` gives way to ``"loss"``
         where the intercept is settled afterwards.
     selection
-        ``"guarded"``: the trained rule is published only if it beats the best simple rule in
-        repeated cross-validation by two standard errors (`Choice`); ``"none"``: always. Where
+        ``"guarded"``: the trained rule is published if a gain over the best simple rule is to be
+        expected after repeated cross-validation (`Choice`); ``"none"``: always. Where
         nobody moves, and where the intercept is not settled, there is nothing to choose.
     allow_no_recourse
         Whether a simple rule under which nobody can move may be published.

@@ -168,7 +168,7 @@ def _chosen(model: PublishedModel) -> dict[str, Any] | None:
     choice = model.about.get("choice")
     if choice is None:
         return None
-    return {name: choice[name] for name in ("kept", "best_simple", "errors_needed", "sentence")}
+    return {name: choice[name] for name in ("kept", "best_simple", "sentence")}
 
 
 def _social(

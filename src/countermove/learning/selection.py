@@ -1,8 +1,9 @@
 r"""Does training pay? The trained rule beside simple ones, judged on rows it has not seen.
 
 Where everybody reaches equally far, the response only moves the intercept and the direction
-cannot matter; elsewhere it may. So a trained direction has to prove itself in repeated
-cross-validation against the best simple rule, each rule with its best threshold after response.
+cannot matter; elsewhere it may. So a trained direction is compared in repeated cross-validation
+with the best simple rule, each rule with its best threshold after response, and the rule that
+loses least in expectation is kept.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from countermove.response.base import NoResponse, Response
 from countermove.response.population import Population
 from countermove.response.response_set import rational_people
 from countermove.scores import LinearScore, Score
+from countermove.scores.base import values
 from countermove.scores.trees import TreeScore
 from countermove.training._labels import counted, is_weighted, mean_over
 
@@ -34,8 +36,14 @@ if TYPE_CHECKING:
 
 ALIKE = 1e-9
 """Reaches that differ by less than this share are equal up to the solvers' rounding."""
+PRIOR_GAIN, PRIOR_SPREAD = -0.005, 0.01
+"""What training gains over the best simple rule before it is measured: mean and deviation."""
+STAYING = 0.1
+"""Chance, in the expected gain of a trained rule, that nobody moves at all."""
 PROOF = 2.0
-"""Standard errors by which one trained rule must win; with several the level is shared."""
+"""Standard errors by which a direction must lead where the response does not speak for it."""
+INTERVAL = 0.95
+"""Level of the interval beside a gain."""
 FOLDS, REPEATS, ENOUGH = 3, 2, 10_000
 """Folds, how often they are drawn, and the rows from which on once is enough."""
 MOST_ROWS = 60_000
@@ -52,6 +60,15 @@ class RuleRecord:
     gain: float  # over the best simple rule, on the same rows
     standard_error: float  # of the gain, corrected for folds that share training rows
     deployable: bool
+
+    def points(self) -> str:
+        """Return the gain in points with its interval."""
+        half = float(norm.isf(0.5 * (1.0 - INTERVAL))) * self.standard_error
+        low, high = 100.0 * (self.gain - half), 100.0 * (self.gain + half)
+        return (
+            f"{100.0 * self.gain:+.2f} points ({100 * INTERVAL:.0f} % interval {low:+.2f} to "
+            f"{high:+.2f})"
+        )
 
 
 @dataclass(frozen=True)
@@ -71,8 +88,6 @@ class Choice:
     rules
         The record of every rule; not of an annealed one that leads by too little even on the rows
         it was fitted to.
-    errors_needed
-        Standard errors by which a trained rule had to win.
     alike
         Everybody reaches equally far, so that no direction can win by the response.
     scores
@@ -82,7 +97,6 @@ class Choice:
     kept: str
     best_simple: str
     rules: Mapping[str, RuleRecord]
-    errors_needed: float
     alike: bool
     scores: Mapping[str, Score]
 
@@ -92,25 +106,19 @@ class Choice:
         return self.kept in ("trained", "annealed")
 
     def sentence(self) -> str:
-        """Return the verdict in one sentence."""
+        """Return which rule is published and what was seen, in one sentence."""
         best = self.best_simple.replace("_", " ")
         if self.trained:
-            won = self.rules[self.kept]
             return (
-                f"Training pays: the {self.kept} rule is better than the best simple rule ({best}) "
-                f"by {100 * won.gain:.2f} ± {100 * won.standard_error:.2f} points in "
-                "cross-validation."
+                f"The {self.kept} rule is published: its gain in cross-validation over the best "
+                f"simple rule ({best}) is {self.rules[self.kept].points()}."
             )
         rivals = [self.rules[name] for name in ("trained", "annealed") if name in self.rules]
         why = "everybody reaches equally far, so the direction cannot matter"
         if rivals:
             lead = max(rivals, key=lambda rule: rule.gain)
-            error = 100 * lead.standard_error
-            why = (
-                f"the trained rule's gain in cross-validation is {100 * lead.gain:+.2f} ± "
-                f"{error:.2f} points"
-            )
-        return f"Training does not pay here: the best simple rule ({best}) is kept; {why}."
+            why = f"the trained rule's gain over it in cross-validation is {lead.points()}"
+        return f"The best simple rule ({best}) is published: {why}."
 
     def to_json(self) -> dict[str, Any]:
         """Return it JSON-ready; linear rules with their weights."""
@@ -127,7 +135,6 @@ class Choice:
         return {
             "kept": self.kept,
             "best_simple": self.best_simple,
-            "errors_needed": self.errors_needed,
             "alike": self.alike,
             "rules": rules,
             "sentence": self.sentence(),
@@ -141,8 +148,7 @@ class Choice:
             for name, one in said["rules"].items()
         }
         scores = linear_rules(said) | {said["kept"]: kept}
-        facts = said["errors_needed"], said["alike"]
-        return cls(said["kept"], said["best_simple"], rules, *facts, scores)
+        return cls(said["kept"], said["best_simple"], rules, said["alike"], scores)
 
 
 def _weights(score: Score | None) -> dict[str, Any]:
@@ -177,24 +183,25 @@ def choose(
     # A score that is not linear may be better without any response.
     linear = all(isinstance(rule, LinearScore) for rule in trained.values())
     rivals = () if alike and linear else tuple(trained)
-    needed = errors_needed(len(rivals))
-    rivals = tuple(name for name in rivals if _may_win(recipe, name, scores, X, y, needed))
-    values = _cross_validated(recipe, (*simple, *rivals), given, X, y)
+    rivals = tuple(name for name in rivals if _may_win(recipe, name, scores, X, y))
+    held = _cross_validated(recipe, (*simple, *rivals), given, X, y)
     barred = () if recipe.allow_no_recourse else NO_RECOURSE
     # A blind network depends on its start, blind trees on their rows alone.
     seeded = "blind" in simple and not isinstance(simple["blind"], TreeScore)
-    best = _best_simple(values, [name for name in simple if name not in barred], alike, seeded)
-    rules = {name: _record(values[name], values[best], name not in barred) for name in values}
-    proven = [
-        name for name in rivals if rules[name].gain > needed * rules[name].standard_error > 0.0
-    ]
-    kept = max(proven, key=lambda name: rules[name].gain) if proven else best
-    return Choice(kept, best, rules, needed, alike, scores)
+    best = _best_simple(held, [name for name in simple if name not in barred], alike, seeded)
+    rules = {name: _record(held[name], held[best], name not in barred) for name in held}
+    expected = {
+        name: expected_gain(rules[name], scores[name], scores[best], X, y)
+        for name in rivals
+        # Where all reach alike no direction is owed to the response, and one must prove itself.
+        if not alike or rules[name].gain > PROOF * rules[name].standard_error
+    }
+    leading = max(expected, key=lambda name: expected[name], default=best)
+    kept = leading if expected.get(leading, 0.0) > 0.0 else best
+    return Choice(kept, best, rules, alike, scores)
 
 
-def _may_win(
-    recipe: TrainingRecipe, name: str, scores: Rules, X: Floats, y: Floats, needed: float
-) -> bool:
+def _may_win(recipe: TrainingRecipe, name: str, scores: Rules, X: Floats, y: Floats) -> bool:
     """Say whether cross-validating a rule may pay: of the annealed one, by the rows it has seen.
 
     It was turned to get those right: what it does not gain there it does not gain on others.
@@ -207,27 +214,30 @@ def _may_win(
         for one in (name, "logistic")
     )
     lead = _record(ours, theirs, deployable=True)
-    return lead.gain > needed * lead.standard_error
+    return lead.gain > 0.0
 
 
-def _best_simple(
-    values: Mapping[str, _Held], names: Sequence[str], alike: bool, seeded: bool
-) -> str:
+def expected_gain(record: RuleRecord, rule: Score, simple: Score, X: Floats, y: Floats) -> float:
+    """Return the gain to expect of a trained rule: what was measured, shrunk, if people move."""
+    # The posterior mean of a normal gain, measured with a normal error.
+    measured = PRIOR_SPREAD**2 / (PRIOR_SPREAD**2 + record.standard_error**2)
+    moving = measured * record.gain + (1.0 - measured) * PRIOR_GAIN
+    # A rule bent to one response may be right for few where people stand: that needs no fold.
+    right, simply = ((values(score, X) >= 0.0) == (y > 0.0) for score in (rule, simple))
+    staying = mean_over(right.astype(np.float64) - simply, y)
+    return (1.0 - STAYING) * moving + STAYING * staying
+
+
+def _best_simple(held: Mapping[str, _Held], names: Sequence[str], alike: bool, seeded: bool) -> str:
     """Return the rule with the best objective; logistic regression unless another stands out."""
     # Where all reach alike a charge for reach has nothing to gain.
     rivals = [name for name in names if not (alike and name == "reach_penalty")]
-    best = max(rivals, key=lambda name: values[name].mean)
-    lead = _record(values[best], values["logistic"], deployable=True)
-    # There no direction is owed to the response, and another one must prove itself as a trained
-    # one must; so must a blind score whose seed matters.
+    best = max(rivals, key=lambda name: held[name].mean)
+    lead = _record(held[best], held["logistic"], deployable=True)
+    # There no direction is owed to the response, and another one must prove itself; so must a blind
+    # score whose seed matters.
     needed = PROOF if alike or (best == "blind" and seeded) else 1.0
     return best if lead.gain > needed * lead.standard_error else "logistic"
-
-
-def errors_needed(rivals: int) -> float:
-    """Return the standard errors by which one of several trained rules must win."""
-    level = norm.sf(PROOF) / max(rivals, 1)
-    return float(norm.isf(level))
 
 
 @dataclass(frozen=True)

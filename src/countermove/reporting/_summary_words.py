@@ -21,7 +21,7 @@ PUBLISHED, BEST_SIMPLE = "strategic", "best_simple"
 
 
 def headline(compared: Facts, promise: Facts, metrics: Facts, *, moved: bool) -> str:
-    """Return the first sentences: whether training pays, how often the rule is right, at what cost.
+    """Return the first sentences: which rule is published, how often it is right, at what cost.
 
     ``moved`` says whether the response changes any decision of the published rule.
     """
@@ -39,14 +39,12 @@ def headline(compared: Facts, promise: Facts, metrics: Facts, *, moved: bool) ->
         return f"The strategic rule is {right} after response.{cost}"
     if choice["kept"] != choice["best_simple"]:
         return (
-            "On this table training for people who respond pays: the published rule is "
-            f"{right} after response.{cost}"
+            f"The published rule is trained for people who respond: it is {right} after "
+            f"response.{cost}"
         )
-    simple = SIMPLE[choice["kept"]]
-    shift = "a threshold shift" if choice["kept"] in ("logistic", "blind") else "a simple rule"
     return (
-        f"On this table {shift} does all there is to do: the published rule is {simple} at "
-        f"another threshold, {right} after response.{cost}"
+        f"The published rule is {SIMPLE[choice['kept']]} at another threshold, beyond which "
+        f"training showed no gain: it is {right} after response.{cost}"
     )
 
 
@@ -183,7 +181,7 @@ def _training_line(compared: Facts, metrics: Facts) -> list[dict[str, str]]:
                 *_sign(compared["difference"]),
             )
         ]
-    why = choice["sentence"].partition("; ")[2].rstrip(".")
+    why = choice["sentence"].partition(": ")[2].rstrip(".")
     return [
         _line(
             "Training beats the best simple rule",
