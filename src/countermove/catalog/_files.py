@@ -26,7 +26,6 @@ from countermove.data.standardise import Standardiser
 from countermove.data.storage import spreadsheet_safe
 from countermove.errors import StorageError
 
-
 ABANDONED = 86_400.0
 """Seconds after which nobody writes on a draft any more."""
 
