@@ -237,3 +237,29 @@ def test_a_moment_that_is_a_feature_too_is_read_as_that_feature_is():
     read = clean_rows(raw, described(features=features))
     assert read.quarantine.empty
     assert read.table["tenure"].min() > 365
+
+
+@pytest.mark.parametrize("mark", ["\x00", "\x07", "\n", "\x1b[2J", "\x7f", "\x85", "\u2028"])
+def test_an_id_with_control_characters_is_set_aside_and_spelled_out(mark):
+    raw = people().assign(person=[f"p{k}" for k in range(100)])
+    raw.loc[3, "person"] = f"p{mark}3"
+    read = clean_rows(raw, described(id="person"))
+    assert read.quarantine[["row", "column", "expected"]].to_numpy().tolist() == [
+        [3, "person", "an id without control characters"]
+    ]
+    (found,), (who,) = read.quarantine["found"], read.quarantine["row_id"]
+    assert found == who == f"p{mark}3".encode("unicode_escape").decode()
+    assert len(read.table) == 99
+    with pytest.raises(DataError, match=r"control characters, in 1 row\(s\): 3"):
+        clean(raw, described(id="person"))
+
+
+def test_an_entity_with_control_characters_is_refused():
+    features = {"income": FEATURES["income"]}
+    series = {"entity": "firm", "time": "year", "steps": 1}
+    raw = people().assign(firm=[f"f{k // 2}" for k in range(100)], year=[k % 2 for k in range(100)])
+    raw.loc[[0, 1], "firm"] = "f\x000"
+    schema = described(features=features, series=series, ignore=["children", "job"])
+    read = clean_rows(raw, schema)
+    assert set(read.quarantine["row"]) == {0, 1}
+    assert len(read.table) == 49
