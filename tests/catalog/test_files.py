@@ -123,6 +123,25 @@ def test_json_refuses_nan_and_keeps_the_previous_file(tmp_path):
     with pytest.raises(Exception, match="JSON compliant"):
         dataset.save({"a": float("nan")})
     assert dataset.load() == {"a": 1.0}
+    assert [path.name for path in tmp_path.iterdir()] == ["f.json"]
+
+
+def test_two_runs_that_write_one_table_at_once_publish_whole_ones(tmp_path):
+    """A chain and a nightly retraining write the same typed table; the later rename wins."""
+    target = tmp_path / "t.parquet"
+
+    class Interrupted(pd.DataFrame):
+        def to_parquet(self, stream: Any, **_: Any) -> None:
+            stream.write(b"PAR1 half a table")
+            stream.flush()
+            AtomicParquetDataset(filepath=str(target)).save(TABLE)
+            assert same(pd.read_parquet(target), TABLE)
+            stream.seek(0)
+            pd.DataFrame(self).to_parquet(stream)
+
+    AtomicParquetDataset(filepath=str(target)).save(Interrupted({"a": [9]}))
+    assert pd.read_parquet(target)["a"].tolist() == [9]
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
 
 
 def test_killed_writer_leaves_the_previous_table(tmp_path):
@@ -145,3 +164,10 @@ def test_killed_writer_leaves_the_previous_table(tmp_path):
     died = subprocess.run([sys.executable, "-c", script], check=False, env=os.environ)
     assert died.returncode == -signal.SIGKILL
     assert AtomicParquetDataset(filepath=str(target)).load()["a"].tolist() == [1, 2, 3]
+    # What it left is removed once nobody can still be writing it.
+    (left,) = tmp_path.glob(".t.parquet.*")
+    AtomicParquetDataset(filepath=str(target)).save(pd.DataFrame({"a": [4]}))
+    assert left.exists()
+    os.utime(left, (0, 0))
+    AtomicParquetDataset(filepath=str(target)).save(pd.DataFrame({"a": [5]}))
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]

@@ -115,3 +115,26 @@ def test_every_entry_of_the_project_names_a_class_of_the_catalog():
     assert public <= set(catalog.__all__)
     for name in ours - {"countermove.catalog.MatchesSchema"}:
         assert parse_dataset_definition({"type": name})[0].__name__ == name.rpartition(".")[2]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg//bob:S3CRET@host/db",
+        "postgresql+psycopg:/bob:S3CRET@host/db",
+        "postgresql+psycopg:///bob:S3CRET@host/db",
+        "bob:S3CRET@host/db",
+        "//host/S3CRET",
+        "postgresql:S3CRET",
+        "Postgres bob S3CRET",
+    ],
+)
+def test_a_url_that_is_none_is_refused_and_becomes_no_file(tmp_path, monkeypatch, url):
+    """A lost colon must not make a file with the password in its name."""
+    monkeypatch.chdir(tmp_path)
+    dataset = HistoryDataset({"path": "history.db"}, "credit", {"url": url})
+    with pytest.raises(DatasetError, match="COUNTERMOVE_HISTORY_URL") as refused:
+        dataset.load()
+    chain = [refused.value, refused.value.__cause__]
+    assert not any("S3" in str(each) for each in chain)
+    assert list(tmp_path.iterdir()) == []

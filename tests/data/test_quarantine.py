@@ -191,3 +191,75 @@ def test_both_values_of_the_outcome_are_kept_and_a_third_one_is_no_unfavourable_
     assert set(read.quarantine["expected"]) == {"'yes' or 'no'"}
     placed = place_rows(raw_partitions("loans", tmp_path, 20), both, SHARES, 0)
     assert placed.quarantine["row"].tolist() == read.quarantine["row"].tolist()
+
+
+def counted(missing="refuse"):
+    """Return a schema with days from `hired` to `applied`, which people may lack."""
+    reading = {"from": "hired", "date": "%d.%m.%Y", "as": "days", "until": "applied"}
+    tenure = {"kind": "numeric", "change": "immutable", "read": reading, "missing": missing}
+    return described(features=FEATURES | {"tenure": tenure}, quarantine=0.5)
+
+
+@pytest.mark.parametrize("missing", ["refuse", "median"])
+def test_a_moment_that_cannot_be_read_is_a_wrong_cell_and_no_missing_date(missing):
+    n = 100
+    raw = people().assign(hired=[f"{k % 28 + 1:02d}.01.2020" for k in range(n)])
+    raw["applied"] = "01.03.2024"
+    raw.loc[[3, 4], "applied"] = "soon"
+    raw.loc[5, "applied"] = ""
+    raw.loc[6, "hired"] = "long ago"
+    raw.loc[4, "hired"] = ""
+    read = clean_rows(raw, counted(missing))
+    lines = read.quarantine.drop(columns="row_id").to_numpy().tolist()
+    moment = [[3, "applied", "soon"], [4, "applied", "soon"], [5, "applied", ""]]
+    wrong = [line[:3] for line in lines if line[3] == "a date"]
+    assert wrong == [*moment, [6, "tenure", "long ago"]]
+    gone = [line[:2] for line in lines if line[3] == "a value"]
+    assert gone == ([[4, "tenure"]] if missing == "refuse" else [])
+    assert not read.table["tenure"].isna().any()
+
+
+def test_whoever_lacks_both_date_and_moment_lacks_the_date():
+    raw = people().assign(hired=[f"{k % 28 + 1:02d}.01.2020" for k in range(100)])
+    raw["applied"] = "01.03.2024"
+    raw.loc[2, ["hired", "applied"]] = ""
+    read = clean_rows(raw, counted("median"))
+    assert read.quarantine.empty
+    assert np.flatnonzero(read.table["tenure"].isna()).tolist() == [2]
+
+
+def test_a_moment_that_is_a_feature_too_is_read_as_that_feature_is():
+    raw = people().assign(hired=[f"{k % 28 + 1:02d}.01.2020" for k in range(100)])
+    raw["applied"] = [f"2024-{k % 12 + 1:02d}-01" for k in range(100)]
+    month = {"kind": "integer", "change": "immutable", "read": {"date": "iso", "as": "month"}}
+    schema = counted()
+    features = schema.to_mapping()["features"] | {"applied": month}
+    read = clean_rows(raw, described(features=features))
+    assert read.quarantine.empty
+    assert read.table["tenure"].min() > 365
+
+
+@pytest.mark.parametrize("mark", ["\x00", "\x07", "\n", "\x1b[2J", "\x7f", "\x85", "\u2028"])
+def test_an_id_with_control_characters_is_set_aside_and_spelled_out(mark):
+    raw = people().assign(person=[f"p{k}" for k in range(100)])
+    raw.loc[3, "person"] = f"p{mark}3"
+    read = clean_rows(raw, described(id="person"))
+    assert read.quarantine[["row", "column", "expected"]].to_numpy().tolist() == [
+        [3, "person", "an id without control characters"]
+    ]
+    (found,), (who,) = read.quarantine["found"], read.quarantine["row_id"]
+    assert found == who == f"p{mark}3".encode("unicode_escape").decode()
+    assert len(read.table) == 99
+    with pytest.raises(DataError, match=r"control characters, in 1 row\(s\): 3"):
+        clean(raw, described(id="person"))
+
+
+def test_an_entity_with_control_characters_is_refused():
+    features = {"income": FEATURES["income"]}
+    series = {"entity": "firm", "time": "year", "steps": 1}
+    raw = people().assign(firm=[f"f{k // 2}" for k in range(100)], year=[k % 2 for k in range(100)])
+    raw.loc[[0, 1], "firm"] = "f\x000"
+    schema = described(features=features, series=series, ignore=["children", "job"])
+    read = clean_rows(raw, schema)
+    assert set(read.quarantine["row"]) == {0, 1}
+    assert len(read.table) == 49

@@ -77,6 +77,12 @@ def test_script_unit_and_guide_have_the_codes_of_the_run():
     assert rows == [(str(e.code), e.name, e.meaning, e.to_do) for e in ENDINGS]
 
 
+def test_what_the_unit_writes_is_for_its_user_alone():
+    service = (DEPLOY / "countermove-retrain.service").read_text()
+    (mask,) = re.findall(r"^UMask=(\d+)$", service, re.MULTILINE)
+    assert 0o666 & ~int(mask, 8) == 0o600
+
+
 def test_the_line_for_cron_is_one():
     lines = [
         line

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from omegaconf.errors import OmegaConfBaseException
 
 from countermove.errors import ParameterError, UnknownNameError
 from countermove.params import GROUPS
@@ -102,6 +103,17 @@ def test_an_entry_of_the_catalog_is_replaced_and_others_stand_beside_it(conf):
 def test_an_unknown_environment_is_refused_with_the_nearest(conf):
     with pytest.raises(UnknownNameError, match=r"no environment 'owm' in .*; did you mean 'own'\?"):
         load(conf, "owm")
+
+
+def test_the_environment_cluster_takes_the_schedulers_address_from_the_shell(conf, monkeypatch):
+    monkeypatch.setenv("COUNTERMOVE_SCHEDULER", "tls://host:8786")
+    execution = load(conf, "cluster")["parameters"]["execution"]
+    assert (execution["engine"], execution["scheduler"]) == ("dask", "tls://host:8786")
+    assert execution["tls"]["ca_file"] == "conf/local/ca.pem"
+    assert load(conf, "cluster", execution={"tls": None})["parameters"]["execution"]["tls"] is None
+    monkeypatch.delenv("COUNTERMOVE_SCHEDULER")
+    with pytest.raises(OmegaConfBaseException, match="COUNTERMOVE_SCHEDULER"):
+        load(conf, "cluster")["parameters"]
 
 
 def test_a_project_without_conf_local_reads_base(conf):

@@ -135,7 +135,7 @@ def check_moves(project, schema) -> None:
     from countermove.scores.storage import load_model
 
     (folder,) = (project.path / "data/06_models/mine/strategic").glob("*/strategic")
-    model = load_model(folder, schema.digest())
+    model = load_model(folder, schema)
     frame = pd.read_parquet(project.path / "data/05_model_input/mine/test.parquet")
     X = rows_of(frame, schema).X
     actions = ActionSet.from_schema(schema, model.standardiser)

@@ -15,13 +15,18 @@ ADVISED = "data/07_model_output/tiny/advised"
 DASK = "execution.engine=dask,execution.workers=2"
 
 
-@pytest.fixture
-def with_table(project):
+def bring_parts(project):
+    """Bring the fabricated table, cut into files."""
     raw = project.path / "data" / "01_raw" / "tiny"
     raw.mkdir(parents=True)
     table = fabricate("tiny")
     for number, first in enumerate(range(0, len(table), 60)):
         table.iloc[first : first + 60].to_csv(raw / f"{number}.csv", index=False)
+
+
+@pytest.fixture
+def with_table(project):
+    bring_parts(project)
     return project
 
 

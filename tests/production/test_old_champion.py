@@ -38,7 +38,7 @@ def office(tmp_path):
 
 @pytest.fixture
 def registry(office):
-    return Registry(str(office.registry), SCHEMA.digest())
+    return Registry(str(office.registry), SCHEMA)
 
 
 def test_it_loads_verified_with_score_and_threshold_apart(registry):

@@ -78,7 +78,7 @@ def keep(folder: Path, shift: float = 0.0, **more: object) -> str:
 
 
 def decide(folder: Path, shift: float, outcome: Outcome, **more: object) -> str:
-    registry = Registry(str(folder), SCHEMA.digest())
+    registry = Registry(str(folder), SCHEMA)
     version, pointer = registry.next_version(), registry.pointer()
     facts = {"metrics": {}, "data_hash": "d", "certificates": [CERTIFICATE]} | more
     registry.add(version, model(shift), facts)
@@ -101,7 +101,7 @@ class Office:
 
     def rules(self, **changes: object) -> ScoringSettings:
         """Return what applicants are judged by."""
-        registry = Registry(str(self.registry), SCHEMA.digest())
+        registry = Registry(str(self.registry), SCHEMA)
         said = {
             "registry": registry, "schema": SCHEMA, "people": people_of, "terms": PromiseTerms(),
             "method": "auto", "seed": 0,

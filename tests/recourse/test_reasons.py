@@ -197,7 +197,7 @@ def test_models_stored_earlier_give_no_reasons(tmp_path):
     assert "reasons" not in table
     new = model_of(crowd(300))
     save_model(new, tmp_path / "model")
-    assert load_model(tmp_path / "model", SCHEMA.digest()).about[APPROVED] == new.about[APPROVED]
+    assert load_model(tmp_path / "model", SCHEMA).about[APPROVED] == new.about[APPROVED]
 
 
 def test_the_audit_names_sensitive_reasons_and_counts_gaming():

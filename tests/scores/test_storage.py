@@ -1,15 +1,20 @@
 """A stored model is whole, unaltered and of the right schema, or it is refused."""
 
+import hashlib
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
 
 from countermove.data import storage as files
+from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
-from countermove.errors import ModelFileError
+from countermove.data.storage import canonical_digest
+from countermove.errors import CountermoveError, ModelFileError
 from countermove.scores import (
     LinearScore,
     MLPScore,
@@ -24,6 +29,15 @@ from countermove.scores.covariance import RuleCovariance
 from countermove.scores.index_trees import IndexTreesScore
 from countermove.scores.storage import DESCRIPTION, WEIGHTS, PublishedModel, load_model, save_model
 from countermove.scores.trees import TreeEnsemble, TreeScore
+
+
+def schema_of(*names: str) -> Schema:
+    features = {name: {"kind": "numeric", "change": "both"} for name in names}
+    content = {"label": {"column": "y", "favourable": 1}, "features": features}
+    return Schema.from_mapping("table", content)
+
+
+SCHEMA, OTHER = schema_of("a", "b", "c"), schema_of("a", "b")
 
 
 def stumps() -> TreeEnsemble:
@@ -60,7 +74,7 @@ def model(kind: str = "linear") -> PublishedModel:
         "trees": lambda: TreeScore(stumps(), [0.1, 1 / 3, 2.0], [1.0, 0.7, 3.0]),
     }[kind]()
     unit = Standardiser(np.array([0.1, 1 / 3, 2.0]), np.array([1.0, 0.7, 3.0]), ("a", "b", "c"))
-    return PublishedModel(score, unit, "digest", {"seed": 0}, 0.7)
+    return PublishedModel(score, unit, SCHEMA.digest(), {"seed": 0}, 0.7)
 
 
 @pytest.fixture
@@ -74,7 +88,7 @@ def stored(tmp_path):
 def test_round_trip_is_exact(tmp_path, kind):
     saved = model(kind)
     save_model(saved, tmp_path / "m")
-    loaded = load_model(tmp_path / "m", "digest")
+    loaded = load_model(tmp_path / "m", SCHEMA)
     X = torch.randn(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     assert torch.equal(loaded.score(X), saved.score(X))
     assert np.array_equal(loaded.standardiser.scale, saved.standardiser.scale)
@@ -105,7 +119,7 @@ def test_a_model_of_the_first_format_decides_as_it_did(tmp_path):
     digest = storage.canonical_digest(description)
     (tmp_path / DESCRIPTION).write_text(json.dumps(description | {"sha256": digest}))
     (tmp_path / WEIGHTS).write_bytes(storage._weights(folded))
-    loaded = load_model(tmp_path, "digest")
+    loaded = load_model(tmp_path, SCHEMA)
     assert torch.equal(loaded.rule.bias, folded.bias)
     assert loaded.score.bias.item() == pytest.approx(made.score.bias.item(), abs=1e-15)
     assert (loaded.threshold, loaded.about) == (0.7, {"seed": 0})
@@ -118,7 +132,7 @@ def test_description_says_what_made_it(stored):
     description = json.loads((stored / DESCRIPTION).read_text())
     assert description["format_version"] == storage.FORMAT_VERSION
     assert description["package_version"]
-    assert description["schema_digest"] == "digest"
+    assert description["schema_digest"] == SCHEMA.digest()
     assert len(description["weights_sha256"]) == 64
 
 
@@ -150,7 +164,7 @@ def test_missing_model_is_named(tmp_path):
 
 def test_model_of_another_schema_is_refused(stored):
     with pytest.raises(ModelFileError, match="another schema"):
-        load_model(stored, "other")
+        load_model(stored, OTHER)
 
 
 def test_other_format_is_refused_by_name(stored):
@@ -206,3 +220,84 @@ def test_an_altered_covariance_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
     with pytest.raises(ModelFileError, match=r"covariance\.safetensors is truncated or"):
         load_model(tmp_path / "m")
+
+
+def rewritten(folder, change, weights=None):
+    """Change a stored model and its hashes, as somebody would who can write the registry."""
+    path = folder / DESCRIPTION
+    said = json.loads(path.read_text())
+    del said["sha256"]
+    if weights is not None:
+        held = load_tensors((folder / WEIGHTS).read_bytes())
+        weights(held)
+        content = save_tensors(held)
+        (folder / WEIGHTS).write_bytes(content)
+        said["weights_sha256"] = hashlib.sha256(content).hexdigest()
+    change(said)
+    path.write_text(json.dumps(said | {"sha256": canonical_digest(said)}))
+
+
+def set_entry(*path, value):
+    def change(said):
+        for step in path[:-1]:
+            said = said[step]
+        said[path[-1]] = value
+
+    return change
+
+
+def fill_in(name, value, at=slice(None)):
+    def change(held):
+        held[name][at] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (set_entry("threshold", value=0.0), "threshold is 0.0, not between 0 and 1"),
+        (set_entry("threshold", value=1.5), "not between 0 and 1"),
+        (set_entry("threshold", value="0.5"), "does not describe a model"),
+        (set_entry("about", "probability_slope", value=-1.0), "slope is -1.0"),
+        (set_entry("standardiser", "names", value=["a", "c", "b"]), "not those of the schema"),
+        (set_entry("standardiser", "scale", value=[1.0, 0.0, 1.0]), "scale must be positive"),
+        (set_entry("standardiser", "mean", value=[0.0]), "3 finite numbers"),
+    ],
+)
+def test_a_consistently_rewritten_description_is_refused_for_what_it_holds(stored, change, said):
+    rewritten(stored, change)
+    with pytest.raises(CountermoveError, match=said):
+        load_model(stored, SCHEMA)
+
+
+@pytest.mark.parametrize("kind", ["index_trees", "linear", "mlp", "partly_linear", "trees"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_and_leaves_that_are_no_numbers_are_refused(tmp_path, kind, value):
+    save_model(model(kind), tmp_path / "m")
+    name = next(
+        name
+        for name, weights in load_tensors((tmp_path / "m" / WEIGHTS).read_bytes()).items()
+        if weights.is_floating_point() and name not in ("trees_split", "bias")
+    )
+    rewritten(tmp_path / "m", lambda said: None, fill_in(name, value))
+    with pytest.raises(ModelFileError, match="finite"):
+        load_model(tmp_path / "m", SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "at", "said"),
+    [
+        ("trees_split", float("nan"), 0, "compares with no number"),
+        ("trees_left", 0, 0, "two parents"),
+        ("trees_right", 99, 0, "not stored"),
+        ("trees_right", -1, 0, "no child"),
+        ("trees_root", 1, 1, "two parents"),
+        ("trees_feature", 7, 0, "a column that there is not"),
+    ],
+)
+def test_trees_that_lead_nowhere_are_refused(tmp_path, name, value, at, said):
+    save_model(model("trees"), tmp_path / "m")
+    rewritten(tmp_path / "m", lambda said: None, fill_in(name, value, at))
+    with pytest.raises(ModelFileError, match=said):
+        load_model(tmp_path / "m", SCHEMA)

@@ -6,7 +6,11 @@ file first and rename it, which a local file system does in one step.
 
 from __future__ import annotations
 
+import glob
 import os
+import time
+import uuid
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
@@ -22,24 +26,29 @@ from countermove.data.standardise import Standardiser
 from countermove.data.storage import spreadsheet_safe
 from countermove.errors import StorageError
 
+ABANDONED = 86_400.0
+"""Seconds after which nobody writes on a draft any more."""
+
 
 class _ReplacedWhole:
     """Mixin for a local, unversioned Kedro file dataset, before it in the bases."""
 
     _filepath: PurePosixPath
+    _draft: PurePosixPath
 
     def save(self, data: Any) -> None:
-        """Write beside the target, then rename."""
-        beside = Path(self._get_save_path())
+        """Write beside the target, under a name that no other run uses, then rename."""
+        target = Path(self._filepath)
+        _clear(target)
+        self._draft = self._filepath.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
         try:
             super().save(data)  # type: ignore[misc]
-            os.replace(beside, Path(self._filepath))
+            os.replace(self._draft, target)
         except BaseException as error:
+            Path(self._draft).unlink(missing_ok=True)
             refused = _refusal(error)
             if refused is None:
                 raise
-            # A full disk needs what was begun; any other remains is written over next time.
-            beside.unlink(missing_ok=True)
             raise StorageError(
                 f"cannot write {self._filepath}: {refused.strerror or refused}; the previous "
                 "content is kept. Free space or fix the permissions, and run again"
@@ -49,7 +58,15 @@ class _ReplacedWhole:
         return Path(self._filepath).is_file()
 
     def _get_save_path(self) -> PurePosixPath:
-        return self._filepath.with_name(f".{self._filepath.name}.partial")
+        return self._draft
+
+
+def _clear(target: Path) -> None:
+    """Remove the drafts that runs left which were killed while they wrote, a day ago or more."""
+    for draft in target.parent.glob(f".{glob.escape(target.name)}.*.partial"):
+        with suppress(FileNotFoundError):  # Another run clears too.
+            if time.time() - draft.stat().st_mtime > ABANDONED:
+                draft.unlink()
 
 
 def _refusal(error: BaseException | None) -> OSError | None:

@@ -47,8 +47,7 @@ class ModelDataset(AbstractVersionedDataset[PublishedModel, PublishedModel]):
 
     def load(self) -> PublishedModel:
         """Read the newest (or pinned) version."""
-        present = schema_at(self._schema)
-        return load_model(Path(self._get_load_path()), present.digest())
+        return load_model(Path(self._get_load_path()), schema_at(self._schema))
 
     def save(self, data: PublishedModel) -> None:
         """Write a new version."""
@@ -108,8 +107,8 @@ class RegistryDataset(ReadOnlyDataset):
         from countermove.production.registry import Registry, Signer
 
         signer = Signer.from_environment(self._unsigned)
-        digest = schema_at(self._schema).digest()
-        return Registry(self._url, digest, self._credentials, signer=signer)
+        schema = schema_at(self._schema)
+        return Registry(self._url, schema, self._credentials, signer=signer)
 
     def preview(self) -> JSONPreview:
         """Return the pointer to the champion."""
@@ -151,12 +150,12 @@ class HistoryDataset(ReadOnlyDataset):
 
     def load(self) -> DecisionHistory:
         """Open the history."""
-        from countermove.production.history import DecisionHistory
+        from countermove.production.history import DecisionHistory, database_url
 
-        if "://" in self._url:
-            return DecisionHistory(self._url, self._dataset)
-        Path(self._url).parent.mkdir(parents=True, exist_ok=True)
-        return DecisionHistory(f"sqlite:///{self._url}", self._dataset)
+        url = database_url(self._url)
+        if "://" not in self._url:
+            Path(self._url).parent.mkdir(parents=True, exist_ok=True)
+        return DecisionHistory(url, self._dataset)
 
     def preview(self, nrows: int = ROWS) -> TablePreview:
         """Return the last decisions; nothing before there is a database."""

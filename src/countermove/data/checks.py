@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Floats, Mask
-from countermove.data.parsing import EXACT_INTEGERS, numbers, texts
+from countermove.data.parsing import CONTROL, EXACT_INTEGERS, numbers, texts
 from countermove.data.schema import LABEL, ROW_ID, Feature, Schema
 from countermove.errors import DataError, nearest, shown
 
@@ -188,7 +188,7 @@ def missing_problems(column: str, missing: Mask) -> list[TableProblem]:
 def id_problems(ids: pd.Series) -> list[TableProblem]:
     """Return missing and repeated ids."""
     repeated = _mask(ids.duplicated(keep=False)) & ~_mask(ids.isna())
-    return missing_id_problems(ids) + repeated_id_problems(ids, repeated)
+    return unusable_id_problems(ids) + repeated_id_problems(ids, repeated)
 
 
 def repeated_id_problems(ids: pd.Series, repeated: Mask) -> list[TableProblem]:
@@ -199,10 +199,19 @@ def repeated_id_problems(ids: pd.Series, repeated: Mask) -> list[TableProblem]:
     return rows_problem(text, repeated, columns=columns, expected="an id that no other row has")
 
 
-def missing_id_problems(ids: pd.Series) -> list[TableProblem]:
-    """Return the rows without an id."""
+def unusable_id_problems(ids: pd.Series) -> list[TableProblem]:
+    """Return the rows without an id, and those whose id holds control characters."""
     columns = (str(ids.name),) if ids.name is not None else ()
-    return rows_problem("missing id", _mask(ids.isna()), columns=columns, expected="an id")
+    problems = rows_problem("missing id", _mask(ids.isna()), columns=columns, expected="an id")
+    return problems + control_problems(ids)
+
+
+def control_problems(ids: pd.Series) -> list[TableProblem]:
+    """Return the rows whose id holds a NUL byte or another control character."""
+    controlled = _mask(ids.astype("str").str.contains(CONTROL, regex=True, na=False))
+    columns = (str(ids.name),) if ids.name is not None else ()
+    text, expected = "an id with control characters", "an id without control characters"
+    return rows_problem(text, controlled, columns=columns, expected=expected)
 
 
 def constant_problems(table: pd.DataFrame, schema: Schema) -> list[TableProblem]:

@@ -19,11 +19,11 @@ from countermove.data.checks import (
     constant_problems,
     group_problems,
     header_problems,
-    missing_id_problems,
     missing_problems,
     numbering,
     raise_all,
     repeated_id_problems,
+    unusable_id_problems,
 )
 from countermove.data.doubts import dated_after
 from countermove.data.files import RawTable
@@ -286,8 +286,8 @@ def _row_ids(named: pd.DataFrame, schema: Schema, rows: Index) -> pd.Series:
 def _id_problems(
     ids: pd.Series, named: pd.DataFrame, whole: bool, lenient: bool
 ) -> list[TableProblem]:
-    """Return missing ids and, of a whole table, those that several rows have."""
-    problems = missing_id_problems(ids)
+    """Return unusable ids and, of a whole table, those that several rows have."""
+    problems = unusable_id_problems(ids)
     if not whole:
         return problems
     several = ids.duplicated(keep=False).to_numpy(np.bool_) & ids.notna().to_numpy(np.bool_)

@@ -19,6 +19,9 @@ MISSING_WORDS = frozenset(
 EXACT_INTEGERS = 2.0**53
 """Up to here every whole number is a float; beyond, an integer would change silently."""
 
+CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
+"""Control characters, which no id holds: a regular expression."""
+
 BOOLEAN_WORDS = {"true": 1.0, "false": 0.0}
 
 

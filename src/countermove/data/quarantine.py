@@ -15,6 +15,7 @@ import pandas as pd
 from countermove._types import Index
 from countermove.data._text_files import BrokenLine
 from countermove.data.checks import NUMBERING, TableProblem
+from countermove.data.parsing import CONTROL
 from countermove.data.schema import ROW_ID
 from countermove.errors import DataError, shown
 
@@ -98,7 +99,7 @@ def _listed(
         words = words + ", " + more
     who = pd.Series(None, index=range(len(places)), dtype="str")
     if ids is not None:
-        who = ids.iloc[places].reset_index(drop=True).astype("str")
+        who = _printable(ids.iloc[places].reset_index(drop=True).astype("str"))
     columns = {
         ROW: rows[places],
         COLUMN: ", ".join(problem.columns),
@@ -111,8 +112,14 @@ def _listed(
 
 def _texts(values: pd.Series) -> pd.Series:
     words = values.reset_index(drop=True)
-    words = words.astype(object).where(words.notna(), "").map(str)
-    return words.str.slice(0, LONGEST).astype("str")
+    words = words.astype(object).where(words.notna(), "").map(str).astype("str")
+    return _printable(words).str.slice(0, LONGEST)
+
+
+def _printable(words: pd.Series) -> pd.Series:
+    """Return texts whose control characters are spelled out, so that any program opens the list."""
+    spelled = words.str.replace(CONTROL, lambda found: repr(found[0])[1:-1], regex=True)
+    return spelled.astype("str")
 
 
 def with_broken(quarantine: pd.DataFrame, broken: Sequence[BrokenLine]) -> pd.DataFrame:

@@ -15,7 +15,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from countermove._types import Floats, Mask
-from countermove.data.checks import TableProblem, cell_problem, missing_problems, rows_problem
+from countermove.data.checks import (
+    TableProblem,
+    cell_problem,
+    control_problems,
+    missing_problems,
+    rows_problem,
+)
 from countermove.data.parsing import numbers, texts
 from countermove.data.reading import DateReading, Reading
 from countermove.data.schema import ROW_ID, Schema, Series
@@ -53,7 +59,8 @@ def order_steps(
     """Return the steps of a table, or what keeps them from being distinguished."""
     whose = texts(entity)
     moments, problems = _moments(time, series.time, reading)
-    problems = missing_problems(series.entity, whose.isna().to_numpy(np.bool_)) + problems
+    named = missing_problems(series.entity, whose.isna().to_numpy(np.bool_))
+    problems = named + control_problems(whose) + problems
     if problems:
         return None, problems
     codes, names = pd.factorize(whose)

@@ -21,6 +21,7 @@ from countermove.data.parsing import is_number, numbers, texts, truth_values
 from countermove.data.reading import (
     Cells,
     DateReading,
+    Moments,
     NumberReading,
     Reading,
     WordReading,
@@ -58,6 +59,10 @@ def typed_feature(
         return _typed_categories(values, feature, problems)
     read, missing, unparseable = feature_numbers(named, feature, schema)
     problems += missing_problems(feature.name, missing) if feature.missing is None else []
+    if isinstance(feature.reading, DateReading) and feature.reading.until_column is not None:
+        own = feature.reading.dates(values)[2]
+        problems += _end_problems(named, feature.reading, schema, unparseable & ~own)
+        unparseable = own
     if unparseable.any():
         examples = dict.fromkeys(repr(str(cell)) for cell in values[unparseable].head(100))
         kind = "a date" if isinstance(feature.reading, DateReading) else "a number"
@@ -68,13 +73,32 @@ def typed_feature(
     return pd.Series(read + 0.0)
 
 
+def _end(table: pd.DataFrame, reading: DateReading, schema: Schema) -> Moments | None:
+    """Return the moments that are counted to, read by their column's own recipe."""
+    return until_dates(table, reading, schema.recipes().get(reading.until_column or ""))
+
+
+def _end_problems(
+    named: pd.DataFrame, reading: DateReading, schema: Schema, endless: Mask
+) -> list[TableProblem]:
+    """Return the wrong cells of the column that is counted to.
+
+    Unreadable ones are wrong in every row, missing ones where a date is counted (``endless``).
+    """
+    column, end = reading.until_column, _end(named, reading, schema)
+    if column is None or end is None:
+        return []
+    _, missing, unreadable = end
+    what, expected = "a moment that is counted to", "a date"
+    problems = cell_problem(column, f"not {expected}, {what}", unreadable, expected)
+    return problems + cell_problem(column, f"missing value, {what}", missing & endless, expected)
+
+
 def feature_numbers(table: pd.DataFrame, feature: Feature, schema: Schema) -> Cells:
     """Return a feature without categories as numbers, which cells are missing or unreadable."""
     values, reading = table[feature.column], feature.reading
     if isinstance(reading, DateReading):
-        own = schema.reading_of(reading.until_column or "")
-        moment = own if isinstance(own, DateReading) else None
-        return reading.read(values, until_dates(table, reading, moment))
+        return reading.read(values, _end(table, reading, schema))
     if feature.kind == "binary":
         values = truth_values(values)
     return reading.read(values) if isinstance(reading, NumberReading) else numbers(values)

@@ -20,6 +20,7 @@ from typing import Any
 
 from kedro.config import OmegaConfigLoader
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.resolvers import oc
 
 from countermove.errors import ParameterError, UnknownNameError, meant
 from countermove.params.renamed import renamed_settings, results_of
@@ -71,7 +72,8 @@ class SettingsLoader(OmegaConfigLoader):
     The catalog may ask for ``${settings:<name>}``, any setting of a run, whichever environment or
     ``--params`` it comes from (``${runtime_params:…}`` would see ``--params`` only): ``dataset``,
     ``lookahead.name`` …; ``paper.kind`` and ``paper.name``, by which files of an experiment are
-    called; ``schema``, the file of the dataset's schema; ``schemas``, the folders of schemas.
+    called; ``schema``, the file of the dataset's schema; ``schemas``, the folders of schemas. Every
+    file may ask for ``${oc.env:<VARIABLE>}``.
     """
 
     def __init__(
@@ -93,6 +95,8 @@ class SettingsLoader(OmegaConfigLoader):
         self._files: Any = None
         self._merged: dict[str, Any] | None = None
         self._parameters: dict[str, Any] = {}
+        # Kedro resolves variables of the environment in credentials only, unless it is given this.
+        more["custom_resolvers"] = {"oc.env": oc.env} | more.get("custom_resolvers", {})
         super().__init__(str(conf), env=env, runtime_params=given, **more)
 
     def __setitem__(self, key: str, value: Any) -> None:

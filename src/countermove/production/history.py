@@ -7,6 +7,7 @@ back with the next run and writing the same row twice changes nothing.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +25,7 @@ from sqlalchemy import (
     Text,
     create_engine,
     func,
+    make_url,
     select,
     text,
 )
@@ -73,6 +75,37 @@ LOCK = 0x434D
 """First half of the key of PostgreSQL's advisory lock; the second is the dataset's."""
 
 
+UNREADABLE = (
+    "the URL of the history database (COUNTERMOVE_HISTORY_URL, or globals: history) cannot be "
+    "read; expected postgresql+psycopg://user:password@host:port/database, with @, : and / in a "
+    "password written as %40, %3A and %2F, or the path of a SQLite file"
+)
+"""Does not repeat the URL, which may hold a password."""
+_MEANT_AS_URL = re.compile(
+    r"@|//|^\s*(postgres(ql)?|mysql|mariadb|oracle|mssql|sqlite|psycopg\d?)([+:\s]|$)",
+    re.IGNORECASE,
+)
+
+
+def database_url(place: str) -> str:
+    """Return the URL that a place names, of the SQLite file there if it is a path.
+
+    A place that was meant as a URL and is none would become a file whose name shows a password.
+    """
+    if "://" not in place:
+        if _MEANT_AS_URL.search(place):
+            raise ModelFileError(UNREADABLE)
+        return f"sqlite:///{place}"
+    try:
+        url = make_url(place)
+    except (SQLAlchemyError, ValueError):
+        raise ModelFileError(UNREADABLE) from None
+    # Of postgresql:///user:password@host/x all that follows the slashes is taken for a database.
+    if "@" in (url.database or "") or "@" in (url.host or ""):
+        raise ModelFileError(UNREADABLE)
+    return place
+
+
 class DecisionHistory:
     """The decisions about one dataset's champion, in any database SQLAlchemy knows."""
 
@@ -85,11 +118,7 @@ class DecisionHistory:
             raise ModelFileError(f"cannot open the history database: {_plain(error)}") from error
         except ValueError:
             # Its words may hold a part of the password: they are not shown.
-            raise ModelFileError(
-                "the URL of the history database cannot be read; expected "
-                "postgresql+psycopg://user:password@host:port/database, with @, : and / in a "
-                "password written as %40, %3A and %2F"
-            ) from None
+            raise ModelFileError(UNREADABLE) from None
         self.where = without_passwords(url)
         self._make_tables()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,15 +17,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
+from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, write_folder
 from countermove.errors import CountermoveError, DataError, ModelFileError, nearest
-from countermove.scores.base import Score
+from countermove.scores.base import Score, values
 from countermove.scores.covariance import BootstrapRefits, RuleCovariance
 from countermove.scores.index_trees import IndexTreesScore
 from countermove.scores.linear import LinearScore
@@ -115,17 +118,18 @@ def save_model(model: PublishedModel, folder: Path) -> str:
     return digest
 
 
-def load_model(folder: Path, schema_digest: str | None = None) -> PublishedModel:
+def load_model(folder: Path, schema: Schema | None = None) -> PublishedModel:
     """Read a model, refusing one that is damaged, altered or made for another schema."""
-    return unpack_model(lambda name: _read(folder / name), str(folder), schema_digest)[0]
+    return unpack_model(lambda name: _read(folder / name), str(folder), schema)[0]
 
 
 def unpack_model(
-    read: Callable[[str], bytes], where: str, schema_digest: str | None = None
+    read: Callable[[str], bytes], where: str, schema: Schema | None = None
 ) -> tuple[PublishedModel, str]:
     """Return the model in the files that ``read`` returns by name, and its SHA-256."""
     try:
-        return _unpacked(read, where, schema_digest)
+        model, digest = _unpacked(read, where, schema)
+        wrong = _faults(model, schema)
     except CountermoveError:
         raise
     except Exception as error:
@@ -134,16 +138,55 @@ def unpack_model(
             f"{where} does not describe a model: {type(error).__name__}: {str(error)[:200]}; "
             "restore the files or use another version"
         ) from error
+    if wrong:
+        raise ModelFileError(
+            f"the model in {where} cannot decide about anybody: {'; '.join(wrong)}; restore the "
+            "files, or go back with: kedro countermove rollback"
+        )
+    return model, digest
+
+
+def _faults(model: PublishedModel, schema: Schema | None) -> list[str]:
+    """Return what is wrong with a model's numbers; who rewrites all hashes can store any."""
+    d, rules = model.standardiser.n_features, [model.score]
+    rules += [] if model.refits is None else model.refits.scores
+    checks = {
+        f"its threshold is {model.threshold}, not between 0 and 1": 0.0 < model.threshold < 1.0,
+        f"its slope is {model.probability_slope}, not a number above 0": (
+            0.0 < model.probability_slope < math.inf
+        ),
+        f"its score reads {model.score.n_features} columns, its units are of {d}": all(
+            rule.n_features == d for rule in rules
+        ),
+        "its weights, or those of its refits, are not all finite": all(map(_finite, rules)),
+    }
+    if schema is not None:
+        checks["its columns are not those of the schema"] = (
+            model.standardiser.names == schema.feature_names
+        )
+    wrong = [fault for fault, right in checks.items() if not right]
+    if not wrong and not np.isfinite(values(model.score, np.zeros((1, d)))).all():
+        wrong.append("its score of the average person is no finite number")
+    return wrong
+
+
+def _finite(score: Score) -> bool:
+    """Return whether every weight is a number; a split of trees may be infinite."""
+    return all(
+        bool(torch.isfinite(weights).all())
+        for name, weights in score.state_dict().items()
+        if weights.is_floating_point() and not name.startswith("trees_")
+    )
 
 
 def _unpacked(
-    read: Callable[[str], bytes], where: str, schema_digest: str | None
+    read: Callable[[str], bytes], where: str, schema: Schema | None
 ) -> tuple[PublishedModel, str]:
     description, digest = _read_description(read(DESCRIPTION), f"{where}/{DESCRIPTION}")
-    if schema_digest is not None and description["schema_digest"] != schema_digest:
+    if schema is not None and description["schema_digest"] != schema.digest():
         raise ModelFileError(
             f"the model in {where} was made for another schema (digest "
-            f"{description['schema_digest'][:12]}…, the present one is {schema_digest[:12]}…); "
+            f"{description['schema_digest'][:12]}…, the present one is {schema.digest()[:12]}…); "
             "retrain it, or restore the schema it was trained with"
         )
     weights = _verified(read, where, WEIGHTS, description["weights_sha256"])
@@ -157,13 +200,15 @@ def _unpacked(
     except (SafetensorError, RuntimeError, KeyError) as error:
         raise ModelFileError(f"{where}/{WEIGHTS} does not fit its description: {error}") from error
     standardiser = Standardiser.from_json(description["standardiser"])
-    about, schema = description["about"], description["schema_digest"]
+    about, made_for = description["about"], description["schema_digest"]
     if description["format_version"] == 1:
-        return _unfolded(PublishedModel(score, standardiser, schema, about)), digest
+        return _unfolded(PublishedModel(score, standardiser, made_for, about)), digest
     covariance = _read_covariance(read, where, description, score)
     refits = _read_refits(read, where, description)
-    made = (score, standardiser, schema, about, description["threshold"], covariance, refits)
-    return PublishedModel(*made), digest
+    threshold = description["threshold"]
+    return PublishedModel(
+        score, standardiser, made_for, about, threshold, covariance, refits
+    ), digest
 
 
 def score_to_json(score: Score) -> dict[str, Any]:

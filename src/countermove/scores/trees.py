@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from countermove._types import Floats
+from countermove.errors import ModelFileError
 from countermove.scores._links import Link
 from countermove.scores.base import Score, rise_over_unit
 
@@ -202,14 +203,49 @@ class TreeEnsemble:
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any], nodes: Mapping[str, Any]) -> TreeEnsemble:
-        """Return the trees of stored arrays and of what `to_json` said of them."""
-        return cls(
+        """Return the trees of stored arrays and of what `to_json` said of them; refuse no trees."""
+        ensemble = cls(
             said["n_features"],
             **{name: nodes[name] for name in OF_NODES},
             codes_left={int(node): tuple(codes) for node, codes in said["codes_left"].items()},
             coded=tuple(tuple(columns) for columns in said["coded"]),
             offset=said["offset"],
         )
+        wrong = ensemble._faults()
+        if wrong:
+            raise ModelFileError(
+                f"the stored trees are damaged: {'; '.join(wrong)}; restore the files or use "
+                "another version"
+            )
+        return ensemble
+
+    def _faults(self) -> list[str]:
+        """Return what keeps the arrays from being trees whose every path ends in a number."""
+        n = len(self.left)
+        per_node = (self.feature, self.split, self.left, self.right, self.missing_left, self.value)
+        if any(len(each) != n for each in per_node) or not len(self.root):
+            return ["the arrays of their nodes have different lengths, or there is no tree"]
+        inner = (self.left >= 0) | (self.right >= 0)
+        asks = np.isin(np.arange(n), list(self.codes_left))
+        children = np.concatenate([self.left[inner], self.right[inner]])
+        both = np.concatenate([children, self.root])
+        inside = bool(((both >= 0) & (both < n)).all())
+        # Who has one parent, or is a root, lies on one path: no walk comes back to a node.
+        known = np.where(asks, len(self.coded), self.n_features)
+        columns = [column for thing in self.coded for column in thing]
+        checks = {
+            "a node has no child, two parents, or a child that is not stored": inside
+            and bool((np.bincount(both, minlength=n) <= 1).all()),
+            "a node asks for a column that there is not": bool(
+                ((self.feature >= 0) & (self.feature < known))[inner].all()
+            )
+            and all(0 <= column < self.n_features for column in columns),
+            "a node compares with no number": not np.isnan(self.split[inner & ~asks]).any(),
+            "a leaf, or what the sum begins with, is no finite number": bool(
+                np.isfinite(self.value[~inner]).all() and np.isfinite(self.offset)
+            ),
+        }
+        return [fault for fault, right in checks.items() if not right]
 
     def used(self) -> NDArray[np.bool_]:
         """Return which columns some split reads, shape (d,)."""

@@ -7,13 +7,17 @@ from types import SimpleNamespace
 
 import pytest
 from kedro.io import DataCatalog, MemoryDataset
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node
+from pydantic import ValidationError
+from tests.production.faults.dying import FACTS, model
 
 from countermove.errors import (
     AfterDecisionError,
     BlockedError,
     LockedError,
     ModelFileError,
+    NothingNewError,
+    ParameterError,
     StorageError,
 )
 from countermove.pipelines.retrain.guard import RetrainHook, lock_of
@@ -48,6 +52,55 @@ def test_the_lock_is_held_from_before_to_after(place):
         pass
     # A part of the pipeline ends without a decision: nothing is told, the lock is free.
     hook.after_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
+    with held(lock):
+        pass
+
+
+@pytest.mark.parametrize("names", [["retrain", "score"], ["score", "adopt"], ["adopt"]])
+def test_a_retraining_among_other_pipelines_is_locked_recovered_and_checked(place, names):
+    hook, catalog, lock = place
+    run = {"pipeline_names": names}
+    lock.parent.mkdir(parents=True)
+    lock.write_text("process 4711 on ws (since 2026-11-16T02:15:00+00:00)")
+    hook.before_pipeline_run(run_params=run, pipeline=Pipeline([]), catalog=catalog)
+    assert "4711" in catalog.load("history").events()["words"].iloc[0]
+    with pytest.raises(LockedError), held(lock):
+        pass
+    hook.after_pipeline_run(run_params=run, pipeline=Pipeline([]), catalog=catalog)
+    with held(lock):
+        pass
+
+
+def test_a_night_without_news_does_not_hide_that_other_pipelines_did_not_run(place):
+    hook, catalog, lock = place
+    catalog["retrain_outcome"] = MemoryDataset()
+    catalog["labelled_batches"] = MemoryDataset([])
+    nightly = Pipeline([node(lambda: None, None, "batch_facts")])
+    catalog.load("registry").add("000001-x", model(), FACTS)
+    promoted = Decision(
+        "000001-x", "cold_start", "promoted", "now", None, "000001-x", ["first"], {"batches": {}}
+    )
+    catalog.load("registry").record(promoted)
+    catalog.load("registry").carry_out(promoted)
+    with pytest.raises(NothingNewError):
+        hook.before_pipeline_run(run_params=RUN, pipeline=nightly, catalog=catalog)
+    both = {"pipeline_names": ["retrain", "score"]}
+    with pytest.raises(ParameterError, match=r"score did not run either.* --pipeline=score"):
+        hook.before_pipeline_run(run_params=both, pipeline=nightly, catalog=catalog)
+    with held(lock):
+        pass
+
+
+def test_a_wrong_setting_of_the_retraining_stops_the_retraining_only(place):
+    hook, catalog, lock = place
+    settings = {"dataset": "credit", "retrain": {"wait_seconds": "abc"}}
+    hook.after_context_created(
+        SimpleNamespace(project_path=lock.parents[3], config_loader={"parameters": settings})
+    )
+    serm = {"pipeline_names": ["serm"]}
+    hook.before_pipeline_run(run_params=serm, pipeline=Pipeline([]), catalog=catalog)
+    with pytest.raises(ValidationError, match="wait_seconds"):
+        hook.before_pipeline_run(run_params=RUN, pipeline=Pipeline([]), catalog=catalog)
     with held(lock):
         pass
 

@@ -63,7 +63,7 @@ class Office:
         cost = {"kind": "quadratic", "scale": world.scale}
         self.serm = SermParameters.model_validate({"cost": cost})
         self.people = self.serm.build(self.schema, self.unit)
-        self.registry = Registry(str(folder / "models"), self.schema.digest())
+        self.registry = Registry(str(folder / "models"), self.schema)
         self.history = DecisionHistory(f"sqlite:///{folder}/history.db", "drifting")
         self.batches: list[LabelledBatch] = []
         self.drift: dict[str, Any] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -104,6 +105,20 @@ def test_columns_that_only_split_the_training_rows_are_not_read():
         assert usable(admitted).num_rows == 2
     known = Schema.from_mapping("table", described | {"group_by": "age"})
     assert AdmitTask(known)(pa.table({"x": [1.5], "age": [30]}), 0).num_rows == 1
+
+
+def test_nobody_is_scored_as_lacking_a_date_that_is_there():
+    """Up to an unreadable moment nothing can be counted: the person is set aside, by that cell."""
+    reading = {"from": "hired", "date": "iso", "as": "days", "until": "asked"}
+    tenure = {"kind": "numeric", "read": reading, "missing": "median"}
+    described = {"label": {"column": "y", "favourable": 1}, "features": {"tenure": tenure}}
+    schema = Schema.from_mapping("table", described | {"time": "asked"})
+    hired = ["2020-01-01", "2020-01-01", "2020-01-01", ""]
+    asked = ["2024-01-01", "soon", "", "2024-01-01"]
+    admitted = AdmitTask(schema)(pa.table({"hired": hired, "asked": asked}), 0)
+    assert usable(admitted)["row_id"].to_pylist() == ["r0", "r3"]
+    wrong = [cells and json.loads(cells) for cells in admitted["quarantine"].to_pylist()]
+    assert wrong[1:3] == [[["asked", "soon", "a date"]], [["asked", "", "a date"]]]
 
 
 def test_a_changed_recipe_begins_a_batch_again():

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import stat
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -204,6 +207,21 @@ class TestOnce:
             office.score("b1")
 
 
+def test_scored_people_are_for_their_owner_alone_where_the_unit_says_so(office):
+    """`UMask=0077` of the systemd unit holds for whatever is written, parts and renames too."""
+    promote(office.registry)
+    write(office)
+    before = os.umask(0o077)
+    try:
+        folder = office.score("b1").folder
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
+    assert len(modes) > 1
+    assert set(modes.values()) == {0o600}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
 def interrupted(office, monkeypatch, after=1):
     """Score, but die after so many parts; return the folder of what was under way."""
 
@@ -383,7 +401,7 @@ class TestRefused:
     def test_a_champion_of_another_schema_is_refused(self, office):
         promote(office.registry)
         write(office)
-        other = Registry(str(office.registry), "another")
+        other = Registry(str(office.registry), replace(SCHEMA, ignore=("z",), sensitive=()))
         with pytest.raises(ModelFileError, match="another schema"):
             office.score("b1", registry=other)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from countermove._types import Mask
 from countermove.data._reading_entries import read_feature
 from countermove.data.doubts import gives_away
 from countermove.data.drafting._guesses import (
@@ -31,7 +30,7 @@ from countermove.data.reading import (
     WordReading,
     until_dates,
 )
-from countermove.data.schema import GROUP_PREFIX, LABEL, ROW_ID, Series
+from countermove.data.schema import GROUP_PREFIX, LABEL, QUARANTINE, ROW_ID, Series
 
 LONGEST_NAME = 200
 """YAML limits the length of keys; a name that long is no name."""
@@ -79,7 +78,10 @@ class Roles:
         dated = {c: g.dates for c, g in guesses.items() if g.dates is not None}
         sure = {c: dates.ways[0] for c, dates in dated.items() if len(dates.ways) == 1}
         ends = {column: _latest(table[column], reading) for column, reading in sure.items()}
-        moment = next((c for c in sure if name_words(c) & MOMENT and not _born(c)), None)
+        # Dates without their moment are set aside: a column with many gaps is none.
+        moments = (c for c in sure if name_words(c) & MOMENT and not _born(c))
+        full = (c for c in moments if sure[c].dates(table[c])[1].mean() <= QUARANTINE)
+        moment = next(full, None)
         latest = max((end for end in ends.values() if end is not None), default=None)
         until = moment if moment is not None else None if latest is None else str(latest.date())
         used = False
@@ -103,7 +105,7 @@ class Roles:
                     asked = f"days up to {until}, the latest date: when was the table extracted? "
                     asked += "Or as: months, years, month, weekday"
                 drafted = Guess(entries[0], (asked, *guess.reasons))
-                guesses[column] = with_gaps(drafted, _gaps(table, entries[0]["read"], column, sure))
+                guesses[column] = with_gaps(drafted, sure[column].dates(table[column])[1])
                 used = used or moment is not None
         if moment is not None:
             self._place_moment(moment, sure[moment], dated[moment].reasons, used)
@@ -168,15 +170,6 @@ class Roles:
                 del guess.entry["group"]
 
 
-def _gaps(
-    table: pd.DataFrame, entry: Mapping[str, Any], column: str, sure: Mapping[str, DateReading]
-) -> Mask:
-    """Return the rows in which one of two moments is missing."""
-    missing = sure[column].dates(table[column])[1]
-    other = entry["until"]
-    return missing | sure[other].dates(table[other])[1] if other in sure else missing
-
-
 def _nameless(column: str) -> bool:
     return column.startswith(("column_", "Unnamed:")) or column.lower() == "index"
 
@@ -205,7 +198,7 @@ def comparable(table: pd.DataFrame, column: str, entry: Mapping[str, Any]) -> pd
     categories: Sequence[str] = entry.get("categories", ())
     reading = read_feature(entry.get("read"), entry["kind"], tuple(categories), column)
     if isinstance(reading, DateReading):
-        return pd.Series(reading.read(table[column], until_dates(table, reading, None))[0])
+        return pd.Series(reading.read(table[column], until_dates(table, reading))[0])
     if isinstance(reading, NumberReading):
         return pd.Series(reading.read(table[column])[0])
     if isinstance(reading, WordReading):

@@ -18,6 +18,7 @@ from countermove.data.reading._dates import (
     SINCE,
     Becomes,
     DateReading,
+    Moments,
     in_english,
     until_dates,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "Becomes",
     "Cells",
     "DateReading",
+    "Moments",
     "NumberReading",
     "Reading",
     "WordReading",

@@ -18,6 +18,9 @@ from countermove.data.reading._cells import CellReading, Cells, folded
 Becomes: TypeAlias = Literal[
     "date", "age", "days", "months", "years", "year", "month", "weekday", "hour"
 ]
+Moments: TypeAlias = tuple[pd.Series, Mask, Mask]
+"""Dates (UTC, without a zone, NaT where none), which cells are missing, which are unreadable."""
+
 BECOMES: tuple[Becomes, ...] = (
     "date", "age", "days", "months", "years", "year", "month", "weekday", "hour",
 )  # fmt: skip
@@ -99,8 +102,8 @@ class DateReading(CellReading):
         """The column that is counted to, if it is no date itself."""
         return None if self.until is None or _fixed_date(self.until) is not None else self.until
 
-    def dates(self, values: pd.Series) -> tuple[pd.Series, Mask, Mask]:
-        """Return the moments (UTC, without a zone), which cells are missing, which unreadable."""
+    def dates(self, values: pd.Series) -> Moments:
+        """Return the moments, which cells are missing, and which are unreadable."""
         if pd.api.types.is_datetime64_any_dtype(values.dtype):
             found = pd.to_datetime(values, utc=True).dt.tz_localize(None).reset_index(drop=True)
             missing = found.isna().to_numpy(np.bool_)
@@ -121,10 +124,10 @@ class DateReading(CellReading):
         dates = (_fixed_date(value) for value in self.missing_values)
         return [date for date in dates if date is not None]
 
-    def read(self, values: pd.Series, until: pd.Series | None = None) -> Cells:
+    def read(self, values: pd.Series, until: Moments | None = None) -> Cells:
         """Return what becomes of the dates, as numbers; ``until`` holds the other column's dates.
 
-        A row whose other moment is missing or unreadable is missing.
+        A date that is there is never missing: without the other moment it is unreadable.
         """
         moments, missing, strange = self.dates(values)
         if self.becomes not in SINCE:
@@ -132,11 +135,11 @@ class DateReading(CellReading):
             found = getattr(moments.dt, part).to_numpy(np.float64, na_value=np.nan)
             return found + (self.becomes == "weekday"), missing, strange
         fixed = None if self.until is None else _fixed_date(self.until)
-        end = until if until is not None else pd.Series([fixed] * len(moments))
+        end = until[0] if until is not None else pd.Series([fixed] * len(moments))
         end = end.reset_index(drop=True).dt.as_unit("us")
         read = _completed_years(moments, end) if self.becomes == "age" else _apart(moments, end)
         read = read / DAYS.get(self.becomes, 1.0)
-        return read, missing | (np.isnan(read) & ~strange), strange
+        return read, missing, np.isnan(read) & ~missing
 
 
 def _dates(words: pd.Series, formats: Iterable[str]) -> pd.Series:
@@ -174,10 +177,16 @@ def _completed_years(start: pd.Series, end: pd.Series) -> Floats:
 
 
 def until_dates(
-    table: Mapping[str, pd.Series] | pd.DataFrame, reading: DateReading, own: DateReading | None
-) -> pd.Series | None:
-    """Return the dates of the column that is counted to, read as it says itself, else alike."""
+    table: Mapping[str, pd.Series] | pd.DataFrame,
+    reading: DateReading,
+    until: CellReading | None = None,
+) -> Moments | None:
+    """Return the dates of the column that is counted to.
+
+    It is read as it says itself (``until``), else as the dates that are counted.
+    """
     column = reading.until_column
     if column is None:
         return None
-    return (own or DateReading(formats=reading.formats)).dates(table[column])[0]
+    way = until if isinstance(until, DateReading) else DateReading(formats=reading.formats)
+    return way.dates(table[column])

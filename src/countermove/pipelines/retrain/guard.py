@@ -17,6 +17,7 @@ from countermove.errors import (
     BlockedError,
     ModelFileError,
     NothingNewError,
+    ParameterError,
     ours,
     shown,
 )
@@ -33,8 +34,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 PIPELINE = "retrain"
-CHANGING = ([PIPELINE], ["adopt"])
-"""Runs that may change the champion."""
+CHANGING = frozenset({PIPELINE, "adopt"})
+"""Pipelines that may change the champion, alone or among others of one run."""
+
+
+def _changes_champion(run_params: dict[str, Any]) -> bool:
+    return not CHANGING.isdisjoint(run_params.get("pipeline_names") or ())
 
 
 class RetrainHook:
@@ -43,30 +48,30 @@ class RetrainHook:
     def __init__(self) -> None:
         self._held = ExitStack()
         self._lock = Path()
-        self._settings: RetrainParameters  # once there is a context
+        self._given: dict[str, Any] = {}
+        self._settings: RetrainParameters  # once a run asks for them
         self._found: list[str] = []
         self._decided_before = 0
         self._waiting: list[str] = []
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Remember where the lock lies, and how long a run waits for it."""
-        from countermove.params import RetrainParameters
-
+        """Remember where the lock lies; the settings are read by runs that change the champion."""
         self._lock = lock_of(context)
-        params = context.config_loader["parameters"]
-        self._settings = RetrainParameters.model_validate(params.get(PIPELINE, {}))
+        self._given = context.config_loader["parameters"].get(PIPELINE, {})
 
     @hook_impl
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
         """Take the lock, recover, say what was found, and leave where nothing is new."""
-        if run_params.get("pipeline_names") not in CHANGING:
+        if not _changes_champion(run_params):
             return
+        from countermove.params import RetrainParameters
         from countermove.production.lock import held
         from countermove.production.registry import recover
 
+        self._settings = RetrainParameters.model_validate(self._given)
         with ExitStack() as held_so_far:
             died = held_so_far.enter_context(held(self._lock, self._settings.wait_seconds))
             registry, history = catalog.load("registry"), catalog.load("history")
@@ -81,11 +86,13 @@ class RetrainHook:
             history.add_decisions(decisions)
             self._decided_before = len(decisions)
             if "batch_facts" in pipeline.all_outputs():
-                self._leave_if_nothing_is_new(registry, catalog)
+                self._leave_if_nothing_is_new(registry, catalog, run_params["pipeline_names"])
             # Kedro reports no error to hooks up to here: only now may the lock outlive the block.
             self._held = held_so_far.pop_all()
 
-    def _leave_if_nothing_is_new(self, registry: Registry, catalog: DataCatalog) -> None:
+    def _leave_if_nothing_is_new(
+        self, registry: Registry, catalog: DataCatalog, names: list[str]
+    ) -> None:
         """Raise before any node runs; what blocks a run is reported by the node that reads rows."""
         from kedro.io import DatasetError
 
@@ -97,6 +104,12 @@ class RetrainHook:
                 chosen = BatchLedger(registry).check_new(files, self._settings.ready)
             except NothingNewError as nothing:
                 self._write_outcome(catalog, ending_of_error(nothing), None, str(nothing))
+                others = [name for name in names if name not in CHANGING]
+                if others:  # They have not run: a run that ends well would hide it.
+                    raise ParameterError(
+                        f"{nothing}; {', '.join(others)} did not run either. Give each pipeline a "
+                        f"run of its own: kedro run --pipeline={others[0]}"
+                    ) from nothing
                 _skip_in_airflow(nothing)
                 raise
             self._waiting = chosen.waiting
@@ -108,7 +121,7 @@ class RetrainHook:
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
         """Say what was decided, and let the next run in."""
-        if run_params.get("pipeline_names") not in CHANGING:
+        if not _changes_champion(run_params):
             return
         self._held.close()
         if "retrain_outcome" not in pipeline.all_outputs():
@@ -125,7 +138,7 @@ class RetrainHook:
         self, error: Exception, run_params: dict[str, Any], catalog: DataCatalog
     ) -> None:
         """Record why the run stopped, let the next one in, and say whether a decision stands."""
-        if run_params.get("pipeline_names") not in CHANGING:
+        if not _changes_champion(run_params):
             return
         with self._held:
             stopped = ours(error) or error

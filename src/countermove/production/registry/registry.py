@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from countermove.data.schema import Schema
 from countermove.data.storage import canonical_digest, seal, unseal
 from countermove.errors import ModelFileError, nearest
 from countermove.production.registry.records import Decision, Pointer, sequence_of
@@ -69,8 +70,8 @@ class Registry:
     ----------
     url
         Where, e.g. ``data/06_models/credit``.
-    schema_digest
-        Of the present schema: models made for another are refused; None takes all.
+    schema
+        The present one: models made for another are refused; None takes all.
     options
         Credentials of the file system.
     clock
@@ -82,14 +83,14 @@ class Registry:
     def __init__(
         self,
         url: str,
-        schema_digest: str | None = None,
+        schema: Schema | None = None,
         options: Mapping[str, Any] | None = None,
         clock: Callable[[], datetime] = now,
         signer: Signer | None = None,
     ) -> None:
         self.store = Store(url, options)
         self.signer = Signer.from_environment() if signer is None else signer
-        self._schema_digest, self._clock = schema_digest, clock
+        self._schema, self._clock = schema, clock
         self._as_of: str | None = None
 
     def before(self, version: str) -> Registry:
@@ -145,7 +146,7 @@ class Registry:
         model, digest = unpack_model(
             lambda name: self.store.read(f"{place}/{name}"),
             self.store.where(place),
-            self._schema_digest,
+            self._schema,
         )
         if digest != facts["sha256"]:
             raise ModelFileError(
