@@ -15,20 +15,31 @@ from math import comb
 
 import numpy as np
 
-from countermove._types import Floats, Index
+from countermove._types import Floats, Index, Mask
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.execution import in_turn, phase
 from countermove.people import ActionSet
 from countermove.people.feasible import FeatureBlock, absent
 from countermove.recourse._cheaper import cheaper, cheaper_of
 from countermove.recourse._rounding import rounded
-from countermove.recourse._search import Proposals, SearchMethod, SearchProblem, Settings, unproven
+from countermove.recourse._search import (
+    MARGIN,
+    Proposals,
+    SearchMethod,
+    SearchProblem,
+    Settings,
+    unproven,
+)
 from countermove.recourse.lasting import Margin
 from countermove.recourse.networks import NetworkProofs, network_of, prove
+from countermove.scores.base import values
 
 OBJECTIVES = ("cheapest", "sparsest")
 CHEAPER = 2e-6
 """Nothing is cheaper by more than this share where an action before a network counts as proven."""
+HALVINGS, SPENT, ROOM = 60, 1e-4, 1e-6
+"""Steps of the search for the best score within a ceiling, which ends within the share ``SPENT``
+of it; ``ROOM`` is left for the rounding of the advice that follows."""
 MOST_SUBSETS = 150
 """Sets of features tried per size; beyond, only those of the steepest features."""
 
@@ -43,6 +54,11 @@ class Preference:
     not_causal: tuple[int, ...] = ()  # columns that are left alone where that costs little more
     tolerance: float = 0.0  # how much more, as a share
     most_paid: float = float("inf")  # what nobody is advised to exceed
+
+    @property
+    def limited(self) -> bool:
+        """Whether a ceiling or a number of features bounds what anybody is advised."""
+        return self.most_paid < float("inf") or self.max_features is not None
 
     @property
     def restricted(self) -> bool:
@@ -92,7 +108,7 @@ def search_preferred(
     further = replace(problem, target=problem.target + preference.beyond)
     action, _, cheapest = _few(further, method, settings, preference)
     proven = np.zeros(len(action), bool)
-    rest = np.flatnonzero(absent(action))
+    rest = np.flatnonzero(absent(action) | (problem.price_if_any(action) > preference.most_paid))
     if rest.size:
         # Without room for the margin the target itself still counts, and only it is proven about.
         with phase("cheapest actions without the margin", len(rest)):
@@ -248,7 +264,8 @@ class AdviceSearch:
     def cheapest(self, problem: SearchProblem) -> Proposals:
         """Return the cheapest actions, without a margin against a refit."""
         with phase("cheapest actions", len(problem.X)):
-            return search_preferred(problem, self.method, self.settings, self.preference)
+            found = search_preferred(problem, self.method, self.settings, self.preference)
+            return self._fall_back(problem, found)
 
     def proven(self, problem: SearchProblem, found: Proposals) -> tuple[Proposals, Floats]:
         """Return what branch and bound adds before a network, and what recourse costs at least."""
@@ -291,6 +308,53 @@ class AdviceSearch:
         works = ~absent(proofs.action) & part.reaches(action)
         better = cheaper(part, np.where(works[:, None], action, np.nan))
         found.action[rows] = cheaper_of(part, found.action[rows], better)
+
+    def reach(self, problem: SearchProblem) -> tuple[Floats, Floats]:
+        """Return the best score reached within what is preferred, whatever the target."""
+        action, highest = self.method.reach(problem, self.settings)
+        if not self.preference.limited:
+            return action, highest
+        lowest = values(problem.score, problem.X)
+        within = self._allows(problem, action)
+        best, reached = np.where(within[:, None], action, 0.0), np.where(within, highest, lowest)
+        who = np.flatnonzero(~within & (highest > lowest))
+        # The dearer, the better the score: halve between what is affordable and what is not.
+        for _ in in_turn(range(HALVINGS)):
+            if not who.size:
+                break
+            middle = 0.5 * (reached[who] + highest[who])
+            slack = MARGIN * (1.0 + np.abs(middle))
+            part = replace(problem.rows(who), target=middle + slack)
+            found = np.nan_to_num(_few(part, self.method, self.settings, self.preference).action)
+            scores = part.values(found)
+            met = (scores >= middle) & self._allows(part, found)
+            best[who[met]], reached[who[met]] = found[met], scores[met]
+            highest[who[~met]] = middle[~met]
+            spent = met & (part.price(found) >= (1.0 - SPENT) * self.preference.most_paid)
+            apart = highest[who] - reached[who] > SPENT * (1.0 + np.abs(reached[who]))
+            who = who[apart & ~spent]
+        return best, reached
+
+    def _allows(self, problem: SearchProblem, action: Floats) -> Mask:
+        """Return whose action costs no more, and changes no more, than anybody is advised."""
+        most = self.preference.max_features
+        allowed: Mask = problem.price(action) <= self.preference.most_paid * (1.0 - ROOM)
+        return allowed if most is None else allowed & (problem.feasible.changed(action) <= most)
+
+    def _fall_back(self, problem: SearchProblem, found: Proposals) -> Proposals:
+        """Give those who are not helped the action of the best score within the limits."""
+        # That score does not depend on the target, and PARE counts on it.
+        lost = absent(found.action)
+        lost |= problem.price_if_any(found.action) > self.preference.most_paid
+        rest = np.flatnonzero(lost & ~found.proven_none & ~found.proven_cheapest)
+        if not (self.preference.limited and rest.size):
+            return found
+        part = problem.rows(rest)
+        reached, scores = self.reach(part)
+        near = scores >= part.target - 2.0 * MARGIN * (1.0 + np.abs(part.target))
+        action = found.action.copy()
+        action[rest[near]] = reached[near]
+        return found._replace(action=action)
 
     def lasting(self, problem: SearchProblem, cheapest: Proposals) -> Proposals:
         """Return actions that outlast a refit where that is asked for and possible."""

@@ -37,7 +37,7 @@ from countermove.recourse._search import (
     probability_slope,
     search_problem,
 )
-from countermove.recourse.lasting import margin_of
+from countermove.recourse.lasting import Margin, margin_of
 from countermove.scores.base import score_of, values
 from countermove.training.units import RowUnits, as_rows, standardised_model
 
@@ -169,6 +169,23 @@ class Advice:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What advice obeys beside the allowed actions, see `recommend`.
+
+    Parameters
+    ----------
+    cost, ceiling
+        What a move costs, and what nobody is advised to exceed; None: no ceiling.
+    max_features
+        How many features may change at most; None: any number.
+    """
+
+    cost: Cost | None = None
+    ceiling: float | None = None
+    max_features: int | None = None
+
+
+@dataclass(frozen=True)
 class Reached:
     """The best score a search reaches for each person, whatever the threshold.
 
@@ -285,8 +302,7 @@ def recommend(
     -------
     Advice
         ``FOUND`` is verified on the model and on the action set. Everybody whom
-        `best_reachable` takes over the threshold is found, within the ceiling or beyond
-        it (unless ``max_features`` or ``sparsest`` forbids).
+        `best_reachable` within the same limits takes over the threshold is found.
     """
     settings = Settings() if settings is None else settings
     plain = method_of(method)
@@ -340,6 +356,7 @@ def best_reachable(
     method: str = "auto",
     actions: ActionSet | None = None,
     *,
+    limits: Limits | None = None,
     causal: CausalModel | None = None,
     settings: Settings | None = None,
     seed: int = 0,
@@ -352,18 +369,25 @@ def best_reachable(
 
     Parameters
     ----------
+    limits
+        What else advice obeys: a ceiling on its cost, and how many features it may change.
     model, X, method, actions, causal, settings, seed, verbose
         As in `recommend`.
     """
-    search, X = method_of(method), as_rows(model, X)
+    limits = Limits() if limits is None else limits
+    plain, X = method_of(method), as_rows(model, X)
     model, units = standardised_model(model)
     score = score_of(model)
     rows = units.rows(checked_people(X, score))
     allowed = actions_of_model(model, units.actions(actions))
     causes = _causes(method, causal, rows.shape[1], units)
-    problem = search_problem(score, rows, allowed, QuadraticCost(), np.inf, seed=seed, **causes)
+    cost = allowed.priced(QuadraticCost()) if limits.cost is None else units.cost(limits.cost)
+    preference = preference_of("cheapest", limits.max_features, 1, 0.0, limits.ceiling)
+    settings = Settings() if settings is None else settings
+    search = AdviceSearch(plain, settings, preference, Margin(None, None, 0.0, np.inf))
+    problem = search_problem(score, rows, allowed, cost, np.inf, seed=seed, **causes)
     with search_bar(verbose), phase("highest reachable scores", len(rows)):
-        action, _ = search.reach(problem, Settings() if settings is None else settings)
+        action, _ = search.reach(problem)
     now = values(score, rows)
     after = problem.values(action)
     stays = allowed.contains(rows, np.zeros_like(rows)) & (now > after)
