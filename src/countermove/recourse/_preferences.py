@@ -41,7 +41,7 @@ HALVINGS, SPENT, ROOM = 60, 1e-4, 1e-6
 """Steps of the search for the best score within a ceiling, which ends within the share ``SPENT``
 of it; ``ROOM`` is left for the rounding of the advice that follows."""
 MOST_SUBSETS = 150
-"""Sets of features tried per size; beyond, only those of the steepest features."""
+"""Sets of features tried per size; beyond, only those of each person's steepest features."""
 
 
 @dataclass(frozen=True)
@@ -189,13 +189,15 @@ def _of_size(
 ) -> Proposals:
     """Return each person's cheapest recourse over the sets of ``size`` features."""
     kept = _candidates(problem, blocks, size)
-    subsets = list(combinations(kept, size))
+    subsets = list(combinations(range(kept.shape[1]), size))
     action = np.full_like(problem.X, np.nan)
     price = np.full(len(action), np.inf)
-    proven, cheapest = np.full((2, len(action)), len(kept) == len(blocks))
+    # Beyond the features tried, nothing is proven to those who could move others too.
+    complete = _free(problem, blocks).sum(axis=1) <= kept.shape[1]
+    proven, cheapest = complete.copy(), complete.copy()
     for subset in in_turn(subsets):
         held = np.ones((len(action), len(blocks)), bool)
-        held[:, list(subset)] = False
+        np.put_along_axis(held, kept[:, list(subset)], False, axis=1)
         part = problem.inside(problem.feasible.frozen(held, blocks))
         found = method.search(part, settings)
         cost = problem.price_if_any(found.action)
@@ -206,17 +208,27 @@ def _of_size(
     return Proposals(action, proven, cheapest & ~absent(action))
 
 
-def _candidates(problem: SearchProblem, blocks: tuple[FeatureBlock, ...], size: int) -> list[int]:
-    """Return the features whose sets are tried: all, or those that promise most on average."""
-    if comb(len(blocks), size) <= MOST_SUBSETS:
-        return list(range(len(blocks)))
+def _candidates(problem: SearchProblem, blocks: tuple[FeatureBlock, ...], size: int) -> Index:
+    """Return the features whose sets are tried: all, or those that promise each person most."""
+    n, count = len(problem.X), len(blocks)
+    if comb(count, size) <= MOST_SUBSETS:
+        return np.tile(np.arange(count), (n, 1))
     _, gradient = problem.slopes(problem.home)
     width = np.where(gradient > 0.0, problem.feasible.high, -problem.feasible.low)
-    promise = [float((np.abs(gradient) * width)[:, list(b.columns)].sum()) for b in blocks]
+    gain = np.abs(gradient) * width
+    promise = np.stack([gain[:, list(block.columns)].sum(axis=1) for block in blocks], axis=1)
+    promise[~_free(problem, blocks)] = -1.0
     count = size
     while comb(count + 1, size) <= MOST_SUBSETS:
         count += 1
-    return sorted(np.argsort(promise)[::-1][:count].tolist())
+    found: Index = np.sort(np.argsort(-promise, axis=1, kind="stable")[:, :count], axis=1)
+    return found
+
+
+def _free(problem: SearchProblem, blocks: tuple[FeatureBlock, ...]) -> Mask:
+    """Return which features each person can move, shape (n, blocks)."""
+    moves = problem.feasible.low < problem.feasible.high
+    return np.stack([moves[:, list(block.columns)].any(axis=1) for block in blocks], axis=1)
 
 
 def other_options(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove._types import Floats, Mask
+from countermove._types import Floats, Index, Mask
 from countermove.errors import DataError, ParameterError
 from countermove.execution import phase, search_bar
 from countermove.people import ActionSet, Cost, QuadraticCost
@@ -39,7 +39,7 @@ from countermove.recourse._search import (
 )
 from countermove.recourse.lasting import Margin, margin_of
 from countermove.scores.base import score_of, values
-from countermove.training.units import RowUnits, as_rows, standardised_model
+from countermove.training.units import LONGER, RowUnits, as_rows, standardised_model
 
 if TYPE_CHECKING:
     from countermove.recourse.causal import CausalModel
@@ -336,7 +336,9 @@ def recommend(
             way = search.rounded(part, allowed, way, digits)
             judged = _verified(problem, allowed, now, cut, refused, preference, way)
             judged = with_region(judged, problem, cut.aim)
-            return _confirmed(given, X, cut, _as_given(refits.outlook(judged, problem), units))
+            advised = _as_given(refits.outlook(judged, problem), units)
+            free = problem.feasible.may_go_on(np.nan_to_num(judged.action))
+            return _confirmed(given, X, cut, advised, units, free)
 
         prices = [part.price(np.nan_to_num(way.action)) for way in (cheapest, lasting, found)]
         without = refits.survival(part, cheapest.action)
@@ -403,13 +405,33 @@ def _as_given(advice: Advice, units: RowUnits) -> Advice:
     return replace(advice, effect=effect, **own)
 
 
-def _confirmed(model: Any, X: Floats, cut: ApprovalThreshold, advice: Advice) -> Advice:
-    """Take back what an adopted model itself does not approve, in the units it reads."""
-    if not hasattr(model, "approves"):
+def _confirmed(
+    model: Any, X: Floats, cut: ApprovalThreshold, advice: Advice, units: RowUnits, free: Mask
+) -> Advice:
+    """Judge ``X`` after the advice as given: go further by what rounding took, or take it back."""
+    # ``free`` says which amounts may go further, (n, d). Standardised rows were judged as they are.
+    if units.standardiser is None and not hasattr(model, "approves"):
         return advice
-    who = np.flatnonzero(np.isin(advice.status, (FOUND, BEYOND_REACH)))
-    kept = model.approves(advice.x_new(X)[who], cut.threshold)
-    lost = who[~kept]
+    score = score_of(model)
+
+    def refused(who: Index, action: Floats) -> Index:
+        moved = X[who] + action
+        if hasattr(model, "approves"):
+            lost: Index = who[~model.approves(moved, cut.threshold)]
+            return lost
+        return who[values(score, moved) < cut.aim]
+
+    action = advice.action.copy()
+    change = action if advice.effect is None else advice.effect.copy()
+    advised = np.flatnonzero(np.isin(advice.status, (FOUND, BEYOND_REACH)))
+    lost = refused(advised, change[advised])
+    for doubling in range(LONGER):
+        if not lost.size or advice.effect is not None:
+            break
+        longer = np.where(free[lost], 1.0 + 2.0**doubling * np.finfo(np.float64).eps, 1.0)
+        action[lost] = longer * advice.action[lost]
+        lost = refused(lost, action[lost])
+    advice = replace(advice, action=action)
     if not lost.size:
         return advice
     said: dict[str, Any] = {"status": NOT_FOUND, "n_changed": 0, "proven_cheapest": False}
