@@ -97,9 +97,7 @@ def test_what_is_described_takes_the_settings(model):
 @pytest.mark.parametrize(
     "built",
     [
-        lambda: GROUPS["recourse"](
-            largest_loss=None, ceiling=None, digits=None, confidence=None
-        ).build(),
+        lambda: GROUPS["recourse"](largest_loss=None, digits=None, confidence=None).build(),
         lambda: GROUPS["evaluation"]().build(),
         lambda: DriftParameters().build(),
         lambda: ExecutionParameters().build(),

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.special import logit
 
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
@@ -15,7 +16,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import CalibrationError, DataError, UnknownNameError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import PromiseTerms
-from countermove.recourse.advise import advise
+from countermove.recourse.advise import advise, decide_and_advise
 from countermove.recourse.calibrate import calibrate_model
 from countermove.recourse.pare import reach_of
 from countermove.response import BestResponse
@@ -143,9 +144,9 @@ def searched(monkeypatch):
 
     asked, search = [], _inputs.best_reachable
 
-    def counted(score, X, *given):
+    def counted(score, X, *given, **limits):
         asked.append(len(X))
-        return search(score, X, *given)
+        return search(score, X, *given, **limits)
 
     monkeypatch.setattr(_inputs, "best_reachable", counted)
     return asked
@@ -192,6 +193,22 @@ def test_decisions_agree_with_probability_and_reach(slope):
     reaches = reach_of(rule.model, ACTIONS, largest_action=0.5)(X) >= 0
     assert (advised.decisions.loc[~favourable, "status"].eq("FOUND") == reaches).all()
     assert set(advised.decisions["status"]) == {"NOT_NEEDED", "FOUND", "PROVEN_NONE"}
+
+
+@pytest.mark.parametrize("limits", [{}, {"ceiling": 2.0}])
+def test_whoever_is_counted_as_having_recourse_is_advised(limits):
+    """The promise is about advice as it is given: within the ceiling, or at any price."""
+    terms = PromiseTerms(miss_rate=0.1, failure_probability=0.1, after_response=False, **limits)
+    rule = calibrated(terms)
+    people = rows_of(rows(500, 2), SCHEMA)
+    advised = decide_and_advise(rule.model, people, SCHEMA, RESPONSE, terms, 0).advice
+    helped = np.isin(advised.status, ["FOUND", "NOT_NEEDED"])
+    bare, aim = rule.model.without_threshold(), logit(rule.model.threshold)
+    assert (helped == (terms.reach(bare, RESPONSE)(people.X) >= aim)).all()
+    assert helped.mean() > 0.85
+    assert helped.all() == (not limits)
+    within = "costing at most 2" if limits else "at any price"
+    assert f"approved or have recourse {within}" in rule.facts["certificate"]["words"]
 
 
 @pytest.mark.parametrize("slope", [1.0, 3.0])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
+from countermove import StrategicClassifier
 from countermove.errors import (
     DataError,
     InfeasibleActionsError,
@@ -236,6 +237,37 @@ def test_heuristics_respect_max_features_too(town, method):
     assert found.sum() > 10
     assert advice.n_changed[found].max() <= 2
     assert town.actions.contains(town.X, np.nan_to_num(advice.action))[found].all()
+
+
+def test_advice_to_one_person_does_not_depend_on_the_others():
+    """With more sets of features than are tried, everybody's own steepest ones are."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(7, 20))
+    score = linear(rng.normal(size=20))
+    far = rng.uniform(0.0, 3.0, size=(7, 20)) * (rng.random((7, 20)) < 0.3)
+    actions = ActionSet(lower=-far, upper=far)
+    asked = {"method": "integer_program", "threshold": 0.9, "max_features": 2}
+    together = recommend(score, X, actions=actions, **asked)
+    assert {"FOUND"} < set(together.status)
+    for i in range(len(X)):
+        alone = recommend(score, X[[i]], actions=actions.of_rows(np.array([i])), **asked)
+        assert alone.status[0] == together.status[i]
+        np.testing.assert_allclose(alone.action[0], together.action[i], rtol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5, 1e7])
+def test_the_rule_itself_approves_whoever_follows_advice_in_original_units(offset):
+    """Far from zero, a column's last digit is wider than the margin a search leaves."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 4)) + offset
+    y = np.where((X - offset) @ [1.0, -0.5, 0.7, 0.2] + rng.logistic(size=400) > 0.5, 1, 0)
+    rule = StrategicClassifier(response="none").fit(X, y)
+    advice = recommend(rule, X, actions=ActionSet(immutable=[3]))
+    found = advice.status == "FOUND"
+    assert found.sum() > 100
+    assert (rule.predict((X + advice.action)[found]) == 1).all()
+    assert (rule.predict(X[found]) == 0).all()
+    assert not np.isin(advice.status, ["NOT_FOUND"]).any()
 
 
 def test_other_options_differ_and_hold(town):

@@ -19,14 +19,21 @@ from countermove.data.synthetic import GaussianPopulation
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import (
     ChoiceRows,
+    Limits,
     PromiseTerms,
     calibrate_after_response,
     calibrate_pare,
     calibrate_pare_by_group,
     certify_refused,
     choose_jointly,
+    recommend,
 )
-from countermove.recourse.pare import missed_after_response, reach_of, refused_certificate
+from countermove.recourse.pare import (
+    missed_after_response,
+    reach_of,
+    refused_certificate,
+    threshold_bound,
+)
 from countermove.recourse.pare._after_response import refusal_chances
 from countermove.recourse.pare._refused import refused_people
 from countermove.recourse.pare._sequence import fixed_sequence
@@ -96,6 +103,25 @@ def test_plain_promise(score, draws):
     assert np.sum(missed > 0.05) <= most_failures(draws, 0.05)
     # The level is not wasted: a threshold any higher would break it.
     assert np.sum(missed > 0.05) > 0.5 * draws * 0.05
+
+
+@DRAWS
+def test_fresh_people_are_advised_as_often_as_promised(score, draws):
+    """Within a ceiling, one feature and bounds: of whoever is counted, everybody is advised."""
+    n, limits = 93, Limits(QuadraticCost(2.0), 0.5, 1)
+    X, _ = POPULATION.sample(draws * n, seed=11)
+    best = reach_of(score, box(0.7), limits=limits)
+    reached = best(X)
+    bounds = [threshold_bound(each, 0.05, 0.05) for each in reached.reshape(draws, n)]
+    fresh, _ = POPULATION.sample(20_000, seed=12)
+    without = np.sort(best(fresh))
+    missed = np.searchsorted(without, logit(bounds)) / len(fresh)
+    assert np.sum(missed > 0.05) <= most_failures(draws, 0.05)
+    for bound in bounds[:5]:
+        within = {"cost": limits.cost, "ceiling": 0.5, "max_features": 1}
+        advice = recommend(score, fresh, threshold=bound, actions=box(0.7), **within)
+        lost = ~np.isin(advice.status, ["FOUND", "NOT_NEEDED"])
+        assert 0.0 <= np.mean(without < logit(bound)) - lost.mean() <= 1e-3
 
 
 @DRAWS

@@ -161,7 +161,15 @@ class RecourseParameters(Parameters):
         "how far beyond the threshold advice goes where it can, in probability"
     )
     ceiling: Positive | None = library(
-        "what nobody is advised to pay more than, in units of the cost; null: no ceiling"
+        "what nobody is advised to pay more than, and so the promise, in units of the cost; null: "
+        "no ceiling"
+    )
+    max_features: Count | None = library(
+        "how many features advice changes at most, and so the promise; null: any"
+    )
+    max_steps: Count | None = library(
+        "how many steps along a history (months, say) advice asks for at most, and so the "
+        "promise; null: any"
     )
     cost_share: Probability | None = library(
         "share of the refused for whom the price of recourse is promised; null: no such promise"
@@ -175,13 +183,6 @@ class RecourseParameters(Parameters):
         "significant digits that amounts are rounded to, towards approval; null: not rounded",
         ADVICE,
     )
-    max_features: Count | None = library(
-        "how many features advice changes at most; null: any", ADVICE
-    )
-    max_steps: Count | None = library(
-        "how many steps along a history (months, say) advice asks for at most; null: any", ADVICE
-    )
-
     confidence: Probability | None = library(
         "probability with which advice outlasts a refit of a linear rule to as many other rows, "
         "where it can; null: no such margin",

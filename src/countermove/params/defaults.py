@@ -24,11 +24,6 @@ DIFFERENT: Mapping[str, Different] = {
         "a run must not give up more than two points of accuracy for a promise unless asked to; "
         "in Python the promise asked for is kept whatever it costs",
     ),
-    "RecourseParameters.ceiling": Different(
-        2.0,
-        "approval is worth 2 to people, so nobody is advised to pay more; in Python, and in the "
-        "papers, advice has no ceiling unless one is given",
-    ),
     "RecourseParameters.digits": Different(
         2,
         "people follow round amounts; the library returns what its search found, so that costs can "

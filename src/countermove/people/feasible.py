@@ -208,6 +208,14 @@ class FeasibleActions:
             open_high=self.open_high[:, columns],
         )
 
+    def may_go_on(self, action: Floats) -> Mask:
+        """Return which amounts of actions are any numbers strictly within bounds, (n, d)."""
+        inside = (action > self.low + TOLERANCE) & (action < self.high - TOLERANCE)
+        mask: Mask = np.asarray(inside & (self.step == 0.0))
+        for part in self.listed:
+            mask[:, part.columns] = False
+        return mask
+
     def repeated(self, times: int) -> FeasibleActions:
         """Return the actions with every person ``times`` over, each in a row."""
         return self.rows(np.repeat(np.arange(len(self.low)), times))

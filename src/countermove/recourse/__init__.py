@@ -34,7 +34,7 @@ from countermove.recourse.reasons import (
     approved_people,
     reason_codes,
 )
-from countermove.recourse.recommend import Advice, Reached, best_reachable, recommend
+from countermove.recourse.recommend import Advice, Limits, Reached, best_reachable, recommend
 from countermove.recourse.words import advice_table, sentences
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ __all__ = [
     "CostPromise",
     "GroupCalibration",
     "JointChoice",
+    "Limits",
     "PareCalibration",
     "PromiseTerms",
     "Reached",

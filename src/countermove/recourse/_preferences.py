@@ -15,22 +15,33 @@ from math import comb
 
 import numpy as np
 
-from countermove._types import Floats, Index
+from countermove._types import Floats, Index, Mask
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.execution import in_turn, phase
 from countermove.people import ActionSet
 from countermove.people.feasible import FeatureBlock, absent
 from countermove.recourse._cheaper import cheaper, cheaper_of
 from countermove.recourse._rounding import rounded
-from countermove.recourse._search import Proposals, SearchMethod, SearchProblem, Settings, unproven
+from countermove.recourse._search import (
+    MARGIN,
+    Proposals,
+    SearchMethod,
+    SearchProblem,
+    Settings,
+    unproven,
+)
 from countermove.recourse.lasting import Margin
 from countermove.recourse.networks import NetworkProofs, network_of, prove
+from countermove.scores.base import values
 
 OBJECTIVES = ("cheapest", "sparsest")
 CHEAPER = 2e-6
 """Nothing is cheaper by more than this share where an action before a network counts as proven."""
+HALVINGS, SPENT, ROOM = 60, 1e-4, 1e-6
+"""Steps of the search for the best score within a ceiling, which ends within the share ``SPENT``
+of it; ``ROOM`` is left for the rounding of the advice that follows."""
 MOST_SUBSETS = 150
-"""Sets of features tried per size; beyond, only those of the steepest features."""
+"""Sets of features tried per size; beyond, only those of each person's steepest features."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,11 @@ class Preference:
     not_causal: tuple[int, ...] = ()  # columns that are left alone where that costs little more
     tolerance: float = 0.0  # how much more, as a share
     most_paid: float = float("inf")  # what nobody is advised to exceed
+
+    @property
+    def limited(self) -> bool:
+        """Whether a ceiling or a number of features bounds what anybody is advised."""
+        return self.most_paid < float("inf") or self.max_features is not None
 
     @property
     def restricted(self) -> bool:
@@ -92,7 +108,7 @@ def search_preferred(
     further = replace(problem, target=problem.target + preference.beyond)
     action, _, cheapest = _few(further, method, settings, preference)
     proven = np.zeros(len(action), bool)
-    rest = np.flatnonzero(absent(action))
+    rest = np.flatnonzero(absent(action) | (problem.price_if_any(action) > preference.most_paid))
     if rest.size:
         # Without room for the margin the target itself still counts, and only it is proven about.
         with phase("cheapest actions without the margin", len(rest)):
@@ -173,13 +189,15 @@ def _of_size(
 ) -> Proposals:
     """Return each person's cheapest recourse over the sets of ``size`` features."""
     kept = _candidates(problem, blocks, size)
-    subsets = list(combinations(kept, size))
+    subsets = list(combinations(range(kept.shape[1]), size))
     action = np.full_like(problem.X, np.nan)
     price = np.full(len(action), np.inf)
-    proven, cheapest = np.full((2, len(action)), len(kept) == len(blocks))
+    # Beyond the features tried, nothing is proven to those who could move others too.
+    complete = _free(problem, blocks).sum(axis=1) <= kept.shape[1]
+    proven, cheapest = complete.copy(), complete.copy()
     for subset in in_turn(subsets):
         held = np.ones((len(action), len(blocks)), bool)
-        held[:, list(subset)] = False
+        np.put_along_axis(held, kept[:, list(subset)], False, axis=1)
         part = problem.inside(problem.feasible.frozen(held, blocks))
         found = method.search(part, settings)
         cost = problem.price_if_any(found.action)
@@ -190,17 +208,27 @@ def _of_size(
     return Proposals(action, proven, cheapest & ~absent(action))
 
 
-def _candidates(problem: SearchProblem, blocks: tuple[FeatureBlock, ...], size: int) -> list[int]:
-    """Return the features whose sets are tried: all, or those that promise most on average."""
-    if comb(len(blocks), size) <= MOST_SUBSETS:
-        return list(range(len(blocks)))
+def _candidates(problem: SearchProblem, blocks: tuple[FeatureBlock, ...], size: int) -> Index:
+    """Return the features whose sets are tried: all, or those that promise each person most."""
+    n, count = len(problem.X), len(blocks)
+    if comb(count, size) <= MOST_SUBSETS:
+        return np.tile(np.arange(count), (n, 1))
     _, gradient = problem.slopes(problem.home)
     width = np.where(gradient > 0.0, problem.feasible.high, -problem.feasible.low)
-    promise = [float((np.abs(gradient) * width)[:, list(b.columns)].sum()) for b in blocks]
+    gain = np.abs(gradient) * width
+    promise = np.stack([gain[:, list(block.columns)].sum(axis=1) for block in blocks], axis=1)
+    promise[~_free(problem, blocks)] = -1.0
     count = size
     while comb(count + 1, size) <= MOST_SUBSETS:
         count += 1
-    return sorted(np.argsort(promise)[::-1][:count].tolist())
+    found: Index = np.sort(np.argsort(-promise, axis=1, kind="stable")[:, :count], axis=1)
+    return found
+
+
+def _free(problem: SearchProblem, blocks: tuple[FeatureBlock, ...]) -> Mask:
+    """Return which features each person can move, shape (n, blocks)."""
+    moves = problem.feasible.low < problem.feasible.high
+    return np.stack([moves[:, list(block.columns)].any(axis=1) for block in blocks], axis=1)
 
 
 def other_options(
@@ -248,7 +276,8 @@ class AdviceSearch:
     def cheapest(self, problem: SearchProblem) -> Proposals:
         """Return the cheapest actions, without a margin against a refit."""
         with phase("cheapest actions", len(problem.X)):
-            return search_preferred(problem, self.method, self.settings, self.preference)
+            found = search_preferred(problem, self.method, self.settings, self.preference)
+            return self._fall_back(problem, found)
 
     def proven(self, problem: SearchProblem, found: Proposals) -> tuple[Proposals, Floats]:
         """Return what branch and bound adds before a network, and what recourse costs at least."""
@@ -291,6 +320,53 @@ class AdviceSearch:
         works = ~absent(proofs.action) & part.reaches(action)
         better = cheaper(part, np.where(works[:, None], action, np.nan))
         found.action[rows] = cheaper_of(part, found.action[rows], better)
+
+    def reach(self, problem: SearchProblem) -> tuple[Floats, Floats]:
+        """Return the best score reached within what is preferred, whatever the target."""
+        action, highest = self.method.reach(problem, self.settings)
+        if not self.preference.limited:
+            return action, highest
+        lowest = values(problem.score, problem.X)
+        within = self._allows(problem, action)
+        best, reached = np.where(within[:, None], action, 0.0), np.where(within, highest, lowest)
+        who = np.flatnonzero(~within & (highest > lowest))
+        # The dearer, the better the score: halve between what is affordable and what is not.
+        for _ in in_turn(range(HALVINGS)):
+            if not who.size:
+                break
+            middle = 0.5 * (reached[who] + highest[who])
+            slack = MARGIN * (1.0 + np.abs(middle))
+            part = replace(problem.rows(who), target=middle + slack)
+            found = np.nan_to_num(_few(part, self.method, self.settings, self.preference).action)
+            scores = part.values(found)
+            met = (scores >= middle) & self._allows(part, found)
+            best[who[met]], reached[who[met]] = found[met], scores[met]
+            highest[who[~met]] = middle[~met]
+            spent = met & (part.price(found) >= (1.0 - SPENT) * self.preference.most_paid)
+            apart = highest[who] - reached[who] > SPENT * (1.0 + np.abs(reached[who]))
+            who = who[apart & ~spent]
+        return best, reached
+
+    def _allows(self, problem: SearchProblem, action: Floats) -> Mask:
+        """Return whose action costs no more, and changes no more, than anybody is advised."""
+        most = self.preference.max_features
+        allowed: Mask = problem.price(action) <= self.preference.most_paid * (1.0 - ROOM)
+        return allowed if most is None else allowed & (problem.feasible.changed(action) <= most)
+
+    def _fall_back(self, problem: SearchProblem, found: Proposals) -> Proposals:
+        """Give those who are not helped the action of the best score within the limits."""
+        # That score does not depend on the target, and PARE counts on it.
+        lost = absent(found.action)
+        lost |= problem.price_if_any(found.action) > self.preference.most_paid
+        rest = np.flatnonzero(lost & ~found.proven_none & ~found.proven_cheapest)
+        if not (self.preference.limited and rest.size):
+            return found
+        part = problem.rows(rest)
+        reached, scores = self.reach(part)
+        near = scores >= part.target - 2.0 * MARGIN * (1.0 + np.abs(part.target))
+        action = found.action.copy()
+        action[rest[near]] = reached[near]
+        return found._replace(action=action)
 
     def lasting(self, problem: SearchProblem, cheapest: Proposals) -> Proposals:
         """Return actions that outlast a refit where that is asked for and possible."""

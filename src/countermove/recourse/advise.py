@@ -62,10 +62,8 @@ class AdviceTerms:
     causal_tolerance
         How much more, as a share, advice may cost that leaves columns alone which the schema
         declares not to cause the outcome.
-    digits, max_features
-        Significant digits of amounts and largest number of features, see `recommend`.
-    max_steps
-        How many steps along a history are asked for at most; None: any number.
+    digits
+        Significant digits of amounts, see `recommend`.
     confidence
         The probability with which advice should outlast a refit, see `recommend`; None:
         advice ends on the threshold. Models without covariance and refits advise without.
@@ -75,8 +73,6 @@ class AdviceTerms:
     options: int = 1
     causal_tolerance: float = 0.05
     digits: int | None = None
-    max_features: int | None = None
-    max_steps: int | None = None
     confidence: float | None = None
 
     def __post_init__(self) -> None:
@@ -220,8 +216,8 @@ def decide_and_advise(
     """Decide about people where they stand, and find recourse for the refused; no audit."""
     said = AdviceTerms() if said is None else said
     bare, threshold = model.without_threshold(), model.threshold
-    allowed = response.actions.narrowed(terms.largest_action, model.score.n_features)
-    allowed = allowed.with_windows(people.X, people.windows).within_steps(said.max_steps)
+    allowed = terms.allowed(response.actions, model.score.n_features)
+    allowed = allowed.with_windows(people.X, people.windows)
     advice = recommend(
         bare,
         people.X,
@@ -230,7 +226,7 @@ def decide_and_advise(
         allowed,
         response.cost,
         margin=min(terms.margin, 0.5 * (1.0 - threshold)),
-        max_features=said.max_features,
+        max_features=terms.max_features,
         ceiling=terms.ceiling,
         confidence=confidence_of(bare, said),
         digits=said.digits,

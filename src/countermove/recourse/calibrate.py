@@ -31,7 +31,6 @@ from countermove.recourse.pare import (
     choose_jointly,
     measure_after_response,
     pare_certificate,
-    reach_of,
     refused_certificate,
     refused_grid,
 )
@@ -70,7 +69,7 @@ def calibrate_model(
     given, chosen_on = rows_of(calibration, schema), rows_of(selection, schema)
     check_disjoint(given.ids, [*trained_on, *chosen_on.ids], len(given.ids))
     held = _unseen_clusters(given, schema, (trained_clusters, chosen_on.clusters))
-    reach = reach_of(model, response.actions, terms.method, terms.largest_action)
+    reach = terms.reach(model, response)
     people, choosers = (_choice_rows(rows, terms.groups) for rows in (held, chosen_on))
     bound, alone = _pare_alone(model, people, terms, reach)
     joint = choose_jointly(model, people, choosers, response, terms, reach)
@@ -188,7 +187,7 @@ def _pare_alone(
         )
     except CalibrationError as refusal:
         # Somebody may be too far away for this promise and not for the one that is chosen.
-        claim = pare_certificate(len(people.X), terms.miss_rate, terms.failure_probability)
+        claim = pare_certificate(len(people.X), *levels[1:])
         return None, [_withdrawn(claim, str(refusal))]
     return grouped.bound, list(grouped.certificates.values())
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove._types import Floats, Mask
+from countermove._types import Floats, Index, Mask
 from countermove.errors import DataError, ParameterError
 from countermove.execution import phase, search_bar
 from countermove.people import ActionSet, Cost, QuadraticCost
@@ -37,9 +37,9 @@ from countermove.recourse._search import (
     probability_slope,
     search_problem,
 )
-from countermove.recourse.lasting import margin_of
+from countermove.recourse.lasting import Margin, margin_of
 from countermove.scores.base import score_of, values
-from countermove.training.units import RowUnits, as_rows, standardised_model
+from countermove.training.units import LONGER, RowUnits, as_rows, standardised_model
 
 if TYPE_CHECKING:
     from countermove.recourse.causal import CausalModel
@@ -169,6 +169,23 @@ class Advice:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What advice obeys beside the allowed actions, see `recommend`.
+
+    Parameters
+    ----------
+    cost, ceiling
+        What a move costs, and what nobody is advised to exceed; None: no ceiling.
+    max_features
+        How many features may change at most; None: any number.
+    """
+
+    cost: Cost | None = None
+    ceiling: float | None = None
+    max_features: int | None = None
+
+
+@dataclass(frozen=True)
 class Reached:
     """The best score a search reaches for each person, whatever the threshold.
 
@@ -285,8 +302,7 @@ def recommend(
     -------
     Advice
         ``FOUND`` is verified on the model and on the action set. Everybody whom
-        `best_reachable` takes over the threshold is found, within the ceiling or beyond
-        it (unless ``max_features`` or ``sparsest`` forbids).
+        `best_reachable` within the same limits takes over the threshold is found.
     """
     settings = Settings() if settings is None else settings
     plain = method_of(method)
@@ -320,7 +336,9 @@ def recommend(
             way = search.rounded(part, allowed, way, digits)
             judged = _verified(problem, allowed, now, cut, refused, preference, way)
             judged = with_region(judged, problem, cut.aim)
-            return _confirmed(given, X, cut, _as_given(refits.outlook(judged, problem), units))
+            advised = _as_given(refits.outlook(judged, problem), units)
+            free = problem.feasible.may_go_on(np.nan_to_num(judged.action))
+            return _confirmed(given, X, cut, advised, units, free)
 
         prices = [part.price(np.nan_to_num(way.action)) for way in (cheapest, lasting, found)]
         without = refits.survival(part, cheapest.action)
@@ -340,6 +358,7 @@ def best_reachable(
     method: str = "auto",
     actions: ActionSet | None = None,
     *,
+    limits: Limits | None = None,
     causal: CausalModel | None = None,
     settings: Settings | None = None,
     seed: int = 0,
@@ -352,18 +371,25 @@ def best_reachable(
 
     Parameters
     ----------
+    limits
+        What else advice obeys: a ceiling on its cost, and how many features it may change.
     model, X, method, actions, causal, settings, seed, verbose
         As in `recommend`.
     """
-    search, X = method_of(method), as_rows(model, X)
+    limits = Limits() if limits is None else limits
+    plain, X = method_of(method), as_rows(model, X)
     model, units = standardised_model(model)
     score = score_of(model)
     rows = units.rows(checked_people(X, score))
     allowed = actions_of_model(model, units.actions(actions))
     causes = _causes(method, causal, rows.shape[1], units)
-    problem = search_problem(score, rows, allowed, QuadraticCost(), np.inf, seed=seed, **causes)
+    cost = allowed.priced(QuadraticCost()) if limits.cost is None else units.cost(limits.cost)
+    preference = preference_of("cheapest", limits.max_features, 1, 0.0, limits.ceiling)
+    settings = Settings() if settings is None else settings
+    search = AdviceSearch(plain, settings, preference, Margin(None, None, 0.0, np.inf))
+    problem = search_problem(score, rows, allowed, cost, np.inf, seed=seed, **causes)
     with search_bar(verbose), phase("highest reachable scores", len(rows)):
-        action, _ = search.reach(problem, Settings() if settings is None else settings)
+        action, _ = search.reach(problem)
     now = values(score, rows)
     after = problem.values(action)
     stays = allowed.contains(rows, np.zeros_like(rows)) & (now > after)
@@ -379,13 +405,33 @@ def _as_given(advice: Advice, units: RowUnits) -> Advice:
     return replace(advice, effect=effect, **own)
 
 
-def _confirmed(model: Any, X: Floats, cut: ApprovalThreshold, advice: Advice) -> Advice:
-    """Take back what an adopted model itself does not approve, in the units it reads."""
-    if not hasattr(model, "approves"):
+def _confirmed(
+    model: Any, X: Floats, cut: ApprovalThreshold, advice: Advice, units: RowUnits, free: Mask
+) -> Advice:
+    """Judge ``X`` after the advice as given: go further by what rounding took, or take it back."""
+    # ``free`` says which amounts may go further, (n, d). Standardised rows were judged as they are.
+    if units.standardiser is None and not hasattr(model, "approves"):
         return advice
-    who = np.flatnonzero(np.isin(advice.status, (FOUND, BEYOND_REACH)))
-    kept = model.approves(advice.x_new(X)[who], cut.threshold)
-    lost = who[~kept]
+    score = score_of(model)
+
+    def refused(who: Index, action: Floats) -> Index:
+        moved = X[who] + action
+        if hasattr(model, "approves"):
+            lost: Index = who[~model.approves(moved, cut.threshold)]
+            return lost
+        return who[values(score, moved) < cut.aim]
+
+    action = advice.action.copy()
+    change = action if advice.effect is None else advice.effect.copy()
+    advised = np.flatnonzero(np.isin(advice.status, (FOUND, BEYOND_REACH)))
+    lost = refused(advised, change[advised])
+    for doubling in range(LONGER):
+        if not lost.size or advice.effect is not None:
+            break
+        longer = np.where(free[lost], 1.0 + 2.0**doubling * np.finfo(np.float64).eps, 1.0)
+        action[lost] = longer * advice.action[lost]
+        lost = refused(lost, action[lost])
+    advice = replace(advice, action=action)
     if not lost.size:
         return advice
     said: dict[str, Any] = {"status": NOT_FOUND, "n_changed": 0, "proven_cheapest": False}

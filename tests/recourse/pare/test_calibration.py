@@ -42,7 +42,8 @@ def test_bound_is_the_order_statistic_of_the_best_scores(score, half, crowd):
 def test_certificate_says_that_it_counts_the_approved(score, half, crowd):
     claim = calibrate_pare(score, crowd[0], actions=half, miss_rate=0.1).certificate
     assert claim.words == (
-        "with 95 % confidence, at least 90 % of people like these are approved or have recourse"
+        "with 95 % confidence, at least 90 % of people like these are approved or have recourse "
+        "at any price"
     )
     assert (claim.value, claim.level, claim.n) == (0.1, 0.95, 300)
     assert claim.to_json()["words"] == claim.words

@@ -22,7 +22,7 @@ from countermove.production.registry import Registry
 from countermove.production.retraining.forecast import error_bounds, forecast
 from countermove.production.retraining.nightly import Followed, RecentPeople
 from countermove.production.retraining.promotion import challengers_evaluated
-from countermove.recourse.pare import PromiseTerms, missed_after_response, reach_of
+from countermove.recourse.pare import PromiseTerms, missed_after_response
 from countermove.response import NoResponse, Response
 from countermove.response.response_set import members_of
 from countermove.scores import Score
@@ -117,7 +117,7 @@ def without_recourse(
 ) -> tuple[int, int]:
     """Return how many people have no recourse under a model's promise, and how many there are."""
     bare, slope = model.without_threshold(), model.probability_slope
-    reach = reach_of(bare, response.actions, terms.method, terms.largest_action)
+    reach = terms.reach(bare, response)
     X, moving = people.X, response.with_windows(people.X, people.windows)
     members = members_of(moving) if terms.after_response else (NoResponse(),)
     missed = [

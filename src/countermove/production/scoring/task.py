@@ -59,6 +59,10 @@ def leading_certificate(facts: Mapping[str, Any]) -> str | None:
     return next((certificate_id(claim) for claim in claims if claim.get("applicable")), None)
 
 
+PROMISED = ("largest_action", "margin", "ceiling", "max_features", "max_steps")
+"""Terms of the promise that advice obeys."""
+
+
 @dataclass(frozen=True)
 class ScoringRule:
     """One version of the rule, and what its decisions and advice depend on."""
@@ -83,10 +87,10 @@ class ScoringRule:
         said: AdviceTerms | None = None,
     ) -> ScoringRule:
         """Return the rule of a stored version."""
-        # How far people may be asked to go, and by which margin, is what the version was calibrated
+        # What people may be asked for, and by which margin, is what the version was calibrated
         # with. Its promise was made for the actions it was trained with: with others there is none.
         known: dict[str, Any] = stored.facts.get("terms", {})
-        asked = {key: known[key] for key in ("largest_action", "margin") if key in known}
+        asked = {key: known[key] for key in PROMISED if key in known}
         own = replace(terms, method=method, **asked)
         holds = same_actions(stored.model, response)
         promised = leading_certificate(stored.facts) if holds else None

@@ -30,6 +30,7 @@ from countermove.recourse.pare._inputs import (
     group_codes,
     numeric_rows,
     reach_of,
+    reached_within,
 )
 from countermove.recourse.pare._sequence import SequencePromise, promise_of_misses
 from countermove.response import NoResponse, Response, Responses
@@ -41,13 +42,13 @@ from countermove.scores.base import score_of, values
 from countermove.training.units import standardised_model
 
 Promise = Literal["can", "will"]
-"""People are approved or could reach approval at some price; or they do, by their own response."""
+"""People are approved or could be, as they are advised; or they are, by their own response."""
 
 CLAIMS = {
     "can": (
         "recourse_miss_rate_after_response",
-        "once people have answered the rule, at least {share} of them are approved or have "
-        "recourse from where they then stand",
+        "once people have answered the rule, at least {share} of them are approved or, from "
+        "where they then stand, have recourse",
     ),
     "will": (
         "refusal_rate_after_response",
@@ -163,10 +164,10 @@ def calibrate_after_response(
         each: the promise holds for whichever is true, and costs no part of the level.
         Estimated people bring their confidence set: the promise holds over all of it.
     promise
-        Who is missed. ``"can"``: the refused without recourse from where they then stand, at
-        whatever price; of a population one type per row is drawn. ``"will"``: everybody whom
-        their own response does not bring to approval, those who never move among them; of a
-        population the chances of refusal are tested by betting.
+        Who is missed. ``"can"``: the refused without recourse from where they then stand,
+        within the limits of ``reach``; of a population one type per row is drawn. ``"will"``:
+        everybody whom their own response does not bring to approval, those who never move among
+        them; of a population the chances of refusal are tested by betting.
     population_failure
         Chance that the truth is not between the members of ``response``, where these are
         corners of a confidence set: whoever is missed under one of them counts as missed. It
@@ -201,11 +202,14 @@ def calibrate_after_response(
     missed: Mask | Floats
     if promise == "will":
         missed = refusal_chances(model, X, people, thresholds, together=spent > 0.0)
+        within = ""
     else:
         search = reach_of(model, actions, method, largest_action) if reach is None else reach
+        within = reached_within(search)
         missed = _missed(model, X, people, thresholds, search, "calibration rows", spent > 0.0)
     still = promise == "can" and isinstance(response, NoResponse)
     name, claim = CLAIMS["still" if still else promise]
+    claim += within
     return promise_of_misses(
         thresholds,
         missed,

@@ -39,6 +39,7 @@ from countermove.recourse.pare._inputs import (
     group_codes,
     numeric_rows,
     reach_of,
+    reached_within,
 )
 from countermove.scores.base import score_of
 from countermove.training._labels import refuse_weights
@@ -234,7 +235,9 @@ def calibrate_pare(
     return PareCalibration(
         threshold=bound if wanted is None else min(wanted, bound),
         bound=bound,
-        certificate=pare_certificate(len(X), miss_rate, failure_probability, drawn),
+        certificate=pare_certificate(
+            len(X), miss_rate, failure_probability, drawn, reached_within(search)
+        ),
     )
 
 
@@ -290,9 +293,13 @@ def reached_by_most(
 
 
 def pare_certificate(
-    n: int, miss_rate: float, failure_probability: float, clusters: ClusterRows | None = None
+    n: int,
+    miss_rate: float,
+    failure_probability: float,
+    clusters: ClusterRows | None = None,
+    within: str = "",
 ) -> Certificate:
-    """Return what PARE promises: it counts the approved as well."""
+    """Return what PARE promises, ``within`` what it is: it counts the approved as well."""
     plain = clusters is None
     return Certificate(
         name="recourse_miss_rate",
@@ -307,7 +314,7 @@ def pare_certificate(
         else f"PARE: {betting.REFERENCE}, clusters as units",
         words=(
             f"{confidence(failure_probability)}, at least {at_least(1.0 - miss_rate)} of people "
-            f"like these are approved or have recourse{'' if plain else COUNTING}"
+            f"like these are approved or have recourse{within}{'' if plain else COUNTING}"
         ),
     )
 
@@ -402,7 +409,8 @@ def calibrate_pare_by_group(
     if clusters is None:
         sizes = np.bincount(codes, minlength=len(names))
         check_group_sizes(names, sizes, miss_rate, failure_probability)
-    best = (reach_of(model, actions, method, largest_action) if reach is None else reach)(X)
+    search = reach_of(model, actions, method, largest_action) if reach is None else reach
+    best = search(X)
     share, slope = failure_probability / len(names), probability_slope(model)
     bounds, certificates = {}, {}
     for code, name in enumerate(names):
@@ -412,7 +420,9 @@ def calibrate_pare_by_group(
             drawn = ClusterRows.drawn(clusters, len(X), ids, codes == code, f"{column} = {name}")
             rows = drawn.rows
         bounds[name] = threshold_bound(best[rows], miss_rate, share, slope, drawn)
-        plain = pare_certificate(len(rows), miss_rate, failure_probability, drawn)
+        plain = pare_certificate(
+            len(rows), miss_rate, failure_probability, drawn, reached_within(search)
+        )
         certificates[name] = _of_group(plain, column, name, len(names))
     bound = min(bounds.values())
     return GroupCalibration(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,10 @@ from countermove._types import Floats, Mask
 from countermove.certificates import Assumption
 from countermove.certificates.betting import fewest_clusters, ratio_p_values
 from countermove.errors import CalibrationError, DataError, ParameterError, shown
-from countermove.people import ActionSet
+from countermove.people import ActionSet, Cost
 from countermove.randomness import seed_of
 from countermove.recourse._search import actions_of_model, checked_people, method_of
-from countermove.recourse.recommend import best_reachable
+from countermove.recourse.recommend import Limits, best_reachable
 from countermove.response import Response
 from countermove.scores import Score
 from countermove.scores.base import score_of, values
@@ -63,9 +63,11 @@ class PromiseTerms:
     margin
         How far beyond the threshold advice goes where it can, see `recommend`; at most
         half way to certainty.
-    ceiling
-        What nobody is advised to exceed, see `recommend`. The promise is about any
-        allowed action, whatever it costs.
+    ceiling, max_features
+        What nobody is advised to exceed, and how many features may change, see `recommend`.
+        The promise obeys both.
+    max_steps
+        How many steps along a history advice, and so the promise, asks for; None: any number.
     cost_share
         Share of the refused for whom a price of recourse is promised, see `certify_cost`;
         None: no such promise.
@@ -84,6 +86,8 @@ class PromiseTerms:
     grid: tuple[float, ...] | None = None
     margin: float = 0.0
     ceiling: float | None = None
+    max_features: int | None = None
+    max_steps: int | None = None
     cost_share: float | None = 0.9
 
     def __post_init__(self) -> None:
@@ -92,6 +96,20 @@ class PromiseTerms:
         for name in ("largest_loss", "cost_share"):
             if getattr(self, name) is not None:
                 check_level(getattr(self, name), name)
+
+    def limits(self, cost: Cost | None) -> Limits:
+        """Return what advice and promise obey beside the actions, at a cost."""
+        return Limits(cost, self.ceiling, self.max_features)
+
+    def allowed(self, actions: ActionSet, n_features: int) -> ActionSet:
+        """Return the actions advice and promise may use."""
+        return actions.narrowed(self.largest_action, n_features).within_steps(self.max_steps)
+
+    def reach(self, model: Any, response: Response) -> AdvisedReach:
+        """Return the best score that advice takes the people of a response to."""
+        # Windows are left out: whoever's history is known can do no less than features tell.
+        allowed = self.allowed(response.actions, score_of(model).n_features)
+        return reach_of(model, allowed, self.method, limits=self.limits(response.cost))
 
 
 @dataclass(frozen=True)
@@ -286,6 +304,32 @@ ReachFunction = Callable[[Floats], Floats]
 """From people, shape (n, d), to the best score each can reach, shape (n,)."""
 
 
+@dataclass(frozen=True)
+class AdvisedReach:
+    """The best score people can reach by actions that advice gives, and what these obey."""
+
+    search: ReachFunction
+    limits: Limits
+    max_steps: int | None = None
+
+    def __call__(self, X: Floats) -> Floats:
+        """Return the best score each can reach, shape (n,)."""
+        return self.search(X)
+
+    @property
+    def words(self) -> str:
+        """What recourse is promised within, to follow "have recourse"."""
+        ceiling, most, steps = self.limits.ceiling, self.limits.max_features, self.max_steps
+        said = " at any price" if ceiling is None else f" costing at most {ceiling:g}"
+        said += "" if most is None else f", changing at most {most} feature{'s'[: most > 1]}"
+        return said + ("" if steps is None else f", in at most {steps} step{'s'[: steps > 1]}")
+
+
+def reached_within(reach: ReachFunction) -> str:
+    """Return what recourse is promised within, where that is known."""
+    return reach.words if isinstance(reach, AdvisedReach) else ""
+
+
 KEPT = 2
 """Sets of people whose reach is remembered: a calibration asks about two, several times each."""
 
@@ -295,7 +339,8 @@ def reach_of(
     actions: ActionSet | None = None,
     method: str = "auto",
     largest_action: float | None = None,
-) -> ReachFunction:
+    limits: Limits | None = None,
+) -> AdvisedReach:
     """Return the function from people to the best score they can reach, at least their own.
 
     It reads people as the model does, in the units a classifier was fitted in.
@@ -310,19 +355,24 @@ def reach_of(
         How the best action is searched for.
     largest_action
         No feature moves further than this, in standardised units; None: no such bound.
+    limits
+        What else advice obeys (a ceiling, a number of features); None: nothing.
     """
     method_of(method)
+    given = Limits() if limits is None else limits
     model, units = standardised_model(model)
     score = score_of(model)
     allowed = actions_of_model(model, units.actions(actions))
     allowed = allowed.narrowed(largest_action, score.n_features)
 
+    own_units = given if given.cost is None else replace(given, cost=units.cost(given.cost))
     known: deque[tuple[Floats, Floats]] = deque(maxlen=KEPT)
 
     # Nobody is worse off than where they stand, even outside the bounds of their actions.
     def search(X: Floats, own: ActionSet) -> Floats:
         rows = units.rows(X)
-        return np.maximum(values(score, rows), best_reachable(score, rows, method, own).score)
+        found = best_reachable(score, rows, method, own, limits=own_units)
+        return np.maximum(values(score, rows), found.score)
 
     def best(X: Floats) -> Floats:
         for people, found in known:
@@ -336,7 +386,8 @@ def reach_of(
         known.append((X.copy(), search(X, allowed)))
         return known[-1][1].copy()
 
-    return best
+    possible = allowed.possible
+    return AdvisedReach(best, given, None if possible is None else possible.max_steps)
 
 
 def numeric_rows(X: Any, score: Score) -> Floats:

@@ -37,6 +37,7 @@ from countermove.recourse.pare._inputs import (
     confidence,
     numeric_rows,
     reach_of,
+    reached_within,
 )
 from countermove.recourse.pare._sequence import SequencePromise, promise_of_misses
 from countermove.recourse.recommend import NOT_NEEDED, recommend
@@ -106,7 +107,7 @@ def certify_refused(
         miss_rate=miss_rate,
         failure_probability=failure_probability,
         name="refused_miss_rate",
-        claim=CLAIM,
+        claim=CLAIM + reached_within(search),
         counted=refused,
         clusters=drawn,
     )
