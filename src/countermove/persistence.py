@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from countermove._types import Floats
+from countermove.data.missing import filled_in
 from countermove.data.schema import ModelFeature
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import write_folder
@@ -33,7 +35,10 @@ from countermove.learning.selection import Choice
 from countermove.people import ActionSet, Cost, cost_from_description
 from countermove.people.cost_boxes import CostBox
 from countermove.production.registry import Registry
+from countermove.production.scoring.applicants import applicants_matrix
 from countermove.recourse import RecourseClassifier
+from countermove.recourse._search import ApprovalThreshold
+from countermove.recourse.advise import decide
 from countermove.response import Response, response_from_description
 from countermove.response.response_set import kinds_of
 from countermove.scores import Score
@@ -143,6 +148,7 @@ def load(path: str | Path) -> Rule:
     -------
     StrategicClassifier, RecourseClassifier, AdoptedModel or PublishedRule
         ``decision_function`` and ``predict`` take rows in original units, and decide as before.
+        A champion reads the schema's table and decides as ``kedro run --pipeline=score``.
     """
     url = str(path)
     if "://" in url or (Path(path) / CHAMPION).exists():
@@ -170,10 +176,12 @@ def _check_readable(files: Mapping[str, bytes], kind: str) -> None:
 
 
 class PublishedRule(AdoptedModel):
-    """A rule of the chain, for rows in original units: scores, probabilities and decisions.
+    """A rule of the chain, for people in original units: it decides as ``score`` does.
 
-    ``decision_function`` is at least 0 where the rule approves at its own ``threshold``; the
-    labels are -1 and 1, the favourable one. One-hot columns are named ``column=category``.
+    It approves whose probability reaches ``threshold``: there ``decision_function`` is at least
+    0 and ``predict`` gives 1, elsewhere -1. A frame is the table of the schema that the rule was
+    made for, raw or typed, missing cells and codes included; an array holds the columns
+    ``feature_names_in_``, of categories one per category.
     """
 
     def __init__(self, model: PublishedModel, source: str) -> None:
@@ -187,6 +195,22 @@ class PublishedRule(AdoptedModel):
         self.published, self.threshold = model, model.threshold
         self.probability_slope_ = model.probability_slope
 
+    def encode(self, X: Any) -> Floats:
+        """Return people as a matrix in original units, missing cells filled in."""
+        schema = self.published.schema
+        if schema is None or not hasattr(X, "columns"):
+            return super().encode(X)
+        frame = X.to_pandas() if hasattr(X, "to_pandas") else X
+        return filled_in(applicants_matrix(frame, schema), self.published.standardiser.fill)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return how far the score lies above the threshold: approved from 0 on, nobody moving."""
+        return self._above(self.encode(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return 1 for whom the rule approves, else -1, nobody moving."""
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of both labels, nobody moving."""
         favourable = self.probability(self.encode(X))
@@ -194,11 +218,21 @@ class PublishedRule(AdoptedModel):
 
     def probability(self, rows: Floats) -> Floats:
         """Return the probability of the favourable label, of which ``threshold`` is asked."""
-        from scipy.special import expit, logit
+        return decide(self.published, self.published.standardiser.transform(rows))[1]
 
-        odds = self.probability_slope_ * values(self.score_, rows) + logit(self.threshold)
-        found: Floats = expit(odds)
-        return found
+    def approves(self, rows: Floats, threshold: float) -> NDArray[np.bool_]:
+        """Return whom the rule approves; 0.5 stands for its own threshold, as in ``score_``."""
+        if not len(rows):
+            return np.zeros(0, bool)
+        return ApprovalThreshold(threshold, self.probability_slope_).approved(self._above(rows))
+
+    def _above(self, rows: Floats) -> Floats:
+        model = self.published
+        inside = model.standardiser.transform(rows)
+        aim = ApprovalThreshold(model.threshold, model.probability_slope).aim
+        above = values(model.score, inside) - aim
+        # Whoever reaches the threshold to the last digit of the probability is approved too.
+        return np.where(decide(model, inside)[0], np.maximum(above, 0.0), above)
 
     def __repr__(self) -> str:
         return f"PublishedRule({self.source}, at {self.threshold:g}, {self.n_features_in_} columns)"

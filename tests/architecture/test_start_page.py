@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -30,6 +31,14 @@ def test_there_are_three_doors_of_three_commands():
         "I have a model",
         "I run it every night",
     ]
+
+
+def test_the_caption_says_what_the_picture_shows():
+    measured = json.loads((DOCS / "pictures" / "move_map.json").read_text("utf-8"))
+    blind, strategic = measured["blind"], measured["strategic"]
+    shown = [blind["nobody_moves"], blind["after_response"], strategic["after_response"]]
+    said = re.findall(r"([\d.]+) %", START.read_text("utf-8").split("The same people, twice.")[1])
+    assert said[:3] == [f"{100 * share:.1f}" for share in shown]
 
 
 def test_the_page_of_exit_codes_has_them_all():

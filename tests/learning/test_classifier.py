@@ -11,6 +11,7 @@ import torch
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -383,3 +384,18 @@ def test_verbose_shows_a_bar_where_somebody_watches(crowd, verbose, capsys, monk
     StrategicClassifier(verbose=verbose, **settings).fit(*crowd)
     RecourseClassifier(verbose=verbose, max_epochs=2).fit(*crowd)
     assert (capsys.readouterr().err.count("2/2") >= 2) is bool(verbose)
+
+
+@pytest.mark.parametrize("n", [12, 60, 3_000])
+def test_where_nobody_moves_it_is_logistic_regression_with_c_of_6_25(n):
+    # A normal prior of sd 2.5 per standard deviation: C is its variance.
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 4)) * [1.0, 200.0, 0.01, 3.0] + [0.0, 5_000.0, 1.0, -4.0]
+    X[:, 3] = 2.0 * X[:, 0] + 1.0  # collinear columns have one optimum, too
+    y = (X[:, 0] + X[:, 1] / 200.0 - 25.0 + rng.normal(size=n) > 0.0).astype(int)
+    settings = {"response": "none", "loss": "logistic", "selection": "none", "calibrate": False}
+    ours = StrategicClassifier(**settings).fit(X, y).standardised_score_
+    theirs = LogisticRegression(C=6.25, tol=1e-10, max_iter=10_000)
+    theirs.fit(StandardScaler().fit_transform(X), y)
+    np.testing.assert_allclose(ours.weight.detach(), theirs.coef_[0], atol=1e-6)
+    np.testing.assert_allclose(ours.bias.item(), theirs.intercept_[0], atol=1e-6)

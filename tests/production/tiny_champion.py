@@ -24,7 +24,7 @@ from countermove.recourse.advise import with_approved
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import BestResponse
 from countermove.scores.linear import LinearScore
-from countermove.scores.storage import PublishedModel
+from countermove.scores.storage import PublishedModel, schema_facts
 
 SCHEMA = load_schema("tiny", Path(__file__).parents[2] / "conf" / "base" / "schemas")
 DAYS = {"open_advice_days": 180}
@@ -52,7 +52,7 @@ def model(shift: float = 0.0) -> PublishedModel:
     about = {
         "response": people(units).describe(),
         "training_range": {"low": Z.min(axis=0).tolist(), "high": Z.max(axis=0).tolist()},
-    }
+    } | schema_facts(SCHEMA)
     rule = PublishedModel(score, units, SCHEMA.digest(), about)
     return with_approved(rule, standardised_table(typed, SCHEMA, units), SCHEMA)
 

@@ -164,7 +164,7 @@ def test_reasons_are_said_with_why_the_advice_leaves_them_alone():
     )
     assert table.loc[1, "reasons"] == (
         "Main reasons: debt (900 EUR); age (30 years; cannot be changed); home (“rented”; other "
-        "changes cost less); your income (1900 EUR)."
+        "changes cost less); your income (1,900 EUR)."
     )
     german = advised(poor, AdviceTerms(language="de")).table.loc[0, "reasons"]
     assert german == (

@@ -73,7 +73,7 @@ def test_words_are_in_original_units():
     assert found.status.tolist() == ["FOUND"]
     assert f"aise hours from 40 to {after[0]:.0f} hours" in said
     assert "switch home from “rented” to “owned”" in said
-    assert "lower amount from 1000 to" in said
+    assert "lower amount from 1,000 to" in said
     assert "age" not in said
     table = advice_table(found, person, SCHEMA, UNITS, ["anna"])
     assert table["change:hours"].tolist() == [after[0] - 40.0]
@@ -106,4 +106,4 @@ def test_consequences_are_mentioned():
     rule = linear([1.0, 0.0, 0.0, 0.0, 0.0, 0.0], -0.7)
     found = recommend(rule, PEOPLE[[0]], "causal", 0.5, actions, causal=model)
     (said,) = sentences(found, PEOPLE[[0]], SCHEMA, UNITS)
-    assert said == "Raise hours from 40 to 44 hours (with what follows: amount 1000 → 1040)."
+    assert said == "Raise hours from 40 to 44 hours (with what follows: amount 1,000 → 1,040)."

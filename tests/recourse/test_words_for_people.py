@@ -86,7 +86,7 @@ def changed(**values):
 
 def test_verbs_names_and_units_are_those_of_the_schema():
     assert said_of(changed(bill=3000)) == (
-        "Pay down your bill to at most 3000 EUR (now 12,000 EUR)."
+        "Pay down your bill to at most 3,000 EUR (now 12,000 EUR)."
     )
     owned = changed(**{"home=rented": 0, "home=owned": 1})
     assert said_of(owned) == "Move to a home that is “owned” (now “rented”)."
@@ -98,7 +98,7 @@ def test_verbs_names_and_units_are_those_of_the_schema():
     ("after", "weights", "said"),
     [
         # The weight says that less is approved too; the verb's own bound is replaced by it.
-        (changed(bill=3000), GOOD, "Pay down your bill to at most 3000 EUR (now 12,000 EUR)."),
+        (changed(bill=3000), GOOD, "Pay down your bill to at most 3,000 EUR (now 12,000 EUR)."),
         (changed(bill=20_000), GOOD, "Let your bill rise to exactly 20,000 EUR (now 12,000 EUR)."),
         (
             changed(bill=20_000),
@@ -162,7 +162,29 @@ def test_scores_that_are_not_affine_prove_nothing():
     zeros = np.zeros(1)
     advice = Advice(action, np.array([FOUND]), zeros, zeros, zeros, np.ones(1, np.int64))
     (said,) = sentences(advice, X, SCHEMA, UNITS, model=MLPScore(8))
-    assert said == "Pay down your bill to exactly 3000 EUR (now 12,000 EUR)."
+    assert said == "Pay down your bill to exactly 3,000 EUR (now 12,000 EUR)."
+
+
+@pytest.mark.parametrize(
+    ("least", "said"),
+    [(50.0, "Raise payment from 50 to exactly 70 EUR."), (60.0, "between 60 and 90 EUR.")],
+)
+def test_a_range_that_holds_the_present_value_is_not_said(least, said):
+    from countermove.scores import MLPScore
+
+    X = UNITS.transform(PERSON[None])
+    ends = [UNITS.transform(changed(payment=end)[None]) - X for end in (70.0, least, 90.0)]
+    zeros = np.zeros(1)
+    advice = Advice(
+        ends[0], np.array([FOUND]), zeros, zeros, zeros, np.ones(1, np.int64),
+        action_low=ends[1], action_high=ends[2],
+    )  # fmt: skip
+    assert sentences(advice, X, SCHEMA, UNITS, model=MLPScore(8))[0].endswith(said)
+
+
+def test_thousands_are_written_in_one_way():
+    said = said_of(changed(bill=9_500))
+    assert said == "Pay down your bill to at most 9,500 EUR (now 12,000 EUR)."
 
 
 def test_a_state_of_a_path_is_said_as_time():
@@ -187,12 +209,15 @@ def test_what_time_does_is_said_to_those_without_an_action():
     assert said_of(PERSON, status=PROVEN_NONE) == "No allowed change leads to approval."
     assert said_of(PERSON, status=PROVEN_NONE, least=np.inf) == said_of(PERSON, status=PROVEN_NONE)
     within = said_of(PERSON, status=PROVEN_NONE, least=2.0)  # the ceiling
-    assert within == "No allowed change leads to approval without costing more than it is worth."
+    assert (
+        within
+        == "No allowed change within what can reasonably be expected of you leads to approval."
+    )
 
 
 def test_german_is_spoken():
     assert said_of(changed(bill=3000), GOOD, language="de") == (
-        "Ihre Rechnung auf höchstens 3000 EUR senken (jetzt 12.000 EUR)."
+        "Ihre Rechnung auf höchstens 3.000 EUR senken (jetzt 12.000 EUR)."
     )
     assert said_of(PERSON, status=PROVEN_NONE, language="de").startswith("Keine erlaubte Änderung")
 

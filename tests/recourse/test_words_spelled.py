@@ -23,7 +23,9 @@ PLAIN = {
     PROVEN_NONE: "No allowed change leads to approval.",
     NOT_FOUND: "No change that leads to approval was found, which does not prove there is none.",
 }
-EXPENSIVE = "Approval would cost more than it is worth. The cheapest change found: "
+EXPENSIVE = (
+    "Approval takes more than can reasonably be expected of you. The smallest change found: "
+)
 
 SCHEMA = Schema.from_mapping(
     "bank",
@@ -49,11 +51,20 @@ N = 400
 
 
 def spelled_alone(value):
-    """Spell a number: whole or large ones without a fraction, thousands apart from 10,000 on."""
+    """Spell a number: whole or large ones without a fraction, thousands apart."""
     if abs(value - round(value)) < 1e-6 or abs(value) >= 1e6:
-        return f"{round(value):,}" if abs(value) >= 9999.5 else str(round(value))
-    text = f"{value:.6g}"
-    return f"{float(text):,.6g}" if abs(value) >= 10_000 else text
+        return f"{round(value):,}"
+    return f"{float(f'{value:.6g}'):,.6g}"
+
+
+def followed(value, j):
+    """Spell what an action leads to: categories in words, numbers as everywhere."""
+    column = SCHEMA.model_features()[j]
+    feature = SCHEMA.feature(column.source)
+    if column.group is not None:
+        return f"{value:.4g}"
+    is_code = feature.categories and abs(value - round(value)) < 1e-6
+    return f"“{feature.categories[round(value)]}”" if is_code else spelled_alone(value)
 
 
 def one_sentence(before, action, total):
@@ -82,7 +93,9 @@ def one_sentence(before, action, total):
     moved = [j for j in range(len(columns)) if abs(follows[j]) > NOTHING * UNITS.scale[j]]
     if moved:
         ends = before + action + follows
-        brought = [f"{columns[j].name} {before[j]:.4g} → {ends[j]:.4g}" for j in moved]
+        brought = [
+            f"{columns[j].name} {followed(before[j], j)} → {followed(ends[j], j)}" for j in moved
+        ]
         text += f" (with what follows: {', '.join(brought)})"
     return f"{text[0].upper()}{text[1:]}."
 

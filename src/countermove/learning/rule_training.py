@@ -18,7 +18,7 @@ from countermove.execution import Mapper
 from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.regularisers import Regulariser, described
 from countermove.response import Response
-from countermove.scores.storage import PublishedModel
+from countermove.scores.storage import PublishedModel, schema_facts
 from countermove.training.history import History
 from countermove.training.streamed import PartRows
 
@@ -87,7 +87,8 @@ def published_model(
             "ended": classifier.history_.ended,
             "choice": None if classifier.choice_ is None else classifier.choice_.to_json(),
             "validation_accuracy": best.validation_accuracy,
-        },
+        }
+        | schema_facts(schema),
         covariance=classifier.covariance_,
         refits=classifier.refits_,
     )

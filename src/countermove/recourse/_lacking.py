@@ -67,7 +67,8 @@ def with_lacking(
 def _supplied(value: float, rises: bool, feature: Feature, name: str, phrases: Phrases) -> str:
     if math.isnan(value):
         return phrases["supply"].replace("{name}", name)
-    amount = phrases.number(f"{value:.10g}") + phrases.unit(feature.unit, value)
+    amount = phrases.number(f"{value:.10g}", bool(feature.unit))
+    amount += phrases.unit(feature.unit, value)
     limit = phrases["at_least" if rises else "at_most"].replace("{value}", amount)
     return phrases["supply_enough"].replace("{name}", name).replace("{value}", limit)
 

@@ -63,11 +63,10 @@ class Phrases:
             return f" {self.unit_of_one[unit]}"
         return f" {self.units.get(unit, unit)}"
 
-    def number(self, text: str) -> str:
-        """Return a number written with a point in this language's signs."""
+    def number(self, text: str, apart: bool = True) -> str:
+        """Return a number written with a point in this language's signs, thousands ``apart``."""
         whole, point, rest = text.partition(".")
-        digits = whole.lstrip("-")
-        if digits.isdigit() and len(digits) > 4:
+        if apart and whole.lstrip("-").isdigit():
             whole = f"{int(whole):,}".replace(",", self["thousands"])
         return whole + (self["decimal"] + rest if point else "")
 
@@ -224,4 +223,7 @@ def value_words(feature: Feature, value: float, phrases: Phrases, *, unit: bool 
     # Whole numbers plainly, others with six significant digits, large ones without a fraction.
     plain = abs(value - round(value)) < WHOLE or abs(value) >= 1e6
     text = str(round(value)) if plain else f"{value:.{DIGITS}g}"
-    return phrases.number(text) + (phrases.unit(feature.unit, value) if unit else "")
+    # What has no unit may be a year.
+    return phrases.number(text, apart=bool(feature.unit)) + (
+        phrases.unit(feature.unit, value) if unit else ""
+    )

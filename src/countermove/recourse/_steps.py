@@ -177,6 +177,9 @@ def _amount(moves: AdvisedChanges, j: int, sign: float, who: Mask, phrases: Phra
     # What is said of a bound has to be true of the digits shown.
     low, high = outward(moves.low[who, j], 1.0, ENDS), outward(moves.high[who, j], -1.0, ENDS)
     wide = (low <= after) & (after <= high) & (low < high) & np.isfinite(high - low)
+    # A range that holds the present value would not say what to do.
+    now = whole(moves.before[who, j])
+    wide &= (low > now) if sign > 0.0 else (high < now)
     code = np.where((code == EXACT) & wide, WITHIN, code)
     sides = [VALUE, phrases["at_least" if sign > 0.0 else "at_most"], phrases["exactly"], VALUE]
     heads, tails = zip(*(side.split(VALUE) for side in sides), strict=True)

@@ -19,7 +19,15 @@ from countermove.data.relations import PathStates
 from countermove.data.schema import ROW_ID, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
-from countermove.recourse._language import DEFAULT, Phrases, capitalised, joined, phrases_of, whole
+from countermove.recourse._language import (
+    DEFAULT,
+    Phrases,
+    capitalised,
+    joined,
+    phrases_of,
+    value_words,
+    whole,
+)
 from countermove.recourse._region import further_keeps
 from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
 from countermove.recourse.recommend import (
@@ -136,13 +144,19 @@ def _following(moves: AdvisedChanges, effect: Floats, scale: Floats, phrases: Ph
             brought = ", ".join(
                 phrases["follow"].format(
                     name=moves.name(columns[j], phrases),
-                    before=phrases.number(f"{before[i, j]:.4g}"),
-                    after=phrases.number(f"{before[i, j] + effect[i, j]:.4g}"),
+                    before=_value(moves, columns[j], before[i, j], phrases),
+                    after=_value(moves, columns[j], before[i, j] + effect[i, j], phrases),
                 )
                 for j in np.flatnonzero(moved).tolist()
             )
             said[i] = phrases["follows"].replace("{changes}", brought)
     return pa.array(said, pa.string())
+
+
+def _value(moves: AdvisedChanges, column: ModelFeature, value: float, phrases: Phrases) -> str:
+    if column.group is None:
+        return value_words(moves.feature(column), value, phrases)
+    return phrases.number(f"{value:.4g}")
 
 
 CHANGE = "change:"

@@ -47,6 +47,8 @@ COVARIANCE = "covariance.safetensors"
 REFITS = "refits.safetensors"
 """Only there where a score without a covariance was fitted again to rows drawn from its own."""
 DESCRIPTION = "model.json"
+SCHEMA = "schema"
+"""Key of a model's facts: the name and the content of the schema it was made for."""
 _KINDS: dict[str, type[Score]] = {
     kind.kind: kind
     for kind in (
@@ -80,6 +82,20 @@ class PublishedModel:
         return float(self.about.get("probability_slope", 1.0))
 
     @cached_property
+    def schema(self) -> Schema | None:
+        """The schema it was made for; None where only its digest was stored."""
+        if SCHEMA not in self.about:
+            return None
+        found = Schema.from_mapping(**self.about[SCHEMA])
+        if found.digest() != self.schema_digest:
+            raise ModelFileError(
+                f"the schema {found.name!r} beside the model is not the one it was made for "
+                f"(digest {found.digest()[:12]}…, recorded {self.schema_digest[:12]}…); restore "
+                "the files or use another version"
+            )
+        return found
+
+    @cached_property
     def rule(self) -> Score:
         """The final rule, which people respond to: favourable where this score is at least 0."""
         if self.threshold == 0.5:
@@ -89,6 +105,11 @@ class PublishedModel:
     def without_threshold(self) -> PublishedModel:
         """Return the model at a probability of one half: its score as it was trained."""
         return replace(self, threshold=0.5)
+
+
+def schema_facts(schema: Schema) -> dict[str, Any]:
+    """Return the schema as a model's facts hold it, JSON-ready."""
+    return {SCHEMA: {"name": schema.name, "mapping": schema.to_mapping()}}
 
 
 def model_digest(model: PublishedModel) -> str:

@@ -34,6 +34,14 @@ def rule(wrong: int, first: int = 0) -> HoldoutDecisions:
     )
 
 
+def test_a_gate_has_the_name_of_its_setting():
+    from countermove.params.production import GatesParameters
+
+    gates = GatesParameters().build()
+    settings = [name for name in GatesParameters.model_fields if name != "custom"]
+    assert [gate.name for gate in gates] == settings
+
+
 def case(**changes: object) -> Case:
     usual = Case(
         challenger=rule(100),

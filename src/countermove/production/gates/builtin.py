@@ -31,7 +31,7 @@ class MinimumAccuracy(Gate):
 
     least: float = 0.5
     failure_probability: float = 0.05
-    name = "accuracy_after_response"
+    name = "minimum_accuracy"
 
     def check(self, case: Case) -> GateResult:
         """Compare the lower bound with the least accuracy."""

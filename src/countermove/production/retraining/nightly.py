@@ -39,7 +39,7 @@ from countermove.production.retraining.reach import LEAST_PEOPLE, ReachModel
 from countermove.response import BestResponse, Population, Response
 from countermove.scores import LinearScore, Score
 from countermove.scores.covariance import RuleCovariance
-from countermove.scores.storage import PublishedModel
+from countermove.scores.storage import PublishedModel, schema_facts
 
 NOTHING_LEFT = "nothing is left that was new"
 POLICY, REACH, ALLOWANCE, MEMORY = "policy", "reach", "allowance", "memory"
@@ -434,7 +434,7 @@ def published(
         "rows": {"train": len(train)},
         "training_range": {"low": X.min(axis=0).tolist(), "high": X.max(axis=0).tolist()},
         "proposal": night.proposal,
-    }
+    } | schema_facts(schema)
     spread = champion.covariance if shifted else None
     if night.covariance is not None and not shifted:
         spread = RuleCovariance(night.covariance, 0.0, len(train))

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from countermove._types import Floats
 from countermove.data._text_files import BrokenLine
 from countermove.data.checks import repeated_id_problems, rows_problem
 from countermove.data.cleaning import clean_rows, superfluous
@@ -51,7 +52,7 @@ from countermove.data.storage import (
     sha256_of,
     spreadsheet_safe,
 )
-from countermove.errors import DataError, PartError
+from countermove.errors import DataError, PartError, shown
 from countermove.execution import Mapper, PartTask, map_parts
 
 if TYPE_CHECKING:
@@ -98,11 +99,8 @@ class AdmitTask(PartTask):
         """
         import pyarrow as pa
 
-        raw = rows.to_pandas(ignore_metadata=True)
-        raw = raw[[name for name in raw.columns if not PANDAS_INDEX.fullmatch(str(name))]]
-        raw = raw.assign(**self.outcome)
-        read = _with_left_out(clean_rows(raw, self.reading, part_from=first_row), raw, self.schema)
-        ids, wrong = np.full(len(raw), None, dtype=object), _wrong_cells(read, first_row, len(raw))
+        read, n_rows = self.read(rows.to_pandas(ignore_metadata=True), first_row), len(rows)
+        ids, wrong = np.full(n_rows, None, dtype=object), _wrong_cells(read, first_row, n_rows)
         listed = read.quarantine.dropna(subset=ROW_ID)
         ids[listed[ROW].to_numpy(np.intp) - first_row] = listed[ROW_ID]
         ids[read.kept] = read.table[ROW_ID]
@@ -110,15 +108,51 @@ class AdmitTask(PartTask):
         X = coded_features(read.table, self.schema)
         carried = list(self.schema.carried_windows)
         numbers = np.hstack([X, read.table[carried].to_numpy(np.float64)])
-        placed = np.full((len(raw), numbers.shape[1]), np.nan)
+        placed = np.full((n_rows, numbers.shape[1]), np.nan)
         placed[read.kept] = numbers
         for name, values in zip((*self.schema.feature_names, *carried), placed.T, strict=True):
             columns[name] = pa.array(values.copy())
         return pa.table(columns | {QUARANTINE: pa.array(wrong, pa.string())})
 
+    def read(self, raw: pd.DataFrame, first_row: int) -> Cleaned:
+        """Return the typed table of the rows that can be used, and what is wrong with the rest."""
+        raw = raw[[name for name in raw.columns if not PANDAS_INDEX.fullmatch(str(name))]]
+        raw = raw.assign(**self.outcome)
+        read = clean_rows(raw, self.reading, part_from=first_row)
+        return _with_left_out(read, raw, self.schema)
+
     def fingerprint(self) -> str:
         """Return the digest of the whole schema, recipes included, and the release that reads."""
         return f"{canonical_digest(self.schema.to_mapping())} {version('countermove')}"
+
+
+def applicants_matrix(people: pd.DataFrame, schema: Schema) -> Floats:
+    """Return a schema's table, raw or typed, as `AdmitTask` reads it, one row per person.
+
+    Columns that only name people may be absent. Cells that people may lack are NaN.
+
+    Raises
+    ------
+    DataError
+        If a row cannot be used; ``rows`` holds all of them.
+    """
+    raw = people.set_axis([str(name) for name in people.columns], axis=1)
+    features = [feature.name for feature in schema.features]
+    if ROW_ID in raw and schema.id != ROW_ID and set(features) <= set(raw.columns):
+        return coded_features(raw, schema)
+    if schema.id is not None and schema.id not in raw:
+        raw = raw.assign(**{schema.id: [f"r{row}" for row in range(len(raw))]})
+    read = AdmitTask(schema).read(raw, 0)
+    if len(read.quarantine):
+        rows = sorted(set(read.quarantine[ROW].astype(int)))
+        worst = read.quarantine.iloc[0]
+        raise DataError(
+            f"{len(rows)} of {len(raw)} rows cannot be read, the first for column "
+            f"{worst[COLUMN]!r}: expected {worst[EXPECTED]}, in rows {shown(rows)}; correct them "
+            "or take them out",
+            rows=rows,
+        )
+    return coded_features(read.table, schema)
 
 
 def usable(rows: pa.Table) -> pa.Table:

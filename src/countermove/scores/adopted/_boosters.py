@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from countermove._types import Floats
-from countermove.errors import ModelFileError
+from countermove.errors import CountermoveError, ModelFileError
 from countermove.scores.adopted._columns import TableColumns
 from countermove.scores.adopted._features import CodeFeature, Feature, NumberFeature
 from countermove.scores.adopted._parsed import ParsedTrees
@@ -27,7 +27,8 @@ def of_object(
         from countermove.scores.adopted._xgboost import read_model
 
         booster = model.get_booster() if hasattr(model, "get_booster") else model
-        parsed, names = read_model(json.loads(bytes(booster.save_raw("json"))))
+        said = json.loads(bytes(booster.save_raw("json")))
+        parsed, names = read_model(said, _width(background))
         parsed, categories = _turned(parsed, labels.place), []
     else:
         parsed, names = _catboost(model)
@@ -44,32 +45,51 @@ def of_file(path: Path, background: Any, favourable: Any, columns: Any) -> Adopt
     """Return the body of a booster's file; None of a file that is none of theirs."""
     labels = Labels.of(np.array([0, 1]), favourable)
     content = path.read_bytes()
+    if content.startswith(b"CBM1"):
+        return _cbm(path, background, favourable, columns)
+    try:
+        found = _parsed_file(content, _width(background))
+    except CountermoveError:
+        raise
+    except Exception as error:
+        # A damaged file can hold anything anywhere.
+        raise ModelFileError(
+            f"{path} is damaged or no model: {type(error).__name__}: {str(error)[:200]}; copy the "
+            "file again, or save the model again"
+        ) from error
+    if found is None:
+        return None
+    parsed, names, categories, source = found
+    parsed = _turned(parsed, labels.place)
+    return _body(parsed, names, categories, background, columns, labels, source, None)
+
+
+def _parsed_file(
+    content: bytes, width: int
+) -> tuple[ParsedTrees, list[str], list[list[Any]], str] | None:
+    """Return the trees, columns and categories of a file, and what it is."""
     if content.startswith(b"tree\n"):
         from countermove.scores.adopted._lightgbm import read_text
 
-        parsed, names, categories = read_text(content.decode())
-        source = "LightGBM text file"
-    elif content[:1] in (b"{",):
-        said = _json(content, path)
-        if "oblivious_trees" in said or ("trees" in said and "features_info" in said):
-            from countermove.scores.adopted._catboost import read_model as read_catboost
-
-            parsed, names = read_catboost(said)
-            source = "CatBoost JSON file"
-        elif "learner" in said:
-            from countermove.scores.adopted._xgboost import read_model
-
-            parsed, names = read_model(said)
-            source = "XGBoost file"
-        else:
-            return None
-        categories = []
-    elif content.startswith(b"CBM1"):
-        return _cbm(path, background, favourable, columns)
-    else:
+        # Not by LightGBM itself: damaged texts end its process.
+        return *read_text(content.decode()), "LightGBM text file"
+    if content[:1] != b"{":
         return None
-    parsed = _turned(parsed, labels.place)
-    return _body(parsed, names, categories, background, columns, labels, source, None)
+    said = _json(content)
+    if "oblivious_trees" in said or ("trees" in said and "features_info" in said):
+        from countermove.scores.adopted._catboost import read_model as read_catboost
+
+        return *read_catboost(said), [], "CatBoost JSON file"
+    if "learner" in said:
+        from countermove.scores.adopted._xgboost import read_model
+
+        return *read_model(said, width), [], "XGBoost file"
+    return None
+
+
+def _width(background: Any) -> int:
+    """Return how many columns the background has."""
+    return int(np.shape(background)[1])
 
 
 def lightgbm_trees(model: Any, place: int) -> tuple[ParsedTrees, list[str], list[list[Any]]]:
@@ -85,20 +105,14 @@ def _turned(parsed: ParsedTrees, place: int) -> ParsedTrees:
     return parsed if place == 1 else parsed.turned()
 
 
-def _json(content: bytes, path: Path) -> dict[str, Any]:
+def _json(content: bytes) -> dict[str, Any]:
     """Return what a file says in JSON, or in UBJSON, which begins alike."""
-    try:
-        found: dict[str, Any] = json.loads(content)
-    except (UnicodeDecodeError, ValueError):
-        from countermove.scores.adopted._ubjson import read_ubjson
+    if content[1:2] in b'"} \t\r\n':
+        said: dict[str, Any] = json.loads(content)
+        return said
+    from countermove.scores.adopted._ubjson import read_ubjson
 
-        try:
-            found = read_ubjson(content)
-        except (IndexError, KeyError, ValueError, UnicodeDecodeError) as error:
-            raise ModelFileError(
-                f"{path} begins like JSON or UBJSON but is neither: {error}"
-            ) from error
-    return found
+    return read_ubjson(content)
 
 
 def _own(model: Any, place: int) -> Any:

@@ -22,7 +22,7 @@ from countermove.scores.adopted._storage import load_adopted
 from countermove.scores.base import Score, values
 from countermove.scores.linear import LinearScore
 from countermove.scores.opaque import OpaqueScore
-from countermove.scores.storage import PublishedModel
+from countermove.scores.storage import PublishedModel, schema_facts
 from countermove.scores.trees import TreeScore
 
 _WAY_OUT = "Name the model's columns as the schema does, in the model's order, under audit.columns"
@@ -97,7 +97,7 @@ def adopt_file(
             "source": model.source,
             "read_as": model.exactness,
         },
-    }
+    } | schema_facts(schema)
     return PublishedModel(score, standardiser, schema.digest(), about, threshold)
 
 
