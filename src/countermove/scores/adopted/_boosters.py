@@ -107,12 +107,11 @@ def _turned(parsed: ParsedTrees, place: int) -> ParsedTrees:
 
 def _json(content: bytes) -> dict[str, Any]:
     """Return what a file says in JSON, or in UBJSON, which begins alike."""
-    if content[1:2] in b'"} \t\r\n':
-        said: dict[str, Any] = json.loads(content)
-        return said
     from countermove.scores.adopted._ubjson import read_ubjson
 
-    return read_ubjson(content)
+    written = content[1:2] in b'"} \t\r\n'
+    said: dict[str, Any] = json.loads(content) if written else read_ubjson(content)
+    return said
 
 
 def _own(model: Any, place: int) -> Any:
