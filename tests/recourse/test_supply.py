@@ -343,7 +343,8 @@ def test_the_words_say_what_to_supply_and_what_is_assumed(desk, language, step, 
     assert words.str.contains(step, case=False).all()
     assert words.str.contains(end, regex=False).all()
     assert words.str.count(step[5:]).eq(1).all()  # said once, not again as what we do not have
-    median = f"{desk.unit.fill[desk.place['income']]:.0f} EUR"
+    median = f"{desk.unit.fill[desk.place['income']]:,.0f} EUR"
+    median = median.replace(",", {"en": ",", "de": "."}[language])
     assert words.str.contains(median, regex=False).all()
     more = told & (table["change:income"] > 0.0).to_numpy()
     takes = {

@@ -20,8 +20,8 @@ from countermove.data.checks import (
 from countermove.data.parsing import is_number, numbers, texts, truth_values
 from countermove.data.reading import (
     Cells,
+    DateCells,
     DateReading,
-    Moments,
     NumberReading,
     Reading,
     WordReading,
@@ -73,7 +73,7 @@ def typed_feature(
     return pd.Series(read + 0.0)
 
 
-def _end(table: pd.DataFrame, reading: DateReading, schema: Schema) -> Moments | None:
+def _end(table: pd.DataFrame, reading: DateReading, schema: Schema) -> DateCells | None:
     """Return the moments that are counted to, read by their column's own recipe."""
     return until_dates(table, reading, schema.recipes().get(reading.until_column or ""))
 

@@ -89,7 +89,7 @@ def champion_of(schema: Schema, raw: pd.DataFrame, folder: Path, asked: float = 
     people = BestResponse(QuadraticCost(1.0), ActionSet.from_schema(schema, unit))
     about = {"response": people.describe(), "probability_slope": 0.4} | schema_facts(schema)
     model = PublishedModel(score, unit, schema.digest(), about, threshold=asked)
-    registry = Registry(str(folder), schema.digest())
+    registry = Registry(str(folder), schema)
     version = registry.next_version()
     registry.add(version, model, {"metrics": {}, "data_hash": "x"})
     promoted = Decision(version, "retrain", "promoted", "2026-01-01", None, version, [], {})

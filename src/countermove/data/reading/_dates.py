@@ -18,7 +18,7 @@ from countermove.data.reading._cells import CellReading, Cells, folded
 Becomes: TypeAlias = Literal[
     "date", "age", "days", "months", "years", "year", "month", "weekday", "hour"
 ]
-Moments: TypeAlias = tuple[pd.Series, Mask, Mask]
+DateCells: TypeAlias = tuple[pd.Series, Mask, Mask]
 """Dates (UTC, without a zone, NaT where none), which cells are missing, which are unreadable."""
 
 BECOMES: tuple[Becomes, ...] = (
@@ -102,7 +102,7 @@ class DateReading(CellReading):
         """The column that is counted to, if it is no date itself."""
         return None if self.until is None or _fixed_date(self.until) is not None else self.until
 
-    def dates(self, values: pd.Series) -> Moments:
+    def dates(self, values: pd.Series) -> DateCells:
         """Return the moments, which cells are missing, and which are unreadable."""
         if pd.api.types.is_datetime64_any_dtype(values.dtype):
             found = pd.to_datetime(values, utc=True).dt.tz_localize(None).reset_index(drop=True)
@@ -124,7 +124,7 @@ class DateReading(CellReading):
         dates = (_fixed_date(value) for value in self.missing_values)
         return [date for date in dates if date is not None]
 
-    def read(self, values: pd.Series, until: Moments | None = None) -> Cells:
+    def read(self, values: pd.Series, until: DateCells | None = None) -> Cells:
         """Return what becomes of the dates, as numbers; ``until`` holds the other column's dates.
 
         A date that is there is never missing: without the other moment it is unreadable.
@@ -180,7 +180,7 @@ def until_dates(
     table: Mapping[str, pd.Series] | pd.DataFrame,
     reading: DateReading,
     until: CellReading | None = None,
-) -> Moments | None:
+) -> DateCells | None:
     """Return the dates of the column that is counted to.
 
     It is read as it says itself (``until``), else as the dates that are counted.
