@@ -21,6 +21,7 @@ from countermove.randomness import generator
 __all__ = [
     "betting_p_values",
     "fewest_clusters",
+    "ratio_interval",
     "ratio_p_values",
     "upper_means",
     "upper_ratios",
@@ -28,6 +29,8 @@ __all__ = [
 
 BOLDEST = 0.9
 """Largest bet, as a share of what could be lost at once."""
+HALVINGS = 30
+"""Steps of the bisection for an end of an interval: to nine digits."""
 REFERENCE = "fixed-sequence test by betting (Waudby-Smith and Ramdas 2024)"
 BOUND_REFERENCE = "Maurer and Pontil (2009)"
 RATIOS: Floats = (np.arange(100, 0, -1) / 100.0) ** 2
@@ -71,6 +74,42 @@ def upper_ratios(sums: Floats, counts: Floats, most: int, failure_probability: f
     rejected = np.logical_and.accumulate(found <= failure_probability, axis=0).sum(axis=0)
     bounds: Floats = RATIOS[rejected]
     return bounds
+
+
+def ratio_interval(sums: Floats, counts: Floats, failure_probability: float) -> tuple[float, float]:
+    r"""Return an interval of :math:`E[\text{sum}] / E[\text{count}]`, at every number of clusters.
+
+    Clusters are as in `ratio_p_values`, of one test, shape (clusters,); ``most`` is the largest
+    count. Counts of one make it the interval of a mean. Each end bets half of the probability,
+    with bets of the size that :math:`n` clusters of the variance seen so far call for
+    (Waudby-Smith and Ramdas 2024, without their choice of the bet by the mean tested).
+    """
+    order = generator(0, "order of the bets").permutation(len(sums))
+    counted = counts[order] / counts.max()
+    hits = sums[order] / counts.max()
+    half = 0.5 * failure_probability
+    return _lower_ratio(hits, counted, half), 1.0 - _lower_ratio(counted - hits, counted, half)
+
+
+def _lower_ratio(hits: Floats, counts: Floats, failure_probability: float) -> float:
+    n, needed = len(hits), -math.log(failure_probability)
+    before = np.arange(n)
+    # A bet looks at earlier clusters only; before any the ratio is a half.
+    seen, total = np.cumsum(counts) - counts, np.cumsum(hits) - hits
+    square = (hits - (total + 0.5) / (seen + 1.0) * counts) ** 2
+    variance = (0.25 + np.cumsum(square) - square) / (before + 1.0)
+    bet = np.sqrt(2.0 * needed / (n * variance))
+
+    def rejected(ratio: float) -> bool:
+        gains = np.minimum(bet, BOLDEST / ratio) * (hits - ratio * counts)
+        return bool(np.cumsum(np.log1p(gains)).max() >= needed)
+
+    # The wealth falls as the ratio rises, so that bisection finds where it stops being enough.
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if rejected(middle) else (low, middle)
+    return low
 
 
 def _p_values(excess: Callable[[int], Floats], n: int, mean: Floats) -> Floats:

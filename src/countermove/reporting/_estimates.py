@@ -6,14 +6,19 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit
 from scipy.stats import norm, rankdata
+from scipy.stats import t as student
 
 from countermove._types import Floats, Mask
+from countermove.certificates.betting import ratio_interval
 from countermove.certificates.intervals import MeasuredShare
 from countermove.transfer.optimal import difference
 
 Estimate = dict[str, Any]
 """``value``, ``low``, ``high`` and ``n``; the ends are None where nothing is known of them."""
+SMALLEST_CLASS = 20
+"""People of each outcome below which an AUC has no interval: with fewer, 95 % cover below .93."""
 
 
 def share_estimate(hit: Floats | Mask, failure_probability: float) -> Estimate:
@@ -41,38 +46,69 @@ def ratio_estimate(hit: Floats, reference: Floats, failure_probability: float) -
     return _estimate(own["value"] / base["value"], own["low"] / base["high"], high, own["n"])
 
 
-def mean_estimate(
-    values: Floats, failure_probability: float, lowest: float = -math.inf
-) -> Estimate:
-    """Return a mean of values from ``lowest`` on, its interval by the normal distribution."""
+def mean_estimate(values: Floats, largest: float, failure_probability: float) -> Estimate:
+    """Return a mean of values in [0, ``largest``]; its interval, by betting, holds at every n."""
     n = len(values)
-    if n < 2:
-        return {"value": float(values.mean()) if n else None, "low": None, "high": None, "n": n}
-    mean = float(values.mean())
-    radius = _z(failure_probability) * float(values.std(ddof=1)) / math.sqrt(n)
-    return _estimate(mean, max(mean - radius, lowest), mean + radius, n)
+    if not n:
+        return {"value": None, "low": None, "high": None, "n": 0}
+    low, high = ratio_interval(values / largest, np.ones(n), failure_probability)
+    return _estimate(float(values.mean()), largest * low, largest * high, n)
 
 
 def auc_estimate(scores: Floats, favourable: Mask, failure_probability: float) -> Estimate:
-    """Return the area under the ROC curve with the interval of DeLong et al. (1988)."""
+    """Return the area under the ROC curve; its ends are None below `SMALLEST_CLASS`.
+
+    They are the outer ones of DeLong's interval on the logit scale, with Student's t for the
+    smaller class, which is too short near 1, and of Newcombe's (2006, method 5), which is too
+    short where one class spreads more than the other.
+    """
     parts = _placements(scores, favourable)
     if parts is None:
         return {"value": None, "low": None, "high": None, "n": len(scores)}
-    radius = _z(failure_probability) * _deviation(*parts)
-    value = float(parts[0].mean())
-    return _estimate(value, max(value - radius, 0.0), min(value + radius, 1.0), len(scores))
+    value, smaller = float(parts[0].mean()), min(map(len, parts))
+    if smaller < SMALLEST_CLASS:
+        return _estimate(value, None, None, len(scores))
+    if 0.0 < value < 1.0:
+        radius = _radius(*parts, failure_probability) / (value * (1.0 - value))
+        low, high = (float(expit(logit(value) + side * radius)) for side in (-1.0, 1.0))
+    else:
+        # So many pairs without a person in common are ranked alike.
+        least = (0.5 * failure_probability) ** (1.0 / smaller)
+        low, high = (least, 1.0) if value else (0.0, 1.0 - least)
+    ends = _newcombe(value, len(parts[0]), len(parts[1]), failure_probability)
+    return _estimate(value, min(low, ends[0]), max(high, ends[1]), len(scores))
+
+
+def _newcombe(value: float, up: int, down: int, failure_probability: float) -> tuple[float, float]:
+    """Return the areas from which ``value`` is a quantile away, were scores exponential."""
+    from scipy.optimize import brentq
+
+    z, others = float(norm.isf(0.5 * failure_probability)), 0.5 * (up + down) - 1.0
+
+    def beyond(area: float) -> float:
+        spread = 1.0 + others * ((1.0 - area) / (2.0 - area) + area / (1.0 + area))
+        variance = area * (1.0 - area) * spread / (up * down)
+        return (value - area) ** 2 - z * z * variance
+
+    low = 0.0 if value == 0.0 else float(brentq(beyond, 0.0, value))
+    return low, 1.0 if value == 1.0 else float(brentq(beyond, value, 1.0))
 
 
 def auc_difference(
     own: Floats, other: Floats, favourable: Mask, failure_probability: float
 ) -> Estimate:
-    """Return by how much the first AUC is above the second, paired (DeLong et al. 1988)."""
+    """Return by how much the first AUC is above the second, paired (DeLong et al. 1988).
+
+    The ends are None below `SMALLEST_CLASS`.
+    """
     first, second = _placements(own, favourable), _placements(other, favourable)
     if first is None or second is None:
         return {"value": None, "low": None, "high": None, "n": len(own)}
     gaps = first[0] - second[0], first[1] - second[1]
-    radius = _z(failure_probability) * _deviation(*gaps)
     value = float(gaps[0].mean())
+    if min(map(len, gaps)) < SMALLEST_CLASS:
+        return _estimate(value, None, None, len(own))
+    radius = _radius(*gaps, failure_probability)
     return _estimate(value, value - radius, value + radius, len(own))
 
 
@@ -87,13 +123,11 @@ def _placements(scores: Floats, favourable: Mask) -> tuple[Floats, Floats] | Non
     return above, below
 
 
-def _deviation(above: Floats, below: Floats) -> float:
-    return math.sqrt(above.var(ddof=1) / len(above) + below.var(ddof=1) / len(below))
+def _radius(above: Floats, below: Floats, failure_probability: float) -> float:
+    deviation = math.sqrt(above.var(ddof=1) / len(above) + below.var(ddof=1) / len(below))
+    least = min(len(above), len(below)) - 1
+    return float(student.ppf(1.0 - 0.5 * failure_probability, least)) * deviation
 
 
-def _z(failure_probability: float) -> float:
-    return float(norm.ppf(1.0 - failure_probability / 2.0))
-
-
-def _estimate(value: float, low: float, high: float | None, n: int) -> Estimate:
+def _estimate(value: float, low: float | None, high: float | None, n: int) -> Estimate:
     return {"value": value, "low": low, "high": high, "n": n}

@@ -34,6 +34,7 @@ from countermove.reporting._summary_words import (
     verdicts,
     would_change,
 )
+from countermove.response.base import GAIN
 from countermove.scores.base import values
 
 if TYPE_CHECKING:
@@ -268,8 +269,9 @@ def _by_value(judged: _Judged, column: str) -> list[dict[str, Any]]:
             "approval": share_estimate(approved[who], miss),
             "ratio": None if who is most else ratio_estimate(approved[who], approved[most], miss),
             "error": share_estimate(1.0 - right[who], miss),
+            # Beyond what approval is worth nobody pays: without an end a mean has no interval.
             "burden": mean_estimate(
-                price[who & judged.favourable & np.isfinite(price)], miss, lowest=0.0
+                np.minimum(price[who & judged.favourable & np.isfinite(price)], GAIN), GAIN, miss
             ),
         }
         for value, who in masks.items()
