@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from countermove.certificates.intervals import per_cent, upper_share
@@ -48,7 +48,10 @@ def verdict(
         "rules": rules,
     }
     if first != last:
-        apart = difference(at_best[first], at_best[last], failure_probability)
+        # Each of the two responses was picked by its errors: every pair has its part of the level.
+        pairs = len(settings[first]) * len(settings[last])
+        apart = difference(at_best[first], at_best[last], failure_probability / pairs)
+        apart = replace(apart, level=level)
         found["saved_at_best_threshold"] = {"of": last, "against": first} | asdict(apart)
         found["words"] += f" Between them: {apart.words}."
     return found

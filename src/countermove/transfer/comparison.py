@@ -15,7 +15,7 @@ from countermove.response.response_set import kinds_of, members_of
 from countermove.scores import Score
 from countermove.scores.base import values
 from countermove.transfer.induced import at
-from countermove.transfer.optimal import difference
+from countermove.transfer.optimal import worst_difference
 from countermove.transfer.report import LabelledRows
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ def compare_rules(
     wrong = {name: _wrong(score, X, y, judging) for name, (score, _) in rules.items()}
     found = {}
     for name, (score, threshold) in rules.items():
-        gain = difference(wrong[AS_IS], wrong[name], failure_probability)
+        gain = worst_difference(wrong[AS_IS], wrong[name], failure_probability)
         found[name] = {
             "threshold": threshold,
             "nobody_moves": 1.0 - float(_wrong(score, X, y, NoResponse()).mean()),
-            "after_response": 1.0 - float(wrong[name].mean()),
+            "after_response": 1.0 - float(wrong[name].mean(axis=1).max()),
             "gain": asdict(gain),
         }
     return found
@@ -97,15 +97,12 @@ def best_threshold(score: Score, people: LabelledRows, response: Response) -> fl
     X, y = people
     levels = np.linspace(0.0, 1.0, THRESHOLDS)
     grid = np.unique(np.append(np.quantile(values(score, X), levels), 0.0))
-    errors = [float(_wrong(at(score, float(t)), X, y, response).mean()) for t in grid]
+    errors = [_wrong(at(score, float(t)), X, y, response).mean(axis=1).max() for t in grid]
     tied = grid[np.isclose(errors, min(errors), rtol=0.0, atol=1e-12)]
     return float(tied[np.argmin(np.abs(tied))])
 
 
 def _wrong(score: Score, X: Floats, y: Floats, response: Response) -> Floats:
-    """Return everybody's chance of a wrong decision after the worst of the responses, (n,)."""
-    found = []
-    for member in members_of(response):
-        chance = member.chance_after(score, X)
-        found.append(np.where(y > 0, 1.0 - chance, chance))
-    return max(found, key=lambda each: float(each.mean()))
+    """Return everybody's chance of a wrong decision after each of the responses, (members, n)."""
+    chances = np.stack([member.chance_after(score, X) for member in members_of(response)])
+    return np.where(y > 0, 1.0 - chances, chances)

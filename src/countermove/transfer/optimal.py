@@ -101,6 +101,23 @@ def difference(own: Floats | Mask, other: Floats | Mask, failure_probability: fl
     return Difference(value, *ends, 1.0 - failure_probability, n)
 
 
+def worst_difference(
+    own: Floats | Mask, other: Floats | Mask, failure_probability: float
+) -> Difference:
+    """Compare two rules, each after the worst of several responses to it: (responses, n) each.
+
+    All pairs of responses have their intervals at once (union bound): the difference of the two
+    largest errors lies between the largest least low end and the largest least high one.
+    """
+    part = failure_probability / (len(own) * len(other))
+    pairs = [[difference(one, two, part) for two in other] for one in own]
+    value, low, high = (
+        max(min(getattr(pair, end) for pair in row) for row in pairs)
+        for end in ("value", "low", "high")
+    )
+    return Difference(value, low, high, 1.0 - failure_probability, len(own[0]))
+
+
 @dataclass(frozen=True)
 class Suboptimality:
     """What the source-optimal rule loses against the best one after deployment."""
