@@ -150,7 +150,8 @@ def advise(
         seed=seed,
     )
     columns = {str(name): column.to_numpy(dtype=object) for name, column in people.groups.items()}
-    by_group = audited_groups(bare, people.X, advice, threshold, response.cost, columns)
+    judging = bare, people.X, advice, threshold, response.cost
+    by_group = audited_groups(*judging, columns, dict(schema.references))
     groups = {name: [asdict(group) for group in found] for name, found in by_group.items()}
     about = reasons_audit(advised.reasons, schema) | causal_audit(advice, schema)
     for error in about.get("errors", ()):

@@ -17,6 +17,9 @@ from countermove.transfer.optimal import difference
 
 Estimate = dict[str, Any]
 """``value``, ``low``, ``high`` and ``n``; the ends are None where nothing is known of them."""
+SMALLEST_GROUP = 30
+"""People of a group below which no ratio is shown: the approval rate of so few is known to .19 at
+best, and a fifth is what the four-fifths rule asks about."""
 SMALLEST_CLASS = 20
 """People of each outcome below which an AUC has no interval: with fewer, 95 % cover below .93."""
 

@@ -18,6 +18,7 @@ from countermove._types import Floats, Mask
 from countermove.data.schema import GROUP_PREFIX, Schema
 from countermove.learning.decisions import AFTER, BEFORE, SCORE_AFTER, check_judged
 from countermove.reporting._estimates import (
+    SMALLEST_GROUP,
     Estimate,
     auc_difference,
     auc_estimate,
@@ -122,7 +123,7 @@ def decision_summary(
     check_judged(decisions)
     judged = _Judged(decisions, failure_probability)
     compared = _compared(judged, metrics)
-    groups = _groups(judged)
+    groups = _groups(judged, dict(schema.references))
     promise = _promise(judged, calibration)
     expected = future or {}
     return {
@@ -250,24 +251,35 @@ def _favourable_rate(judged: _Judged) -> dict[str, Estimate]:
     return found
 
 
-def _groups(judged: _Judged) -> dict[str, list[dict[str, Any]]]:
+def _groups(judged: _Judged, references: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
     """Return approval, error and burden by the values of each sensitive column."""
-    columns = [name for name in judged.table if str(name).startswith(GROUP_PREFIX)]
-    return {str(name).removeprefix(GROUP_PREFIX): _by_value(judged, str(name)) for name in columns}
+    columns = [str(name) for name in judged.table if str(name).startswith(GROUP_PREFIX)]
+    names = [column.removeprefix(GROUP_PREFIX) for column in columns]
+    return {name: _by_value(judged, name, references.get(name)) for name in names}
 
 
-def _by_value(judged: _Judged, column: str) -> list[dict[str, Any]]:
-    miss, labels = judged.failure_probability, judged.table[column].astype(str).to_numpy()
+def _by_value(judged: _Judged, column: str, declared: str | None) -> list[dict[str, Any]]:
+    """Compare groups with the declared one, else with the largest: not with a lucky small one."""
+    miss = judged.failure_probability
+    labels = judged.table[GROUP_PREFIX + column].astype(str).to_numpy()
     approved, right = judged.column(PUBLISHED, AFTER), judged.right(PUBLISHED, AFTER)
     price = judged.table["price"].to_numpy(dtype=np.float64)
     masks = {value: labels == value for value in sorted(set(labels))}
-    most = max(masks.values(), key=lambda who: float(approved[who].mean()))
+    largest = max(masks, key=lambda value: int(masks[value].sum()))
+    reference = largest if declared is None else declared
+    base = approved[masks.get(reference, np.zeros(len(labels), dtype=bool))]
+    shown = {
+        value
+        for value, who in masks.items()
+        if value != reference and min(int(who.sum()), len(base)) >= SMALLEST_GROUP
+    }
     return [
         {
             "group": value,
             "n": int(who.sum()),
             "approval": share_estimate(approved[who], miss),
-            "ratio": None if who is most else ratio_estimate(approved[who], approved[most], miss),
+            "reference": value == reference,
+            "ratio": ratio_estimate(approved[who], base, miss) if value in shown else None,
             "error": share_estimate(1.0 - right[who], miss),
             # Beyond what approval is worth nobody pays: without an end a mean has no interval.
             "burden": mean_estimate(
