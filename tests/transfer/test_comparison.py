@@ -1,9 +1,11 @@
 """Another threshold or rule is chosen on some people, and judged on others."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
+from countermove.data.rows import Rows
 from countermove.people import QuadraticCost
 from countermove.response import BestResponse, NoResponse
 from countermove.response.response_set import RobustResponse
@@ -25,6 +27,10 @@ def people(seed: int, n: int = 4000):
     return x, np.where(x[:, 0] >= 0.0, 1.0, -1.0)
 
 
+def rows(X, y, clusters=None):
+    return Rows(np.arange(len(y)).astype(str), X, y, pd.DataFrame(), clusters=clusters)
+
+
 @pytest.fixture
 def response():
     return BestResponse(QuadraticCost(2.0))  # people gain at most one standard deviation
@@ -37,7 +43,7 @@ def test_the_best_threshold_is_what_people_can_gain(response):
 
 def test_gains_are_paired_and_cover_the_truth(response):
     other = {"one further": line(1.0, -1.0)}
-    found = compare_rules(line(1.0, 0.0), other, people(0), people(1), response, 0.05)
+    found = compare_rules(line(1.0, 0.0), other, rows(*people(0)), rows(*people(1)), response, 0.05)
     lost = found[AS_IS]
     assert lost["nobody_moves"] == 1.0
     assert lost["gain"]["value"] == 0.0
@@ -67,7 +73,8 @@ def test_the_worst_of_eight_responses_is_not_worse_by_its_luck():
 def test_gains_of_robust_responses_are_those_of_the_worst_members():
     kinds = RobustResponse([BestResponse(QuadraticCost(2.0)), BestResponse(QuadraticCost(8.0))])
     X, y = people(1, 500)
-    found = compare_rules(line(1.0, 0.0), {"other": line(1.0, -0.5)}, people(0), (X, y), kinds, 0.1)
+    others = {"other": line(1.0, -0.5)}
+    found = compare_rules(line(1.0, 0.0), others, rows(*people(0)), rows(X, y), kinds, 0.1)
     wrong = {
         bias: [k.decisions_after(line(1.0, bias), X) != (y > 0) for k in kinds.members]
         for bias in (0.0, -0.5)
@@ -80,3 +87,17 @@ def test_gains_of_robust_responses_are_those_of_the_worst_members():
     assert gain["low"] == pytest.approx(max(min(e.low for e in row) for row in ends))
     assert gain["high"] == pytest.approx(max(min(e.high for e in row) for row in ends))
     assert gain["level"] == 0.9
+
+
+def test_gains_in_households_have_wider_intervals(response):
+    """Two rows of everybody tell no more than one."""
+    X, y = people(1, 400)
+    given = line(1.0, 0.0), {"other": line(1.0, -0.5)}, rows(*people(0))
+    twice = rows(np.repeat(X, 4, axis=0), np.repeat(y, 4), np.repeat(np.arange(400), 4))
+    alone = rows(X, y, np.arange(400))
+    found, single, counted = (
+        compare_rules(*given, judged, response, 0.05)["other"]["gain"]
+        for judged in (twice, alone, rows(twice.X, twice.y))
+    )
+    assert (found["low"], found["high"]) == pytest.approx((single["low"], single["high"]))
+    assert counted["high"] - counted["low"] < 0.7 * (found["high"] - found["low"])

@@ -11,18 +11,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
+from countermove.certificates import Assumption
 from countermove.certificates.intervals import mean_interval
 from countermove.randomness import generator
 
 __all__ = [
     "betting_p_values",
+    "clustered_interval",
     "fewest_clusters",
     "ratio_interval",
     "ratio_p_values",
+    "together",
     "upper_means",
     "upper_ratios",
 ]
@@ -89,6 +94,25 @@ def ratio_interval(sums: Floats, counts: Floats, failure_probability: float) -> 
     hits = sums[order] / counts.max()
     half = 0.5 * failure_probability
     return _lower_ratio(hits, counted, half), 1.0 - _lower_ratio(counted - hits, counted, half)
+
+
+def clustered_interval(
+    values: Floats | Mask, clusters: NDArray[Any], failure_probability: float
+) -> tuple[float, float]:
+    """Return an interval of the mean of values in [0, 1] whose rows belong to clusters."""
+    _, codes = np.unique(clusters.astype(str), return_inverse=True)
+    sums: Floats = np.bincount(codes, values).astype(np.float64)
+    counts: Floats = np.bincount(codes).astype(np.float64)
+    return ratio_interval(sums, counts, failure_probability)
+
+
+def together(clusters: NDArray[Any]) -> Assumption:
+    """Return what a claim about clustered rows rests on, in place of independent rows."""
+    _, sizes = np.unique(clusters.astype(str), return_counts=True)
+    return Assumption(
+        f"clusters ({len(sizes):,}) are independent draws, rows of one cluster need not be; no "
+        f"cluster has more than {sizes.max()} rows"
+    )
 
 
 def _lower_ratio(hits: Floats, counts: Floats, failure_probability: float) -> float:

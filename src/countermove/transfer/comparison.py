@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from countermove._types import Floats
+from countermove.data.rows import Rows
 from countermove.errors import ParameterError
 from countermove.response import NoResponse, Response
 from countermove.response.response_set import kinds_of, members_of
@@ -18,9 +19,6 @@ from countermove.transfer.induced import at
 from countermove.transfer.optimal import worst_difference
 from countermove.transfer.report import LabelledRows
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 THRESHOLDS = 60
 """Thresholds that compete, at quantiles of the scores."""
 AS_IS, BEST = "as it is", "best threshold after response"
@@ -29,11 +27,10 @@ AS_IS, BEST = "as it is", "best threshold after response"
 def compare_rules(
     model: Score,
     others: Mapping[str, Score],
-    chosen_on: LabelledRows,
-    judged_on: LabelledRows,
+    chosen_on: Rows,
+    judged_on: Rows,
     response: Response,
     failure_probability: float,
-    windows: tuple[pd.DataFrame, pd.DataFrame] | None = None,
 ) -> dict[str, Any]:
     """Compare a rule with itself at its best threshold after response, and with other rules.
 
@@ -44,15 +41,13 @@ def compare_rules(
     others
         Rules made for people who respond, by name.
     chosen_on
-        Features (n, d) and labels ±1 of people on whom the threshold is chosen.
+        Standardised people on whom the threshold is chosen.
     judged_on
-        The same of people used for nothing else.
+        People used for nothing else; where they are in clusters, these are the units.
     response
         How people respond; of a robust set the worst member counts.
     failure_probability
         Chance that an interval misses the difference, each on its own.
-    windows
-        The months of both groups of people, where histories are known.
 
     Returns
     -------
@@ -61,17 +56,17 @@ def compare_rules(
         and ``gain`` over the model as it is, with its interval.
     """
     choosing, judging = (
-        response.with_windows(people[0], months)
-        for people, months in zip((chosen_on, judged_on), windows or (None, None), strict=True)
+        response.with_windows(people.X, people.windows) for people in (chosen_on, judged_on)
     )
-    best = best_threshold(model, chosen_on, choosing)
+    best = best_threshold(model, (chosen_on.X, chosen_on.y), choosing)
     rules = {AS_IS: (model, 0.0), BEST: (at(model, best), best)}
     rules |= {name: (score, 0.0) for name, score in others.items()}
-    X, y = judged_on
+    X, y = judged_on.X, judged_on.y
     wrong = {name: _wrong(score, X, y, judging) for name, (score, _) in rules.items()}
     found = {}
     for name, (score, threshold) in rules.items():
-        gain = worst_difference(wrong[AS_IS], wrong[name], failure_probability)
+        pair = wrong[AS_IS], wrong[name]
+        gain = worst_difference(*pair, failure_probability, judged_on.clusters)
         found[name] = {
             "threshold": threshold,
             "nobody_moves": 1.0 - float(_wrong(score, X, y, NoResponse()).mean()),
