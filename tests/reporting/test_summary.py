@@ -19,7 +19,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
 from countermove.reporting._summary_words import _price_sentence, headline, verdicts
 from countermove.reporting.page import report_page
-from countermove.reporting.summary import _groups, _scorecard, decision_summary
+from countermove.reporting.summary import _compared, _groups, _Judged, _scorecard, decision_summary
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel
 
@@ -124,14 +124,7 @@ def judged_groups(sizes, references=None):
         pd.DataFrame({"group:race": name, "approved_after": np.arange(n) < rate * n})
         for name, n, rate in sizes
     ).assign(label=1, approved=1.0, price=0.0)
-    judged = SimpleNamespace(
-        table=table,
-        failure_probability=0.05,
-        favourable=table["label"].to_numpy() > 0,
-        column=lambda rule, name: table[name].to_numpy(dtype=np.float64),
-        right=lambda rule, when: table[when].to_numpy(dtype=np.float64),
-    )
-    return {one["group"]: one for one in _groups(judged, references or {})["race"]}
+    return {one["group"]: one for one in _groups(_Judged(table, 0.05), references or {})["race"]}
 
 
 def test_groups_are_compared_with_the_largest_not_with_a_lucky_few():
@@ -140,6 +133,41 @@ def test_groups_are_compared_with_the_largest_not_with_a_lucky_few():
     assert [name for name, one in found.items() if one["reference"]] == ["most"]
     assert found["others"]["ratio"]["value"] == pytest.approx(0.9)
     assert [found[name]["ratio"] for name in ("lucky", "most", "few")] == [None] * 3
+
+
+def test_households_count_once_in_every_interval_of_the_summary():
+    """Everybody four times, as one household each: as certain as everybody once, AUC aside."""
+    rng = np.random.default_rng(0)
+    alone = pd.DataFrame({"label": np.where(rng.random(300) < 0.6, 1, -1)})
+    for rule in ("", "blind.", "majority."):
+        alone[f"{rule}score_after"] = rng.normal(size=300)
+        alone[f"{rule}approved_after"] = alone[f"{rule}score_after"] > 0.0
+        alone[f"{rule}approved"] = alone[f"{rule}approved_after"]
+    alone = alone.assign(price=rng.random(300), **{"group:sex": rng.choice(["f", "m"], 300)})
+    alone["cluster:house"] = np.arange(300).astype(str)
+    four = pd.concat([alone] * 4, ignore_index=True)
+    one, all_four, by_rows = (
+        _compared(_Judged(table, 0.05), {}) | _groups(_Judged(table, 0.05), {})
+        for table in (alone, four, four.drop(columns="cluster:house"))
+    )
+    for path in (
+        ("accuracy", "after_response", "strategic"),
+        ("differences", "blind", "accuracy"),
+        ("sex", 0, "approval"),
+        ("sex", 1, "burden"),
+    ):
+        ends, widths = [], []
+        for found in (one, all_four, by_rows):
+            for key in path:
+                found = found[key]
+            ends.append((found["low"], found["high"]))
+            widths.append(found["high"] - found["low"])
+        assert ends[0] == pytest.approx(ends[1])
+        assert widths[2] < 0.7 * widths[1]
+    assert one["auc"]["strategic"]["low"] is None
+    assert by_rows["auc"]["strategic"]["low"] is not None
+    ratio = next(entry["ratio"] for entry in one["sex"] if entry["ratio"])
+    assert ratio["low"] < ratio["value"] < ratio["high"]
 
 
 def test_groups_are_compared_with_the_one_that_the_schema_names():
