@@ -127,6 +127,11 @@ def test_an_auc_of_four_people_is_no_interval(rng):
     assert auc_difference(favourable + other, other, favourable, 0.05)["low"] is None
 
 
+def test_whoever_scores_all_alike_ranks_nobody():
+    found = auc_estimate(np.zeros(90), np.arange(90) < 40, 0.05)
+    assert (found["low"], found["value"], found["high"]) == (0.5, 0.5, 0.5)
+
+
 CLASSES = [(20, 100), (100, 20), (20, 20), (50, 50), (30, 400)]
 NORMALS = [(0.0, 1.0), (1.0, 1.0), (1.0, 0.5), (1.0, 2.0), (2.0, 1.0), (2.0, 0.5), (2.0, 2.0)]
 

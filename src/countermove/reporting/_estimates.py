@@ -94,6 +94,8 @@ def auc_estimate(scores: Floats, favourable: Mask, failure_probability: float | 
     value, smaller = float(parts[0].mean()), min(map(len, parts))
     if failure_probability is None or smaller < SMALLEST_CLASS:
         return _estimate(value, None, None, len(scores))
+    if np.ptp(scores) == 0.0:
+        return _estimate(value, value, value, len(scores))
     if 0.0 < value < 1.0:
         radius = _radius(*parts, failure_probability) / (value * (1.0 - value))
         low, high = (float(expit(logit(value) + side * radius)) for side in (-1.0, 1.0))
