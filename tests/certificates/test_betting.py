@@ -9,6 +9,7 @@ from countermove.certificates.betting import (
     RATIOS,
     betting_p_values,
     fewest_clusters,
+    ratio_interval,
     ratio_p_values,
     upper_ratios,
 )
@@ -55,3 +56,28 @@ def test_an_upper_ratio_lies_above_the_share_and_closes_in_on_it():
 
 def test_nothing_counted_bounds_nothing():
     assert upper_ratios(np.zeros((1, 9)), np.zeros((1, 9)), 5, 0.05).tolist() == [1.0]
+
+
+def test_an_interval_of_a_ratio_counts_clusters():
+    """Households that answer as one are so many answers, however many rows they have."""
+    rng = np.random.default_rng(2)
+    hits, sizes = (rng.random(80) < 0.2).astype(float), rng.integers(1, 6, 80).astype(float)
+    alone = ratio_interval(hits, np.ones(80), 0.05)
+    assert ratio_interval(4.0 * hits, np.full(80, 4.0), 0.05) == pytest.approx(alone)
+    low, high = ratio_interval(hits * sizes, sizes, 0.05)
+    assert low < (hits * sizes).sum() / sizes.sum() < high
+    assert ratio_interval(sizes - hits * sizes, sizes, 0.05) == pytest.approx((1 - high, 1 - low))
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.95])
+def test_intervals_of_ratios_cover_in_clusters(correlation):
+    """Of 200 draws of 200 households of up to 5 rows at least 184 at 95 %."""
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(200):
+        sizes = rng.integers(1, 6, 200)
+        house = np.repeat(np.arange(200), sizes)
+        alike = rng.random(200)[house] < correlation
+        hit = np.where(alike, (rng.random(200) < 0.1)[house], rng.random(len(house)) < 0.1)
+        low, high = ratio_interval(np.bincount(house, hit), sizes.astype(float), 0.05)
+        held += low <= 0.1 <= high
+    assert held >= 184

@@ -104,6 +104,14 @@ CONTRADICTIONS: dict[str, tuple[Spoil, str]] = {
     "id as feature": (put("id", value="income"), r"features: holds the id column"),
     "ignored feature": (put("ignore", value=["income"]), r"ignore: holds income"),
     "sensitive twice": (put("sensitive", value=["sex", "sex"]), r"names sex twice"),
+    "reference without a column": (
+        put("sensitive", value=[{"reference": "m"}]),
+        r"sensitive\.column: must be text",
+    ),
+    "column without a reference": (
+        put("sensitive", value=[{"column": "sex"}]),
+        r"sensitive\.reference: must be text",
+    ),
     "sensitive as text": (put("sensitive", value="sex"), r"must be a list"),
     "id a number": (put("id", value=3), r"id: must be text"),
     "column a number": (put("label", "column", value=3), r"label\.column: must be text"),
@@ -362,3 +370,13 @@ def test_a_range_that_makes_no_sense_is_refused(
     mapping["features"] = {name: {"kind": "numeric"} for name in features}
     with pytest.raises(SchemaError, match=expected):
         Schema.from_mapping("shop", mapping)
+
+
+def test_a_sensitive_column_names_its_reference_group(mapping: dict[str, Any]) -> None:
+    mapping["sensitive"] = ["owner", {"column": "sex", "reference": 1}]
+    schema = Schema.from_mapping("shop", mapping)
+    assert schema.sensitive == ("owner", "sex")
+    assert dict(schema.references) == {"sex": "1"}
+    assert Schema.from_mapping("shop", schema.to_mapping()) == schema
+    mapping["sensitive"] = ["owner", "sex"]
+    assert Schema.from_mapping("shop", mapping).digest() == schema.digest()

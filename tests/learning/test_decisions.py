@@ -96,3 +96,11 @@ def test_baselines_are_the_training_majority_and_the_linear_rules_of_the_choice(
     assert "logistic.approved" in found
     assert not any(str(name).startswith("trained.") for name in found)
     assert set(found["group:who"]) == {"m", "f"}
+
+
+def test_decisions_say_whose_rows_belong_together():
+    table = people(200, 1).assign(**{"cluster:house": np.repeat(np.arange(40), 5).astype(str)})
+    schema = Schema.from_mapping("made-up", SCHEMA.to_mapping() | {"group_by": "house"})
+    found = judged_decisions(BLIND, PUBLISHED, TRAINED, table, people(300, 0), schema, BEST)
+    assert found["cluster:house"].tolist() == table["cluster:house"].tolist()
+    assert not any(str(name).startswith("cluster:") for name in judged(BEST))

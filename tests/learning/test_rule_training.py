@@ -12,6 +12,7 @@ from countermove.data.rows import fit_standardiser, rows_of, standardised_table
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_embedded
 from countermove.data.standardise import Standardiser
+from countermove.learning.classifier import StrategicClassifier
 from countermove.learning.rule_training import train_parts, train_published
 from countermove.people import ActionSet
 from countermove.response import BestResponse, NoResponse
@@ -68,3 +69,21 @@ def test_months_of_histories_count_in_training_in_parts_as_in_one_piece(tmp_path
     by_months = people.with_windows(X, known.windows).decisions_after(whole, X)
     assert (by_months & ~people.decisions_after(whole, X)).any()
     assert not (people.decisions_after(whole, X) & ~by_months).any()
+
+
+def test_training_knows_whose_rows_belong_together(monkeypatch):
+    schema = Schema.from_mapping("two", SCHEMA.to_mapping() | {"group_by": "house"})
+    train, validation = (
+        rows(n, seed).assign(**{"cluster:house": [f"{seed}.{i // 5}" for i in range(n)]})
+        for n, seed in ((60, 0), (20, 1))
+    )
+    units, seen = Standardiser(np.zeros(2), np.ones(2), ("a", "b")), []
+
+    def fit(classifier, X, y, **more):
+        seen.extend(more["clusters"])
+        return fitted(classifier, X, y, **more)
+
+    fitted = StrategicClassifier.fit
+    monkeypatch.setattr(StrategicClassifier, "fit", fit)
+    train_published(train, validation, schema, units, BestResponse(), {}, 0)
+    assert seen == [*train["cluster:house"], *validation["cluster:house"]]

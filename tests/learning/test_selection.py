@@ -10,15 +10,19 @@ import pytest
 import torch
 
 from countermove import StrategicClassifier
-from countermove.errors import UnknownNameError
+from countermove.errors import DataError, UnknownNameError
 from countermove.learning import SocialBurden, selection
 from countermove.learning._populations import population
 from countermove.learning.baselines import bias_search
 from countermove.learning.comparison import Split, compare
 from countermove.learning.selection import (
     RuleRecord,
+    _cluster_folds,
+    _Held,
+    _record,
     all_reach_alike,
     correctness,
+    enough_to_compare,
     expected_gain,
     row_hashes,
 )
@@ -239,3 +243,56 @@ def test_under_a_ceiling_training_finds_what_no_intercept_can():
     found = compare(split, "best", QuadraticCost(0.5), actions, loss="logistic")
     assert found.strategic >= people.best_accuracy - 0.03
     assert max(found.shifted_blind, found.bias_search) <= people.best_accuracy - 0.15
+
+
+def test_folds_keep_households_whole():
+    rng = np.random.default_rng(0)
+    house = rng.permutation(np.repeat(np.arange(60), 5))
+    y = np.where(rng.random(300) < 0.5, 1.0, -1.0)
+    total = np.zeros((2, 300))
+    for repeat, _, kept, out in _cluster_folds(y, 2, house):
+        total[repeat] += out
+        assert not set(house[kept != 0.0]) & set(house[out != 0.0])
+        assert 95 <= np.count_nonzero(out) <= 105
+    np.testing.assert_array_equal(total, np.stack([y, y]))
+
+
+def test_households_of_one_class_each_are_too_few_for_three_folds():
+    y = np.repeat([1.0, 1.0, 1.0, -1.0, -1.0], 20)
+    house = np.repeat(np.arange(5), 20)
+    assert enough_to_compare(y)
+    assert not enough_to_compare(y, house)
+    assert enough_to_compare(np.tile([1.0, -1.0], 50), house)
+
+
+def test_the_error_of_a_gain_counts_households():
+    """Households that are right or wrong as one: five times the variance of their rows."""
+    rng, house = np.random.default_rng(0), np.repeat(np.arange(200), 5)
+    gains, by_rows, by_house = [], [], []
+    for _ in range(200):
+        ours = (rng.random((1, 200)) < 0.7).astype(float)[:, house]
+        other = np.zeros((1, 1000))
+        size = np.ones((1, 1000))
+        gains.append(ours.mean())
+        by_rows.append(_record(_Held(ours, 3, size), _Held(other, 3, size), True).standard_error)
+        held = _Held(ours, 3, size, house)
+        by_house.append(_record(held, _Held(other, 3, size), True).standard_error)
+    ratio = np.mean(by_house) / np.mean(by_rows)
+    assert ratio == pytest.approx(np.sqrt(5.0), rel=0.02)
+
+
+def test_a_fit_with_clusters_learns_nothing_from_the_household_it_judges(crowd, monkeypatch):
+    X, y = crowd
+    house, seen = np.arange(len(y)) // 5, []
+
+    def watched(labels, repeats, clusters):
+        seen.append(np.array(clusters))
+        return _cluster_folds(labels, repeats, clusters)
+
+    monkeypatch.setattr(selection, "_cluster_folds", watched)
+    actions = ActionSet(max_value=[1.0, np.inf, np.inf, np.inf])
+    StrategicClassifier(actions=actions).fit(X, y, clusters=house)
+    assert len(seen) == 2  # is it enough to compare, and the comparison
+    np.testing.assert_array_equal(np.sort(seen[1]), house)
+    with pytest.raises(DataError, match="one per row"):
+        StrategicClassifier(actions=actions).fit(X, y, clusters=house[1:])

@@ -181,7 +181,18 @@ def test_rows_of_one_house_make_every_promise_one_to_houses(project, pipeline):
         folder = project.path / "data/08_reporting/mine"
         audit = json.loads((folder / "recourse_audit.json").read_text())
         assert audit["clusters"]["column"] == "house"
+        assert "belong together: shares have no interval" in audit["clusters"]["words"]
+        assert audit["recourse"]["recourse_neg"]["value"] is not None
+        assert audit["recourse"]["recourse_neg"]["high"] is None
+        decisions = pd.read_parquet(project.path / "data/07_model_output/mine/decisions.parquet")
+        assert decisions["cluster:house"].str.startswith("h").all()
+        summary = json.loads((folder / "summary.json").read_text())
+        assert summary["auc"]["strategic"]["low"] is None
+        transfer = json.loads((folder / "transfer_report.json").read_text())
+        assert all("clusters (" in one["assumptions"][0]["statement"] for one in transfer["bounds"])
         claims = json.loads((folder / "certificates.json").read_text())
+        (error,) = (claim for claim in claims if claim["name"] == "error_after_response")
+        assert "rows of one cluster need not be" in error["assumptions"][0]["statement"]
         claims = [claim for claim in claims if claim["name"] != "error_after_response"]
         assert audit["cost_promise"] in claims
         page = (folder / "report.html").read_text()

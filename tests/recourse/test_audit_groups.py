@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
 from countermove.errors import DataError, ParameterError
-from countermove.recourse._audit_parts import recourse_by_group
+from countermove.recourse._audit_parts import recourse_by_group, without_intervals
 
 GROUPS = np.array(["a"] * 6 + ["b"] * 4)
 REFUSED = np.array([1, 1, 1, 1, 0, 0, 1, 1, 0, 0], bool)
@@ -65,3 +67,16 @@ def test_intervals_of_rates_and_disparities_cover_the_populations():
 def test_groups_of_other_people_are_refused():
     with pytest.raises(DataError, match="as many groups"):
         recourse_by_group(GROUPS[:3], REFUSED, HAS, COST)
+
+
+def test_where_rows_belong_together_shares_stand_without_a_level():
+    facts = {"groups": [asdict(one) for one in recourse_by_group(GROUPS, REFUSED, HAS, COST)]}
+    facts |= {"tests": ({"auc": 0.6, "p_auc": 0.04},), "threshold": 0.5}
+    found = without_intervals(facts)
+    share, apart = (found["groups"][1][name] for name in ("recourse_neg", "disparity_neg"))
+    assert (share["value"], share["n"]) == (0.5, 2)
+    assert [share[name] for name in ("low", "high", "level")] == [None] * 3
+    assert apart["difference"] == pytest.approx(-0.25)
+    assert {apart[name] for name in apart if name.endswith(("low", "high", "level"))} == {None}
+    assert found["tests"] == [{"auc": 0.6, "p_auc": None}]
+    assert found["threshold"] == 0.5

@@ -19,7 +19,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
 from countermove.reporting._summary_words import _price_sentence, headline, verdicts
 from countermove.reporting.page import report_page
-from countermove.reporting.summary import _scorecard, decision_summary
+from countermove.reporting.summary import _compared, _groups, _Judged, _scorecard, decision_summary
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel
 
@@ -99,11 +99,13 @@ def test_gains_are_paired_differences(run):
 def test_groups_and_ratios_are_those_of_the_decisions(run):
     approved = run.decisions["approved_after"]
     for column, entries in run.summary["groups"].items():
-        by_value = approved.groupby(run.decisions[f"group:{column}"].astype(str)).mean()
+        by_group = approved.groupby(run.decisions[f"group:{column}"].astype(str))
+        by_value, largest = by_group.mean(), by_group.size().idxmax()
         for entry in entries:
             assert entry["approval"]["value"] == pytest.approx(by_value[entry["group"]])
             if entry["ratio"] is not None:
-                ratio = by_value[entry["group"]] / by_value.max()
+                assert entry["n"] >= 30
+                ratio = by_value[entry["group"]] / by_value[largest]
                 assert entry["ratio"]["value"] == pytest.approx(ratio)
             price = run.decisions["price"][
                 (run.decisions[f"group:{column}"].astype(str) == entry["group"])
@@ -112,8 +114,68 @@ def test_groups_and_ratios_are_those_of_the_decisions(run):
             ]
             assert entry["burden"]["n"] == len(price)
             if len(price):
-                assert entry["burden"]["value"] == pytest.approx(price.mean())
+                assert entry["burden"]["value"] == pytest.approx(price.clip(upper=2.0).mean())
             assert (entry["burden"]["low"] or 0.0) >= 0.0
+
+
+def judged_groups(sizes, references=None):
+    """Return how groups compare: of each so many people, the last approved least."""
+    table = pd.concat(
+        pd.DataFrame({"group:race": name, "approved_after": np.arange(n) < rate * n})
+        for name, n, rate in sizes
+    ).assign(label=1, approved=1.0, price=0.0)
+    return {one["group"]: one for one in _groups(_Judged(table, 0.05), references or {})["race"]}
+
+
+def test_groups_are_compared_with_the_largest_not_with_a_lucky_few():
+    sizes = [("lucky", 7, 1.0), ("most", 400, 0.6), ("others", 200, 0.54), ("few", 29, 0.2)]
+    found = judged_groups(sizes)
+    assert [name for name, one in found.items() if one["reference"]] == ["most"]
+    assert found["others"]["ratio"]["value"] == pytest.approx(0.9)
+    assert [found[name]["ratio"] for name in ("lucky", "most", "few")] == [None] * 3
+
+
+def test_households_count_once_in_every_interval_of_the_summary():
+    """Everybody four times, as one household each: as certain as everybody once, AUC aside."""
+    rng = np.random.default_rng(0)
+    alone = pd.DataFrame({"label": np.where(rng.random(300) < 0.6, 1, -1)})
+    for rule in ("", "blind.", "majority."):
+        alone[f"{rule}score_after"] = rng.normal(size=300)
+        alone[f"{rule}approved_after"] = alone[f"{rule}score_after"] > 0.0
+        alone[f"{rule}approved"] = alone[f"{rule}approved_after"]
+    alone = alone.assign(price=rng.random(300), **{"group:sex": rng.choice(["f", "m"], 300)})
+    alone["cluster:house"] = np.arange(300).astype(str)
+    four = pd.concat([alone] * 4, ignore_index=True)
+    one, all_four, by_rows = (
+        _compared(_Judged(table, 0.05), {}) | _groups(_Judged(table, 0.05), {})
+        for table in (alone, four, four.drop(columns="cluster:house"))
+    )
+    for path in (
+        ("accuracy", "after_response", "strategic"),
+        ("differences", "blind", "accuracy"),
+        ("sex", 0, "approval"),
+        ("sex", 1, "burden"),
+    ):
+        ends, widths = [], []
+        for found in (one, all_four, by_rows):
+            for key in path:
+                found = found[key]
+            ends.append((found["low"], found["high"]))
+            widths.append(found["high"] - found["low"])
+        assert ends[0] == pytest.approx(ends[1])
+        assert widths[2] < 0.7 * widths[1]
+    assert one["auc"]["strategic"]["low"] is None
+    assert by_rows["auc"]["strategic"]["low"] is not None
+    ratio = next(entry["ratio"] for entry in one["sex"] if entry["ratio"])
+    assert ratio["low"] < ratio["value"] < ratio["high"]
+
+
+def test_groups_are_compared_with_the_one_that_the_schema_names():
+    sizes = [("a", 400, 0.6), ("b", 200, 0.5)]
+    found = judged_groups(sizes, {"race": "b"})
+    assert found["a"]["ratio"]["value"] == pytest.approx(1.2)
+    assert found["b"]["ratio"] is None
+    assert all(one["ratio"] is None for one in judged_groups(sizes, {"race": "c"}).values())
 
 
 def test_outcomes_are_rates_among_the_approved_and_the_refused(run):
@@ -219,7 +281,7 @@ def test_one_group_below_four_fifths_fails_its_column_whatever_a_small_one_leave
 def test_columns_that_hold_name_the_lowest_ratio():
     held = {
         "a": [group("x", 90, 0.99, 0.85, 1.1)],
-        "b": [group("y", 900, 0.92, 0.90, 0.95), group("z", 10, 0.1, 0.0, 3.0)],
+        "b": [group("y", 900, 0.92, 0.90, 0.95), {"group": "z", "n": 10, "ratio": None}],
     }
     state, words = states(held)["Four-fifths rule, by a, b"]
     assert (state, words) == ("holds", "lowest ratio 0.92 (0.90 to 0.95, n = 900) for b: y")

@@ -111,12 +111,14 @@ def _schema(name: str, mapping: object) -> Schema:
     series = _series(content.get("series"))
     features += series.lagged(features) if series is not None else ()
     cleaning = content.get("cleaning")
+    sensitive, references = _sensitive(content.get("sensitive"))
     schema = Schema(
         name=name,
         label=label,
         features=features,
         id=text_entry(content["id"], "id") if content.get("id") is not None else None,
-        sensitive=names_entry(content.get("sensitive"), "sensitive"),
+        sensitive=sensitive,
+        references=references,
         ignore=names_entry(content.get("ignore"), "ignore"),
         cleaning=None if cleaning is None else one_of(cleaning, tuple(RECIPES), "cleaning"),
         source=one_of(content.get("source", "file"), SOURCES, "source"),
@@ -141,6 +143,21 @@ def _schema(name: str, mapping: object) -> Schema:
             refuse(f"features.{column}.missing", "is given, but a path needs everybody's value")
     relations = read_relations(content.get("relations"), features)
     return replace(schema, relations=relations, derived=derived, paths=paths)
+
+
+def _sensitive(entry: object) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Return the sensitive columns, and those with a reference group beside it."""
+    if not isinstance(entry, list):
+        return names_entry(entry, "sensitive"), ()
+    names, references = [], []
+    for one in entry:
+        if isinstance(one, dict):
+            said = mapping_entry(one, ("column", "reference"), "sensitive")
+            one = text_entry(said.get("column"), "sensitive.column")
+            group = value_text(value_entry(said.get("reference"), "sensitive.reference"))
+            references.append((one, group))
+        names.append(one)
+    return names_entry(names, "sensitive"), tuple(references)
 
 
 def _share(entry: object, key: str) -> float:

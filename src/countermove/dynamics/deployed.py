@@ -44,7 +44,13 @@ def deployed_future(
     made, judged = rows_of(train, schema), rows_of(test, schema)
     moving, judging = (people.with_windows(rows.X, rows.windows) for rows in (made, judged))
     future = retraining_future(
-        model.rule, (made.X, made.y), (judged.X, judged.y), moving, judging=judging, seed=seed
+        model.rule,
+        (made.X, made.y),
+        (judged.X, judged.y),
+        moving,
+        judging=judging,
+        clusters=judged.clusters,
+        seed=seed,
     )
     threat = collective_threat(
         model.rule, (made.X, made.y), moving, schema_segments(made), seed=seed

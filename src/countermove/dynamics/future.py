@@ -12,8 +12,10 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from countermove._types import Floats
+from countermove._types import Floats, Mask
+from countermove.certificates.betting import clustered_interval
 from countermove.certificates.intervals import MeasuredShare, per_cent
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner, LogisticLearner
@@ -113,6 +115,15 @@ class RetrainingFuture:
         return asdict(self) | {"map": [asdict(cell) for cell in self.map]}
 
 
+def _measured(
+    right: Mask, failure_probability: float, clusters: NDArray[Any] | None
+) -> MeasuredShare:
+    if clusters is None:
+        return MeasuredShare.of(right, failure_probability)
+    ends = clustered_interval(right, clusters, failure_probability)
+    return MeasuredShare(float(right.mean()), *ends, 1.0 - failure_probability, len(right))
+
+
 def retraining_future(
     rule: Score,
     made_on: tuple[Floats, Floats],
@@ -122,6 +133,7 @@ def retraining_future(
     learner: Learner | None = None,
     terms: FutureTerms | None = None,
     judging: Response | None = None,
+    clusters: NDArray[Any] | None = None,
     seed: int = 0,
 ) -> RetrainingFuture:
     """Return what becomes of a rule that is retrained on the people who responded to it.
@@ -145,6 +157,8 @@ def retraining_future(
         See `FutureTerms`; a network is retrained on `NETWORK_PEOPLE` rows at most.
     judging
         The response with the types and months of ``judged_on``; None: ``response``.
+    clusters
+        Whose rows of ``judged_on`` belong together; accuracies have intervals of clusters then.
     seed
         Of the rows drawn.
     """
@@ -164,9 +178,10 @@ def retraining_future(
     future = _Future(rule, base, people, chosen, terms)
     last, course = future.follow(1.0, 0.0, terms.rounds, PATIENCE)
     accuracy = [
-        MeasuredShare.of(
+        _measured(
             judges.decisions_after(score, judged_on[0]) == (judged_on[1] > 0),
             terms.failure_probability,
+            clusters,
         )
         for score in (last, rule)
     ]

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -101,6 +101,8 @@ class TrainingRecipe:
     allow_no_recourse: bool = False
     # Decimals of the rows that decide about folds; None: all.
     decimals: int | None = None
+    # Whose rows belong together, row by row: folds keep clusters whole.
+    clusters: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         if self.start is not None and self.start not in STARTS:
@@ -166,7 +168,7 @@ class TrainingRecipe:
         # Early stopping is over, so the validation rows count too.
         X, y = (part.numpy() for part in sample.known())
         settled = self.settled(trained, X, y)[0]
-        if not (self.guards and enough_to_compare(y)):
+        if not (self.guards and enough_to_compare(y, self.clusters)):
             return FittedRule(settled, history, None, cost)
         rules = {"trained": settled} | self._turned(settled, X, y)
         floor = self._of_its_kind(given, blind, X, y)
@@ -270,7 +272,8 @@ class TrainingRecipe:
         trained = self.trained_against.of_rows(rows)
         same = self.judged_by is self.trained_against
         judges = trained if same else self.judged_by.of_rows(rows)
-        return replace(self, trained_against=trained, judged_by=judges)
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return replace(self, trained_against=trained, judged_by=judges, clusters=clusters)
 
     def with_windows(self, X: Floats, windows: pd.DataFrame | None) -> TrainingRecipe:
         """Return the recipe for people whose histories are known: training, then validation."""

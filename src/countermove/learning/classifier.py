@@ -32,7 +32,7 @@ from countermove.learning.chosen_costs import (
 from countermove.learning.evaluation import judged_accuracy
 from countermove.learning.regularisers import Regulariser
 from countermove.learning.scoring import own_people_error, searched_assumptions
-from countermove.learning.selection import Choice
+from countermove.learning.selection import Choice, checked_clusters
 from countermove.learning.trees import TreeRecipe, TreeTraining
 from countermove.people import ActionSet, Cost
 from countermove.people.actions import checked_actions
@@ -234,6 +234,7 @@ class StrategicClassifier(ScoreClassifier):
         sample_weight: Any = None,
         *,
         validation: tuple[Table, Table] | None = None,
+        clusters: NDArray[Any] | None = None,
         checkpoint: Path | None = None,
         progress: bool = False,
     ) -> Self:
@@ -249,6 +250,9 @@ class StrategicClassifier(ScoreClassifier):
             Weights that are not all whole numbers count in proportion: their mean is brought to 1.
         validation
             Rows to stop by; by default a share of ``X, y`` is set aside.
+        clusters
+            Whose rows belong together (a household), those of ``X``, then those of
+            ``validation``: folds keep clusters whole, and gains are judged cluster by cluster.
         checkpoint
             File to write after every epoch and to resume from (see `Trainer.fit`).
         progress
@@ -279,6 +283,8 @@ class StrategicClassifier(ScoreClassifier):
             parts = (rows[kept], signs[kept], rows[held], signs[held])
             sample, order = TrainingRows(*map(torch.from_numpy, parts)), np.append(kept, held)
         listed = _num_samples(X) + (0 if validation is None else _num_samples(validation[0]))
+        if clusters is not None:
+            recipe = replace(recipe, clusters=checked_clusters(clusters, listed))
         recipe = self._of_rows(recipe, counting[order], listed)
         with few_threads(sample.X.numel()):
             self._keep(recipe, sample, counting[held], checkpoint, progress)

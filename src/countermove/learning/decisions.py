@@ -10,7 +10,7 @@ import pandas as pd
 
 from countermove._types import Floats
 from countermove.data.rows import Rows, rows_of
-from countermove.data.schema import GROUP_PREFIX, Schema
+from countermove.data.schema import CLUSTER_PREFIX, GROUP_PREFIX, Schema
 from countermove.errors import DataError
 from countermove.learning.evaluation import stated_chance
 from countermove.learning.simple_rules import chosen_from, majority_rule
@@ -44,7 +44,8 @@ def judged_decisions(
         ``row_id``, ``label`` (±1), ``approved`` and ``approved_after`` (0 or 1, or the chance
         where people differ), ``score_after`` (NaN where people differ: they have no one place),
         ``price`` (what approval costs at least, 0 for the approved, infinite where there is no
-        way, NaN where unknown), ``group:<column>``; ``blind.approved`` and so on for the blind
+        way, NaN where unknown), ``group:<column>``, ``cluster:<column>`` where rows belong together
+        (``group_by``); ``blind.approved`` and so on for the blind
         rule, the rule ``before_promise`` (as trained, before the threshold was calibrated), the
         ``majority`` of the training rows and every linear rule that training chose from.
     """
@@ -57,6 +58,8 @@ def judged_decisions(
     columns |= {
         f"{GROUP_PREFIX}{name}": column.to_numpy() for name, column in people.groups.items()
     }
+    if people.clusters is not None:
+        columns[f"{CLUSTER_PREFIX}{schema.group_by}"] = people.clusters
     for name, rule in _others(blind, uncalibrated, train, schema).items():
         decided = _decided(rule, people, response)
         columns |= {f"{name}.{column}": found for column, found in decided.items()}

@@ -52,7 +52,11 @@ def train_published(
         standardise=False,
         **training,
     )
-    classifier.fit(learn.X, learn.y, validation=(judge.X, judge.y), progress=True)
+    clusters = None
+    if learn.clusters is not None and judge.clusters is not None:
+        clusters = np.append(learn.clusters, judge.clusters)
+    held = judge.X, judge.y
+    classifier.fit(learn.X, learn.y, validation=held, clusters=clusters, progress=True)
     rows = {"train": len(learn.y), "validation": len(judge.y)}
     span = learn.X.min(axis=0), learn.X.max(axis=0)
     model = published_model(classifier, schema, standardiser, training, rows, span)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from countermove._types import Floats, Index
+from countermove.errors import DataError
 from countermove.learning._populations import JudgedMembers
 from countermove.learning.objectives import right_chances
 from countermove.learning.simple_rules import Rules, linear_rules
@@ -157,9 +158,28 @@ def _weights(score: Score | None) -> dict[str, Any]:
     return {"weight": score.weight.tolist(), "intercept": score.bias.item()}
 
 
-def enough_to_compare(y: Floats) -> bool:
+def enough_to_compare(y: Floats, clusters: NDArray[Any] | None = None) -> bool:
     """Return whether every fold has two people of each class to learn from and one to judge by."""
-    return bool(min(counted(y[y > 0]), counted(y[y <= 0])) >= FOLDS)
+    if clusters is None:
+        return bool(min(counted(y[y > 0]), counted(y[y <= 0])) >= FOLDS)
+    # Where no rows are set aside, a recipe lists everybody twice.
+    known = clusters[: len(y)]
+    return all(
+        counted(out[sign * out > 0.0]) >= 1.0 and counted(kept[sign * kept > 0.0]) >= 2.0
+        for _, _, kept, out in _cluster_folds(y, REPEATS, known)
+        for sign in (-1.0, 1.0)
+    )
+
+
+def checked_clusters(clusters: Any, n: int) -> NDArray[Any]:
+    """Return the clusters of all rows; refuse another number of them."""
+    found = np.asarray(clusters)
+    if found.shape != (n,):
+        raise DataError(
+            f"clusters have shape {found.shape}; expected one per row, those of validation "
+            f"included, ({n},)"
+        )
+    return found
 
 
 def choose(
@@ -247,6 +267,7 @@ class _Held:
     rows: Floats  # (repeats, n) objective per person, each judged by a rule that did not see them
     folds: int
     size: Floats  # how much each of the rows counts, of the same shape
+    clusters: NDArray[np.intp] | None = None  # (n,), where rows belong together
 
     @property
     def mean(self) -> float:
@@ -268,8 +289,18 @@ def _record(ours: _Held, best: _Held, deployable: bool) -> RuleRecord:
         spread = (difference - gain) ** 2 * ours.size
         freedom = max(counted(ours.size) - 1.0, 0.5 * counted(ours.size))
         of_one = float(spread.sum() / freedom) / (ours.counted / ours.folds)
+        if ours.clusters is not None:
+            variance = _variance((difference - gain) * ours.size, ours.clusters)
+            of_one = ours.folds * variance / ours.counted**2
     share = 1.0 / (repeats * ours.folds) + 1.0 / (ours.folds - 1)
     return RuleRecord(ours.mean, gain, float(np.sqrt(of_one * share)), deployable)
+
+
+def _variance(deviations: Floats, clusters: NDArray[np.intp]) -> float:
+    """Return the variance of a repeat's sum by those of its clusters, averaged over repeats."""
+    sums = np.stack([np.bincount(clusters, one) for one in deviations])
+    groups = sums.shape[1]
+    return float((sums**2).sum(axis=1).mean() * groups / max(groups - 1, 1))
 
 
 def _cross_validated(
@@ -301,13 +332,21 @@ def _cross_validated(
             at = own.objective_per_person(rule, judges, X[chosen[held]], out[held])
             found[name][repeat, fold, held] = at
 
-    at_once(rows, judge, _folds(seen[chosen], y[chosen], repeats))
+    folds = _folds(seen[chosen], y[chosen], repeats)
+    codes = None
+    if recipe.clusters is not None:
+        clusters = recipe.clusters[chosen]
+        codes = np.unique(clusters.astype(str), return_inverse=True)[1]
+        folds = _cluster_folds(y[chosen], repeats, clusters)
+    at_once(rows, judge, folds)
     if not is_weighted(y):  # everybody is held out once
         found = {name: values.sum(axis=1) for name, values in found.items()}
         size = np.ones((repeats, len(chosen)))
+    elif codes is not None:
+        codes = np.tile(codes, FOLDS)
     flat = (repeats, -1)
     return {
-        name: _Held(values.reshape(flat), FOLDS, size.reshape(flat))
+        name: _Held(values.reshape(flat), FOLDS, size.reshape(flat), codes)
         for name, values in found.items()
     }
 
@@ -348,6 +387,31 @@ def _folds(X: Floats, y: Floats, repeats: int) -> Iterator[tuple[int, int, Float
                 held[fold, order] = sign * np.diff(dealt, prepend=0.0)
         for fold in range(FOLDS):
             yield repeat, fold, y - held[fold], held[fold]
+
+
+def _cluster_folds(
+    y: Floats, repeats: int, clusters: NDArray[Any]
+) -> Iterator[tuple[int, int, Floats, Floats]]:
+    """Yield the same as `_folds`, with all rows of a cluster in one fold.
+
+    Clusters are dealt out in turn, those with mostly favourable labels before the others.
+    """
+    names, codes = np.unique(clusters.astype(str), return_inverse=True)
+    mostly = np.bincount(codes, y) > 0.0
+    for repeat in range(repeats):
+        hashes = text_hashes(names, f"repeat {repeat}")
+        fold_of = np.empty(len(names), dtype=np.intp)
+        fold_of[np.lexsort((hashes, ~mostly))] = np.arange(len(names)) % FOLDS
+        for fold in range(FOLDS):
+            held = np.where(fold_of[codes] == fold, y, 0.0)
+            yield repeat, fold, y - held, held
+
+
+def text_hashes(names: NDArray[Any], stage: str) -> NDArray[np.uint64]:
+    """Return a pseudo-random number per name."""
+    import pandas as pd
+
+    return pd.util.hash_array(names.astype(object), hash_key=f"{stage:<16}"[:16], categorize=False)
 
 
 def _dealt(at: Floats, fold: int) -> Floats:

@@ -224,7 +224,7 @@ class TreeRecipe(TrainingRecipe):
         self.check_columns(X.shape[1])
         trained = self._trained(X, y)
         history = trained.history(began)
-        if not (self.guards and enough_to_compare(y)):
+        if not (self.guards and enough_to_compare(y, self.clusters)):
             return FittedRule(trained.score, history, None)
         floor = {"blind": self._blind(X, y).score}
         choice = choose(self, {"trained": trained.score}, None, X, y, len(y), floor)

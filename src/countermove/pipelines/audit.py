@@ -58,9 +58,9 @@ def compare(
     from countermove.transfer.comparison import compare_rules
 
     chosen, judged = (rows_of(frame, schema) for frame in (validation, test))
-    others, months = {"strategic training": trained.rule}, (chosen.windows, judged.windows)
-    given = (model.rule, others, (chosen.X, chosen.y), (judged.X, judged.y), people)
-    return {"rules": compare_rules(*given, evaluation.failure_probability, months)}
+    others = {"strategic training": trained.rule}
+    given = (model.rule, others, chosen, judged, people)
+    return {"rules": compare_rules(*given, evaluation.failure_probability)}
 
 
 def write_page(

@@ -138,6 +138,24 @@ def _compared(entry: GroupRecourse, base: GroupRecourse) -> GroupRecourse:
     )
 
 
+def without_intervals(facts: Any) -> Any:
+    """Return JSON-ready facts with every interval, its level and p-values left open.
+
+    They count rows; where rows of one cluster belong together they would promise too much.
+    """
+    if isinstance(facts, list | tuple):
+        return [without_intervals(one) for one in facts]
+    if not isinstance(facts, dict):
+        return facts
+    open_ended = ("level", "low", "high") if "level" in facts else ()
+    return {
+        name: None
+        if name.startswith("p_") or (open_ended and name.endswith(open_ended))
+        else without_intervals(one)
+        for name, one in facts.items()
+    }
+
+
 def reasons_audit(reasons: Reasons | None, schema: Schema) -> dict[str, Any]:
     """Return how often each feature is a reason, and an error for every sensitive one."""
     if reasons is None:

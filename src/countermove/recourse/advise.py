@@ -15,7 +15,13 @@ from countermove.data.storage import settings_digest
 from countermove.errors import CalibrationError, NotEnoughRowsError, ParameterError
 from countermove.execution import PartTask
 from countermove.people import ActionSet
-from countermove.recourse._audit_parts import causal_audit, lasting_audit, not_causal, reasons_audit
+from countermove.recourse._audit_parts import (
+    causal_audit,
+    lasting_audit,
+    not_causal,
+    reasons_audit,
+    without_intervals,
+)
 from countermove.recourse._lacking import with_lacking
 from countermove.recourse._language import DEFAULT, Phrases, phrases_of
 from countermove.recourse._search import ApprovalThreshold, probability_slope
@@ -150,18 +156,22 @@ def advise(
         seed=seed,
     )
     columns = {str(name): column.to_numpy(dtype=object) for name, column in people.groups.items()}
-    by_group = audited_groups(bare, people.X, advice, threshold, response.cost, columns)
+    judging = bare, people.X, advice, threshold, response.cost
+    by_group = audited_groups(*judging, columns, dict(schema.references))
     groups = {name: [asdict(group) for group in found] for name, found in by_group.items()}
     about = reasons_audit(advised.reasons, schema) | causal_audit(advice, schema)
     for error in about.get("errors", ()):
         logger.error(error)
-    more = {
-        "groups": groups,
-        "clusters": clusters_facts(people, schema),
-        "cost_promise": _cost_promise(advised, people, response, terms),
-        "lasting": lasting_audit(advice, said.confidence, refits_of_model(bare) is not None),
-    }
-    return AuditedAdvice(advised.table[DECIDED], advised.table, judged.to_json() | more | about)
+    lasting = lasting_audit(advice, said.confidence, refits_of_model(bare) is not None)
+    facts = judged.to_json() | {"groups": groups, "lasting": lasting} | about
+    clusters = clusters_facts(people, schema)
+    if clusters is not None:
+        facts = without_intervals(facts)
+        reason = f"rows of one {clusters['column']!r} belong together: shares have no interval"
+        clusters = clusters | {"words": reason}
+    promised = _cost_promise(advised, people, response, terms)
+    facts |= {"clusters": clusters, "cost_promise": promised}
+    return AuditedAdvice(advised.table[DECIDED], advised.table, facts)
 
 
 def _cost_promise(

@@ -226,14 +226,24 @@ def audited_groups(
     threshold: float,
     cost: Cost | None,
     groupings: Mapping[str, NDArray[Any]],
+    references: Mapping[str, str],
 ) -> dict[str, tuple[GroupRecourse, ...]]:
-    """Return recourse by group as in `audit`, for several groupings by name."""
+    """Return recourse by group as in `audit`, for several groupings by name.
+
+    A reference of which nobody is there is replaced by the largest group.
+    """
     model, units = standardised_model(model)
     X = units.rows(X)
     judged = _JudgedAdvice(_rule(model, threshold), X, _standardised(advice, units))
     paid = judged.paid(X, units.cost(cost))
     return {
-        name: recourse_by_group(groups, judged.refused, judged.verified, paid)
+        name: recourse_by_group(
+            groups,
+            judged.refused,
+            judged.verified,
+            paid,
+            reference=references.get(name) if references.get(name) in groups.astype(str) else None,
+        )
         for name, groups in groupings.items()
     }
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._citing import Cited, Key, Text, Write
-from countermove.reporting._summary_words import BEST_SIMPLE, PUBLISHED, SMALLEST
+from countermove.reporting._summary_words import BEST_SIMPLE, PUBLISHED
 from countermove.reporting.words import SIMPLE, number, rule_names, share
 
 if TYPE_CHECKING:
@@ -105,12 +105,12 @@ def _ratio(cited: Cited, column: str, i: int) -> tuple[bool, float]:
     entry = cited.value("groups", column, i)
     ratio = entry["ratio"]
     known = ratio is not None and ratio["value"] is not None
-    return entry["n"] < SMALLEST, float(ratio["value"]) if known else math.inf
+    return not known, float(ratio["value"]) if known else math.inf
 
 
 def _group_row(cited: Cited, column: str, i: int) -> list[Text]:
     at = ("groups", column, i)
-    ratio: Text = "most approved"
+    ratio: Text = "reference" if cited.value(*at, "reference") else "too few to say"
     if cited.value(*at, "ratio") is not None:
         ratio = _spread(cited, *at, "ratio", by=_hundredths)
     return [

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from countermove.errors import shown
-from countermove.reporting._estimates import Estimate
+from countermove.reporting._estimates import SMALLEST_GROUP, Estimate
 from countermove.reporting.words import SIMPLE, called, number, rule_names, share
 
 Facts = Mapping[str, Any]
 
 FOUR_FIFTHS = 0.8
 """Ratio of approval rates below which a group is looked at (four-fifths rule)."""
-SMALLEST = 30
-"""People below which a group's ratio is not judged."""
 HOLDS, FAILS, UNSHOWN, UNTESTED = "holds", "does not hold", "not shown", "not tested"
 PUBLISHED, BEST_SIMPLE = "strategic", "best_simple"
 """Names of the published rule and of the best simple one among those that are compared."""
@@ -258,7 +256,7 @@ def _sign(gain: Estimate) -> tuple[str, str]:
 
 
 def _four_fifths(groups: Facts) -> list[dict[str, str]]:
-    """Return whether groups are approved four fifths as often as the most approved one.
+    """Return whether groups are approved four fifths as often as the reference.
 
     Columns for which that holds share a line.
     """
@@ -276,7 +274,8 @@ def _of_column(column: str, entries: Sequence[Facts]) -> dict[str, str]:
     """Return the line of a column: it fails with one group that does, whatever the others say."""
     claim, judged = f"Four-fifths rule, by {column}", _judged(entries)
     if not judged:
-        return _line(claim, UNTESTED, f"fewer than two groups of {SMALLEST} people or more")
+        few = f"the reference or every other group has fewer than {SMALLEST_GROUP} people"
+        return _line(claim, UNTESTED, few)
     below = [
         entry
         for entry in judged
@@ -291,12 +290,8 @@ def _of_column(column: str, entries: Sequence[Facts]) -> dict[str, str]:
 
 
 def _judged(entries: Sequence[Facts]) -> list[Facts]:
-    """Return the groups that are large enough and not the most approved one."""
-    return [
-        entry
-        for entry in entries
-        if entry["n"] >= SMALLEST and entry["ratio"] and entry["ratio"]["value"] is not None
-    ]
+    """Return the groups that have a ratio."""
+    return [entry for entry in entries if entry["ratio"] and entry["ratio"]["value"] is not None]
 
 
 def _ratio(entry: Facts) -> float:

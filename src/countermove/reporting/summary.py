@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from countermove._types import Floats, Mask
-from countermove.data.schema import GROUP_PREFIX, Schema
+from countermove.data.schema import CLUSTER_PREFIX, GROUP_PREFIX, Schema
 from countermove.learning.decisions import AFTER, BEFORE, SCORE_AFTER, check_judged
 from countermove.reporting._estimates import (
+    SMALLEST_GROUP,
+    Clusters,
     Estimate,
     auc_difference,
     auc_estimate,
@@ -34,6 +36,7 @@ from countermove.reporting._summary_words import (
     verdicts,
     would_change,
 )
+from countermove.response.base import GAIN
 from countermove.scores.base import values
 
 if TYPE_CHECKING:
@@ -59,6 +62,16 @@ class _Judged:
         """Whose label is favourable."""
         return self.table["label"].to_numpy() > 0
 
+    @property
+    def clusters(self) -> Clusters:
+        """Whose rows belong together; None where rows are independent."""
+        names = [name for name in self.table if str(name).startswith(CLUSTER_PREFIX)]
+        return self.table[names[0]].to_numpy() if names else None
+
+    def share(self, hit: Floats | Mask, who: Mask | slice = slice(None)) -> Estimate:
+        """Return the share of some people for whom something holds."""
+        return share_estimate(hit[who], self.failure_probability, _of(self.clusters, who))
+
     def column(self, rule: str, name: str) -> Floats:
         """Return a column of a rule as numbers."""
         full = name if rule == PUBLISHED else f"{rule}.{name}"
@@ -78,6 +91,10 @@ class _Judged:
         """Return everybody's chance of a right decision by a rule."""
         chance = self.column(rule, when)
         return np.where(self.favourable, chance, 1.0 - chance)
+
+
+def _of(clusters: Clusters, who: Mask | slice) -> Clusters:
+    return None if clusters is None else clusters[who]
 
 
 def decision_summary(
@@ -121,7 +138,7 @@ def decision_summary(
     check_judged(decisions)
     judged = _Judged(decisions, failure_probability)
     compared = _compared(judged, metrics)
-    groups = _groups(judged)
+    groups = _groups(judged, dict(schema.references))
     promise = _promise(judged, calibration)
     expected = future or {}
     return {
@@ -129,10 +146,8 @@ def decision_summary(
         "level": 1.0 - failure_probability,
         "headline": headline(compared, promise, metrics, moved=judged.anybody_moved),
         "rule": _scorecard(model, schema),
-        "approval_rate": share_estimate(judged.column(PUBLISHED, AFTER), failure_probability),
-        "approval_rate_nobody_moves": share_estimate(
-            judged.column(PUBLISHED, BEFORE), failure_probability
-        ),
+        "approval_rate": judged.share(judged.column(PUBLISHED, AFTER)),
+        "approval_rate_nobody_moves": judged.share(judged.column(PUBLISHED, BEFORE)),
         **compared,
         "favourable_rate": _favourable_rate(judged),
         "groups": groups,
@@ -186,6 +201,8 @@ def _scorecard(model: PublishedModel, schema: Schema) -> dict[str, Any]:
 def _compared(judged: _Judged, metrics: Facts) -> dict[str, Any]:
     """Return accuracy and AUC of the published rule and of others, and paired differences."""
     miss, favourable = judged.failure_probability, judged.favourable
+    # Intervals of an AUC count rows: of clusters it is shown without one.
+    counted = miss if judged.clusters is None else None
     best = _best_simple(judged, metrics)
     named = {PUBLISHED: PUBLISHED, "blind": "blind", "majority": "majority", "logistic": "logistic"}
     named |= {BEST_SIMPLE: best} if best else {}
@@ -195,8 +212,8 @@ def _compared(judged: _Judged, metrics: Facts) -> dict[str, Any]:
     before = {name: judged.right(rule, BEFORE) for name, rule in rules.items()}
     gains = {
         name: {
-            "accuracy": paired_difference(right[PUBLISHED], right[name], miss),
-            "auc": auc_difference(scores[PUBLISHED], scores[name], favourable, miss),
+            "accuracy": paired_difference(right[PUBLISHED], right[name], miss, judged.clusters),
+            "auc": auc_difference(scores[PUBLISHED], scores[name], favourable, counted),
         }
         for name in rules
         if name != PUBLISHED
@@ -204,10 +221,10 @@ def _compared(judged: _Judged, metrics: Facts) -> dict[str, Any]:
     return {
         "best_simple": best,
         "accuracy": {
-            "after_response": {name: share_estimate(hit, miss) for name, hit in right.items()},
-            "nobody_moves": {name: share_estimate(hit, miss) for name, hit in before.items()},
+            "after_response": {name: judged.share(hit) for name, hit in right.items()},
+            "nobody_moves": {name: judged.share(hit) for name, hit in before.items()},
         },
-        "auc": {name: auc_estimate(found, favourable, miss) for name, found in scores.items()},
+        "auc": {name: auc_estimate(found, favourable, counted) for name, found in scores.items()},
         "difference": gains[BEST_SIMPLE]["accuracy"] if BEST_SIMPLE in gains else None,
         "differences": gains,
     }
@@ -237,7 +254,7 @@ def _favourable_rate(judged: _Judged) -> dict[str, Estimate]:
     if np.isin(approved, (0.0, 1.0)).all():
         who = approved > 0.0
         return {
-            name: share_estimate(judged.favourable[chosen], judged.failure_probability)
+            name: judged.share(judged.favourable, chosen)
             for name, chosen in (("approved", who), ("refused", ~who))
         }
     # People who differ are approved by chance: each counts with it, and n is the expected number.
@@ -249,27 +266,44 @@ def _favourable_rate(judged: _Judged) -> dict[str, Estimate]:
     return found
 
 
-def _groups(judged: _Judged) -> dict[str, list[dict[str, Any]]]:
+def _groups(judged: _Judged, references: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
     """Return approval, error and burden by the values of each sensitive column."""
-    columns = [name for name in judged.table if str(name).startswith(GROUP_PREFIX)]
-    return {str(name).removeprefix(GROUP_PREFIX): _by_value(judged, str(name)) for name in columns}
+    columns = [str(name) for name in judged.table if str(name).startswith(GROUP_PREFIX)]
+    names = [column.removeprefix(GROUP_PREFIX) for column in columns]
+    return {name: _by_value(judged, name, references.get(name)) for name in names}
 
 
-def _by_value(judged: _Judged, column: str) -> list[dict[str, Any]]:
-    miss, labels = judged.failure_probability, judged.table[column].astype(str).to_numpy()
+def _by_value(judged: _Judged, column: str, declared: str | None) -> list[dict[str, Any]]:
+    """Compare groups with the declared one, else with the largest: not with a lucky small one."""
+    miss = judged.failure_probability
+    labels = judged.table[GROUP_PREFIX + column].astype(str).to_numpy()
     approved, right = judged.column(PUBLISHED, AFTER), judged.right(PUBLISHED, AFTER)
     price = judged.table["price"].to_numpy(dtype=np.float64)
     masks = {value: labels == value for value in sorted(set(labels))}
-    most = max(masks.values(), key=lambda who: float(approved[who].mean()))
+    largest = max(masks, key=lambda value: int(masks[value].sum()))
+    reference = largest if declared is None else declared
+    base = masks.get(reference, np.zeros(len(labels), dtype=bool))
+    clusters, priced = judged.clusters, judged.favourable & np.isfinite(price)
+    shown = {
+        value
+        for value, who in masks.items()
+        if value != reference and min(who.sum(), base.sum()) >= SMALLEST_GROUP
+    }
     return [
         {
             "group": value,
             "n": int(who.sum()),
-            "approval": share_estimate(approved[who], miss),
-            "ratio": None if who is most else ratio_estimate(approved[who], approved[most], miss),
-            "error": share_estimate(1.0 - right[who], miss),
+            "approval": judged.share(approved, who),
+            "reference": value == reference,
+            "ratio": ratio_estimate(
+                approved[who], approved[base], miss, (_of(clusters, who), _of(clusters, base))
+            )
+            if value in shown
+            else None,
+            "error": judged.share(1.0 - right, who),
+            # Beyond what approval is worth nobody pays: without an end a mean has no interval.
             "burden": mean_estimate(
-                price[who & judged.favourable & np.isfinite(price)], miss, lowest=0.0
+                np.minimum(price[who & priced], GAIN), GAIN, miss, _of(clusters, who & priced)
             ),
         }
         for value, who in masks.items()
@@ -282,7 +316,7 @@ def _promise(judged: _Judged, calibration: Facts) -> dict[str, Any]:
     given = claim["value"] is not None
     cost = paired_difference(
         judged.right("before_promise", AFTER), judged.right(PUBLISHED, AFTER),
-        judged.failure_probability,
+        judged.failure_probability, judged.clusters,
     )  # fmt: skip
     return {
         "words": claim["words"],

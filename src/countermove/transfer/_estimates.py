@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from countermove._types import Floats, Mask
+from countermove.certificates.betting import clustered_interval
 from countermove.certificates.intervals import distribution_function_radius, share_interval
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError
 from countermove.transfer.sample import Pair, Sample
@@ -41,9 +42,14 @@ class Range:
 
 
 def share_range(sample: Sample, among: Mask, failure_probability: float) -> Range:
-    """Return the share of the rows for which something holds (Clopper and Pearson)."""
+    """Return the share of the rows for which something holds (Clopper and Pearson).
+
+    Of rows in clusters the ends are bet on clusters as units.
+    """
     # Of weighted rows the ends are approximate; they serve to doubt assumptions, not to certify.
     share = sample.share(among)
+    if sample.clusters is not None and sample.weight is None:
+        return Range(share, *clustered_interval(among, sample.clusters, failure_probability))
     low, high = share_interval(*_count(sample, share), failure_probability)
     return Range(share, float(low), float(high))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from countermove.certificates.intervals import per_cent, upper_share
+from countermove.certificates.intervals import per_cent
 from countermove.transfer._estimates import Range, share_range
 from countermove.transfer.bounds._setting import Setting
 from countermove.transfer.optimal import difference
@@ -48,7 +48,11 @@ def verdict(
         "rules": rules,
     }
     if first != last:
-        apart = difference(at_best[first], at_best[last], failure_probability)
+        # Each of the two responses was picked by its errors: every pair has its part of the level.
+        clusters = next(iter(settings[first].values())).clusters
+        pairs = len(settings[first]) * len(settings[last])
+        apart = difference(at_best[first], at_best[last], failure_probability / pairs, clusters)
+        apart = replace(apart, level=level)
         found["saved_at_best_threshold"] = {"of": last, "against": first} | asdict(apart)
         found["words"] += f" Between them: {apart.words}."
     return found
@@ -59,8 +63,8 @@ def _of_rule(setting: Setting, level: float) -> dict[str, Any]:
     alpha, source, after = setting.failure_probability, setting.own.source, setting.own.induced
     best, at = setting.best.induced, setting.chosen.best
     wrong, wrong_best = after.wrong(), best.wrong(at)
-    lost = difference(wrong, wrong_best, alpha)
-    most = float(upper_share(int(wrong.sum()), after.n, alpha))
+    lost = difference(wrong, wrong_best, alpha, after.clusters)
+    most = share_range(after, wrong, 2.0 * alpha).high
 
     def shown(found: Range) -> dict[str, Any]:
         return asdict(found) | {"level": level, "n": after.n}

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from countermove._types import Floats
+from countermove.data.rows import Rows
 from countermove.errors import ParameterError
 from countermove.response import NoResponse, Response
 from countermove.response.response_set import kinds_of, members_of
 from countermove.scores import Score
 from countermove.scores.base import values
 from countermove.transfer.induced import at
-from countermove.transfer.optimal import difference
+from countermove.transfer.optimal import worst_difference
 from countermove.transfer.report import LabelledRows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 THRESHOLDS = 60
 """Thresholds that compete, at quantiles of the scores."""
@@ -29,11 +27,10 @@ AS_IS, BEST = "as it is", "best threshold after response"
 def compare_rules(
     model: Score,
     others: Mapping[str, Score],
-    chosen_on: LabelledRows,
-    judged_on: LabelledRows,
+    chosen_on: Rows,
+    judged_on: Rows,
     response: Response,
     failure_probability: float,
-    windows: tuple[pd.DataFrame, pd.DataFrame] | None = None,
 ) -> dict[str, Any]:
     """Compare a rule with itself at its best threshold after response, and with other rules.
 
@@ -44,15 +41,13 @@ def compare_rules(
     others
         Rules made for people who respond, by name.
     chosen_on
-        Features (n, d) and labels ±1 of people on whom the threshold is chosen.
+        Standardised people on whom the threshold is chosen.
     judged_on
-        The same of people used for nothing else.
+        People used for nothing else; where they are in clusters, these are the units.
     response
         How people respond; of a robust set the worst member counts.
     failure_probability
         Chance that an interval misses the difference, each on its own.
-    windows
-        The months of both groups of people, where histories are known.
 
     Returns
     -------
@@ -61,21 +56,21 @@ def compare_rules(
         and ``gain`` over the model as it is, with its interval.
     """
     choosing, judging = (
-        response.with_windows(people[0], months)
-        for people, months in zip((chosen_on, judged_on), windows or (None, None), strict=True)
+        response.with_windows(people.X, people.windows) for people in (chosen_on, judged_on)
     )
-    best = best_threshold(model, chosen_on, choosing)
+    best = best_threshold(model, (chosen_on.X, chosen_on.y), choosing)
     rules = {AS_IS: (model, 0.0), BEST: (at(model, best), best)}
     rules |= {name: (score, 0.0) for name, score in others.items()}
-    X, y = judged_on
+    X, y = judged_on.X, judged_on.y
     wrong = {name: _wrong(score, X, y, judging) for name, (score, _) in rules.items()}
     found = {}
     for name, (score, threshold) in rules.items():
-        gain = difference(wrong[AS_IS], wrong[name], failure_probability)
+        pair = wrong[AS_IS], wrong[name]
+        gain = worst_difference(*pair, failure_probability, judged_on.clusters)
         found[name] = {
             "threshold": threshold,
             "nobody_moves": 1.0 - float(_wrong(score, X, y, NoResponse()).mean()),
-            "after_response": 1.0 - float(wrong[name].mean()),
+            "after_response": 1.0 - float(wrong[name].mean(axis=1).max()),
             "gain": asdict(gain),
         }
     return found
@@ -97,15 +92,12 @@ def best_threshold(score: Score, people: LabelledRows, response: Response) -> fl
     X, y = people
     levels = np.linspace(0.0, 1.0, THRESHOLDS)
     grid = np.unique(np.append(np.quantile(values(score, X), levels), 0.0))
-    errors = [float(_wrong(at(score, float(t)), X, y, response).mean()) for t in grid]
+    errors = [_wrong(at(score, float(t)), X, y, response).mean(axis=1).max() for t in grid]
     tied = grid[np.isclose(errors, min(errors), rtol=0.0, atol=1e-12)]
     return float(tied[np.argmin(np.abs(tied))])
 
 
 def _wrong(score: Score, X: Floats, y: Floats, response: Response) -> Floats:
-    """Return everybody's chance of a wrong decision after the worst of the responses, (n,)."""
-    found = []
-    for member in members_of(response):
-        chance = member.chance_after(score, X)
-        found.append(np.where(y > 0, 1.0 - chance, chance))
-    return max(found, key=lambda each: float(each.mean()))
+    """Return everybody's chance of a wrong decision after each of the responses, (members, n)."""
+    chances = np.stack([member.chance_after(score, X) for member in members_of(response)])
+    return np.where(y > 0, 1.0 - chances, chances)

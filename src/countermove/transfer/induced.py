@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from countermove._types import Floats, Index
@@ -294,12 +295,13 @@ class Deployments:
         seed: int = 0,
         stage: str = JUDGED,
         windows: pd.DataFrame | None = None,
+        clusters: NDArray[Any] | None = None,
     ) -> None:
         self._rule, self._chances, self._seed, self._windows = rule, chances, seed, windows
         score = score_of(rule)
         self._X = checked_rows(X, score)
         self._stage = stage
-        self.source = Sample(values(score, self._X), y, self._X)
+        self.source = Sample(values(score, self._X), y, self._X, clusters=clusters)
         everybody = np.arange(len(self._X))
         # Nobody competes among the people who judge: they answer all at once.
         staged = stage != JUDGED and len(everybody) > FEW
@@ -314,7 +316,7 @@ class Deployments:
         other = copy.copy(self)
         other._rule, other._answers = rule, {}
         scores = values(score_of(rule), self._X)
-        other.source = Sample(scores, self.source.label, self._X)
+        other.source = replace(self.source, score=scores)
         return other
 
     def at(self, response: Response, labels: Labels, threshold: float = 0.0) -> Pair:
@@ -322,7 +324,8 @@ class Deployments:
         x_new, scores = np.empty_like(self._X), np.empty(len(self._X))
         for part, rows in enumerate(self._rows):
             x_new[rows], scores[rows] = self._answered(response, threshold, part)
-        return Pair(self.source, self._judged(scores, x_new, labels), labels, paired=True)
+        judged = replace(self._judged(scores, x_new, labels), clusters=self.source.clusters)
+        return Pair(self.source, judged, labels, paired=True)
 
     def thresholds(self, count: int) -> list[float]:
         """Return 0 and evenly spaced quantiles of the scores before people move."""

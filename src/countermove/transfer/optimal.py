@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from countermove._types import Floats, Mask
+from countermove.certificates.betting import clustered_interval
 from countermove.certificates.intervals import mean_interval, paired_interval
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.sample import Pair, Sample
@@ -85,20 +88,49 @@ class Difference:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
-def difference(own: Floats | Mask, other: Floats | Mask, failure_probability: float) -> Difference:
+def difference(
+    own: Floats | Mask,
+    other: Floats | Mask,
+    failure_probability: float,
+    clusters: NDArray[Any] | None = None,
+) -> Difference:
     """Compare what two rules get wrong on the same people: 0 or 1 each, or a probability.
 
-    Of yes and no the interval is Tango's, of probabilities that of Maurer and Pontil.
+    Of yes and no the interval is Tango's, of probabilities that of Maurer and Pontil, of rows in
+    ``clusters`` by betting on these.
     """
     a, b = np.asarray(own, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
         raise DataError(f"two rules are compared on the same people, got {a.shape} and {b.shape}")
     value, n = float(np.mean(a - b)), len(a)
-    if np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all():
+    if clusters is not None:
+        half = clustered_interval(0.5 + 0.5 * (a - b), clusters, failure_probability)
+        ends = 2.0 * half[0] - 1.0, 2.0 * half[1] - 1.0
+    elif np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all():
         ends = paired_interval(int(np.sum(a > b)), int(np.sum(b > a)), n, failure_probability)
     else:
         ends = mean_interval(a - b, -1.0, 1.0, failure_probability)
     return Difference(value, *ends, 1.0 - failure_probability, n)
+
+
+def worst_difference(
+    own: Floats | Mask,
+    other: Floats | Mask,
+    failure_probability: float,
+    clusters: NDArray[Any] | None = None,
+) -> Difference:
+    """Compare two rules, each after the worst of several responses to it: (responses, n) each.
+
+    All pairs of responses have their intervals at once (union bound): the difference of the two
+    largest errors lies between the largest least low end and the largest least high one.
+    """
+    part = failure_probability / (len(own) * len(other))
+    pairs = [[difference(one, two, part, clusters) for two in other] for one in own]
+    value, low, high = (
+        max(min(getattr(pair, end) for pair in row) for row in pairs)
+        for end in ("value", "low", "high")
+    )
+    return Difference(value, low, high, 1.0 - failure_probability, len(own[0]))
 
 
 @dataclass(frozen=True)
@@ -142,5 +174,6 @@ def suboptimality(
     judged = judge(at_source).induced, judge(best).induced
     if judged[0].n != judged[1].n or judged[0].weight is not None or judged[1].weight is not None:
         raise DataError("the people who judge must be the same unweighted rows for every rule")
-    loss = difference(judged[0].wrong(at_source), judged[1].wrong(best), failure_probability)
+    wrong = judged[0].wrong(at_source), judged[1].wrong(best)
+    loss = difference(*wrong, failure_probability, judged[0].clusters)
     return Suboptimality(at_source, best, loss)

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.certificates import Assumption, Certificate
@@ -89,6 +91,7 @@ def transfer_report(
     terms: TransferTerms | None = None,
     seed: int = 0,
     windows: tuple[pd.DataFrame, pd.DataFrame] | None = None,
+    clusters: NDArray[Any] | None = None,
 ) -> TransferReport:
     """Report what deploying each rule does to its error, with every bound.
 
@@ -126,6 +129,9 @@ def transfer_report(
         Of labels that follow.
     windows
         The months of both, where histories are known (`ActionSet.with_windows`).
+    clusters
+        Whose rows of ``judged_on`` belong together (a household): errors are then bounded with
+        clusters as units, and theorems that count rows are withheld.
     """
     terms = TransferTerms() if terms is None else terms
     plain = _plain(responses)
@@ -137,11 +143,15 @@ def transfer_report(
         raise ParameterError("labels that follow need chances=fit_chances(X, y) of other rows")
     if not len(chosen_on[1]) or not len(judged_on[1]):
         raise NotEnoughRowsError("a transfer report needs people to choose on and others to judge")
-    model = None if chances is None else calibration(chances, *judged_on)
+    # One row of each cluster: the test counts rows.
+    alone = slice(None) if clusters is None else np.unique(clusters, return_index=True)[1]
+    model = (
+        None if chances is None else calibration(chances, judged_on[0][alone], judged_on[1][alone])
+    )
     models, bounds, judges, months = {}, [], {}, windows or (None, None)
     first = next(iter(rules.values()))
     choosing = Deployments(first, *chosen_on, chances, seed, "people chosen on", months[0])
-    judging = Deployments(first, *judged_on, chances, seed, windows=months[1])
+    judging = Deployments(first, *judged_on, chances, seed, windows=months[1], clusters=clusters)
     for rule, score in rules.items():
         people = choosing.of_rule(score), judging.of_rule(score)
         judge = _Judge(rule, *people, plain, names, terms, model)
@@ -228,7 +238,8 @@ class _Judge:
         for name in self.stated:
             setting = self._setting(name, labels, alpha)
             at = setting.chosen.best
-            lost = difference(setting.own.induced.wrong(), setting.best.induced.wrong(at), alpha)
+            wrong = setting.own.induced.wrong(), setting.best.induced.wrong(at)
+            lost = difference(*wrong, alpha, setting.clusters)
             best[name] = {"threshold": at, "loss": asdict(lost) | {"words": lost.words}}
         worst = max(predicted, key=lambda name: predicted[name]["value"])
         return {"predicted": predicted, "best_threshold": best, "worst_response": worst}
@@ -249,7 +260,7 @@ class _Judge:
         upper = claims[0].direction == "upper"
         pick = (max if upper else min)(claims, key=lambda claim: claim.value or 0.0)
         kinds = Assumption(f"people answer as one of these says: {', '.join(self.responses)}")
-        certain = pick.kind == "certificate"
+        certain = pick.kind == "certificate" and pick.value is not None
         return replace(
             pick,
             name=f"worst_case_{pick.name}",
@@ -321,6 +332,7 @@ def report_published(
         terms=terms,
         seed=seed,
         windows=(chosen.windows, judged.windows),
+        clusters=judged.clusters,
     )
     written = report.to_json()
     return {"verdict": written.pop("verdict"), "dataset": schema.name} | written

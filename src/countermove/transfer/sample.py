@@ -7,7 +7,7 @@ before it is deployed (source) and to the people it then meets (induced).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,15 @@ class Sample:
         How much each row counts, non-negative, shape (n,); None counts all alike. Rows
         with weights are a population or an expectation, not draws: no finite-sample
         bound is read off them.
+    clusters
+        Whose rows belong together, shape (n,): clusters are then the draws, rows are not.
     """
 
     score: Floats
     label: Floats
     features: Floats | None = None
     weight: Floats | None = None
+    clusters: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         for name in ("score", "label", "weight", "features"):
@@ -120,6 +123,7 @@ class Sample:
             self.label[rows],
             None if self.features is None else self.features[rows],
             None if self.weight is None else self.weight[rows],
+            None if self.clusters is None else self.clusters[rows],
         )
 
 
@@ -168,7 +172,7 @@ def _check_lengths(sample: Sample) -> None:
         raise NotEnoughRowsError(
             f"a sample needs scores of shape (n,) with n at least 1, got {sample.score.shape}"
         )
-    for name in ("label", "weight"):
+    for name in ("label", "weight", "clusters"):
         value = getattr(sample, name)
         if value is not None and value.shape != sample.score.shape:
             raise DataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import GaussianPopulation
 from countermove.errors import CalibrationError
 from countermove.learning.people_estimation import Noise, estimate_people, simulate_deployment
+from countermove.learning.people_estimation._fit_tests import GoodnessOfFit
+from countermove.learning.people_estimation._report import _fit_sentence
 from countermove.params import SermParameters
 from countermove.people import ActionSet, QuadraticCost, WeightedQuadraticCost
 from countermove.response import BestResponse, NoResponse, Population, ScalarResponse
@@ -198,6 +201,17 @@ def test_prices_of_ones_own_are_estimated():
     assert found.log_sd_interval.contains(1.0)
     assert found.log_sd_interval.low > 0.8
     assert not found.misspecified
+
+
+def test_a_fit_that_is_not_refused_says_what_its_test_saw():
+    fit = GoodnessOfFit(0.0015, 0.02, (0.0, 1.0), np.full((2, 3), 150))
+    said = _fit_sentence(fit)
+    assert (
+        "does not refuse the model (p = 0.0015; it refuses below 0.001), which is a doubt" in said
+    )
+    assert "where 900 people stand" in said
+    assert "cannot see" in said
+    assert "doubt" not in _fit_sentence(replace(fit, p_value=0.4))
 
 
 def test_people_who_go_half_of_the_way_do_not_fit():

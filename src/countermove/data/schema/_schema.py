@@ -138,6 +138,9 @@ class Schema:
     sensitive
         Group columns kept for audits. One of them is a feature only when it is
         listed under the features as well.
+    references
+        Sensitive columns with the group that the others are compared with; of a column that is
+        not among them it is the largest.
     ignore
         Columns of the file that are dropped unread.
     cleaning
@@ -186,6 +189,7 @@ class Schema:
     file: FileFormat = PLAIN
     readings: tuple[tuple[str, Reading], ...] = ()
     quarantine: float = QUARANTINE
+    references: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def from_mapping(cls, name: str, mapping: Mapping[str, Any], origin: str = "") -> Schema:
@@ -216,6 +220,7 @@ class Schema:
             "features": {feature.name: feature.to_mapping() for feature in self.observed},
             "source": self.source,
         }
+        references = dict(self.references)
         optional = {
             "description": self.description,
             "id": self.id,
@@ -223,7 +228,12 @@ class Schema:
             "group_by": self.group_by,
             "time": self.time,
             "cleaning": self.cleaning,
-            "sensitive": list(self.sensitive),
+            "sensitive": [
+                {"column": column, "reference": references[column]}
+                if column in references
+                else column
+                for column in self.sensitive
+            ],
             "ignore": list(self.ignore),
             "relations": [relation.to_entry() for relation in self.relations],
             "derived": {derived.column: derived.to_entry() for derived in self.derived},
@@ -254,6 +264,8 @@ class Schema:
             [feature.name, self._meaning(feature, mapping["features"][feature.name])]
             for feature in self.observed
         ]
+        if self.sensitive:
+            mapping["sensitive"] = list(self.sensitive)
         for key in _NOT_MEANT:
             mapping.pop(key, None)
         return _sha256(mapping)

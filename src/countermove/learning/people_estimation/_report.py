@@ -42,6 +42,8 @@ OFF_LINE = 1e-3
 """Share of the moves' energy off the line that is not rounding, where records are exact."""
 DIGITS = 6
 """Significant digits a YAML file needs: an estimate is never known to more."""
+DOUBTFUL = 0.05
+"""p-value below which a fit that is not refused is called doubtful."""
 POINTS = 1500
 STRIPS = 30
 """People drawn one by one, and strips of gap for the averages."""
@@ -165,7 +167,13 @@ def verdict(
 
 def _fit_sentence(fit: GoodnessOfFit) -> str:
     if not fit.rejected:
-        return f"Nothing speaks against the model (p = {fit.p_value:.2g})."
+        doubt = ", which is a doubt" if fit.p_value < DOUBTFUL else ""
+        return (
+            f"The test of fit does not refuse the model (p = {fit.p_value:.2g}; it refuses below "
+            f"{fit.level:g}){doubt}. It compared where {int(fit.counts.sum()):,} people stand with "
+            "where the model puts them; it cannot see a misfit too small for so many, nor what "
+            "people would do before another rule."
+        )
     if fit.misfits:
         named = "; ".join(misfit.words for misfit in fit.misfits)
         return (

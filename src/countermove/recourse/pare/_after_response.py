@@ -162,7 +162,8 @@ def calibrate_after_response(
         How people respond (`NoResponse`: they are judged where they stand). Of a robust
         response every member is tested, and a threshold passes only if it passes under
         each: the promise holds for whichever is true, and costs no part of the level.
-        Estimated people bring their confidence set: the promise holds over all of it.
+        Estimated people bring their confidence set: the promise holds over all of it, at its
+        level as far as the set has its own, which it has as the number of observed people grows.
     promise
         Who is missed. ``"can"``: the refused without recourse from where they then stand,
         within the limits of ``reach``; of a population one type per row is drawn. ``"will"``:
@@ -345,8 +346,12 @@ def _promised(
             "recourse.failure_probability), or promise with a larger failure_probability"
         )
     if population_failure > 0.0:
+        # Estimates have a level in the limit only; of a set by hand its maker knows.
+        how = (
+            "at most" if held is None else "asymptotically (as the observed people grow in number)"
+        )
         said += (
-            f", a set that misses the truth with probability at most {population_failure:.4g}; "
+            f", a set that misses the truth with probability {how} {population_failure:.4g}; "
             "that is part of the level"
         )
     return response, population_failure, Assumption(said)

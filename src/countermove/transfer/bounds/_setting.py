@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from countermove._types import Floats
 from countermove.certificates import Assumption, Certificate, Direction
+from countermove.certificates.betting import together
 from countermove.certificates.intervals import per_cent
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.optimal import joint_sample, threshold_errors
@@ -71,6 +73,11 @@ class Setting:
     def weighted(self) -> bool:
         """Whether any rows are not draws."""
         return self.own.weighted or self.best.weighted
+
+    @property
+    def clusters(self) -> NDArray[Any] | None:
+        """Whose rows belong together; None where rows are draws."""
+        return self.own.source.clusters
 
     @property
     def between(self) -> Pair:
@@ -140,6 +147,8 @@ def both_forms(
 ) -> list[Certificate]:
     """Return the plug-in form and the form that holds from n rows, withheld where there is none."""
     found = [_claim(theorem, setting, "estimate", estimate(), assumptions)]
+    if setting.clusters is not None and not theorem.name.startswith("direct_"):
+        unproven = unproven or CLUSTERED
     if setting.weighted or unproven:
         reason = WEIGHTED if setting.weighted else unproven
         return [*found, withheld(theorem, setting, "certificate", reason, assumptions)]
@@ -165,6 +174,7 @@ def not_refuted(measured: str, detectable: float) -> str:
 
 
 WEIGHTED = "rows with weights are not draws, so no statement about n rows follows"
+CLUSTERED = "rows of one cluster belong together, and this theorem counts rows"
 TOO_FEW = "a cell of the bins has no source rows here; use fewer bins or more rows"
 
 
@@ -235,4 +245,5 @@ def _claim(
 def _all(setting: Setting, assumptions: Sequence[Assumption]) -> tuple[Assumption, ...]:
     model = [] if setting.label_model is None else [setting.label_model]
     about = [KEPT] if setting.own.labels == "kept" else [FOLLOW, *model]
-    return (INDEPENDENT, ANSWERS, *about, BEFOREHAND, *(a for a in assumptions if a not in model))
+    drawn = INDEPENDENT if setting.clusters is None else together(setting.clusters)
+    return (drawn, ANSWERS, *about, BEFOREHAND, *(a for a in assumptions if a not in model))

@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from countermove.certificates import Assumption, Certificate
-from countermove.certificates.intervals import lower_share, upper_share
+from countermove.certificates.betting import clustered_interval, together
+from countermove.certificates.intervals import upper_share
 from countermove.data.rows import rows_of
 from countermove.data.schema import Schema
 from countermove.errors import NotEnoughRowsError
 from countermove.response import Response
 from countermove.response.response_set import members_of
 from countermove.scores import Score
+from countermove.transfer._estimates import share_range
 from countermove.transfer.bounds._setting import Setting, Theorem, both_forms
 
 REFERENCE = "Clopper and Pearson (1934)"
+BETTING = "betting on clusters as units (Waudby-Smith and Ramdas 2024)"
 
 
 def direct_bounds(setting: Setting) -> list[Certificate]:
     """Bound the error after deployment from above and below by counting mistakes."""
     induced = setting.own.induced
-    wrong, alpha = int(np.sum(induced.wrong())), setting.failure_probability
+    alpha = setting.failure_probability
+    reference = REFERENCE if induced.clusters is None else BETTING
     return [
         *both_forms(
-            Theorem("direct_upper", REFERENCE, "upper", "error_after"),
+            Theorem("direct_upper", reference, "upper", "error_after"),
             setting,
             induced.error,
-            lambda: float(upper_share(wrong, induced.n, alpha)),
+            lambda: share_range(induced, induced.wrong(), 2.0 * alpha).high,
         ),
         *both_forms(
-            Theorem("direct_lower", REFERENCE, "lower", "error_after"),
+            Theorem("direct_lower", reference, "lower", "error_after"),
             setting,
             induced.error,
-            lambda: float(lower_share(wrong, induced.n, alpha)),
+            lambda: share_range(induced, induced.wrong(), 2.0 * alpha).low,
         ),
     ]
 
@@ -55,6 +60,7 @@ def certify_error(
             member.decisions_after(score, people.X) == (people.y > 0),
             response.name,
             failure_probability / len(members),
+            people.clusters,
         )
         for member in members
     ]
@@ -63,7 +69,10 @@ def certify_error(
 
 
 def error_after_response_bound(
-    right: NDArray[np.bool_], response: str, failure_probability: float = 0.05
+    right: NDArray[np.bool_],
+    response: str,
+    failure_probability: float = 0.05,
+    clusters: NDArray[Any] | None = None,
 ) -> Certificate:
     r"""Bound the share of people judged wrongly once they have moved (Clopper-Pearson).
 
@@ -79,11 +88,17 @@ def error_after_response_bound(
         Name of the response assumed.
     failure_probability
         :math:`\alpha`.
+    clusters
+        Whose rows belong together, shape (n,): these are then bet on as units.
     """
     n, wrong = len(right), int(np.count_nonzero(~right))
     if n == 0:
         raise NotEnoughRowsError("a bound on the error needs at least one held-out row, got none")
-    value = float(upper_share(wrong, n, failure_probability))
+    drawn = Assumption("the held-out rows are independent draws of the people to be judged")
+    value, reference = float(upper_share(wrong, n, failure_probability)), REFERENCE
+    if clusters is not None:
+        value = clustered_interval(~right, clusters, 2.0 * failure_probability)[1]
+        drawn, reference = together(clusters), BETTING
     return Certificate(
         name="error_after_response",
         value=value,
@@ -92,9 +107,9 @@ def error_after_response_bound(
         level=1.0 - failure_probability,
         n=n,
         assumptions=(
-            Assumption("the held-out rows are independent draws of the people to be judged"),
+            drawn,
             Assumption(f"people answer the rule as the response {response!r} says"),
             Assumption("moving does not change a person's label"),
         ),
-        reference="Clopper and Pearson (1934)",
+        reference=reference,
     )
