@@ -235,13 +235,7 @@ def test_precision_is_met_as_nearly_as_people_allow():
 
 @pytest.mark.slow
 def test_the_pipeline_leaves_cells_means_figure_and_page(project):
-    case = {
-        "train": 100,
-        "selection": 40,
-        "calibration": 60,
-        "test": 40,
-        "actions": {"income": "up"},
-    }
+    sizes = {"train": 100, "selection": 40, "calibration": 60, "test": 40}
     set_experiment(
         project,
         kind="recourse",
