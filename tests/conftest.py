@@ -8,8 +8,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import settings
 
 from countermove.data.synthetic import fabricate
@@ -79,6 +81,21 @@ def copy_project(folder: Path) -> Project:
     (folder / "src").mkdir()
     (folder / "data" / "01_raw").mkdir(parents=True)
     return Project(folder)
+
+
+def bring_examples(project: Project) -> None:
+    """Copy the example files that the project carries: a table, applicants, labelled months."""
+    raw = project.path / "data" / "01_raw"
+    shutil.copy(ROOT / "data" / "01_raw" / "my.csv", raw)
+    for folder in ("applicants", "batches"):
+        shutil.copytree(ROOT / "data" / "01_raw" / folder, raw / folder, dirs_exist_ok=True)
+
+
+def set_experiment(project: Project, **experiment: Any) -> None:
+    """Let the environment test run another experiment of the papers."""
+    path = project.path / "conf" / "test" / "parameters_experiments.yml"
+    settings = yaml.safe_load(path.read_text("utf-8")) | {"paper": {"experiment": experiment}}
+    path.write_text(yaml.safe_dump(settings), "utf-8")
 
 
 @pytest.fixture

@@ -6,16 +6,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kedro.framework.cli.utils import find_run_command
+from kedro.framework.cli.project import run
 from kedro.framework.project import configure_project
+
+import countermove.cli  # noqa: F401  (errors are said in one sentence)
 
 
 def main(*args: Any, **kwargs: Any) -> Any:
     """Configure the project and run a pipeline."""
-    package_name = Path(__file__).parent.name
-    configure_project(package_name)
+    configure_project(Path(__file__).parent.name)
     kwargs.setdefault("standalone_mode", not hasattr(sys, "ps1"))
-    return find_run_command(package_name)(*args, **kwargs)
+    return run(*args, **kwargs)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import click
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
 
-from countermove.errors import PasswordFilter, StorageError
+from countermove.errors import PasswordFilter, StorageError, UnknownNameError, meant
 
 # Every command imports this: what only a run needs is imported by the run.
 if TYPE_CHECKING:
@@ -78,9 +78,10 @@ def groups_read() -> set[str]:
         return set(GROUPS)
     names = command.params.get("pipelines") or command.params.get("pipeline") or "__default__"
     names = [names] if isinstance(names, str) else names
-    # A name that is not registered is an earlier one: everything is checked.
-    if any(name not in pipelines for name in names):
-        return set(GROUPS)
+    for name in names:
+        if name not in pipelines:
+            known = [each for each in pipelines if each != "__default__"]
+            raise UnknownNameError(f"there is no pipeline {name!r}{meant(name, known)}")
     return _groups(names)
 
 

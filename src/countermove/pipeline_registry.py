@@ -54,28 +54,3 @@ def register_pipelines() -> dict[str, Pipeline]:
         "retrain": SumOfModules("ingest", "retrain"),
         "adopt": SumOfModules("ingest", "adopt"),
     }
-
-
-COMPOSED = {
-    "serm": "From the raw table to the report: ingest, training, recourse, evaluation, reporting.",
-    "serm_parts": "The same for a table in parts that does not fit into memory.",
-}
-"""Pipelines that are sums of others; each of the rest has its sentence in its own module."""
-
-
-def pipeline_sentences() -> dict[str, str]:
-    """Return what every pipeline does, in one sentence each, by name."""
-    names = [name for name in register_pipelines() if name != "__default__"]
-    first = [name for name in COMPOSED if name in names]
-    return {
-        name: COMPOSED.get(name) or _sentence(name)
-        for name in (*first, *(name for name in names if name not in COMPOSED))
-    }
-
-
-def _sentence(name: str) -> str:
-    """Return the first line of a pipeline's module, without its name."""
-    module = import_module(f"countermove.pipelines.{name}")
-    first = (module.__doc__ or "").splitlines()[0]
-    line = first.partition(": ")[2] or first
-    return line[:1].upper() + line[1:]

@@ -17,11 +17,11 @@ def test_command_line_imports():
     """Kedro hides an import error in cli.py by dropping every command of ours."""
     from countermove.cli import cli
 
-    assert set(cli.commands) >= {"run", "countermove"}
+    assert "countermove" in cli.commands
 
 
 def test_commands_are_registered(project):
-    assert "Look after datasets" in project.kedro("countermove", "--help").stdout
+    assert "Look after tables" in project.kedro("countermove", "--help").stdout
     listed = project.kedro("countermove", "datasets").stdout
     assert {line.split()[0] for line in listed.splitlines()} >= {"credit", "german", "tiny"}
 

@@ -72,7 +72,6 @@ def test_the_guide_s_schemas_load():
 def test_the_guide_walks_draft_check_run_and_parts():
     kedro = [command.split()[1:3] for command, _ in commands() if command.startswith("kedro")]
     assert kedro == [
-        ["countermove", "demo"],
         ["countermove", "schema"],
         ["countermove", "check"],
         ["run", "--pipeline=serm"],

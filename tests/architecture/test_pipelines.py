@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from countermove.params import GROUPS
 from countermove.params.loader import SettingsLoader
-from countermove.pipeline_registry import pipeline_sentences, register_pipelines
+from countermove.pipeline_registry import register_pipelines
 
 ROOT = Path(__file__).parents[2]
 PIPELINES = register_pipelines()
@@ -129,23 +129,9 @@ def test_nodes_are_short_and_documented(node):
     assert written[-1].end_lineno - written[0].lineno < 10
 
 
-def test_every_pipeline_has_a_sentence_of_its_own():
-    sentences = pipeline_sentences()
-    assert set(sentences) == set(PIPELINES) - {"__default__"}
-    assert len(set(sentences.values())) == len(sentences)
-    for sentence in sentences.values():
-        assert sentence[0].isupper()
-        assert sentence.endswith(".")
-
-
 def test_the_list_holds_what_a_user_runs(project):
     listed = project.kedro("registry", "list").stdout
     assert {line.removeprefix("- ") for line in listed.splitlines() if line} == set(PIPELINES)
     assert {"serm", "retrain", "score", "paper", "sweep", "lookahead", "collective"} <= set(
         PIPELINES
     )
-    said = project.kedro("countermove", "pipelines")
-    assert said.returncode == 0, said.stderr
-    for name, sentence in pipeline_sentences().items():
-        assert f"{name} " in said.stdout
-        assert sentence in said.stdout

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.architecture.test_code_blocks import blocks, commands, execute, typed
+from tests.conftest import bring_examples
 
 from countermove.production.endings import ENDINGS
 
@@ -53,9 +54,9 @@ def test_the_page_of_exit_codes_has_them_all():
 
 @pytest.mark.slow
 def test_the_doors_open_one_after_the_other(project):
-    """The table is the demo's; its schema is confirmed as the guide does."""
+    """The table is the example; its schema is confirmed as the guide does."""
     table, model, night = DOORS
-    typed("kedro countermove demo", project.path)
+    bring_examples(project)
     typed(table[0], project.path)
     guide = (DOCS / "guides" / "your_own_table.md").read_text(encoding="utf-8")
     for confirmed in re.findall(r"^\$ (sed .*)", guide, re.MULTILINE):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from tests.conftest import set_experiment
 
 from countermove.data.cleaning import clean
 from countermove.data.schema import load_schema
@@ -234,9 +235,18 @@ def test_precision_is_met_as_nearly_as_people_allow():
 
 @pytest.mark.slow
 def test_the_pipeline_leaves_cells_means_figure_and_page(project):
-    outcome = project.run("--pipeline=recourse_experiments", "--env=test")
+    sizes = {"train": 100, "selection": 40, "calibration": 60, "test": 40}
+    set_experiment(
+        project,
+        kind="recourse",
+        cases={"tiny": sizes | {"actions": {"income": "up"}}},
+        splits=[0],
+        rules=[{"kind": "highest_f1"}, {"kind": "promise"}],
+        training={"hidden": [8], "max_epochs": 2, "batch_size": 32},
+    )
+    outcome = project.run("--pipeline=paper", "--env=test")
     assert outcome.returncode == 0, outcome.stderr
-    folder = project.path / "data" / "08_reporting" / "recourse_experiments"
+    folder = project.path / "data" / "08_reporting" / "recourse"
     assert set(pd.read_csv(folder / "cells.csv")["rule"]) == {"highest_f1", "promise_0.05_0.05"}
     assert len(pd.read_csv(folder / "means.csv")) == 4
     assert json.loads((folder / "figure.json").read_text())["data"]

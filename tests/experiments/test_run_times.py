@@ -6,6 +6,7 @@ import json
 
 import pandas as pd
 import pytest
+from tests.conftest import set_experiment
 
 from countermove.experiments import Measured, Sources
 from countermove.experiments.serm.run_times import WAYS, Clock, RunTimes, Synthetic
@@ -46,7 +47,9 @@ def test_the_clock_lets_the_number_of_steps_grow_and_keeps_counting():
 
 @pytest.mark.slow
 def test_the_pipeline_leaves_table_figure_and_page(project):
-    outcome = project.run("--pipeline=run_times", "--env=test")
+    synthetic = {"rows": 64, "batch_sizes": [8, 32], "epochs": 2}
+    set_experiment(project, kind="run_times", synthetic=synthetic, datasets=["tiny"], epochs=2)
+    outcome = project.run("--pipeline=paper", "--env=test")
     assert outcome.returncode == 0, outcome.stderr
     folder = project.path / "data" / "08_reporting" / "run_times"
     cells = pd.read_csv(folder / "run_times.csv")

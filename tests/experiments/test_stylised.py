@@ -6,6 +6,7 @@ import json
 
 import pandas as pd
 import pytest
+from tests.conftest import set_experiment
 
 from countermove.errors import UnknownNameError
 from countermove.experiments import Sources
@@ -17,7 +18,8 @@ RULES = {"benchmark"} | TRAINED | {f"{rule}, settled" for rule in TRAINED}
 
 @pytest.mark.slow
 def test_the_pipeline_leaves_table_picture_and_page(project):
-    outcome = project.run("--pipeline=stylised", "--env=test")
+    set_experiment(project, kind="stylised", picture="unknown", repetitions=1, rows=100)
+    outcome = project.run("--pipeline=paper", "--env=test")
     assert outcome.returncode == 0, outcome.stderr
     folder = project.path / "data" / "08_reporting" / "stylised"
     cells = pd.read_csv(folder / "cells.csv")

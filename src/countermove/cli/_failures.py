@@ -1,74 +1,19 @@
-"""What a command says when something goes wrong: one sentence, and with ``--debug`` the rest."""
+"""What a command says when something goes wrong: one sentence."""
 
 from __future__ import annotations
 
 import errno
-import functools
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import click
+from countermove.errors import ours, without_passwords
 
-from countermove.errors import NothingNewError, ours, without_passwords
-from countermove.production.endings import ending_of_error
-
-DEBUG = "countermove.debug"
 LAST_ERROR = Path("logs", "last_error.txt")
-"""Where the traceback of an error that nobody foresaw is kept."""
+"""Where the traceback of the last error is kept."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
-
-
-class _Failure(click.ClickException):
-    """A failure that ends the process with a code of its own."""
-
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message)
-        self.code = code
-
-    @property
-    def exit_code(self) -> int:  # type: ignore[override]
-        return self.code
-
-
-def _remember(context: click.Context, _: click.Parameter, value: bool) -> None:
-    context.meta[DEBUG] = value
-
-
-def debug_option() -> click.Option:
-    """Return the option that every command of ours has."""
-    return click.Option(
-        ["--debug"],
-        is_flag=True,
-        expose_value=False,
-        callback=_remember,
-        help="Show where an error came from.",
-    )
-
-
-def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn whatever stops a command into one plain message and the right exit code."""
-
-    @functools.wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except Exception as error:
-            context = click.get_current_context(silent=True)
-            if context is not None and context.meta.get(DEBUG):
-                raise
-            own = ours(error)
-            if isinstance(own, NothingNewError):
-                click.echo(str(own), err=True)
-                return None
-            code = ending_of_error(error if own is None else own).code
-            raise _Failure(sentence(error), code) from error
-
-    return wrapped
 
 
 def sentence(error: BaseException) -> str:
@@ -104,8 +49,8 @@ def _system(error: BaseException) -> str | None:
         return "the memory is full; use fewer rows (ingest.max_rows) or --pipeline=serm_parts"
     if isinstance(error, ModuleNotFoundError):
         return (
-            f"the package {error.name} is not installed; `kedro countermove doctor` says what is "
-            "missing and how to install it"
+            f"the package {error.name} is not installed; install it, or the extra that names it "
+            "(requirements/)"
         )
     if isinstance(error, FileNotFoundError):
         missing = error.filename or first_line(error)
@@ -129,7 +74,9 @@ def _configuration(error: BaseException) -> str | None:
     from yaml import YAMLError
 
     if isinstance(error, YAMLError):
-        return f"{first_line(error)}; correct the file"
+        mark = getattr(error, "problem_mark", None)
+        place = f"{mark.name}, line {mark.line + 1}: " if mark is not None else ""
+        return f"{place}{first_line(error)}; correct the file"
     if isinstance(error, OmegaConfBaseException):
         key = getattr(error, "full_key", None)
         return f"the configuration cannot be read{f' at {key}' if key else ''}: {first_line(error)}"
@@ -149,17 +96,24 @@ def _kedro(error: BaseException) -> str | None:
     if isinstance(error, MissingConfigException | DatasetError):
         return " ".join(line.strip() for line in str(error).splitlines())
     inner = traceback.extract_tb(error.__traceback__)
-    by_kedro = inner and "/kedro/" in inner[-1].filename.replace("\\", "/")
-    return first_line(error) if by_kedro and isinstance(error, ValueError) else None
+    raised_in = inner[-1].filename.replace("\\", "/") if inner else ""
+    if "/kedro/framework/cli/" in raised_in:
+        return f"{first_line(error)}; correct the options, or the file of --config"
+    by_kedro = "/kedro/" in raised_in and isinstance(error, ValueError | AttributeError)
+    return first_line(error) if by_kedro else None
 
 
 def _unforeseen(error: BaseException) -> str:
-    """Keep the traceback of an error that nobody foresaw, and say where it is."""
-    said = f"{type(error).__name__}: {first_line(error)}"
+    """Say what nobody foresaw, and where the traceback is."""
+    return (
+        f"{type(error).__name__}: {first_line(error)}. This was not foreseen: {LAST_ERROR} has "
+        "where it came from"
+    )
+
+
+def keep_traceback(error: BaseException) -> None:
+    """Write where an error came from into the logs; a full disk may be what it is about."""
     text = without_passwords("".join(traceback.format_exception(error)))
-    try:
+    with suppress(OSError):
         LAST_ERROR.parent.mkdir(exist_ok=True)
         LAST_ERROR.write_text(text, encoding="utf-8")
-    except OSError:
-        return f"{said}. This was not foreseen: run again with --debug to see where it came from"
-    return f"{said}. This was not foreseen: {LAST_ERROR} has where it came from, as has --debug"

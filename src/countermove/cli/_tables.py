@@ -1,4 +1,4 @@
-"""Commands about tables: drafted, checked, listed, fetched."""
+"""Commands about tables (drafted, checked, listed, fetched), and the kernels' compilation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import click
 from kedro.framework.project import settings
 from kedro.framework.startup import ProjectMetadata
 
-from countermove.cli._listing import TABLE, countermove
 from countermove.errors import CountermoveError
 
 RAW = Path("data", "01_raw")
@@ -32,7 +31,7 @@ def _schemas(project: Path, env: str | None = None) -> list[Path]:
     return schema_folders(project / settings.CONF_SOURCE, chosen, arguments["base_env"])
 
 
-@countermove.command(topic=TABLE, example="schema data/01_raw/my.csv")
+@click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--name", help="Name of the dataset; the file's own unless given.")
 @click.option("--label", help="The outcome column, where the guess would be wrong.")
@@ -65,7 +64,7 @@ def schema(
     click.echo(next_steps(draft, path, file, project))
 
 
-@countermove.command(topic=TABLE, example="check my")
+@click.command()
 @click.argument("dataset")
 @click.option("--env", help="Environment whose parameters a run would use.")
 @click.pass_context
@@ -111,21 +110,7 @@ def _split_plan(project: Path, dataset: str, env: str | None) -> tuple[Any, tupl
     return plan, (recourse.miss_rate, recourse.failure_probability)
 
 
-@countermove.command(topic=TABLE, example="demo")
-@click.argument("dataset", default="credit")
-@click.pass_obj
-def demo(metadata: ProjectMetadata, dataset: str) -> None:
-    """Lay out example files of DATASET: a table in parts, applicants, two labelled months."""
-    from countermove.data.demo import lay_out_demo
-    from countermove.data.schema import load_schema
-
-    project = Path(metadata.project_path)
-    described = load_schema(dataset, *_schemas(project))
-    for path in lay_out_demo(described, project / RAW):
-        click.echo(str(path.relative_to(project)))
-
-
-@countermove.command(topic=TABLE, example="datasets")
+@click.command()
 @click.pass_obj
 def datasets(metadata: ProjectMetadata) -> None:
     """List the datasets: where each is, its rows, its favourable share, its terms."""
@@ -148,7 +133,7 @@ def datasets(metadata: ProjectMetadata) -> None:
         click.echo("  ".join(padded).rstrip())
 
 
-@countermove.command(topic=TABLE, example="fetch adult")
+@click.command()
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every table that can be fetched.")
 @click.option(
@@ -209,3 +194,23 @@ def _download_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(name, total=None)
         yield lambda there, total: shown.update(task, completed=there, total=total)
+
+
+@click.command("compile")
+def compile_all() -> None:
+    """Compile the numerical kernels, so that no first run waits for them; set-up does this."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Stale kernels are dropped here, before two processes compile: no kernel is in both halves.
+    from countermove.learning.compilation import compile_kernels
+    from countermove.recourse.compilation import compile_search
+    from countermove.response import _tree_search  # noqa: F401
+
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        search, kernels = processes.submit(compile_search), processes.submit(compile_kernels)
+        click.echo(f"compiled: {kernels.result()} combinations of cost, action and response")
+        search.result()
+
+
+TABLE_COMMANDS = (schema, check, datasets, fetch, compile_all)

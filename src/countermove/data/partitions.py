@@ -25,7 +25,7 @@ from countermove.data.files import (
     read_pieces,
     table_suffix,
 )
-from countermove.data.sources import read_file
+from countermove.data.sources import EMBEDDED, embedded_file, read_file
 from countermove.data.storage import beside, put_in_place, restore
 from countermove.errors import DataError, ParameterError
 
@@ -113,7 +113,7 @@ class Partitions:
 def raw_partitions(
     name: str, folder: Path, rows_per_part: int, layout: FileFormat = PLAIN
 ) -> Partitions:
-    """Return the parts of a user's raw table.
+    """Return the parts of a raw table: the user's, or the one that the package carries.
 
     Parameters
     ----------
@@ -133,6 +133,8 @@ def raw_partitions(
     directory = Path(folder) / name
     alone = [directory.with_name(name + suffix) for suffix in SUFFIXES]
     found = [path for path in (directory, *alone) if path.exists()]
+    if not found and name in EMBEDDED:
+        found = [embedded_file(name)]
     if not found:
         listed = " or ".join(str(path) for path in alone[:2])
         raise DataError(f"missing table: {name!r} is expected as files in {directory}, or {listed}")

@@ -8,7 +8,6 @@ scikit-learn carries (iris, digits) by a SHA-256 of their cells.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from countermove.data.files import PLAIN, SUFFIXES, FileFormat, RawTable, read_table, text_pieces
+from countermove.data.files import PLAIN, SUFFIXES, FileFormat, RawTable, read_table
 from countermove.data.recipes._embedded import DIGITS_COLUMNS, IRIS_COLUMNS
 from countermove.data.schema import Schema
 from countermove.errors import DataError, UnknownNameError, nearest
@@ -115,17 +114,22 @@ def read_embedded(name: str) -> pd.DataFrame:
     DataError
         If the file is not the one whose SHA-256 is on record.
     """
-    import gzip
-    import lzma
-
     if name in BUNDLED:
         return _read_bundled(name)
+    path = embedded_file(name)
+    pieces = read_table(path, PLAIN)
+    return pieces.whole(str(path))
+
+
+def embedded_file(name: str) -> Path:
+    """Return the file of a raw table that comes with the package, once its SHA-256 is checked."""
     if name not in EMBEDDED:
         known = (*EMBEDDED, *BUNDLED)
         raise UnknownNameError(f"no embedded table {name!r}; {nearest(name, known)}")
     file_name, expected = EMBEDDED[name]
+    path = Path(str(files("countermove.data").joinpath("embedded", file_name)))
     try:
-        content = files("countermove.data").joinpath("embedded", file_name).read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise DataError(f"the package lacks {file_name}; install it again: {error}") from error
     found = hashlib.sha256(content).hexdigest()
@@ -134,9 +138,7 @@ def read_embedded(name: str) -> pd.DataFrame:
             f"the embedded table {file_name} is damaged: SHA-256 {found}, expected {expected}; "
             "install the package again"
         )
-    unpack = lzma.decompress if file_name.endswith(".xz") else gzip.decompress
-    pieces = text_pieces(io.BytesIO(unpack(content)), PLAIN, file_name)
-    return pd.concat([piece.whole(file_name) for piece in pieces], ignore_index=True)
+    return path
 
 
 def table_hash(table: pd.DataFrame) -> str:

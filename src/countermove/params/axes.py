@@ -13,11 +13,7 @@ from countermove.params.base import (
     Positive,
     Probability,
     Several,
-    library,
     library_object,
-    needed,
-    part,
-    setting,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +36,7 @@ class QuadraticCostParameters(Parameters):
 
     describes: ClassVar = "countermove.people:QuadraticCost"
     kind: Literal["quadratic"] = "quadratic"
-    scale: Positive = library("price of a move of length one")
+    scale: Positive = 1.0
 
 
 class WeightedQuadraticCostParameters(Parameters):
@@ -48,7 +44,7 @@ class WeightedQuadraticCostParameters(Parameters):
 
     describes: ClassVar = "countermove.people:WeightedQuadraticCost"
     kind: Literal["weighted_quadratic"]
-    weights: list[Positive] = needed("a price per model column, in the schema's order")
+    weights: list[Positive]
 
 
 class MahalanobisCostParameters(Parameters):
@@ -56,7 +52,7 @@ class MahalanobisCostParameters(Parameters):
 
     describes: ClassVar = "countermove.people:MahalanobisCost"
     kind: Literal["mahalanobis"]
-    matrix: list[list[float]] = needed("a row per model column")
+    matrix: list[list[float]]
 
 
 class LinearCostParameters(Parameters):
@@ -64,7 +60,7 @@ class LinearCostParameters(Parameters):
 
     describes: ClassVar = "countermove.people:LinearCost"
     kind: Literal["linear"]
-    direction: list[float] = needed("a price per unit of each model column")
+    direction: list[float]
 
 
 class MixtureCostParameters(Parameters):
@@ -72,17 +68,17 @@ class MixtureCostParameters(Parameters):
 
     describes: ClassVar = "countermove.people:MixtureCost"
     kind: Literal["mixture"]
-    direction: list[float] = needed("a price per unit of each model column")
-    gamma: Annotated[float, Field(gt=0, le=1)] = needed("weight of the quadratic part")
-    scale: Positive = library("price factor of the whole")
+    direction: list[float]
+    gamma: Annotated[float, Field(gt=0, le=1)]
+    scale: Positive = 1.0
 
 
 class OwnCostParameters(Parameters):
     """A cost that your function makes."""
 
     kind: Literal["own"]
-    function: str = needed("your function, as package.module:name")
-    arguments: dict[str, float | list[float] | str | bool] = part(dict, "handed to it by name")
+    function: str
+    arguments: dict[str, float | list[float] | str | bool] = {}
 
     def build(self, *args: Any, **given: Any) -> Cost:
         """Return the cost."""
@@ -116,8 +112,8 @@ class PartlyLinearScoreParameters(Parameters):
 
     describes: ClassVar = "countermove.scores:PartlyLinearScore"
     kind: Literal["partly_linear"]
-    hidden: Widths = library(WIDTHS)
-    activation: Literal["tanh", "elu", "softplus", "relu"] = library("of the hidden layers")
+    hidden: Widths = (16,)
+    activation: Literal["tanh", "elu", "softplus", "relu"] = "tanh"
 
     def build(self, schema: Schema, actions: ActionSet, seed: int) -> Score | None:
         """Return the score; what can change is what the actions let move."""
@@ -137,7 +133,7 @@ class RecurrentScoreParameters(Parameters):
 
     describes: ClassVar = "countermove.scores:RecurrentScore"
     kind: Literal["recurrent"]
-    width: Count = library("neurons of the recurrent layer")
+    width: Count = 10
 
     def build(self, schema: Schema, actions: ActionSet, seed: int) -> Score | None:
         """Return the score of the schema's series."""
@@ -153,9 +149,9 @@ class MLPScoreParameters(Parameters):
 
     describes: ClassVar = "countermove.scores:MLPScore"
     kind: Literal["mlp"]
-    hidden: Widths = library(WIDTHS)
-    activation: Literal["tanh", "elu", "softplus"] = library("of the hidden layers")
-    dropout: Annotated[float, Field(ge=0, lt=1)] = library("share of neurons left out in training")
+    hidden: Widths = (16,)
+    activation: Literal["tanh", "elu", "softplus"] = "tanh"
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
     def build(self, schema: Schema, actions: ActionSet, seed: int) -> Score | None:
         """Return the score."""
@@ -171,13 +167,11 @@ class TreesScoreParameters(Parameters):
 
     describes: ClassVar = "countermove.learning.trees:TreeTraining"
     kind: Literal["trees"]
-    boosting: Literal["index", "responded"] = library(
-        "on the largest index people can afford, or where they stand after each few trees"
-    )
-    n_trees: Count = library("trees that are added up")
-    leaves: Annotated[int, Field(ge=2)] = library("leaves of a tree")
-    learning_rate: Positive = library("share of each tree that is added")
-    min_leaf: Count = library("rows per leaf, at least")
+    boosting: Literal["index", "responded"] = "index"
+    n_trees: Count = 60
+    leaves: Annotated[int, Field(ge=2)] = 8
+    learning_rate: Positive = 0.1
+    min_leaf: Count = 20
 
     def build(self, schema: Schema, actions: ActionSet, seed: int) -> TreeTraining:
         """Return how trees are boosted."""
@@ -209,7 +203,7 @@ class L2Parameters(Parameters):
 
     describes: ClassVar = "countermove.learning:L2"
     kind: Literal["l2"]
-    strength: NotNegative = library(STRENGTH)
+    strength: NotNegative = 0.001
 
 
 class UtilityParameters(Parameters):
@@ -217,7 +211,7 @@ class UtilityParameters(Parameters):
 
     describes: ClassVar = "countermove.learning:ExpectedUtility"
     kind: Literal["utility"]
-    strength: NotNegative = library(STRENGTH)
+    strength: NotNegative = 0.01
 
 
 class BurdenParameters(Parameters):
@@ -225,8 +219,8 @@ class BurdenParameters(Parameters):
 
     describes: ClassVar = "countermove.learning:SocialBurden"
     kind: Literal["burden"]
-    strength: NotNegative = library(STRENGTH)
-    unscaled: bool = library("count the squared distance, not the cost")
+    strength: NotNegative = 0.01
+    unscaled: bool = False
 
 
 class RecourseAimParameters(Parameters):
@@ -234,8 +228,8 @@ class RecourseAimParameters(Parameters):
 
     describes: ClassVar = "countermove.learning:Recourse"
     kind: Literal["recourse"]
-    strength: NotNegative = library(STRENGTH)
-    temperature: Positive = library("how blurred the decision is, in units of distance")
+    strength: NotNegative = 0.01
+    temperature: Positive = 0.5
 
 
 Social = UtilityParameters | BurdenParameters | RecourseAimParameters
@@ -263,7 +257,7 @@ class BestParameters(ResponseModel):
 
     describes: ClassVar = "countermove.response:BestResponse"
     kind: Literal["best"] = "best"
-    cost: CostParameters | None = setting(None, OWN_COST)
+    cost: CostParameters | None = None
 
 
 class SmoothParameters(ResponseModel):
@@ -271,9 +265,9 @@ class SmoothParameters(ResponseModel):
 
     describes: ClassVar = "countermove.response:ScalarResponse"
     kind: Literal["smooth"]
-    temperature: Positive = library(TEMPERATURE)
-    start: Literal["global", "stay"] = library("the best point of all, or the one near home (stay)")
-    cost: CostParameters | None = setting(None, OWN_COST)
+    temperature: Positive = 0.5
+    start: Literal["global", "stay"] = "global"
+    cost: CostParameters | None = None
 
 
 class PublishedParameters(ResponseModel):
@@ -282,7 +276,7 @@ class PublishedParameters(ResponseModel):
     describes: ClassVar = "countermove.response:named_response"
     named: ClassVar = {"name": "published"}
     kind: Literal["published"]
-    temperature: Positive = library(TEMPERATURE)
+    temperature: Positive = 0.5
 
 
 class NobodyMovesParameters(ResponseModel):
@@ -297,8 +291,8 @@ class AscentParameters(ResponseModel):
 
     describes: ClassVar = "countermove.response:AscentResponse"
     kind: Literal["ascent"]
-    temperature: Positive = library(TEMPERATURE)
-    random_starts: Annotated[int, Field(ge=0)] = library("random points to climb from, beside home")
+    temperature: Positive = 0.5
+    random_starts: Annotated[int, Field(ge=0)] = 3
 
 
 SingleResponse = (
@@ -315,11 +309,9 @@ class PriceByParameters(Parameters):
     """Prices that depend on a column nobody can change."""
 
     describes: ClassVar = "countermove.response.named:price_by_column"
-    column: str = needed("a column of the schema")
-    factors: dict[str, Positive] | None = library(
-        "on the cost, by level of a binary or one-hot column; levels left out: 1"
-    )
-    log_price: float | None = library("logarithm of the factor per standard deviation of a number")
+    column: str
+    factors: dict[str, Positive] | None = None
+    log_price: float | None = None
 
 
 class PopulationResponseParameters(Parameters):
@@ -327,16 +319,12 @@ class PopulationResponseParameters(Parameters):
 
     describes: ClassVar = "countermove.response:Population"
     kind: Literal["population"]
-    kinds: Several[SingleResponseParameters] = part(
-        lambda: (BestParameters(),), "who moves, as in [{kind: best}, {kind: smooth}]"
-    )
-    shares: list[NotNegative] | None = library("of the kinds among those who move")
-    never: Annotated[float, Field(ge=0, lt=1)] = library("share of all people who never move")
-    log_sd: NotNegative = library("spread of the logarithm of people's prices")
-    nodes: Count = library("prices of each kind that training looks at")
-    price_by: PriceByParameters | None = setting(
-        None, "as in {column: region, factors: {east: 1.2}} or {column: age, log_price: 0.3}"
-    )
+    kinds: Several[SingleResponseParameters] = (BestParameters(),)
+    shares: list[NotNegative] | None = None
+    never: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    log_sd: NotNegative = 0.0
+    nodes: Count = 8
+    price_by: PriceByParameters | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -370,12 +358,8 @@ class RobustParameters(Parameters):
 
     describes: ClassVar = "countermove.response:RobustResponse"
     kind: Literal["robust"]
-    members: Annotated[list[ModelOfPeopleParameters], Field(min_length=2)] = needed(
-        "the responses, as in [{kind: best}, {kind: smooth, temperature: 0.2}]"
-    )
-    weights: list[NotNegative] | None = library(
-        "shares of people who respond like each member; with them the mean is minimised"
-    )
+    members: Annotated[list[ModelOfPeopleParameters], Field(min_length=2)]
+    weights: list[NotNegative] | None = None
 
     @model_validator(mode="after")
     def _shares(self) -> Self:
@@ -400,11 +384,11 @@ class ConfidenceSetParameters(Parameters):
 
     describes: ClassVar = "countermove.response.response_set:ConfidenceSet"
     kind: Literal["best", "smooth"] = "best"
-    level: Probability = needed("probability that all numbers lie between their ends")
-    price: tuple[Positive, Positive] = needed("factor on serm.cost")
-    never: tuple[NotAll, NotAll] = library("share of all people who never move")
-    log_sd: tuple[NotNegative, NotNegative] = library("spread of the logarithm of people's prices")
-    temperature: tuple[Positive, Positive] | None = library("of a smoothed step")
+    level: Probability
+    price: tuple[Positive, Positive]
+    never: tuple[NotAll, NotAll] = (0.0, 0.0)
+    log_sd: tuple[NotNegative, NotNegative] = (0.0, 0.0)
+    temperature: tuple[Positive, Positive] | None = None
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

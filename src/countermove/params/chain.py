@@ -29,11 +29,7 @@ from countermove.params.base import (
     Seed,
     Several,
     Share,
-    library,
     library_object,
-    needed,
-    part,
-    setting,
 )
 from countermove.params.serm import SermParameters
 
@@ -47,33 +43,30 @@ if TYPE_CHECKING:
     from countermove.transfer import TransferTerms
 
 SearchName = Literal["auto", "linear_program", "gradient", "integer_program", "exhaustive"]
-TEMPERATURES = "countermove.learning.evaluation:TEMPERATURES"
-PARTS = "countermove.data.partitions:Partitions"
-SPLIT = "countermove.data.splits:split_table"
-ADVICE = "countermove.recourse.advise:AdviceTerms"
+TEMPERATURES = (0.2, 0.5, 1.0)
 
 
 class TlsParameters(Parameters):
     """Files by which a scheduler and we know each other (PEM)."""
 
     describes: ClassVar = "countermove.execution:Tls"
-    ca_file: Path = needed("the authority's certificate")
-    cert: Path = needed("our certificate")
-    key: Path = needed("our private key")
+    ca_file: Path
+    cert: Path
+    key: Path
 
 
 class ExecutionParameters(Parameters):
     """Who works: this process, its threads, or a Dask cluster."""
 
     describes: ClassVar = "countermove.execution:Execution"
-    engine: Literal["serial", "threads", "dask"] = library("serial, threads, or dask (processes)")
-    workers: Count | None = library("threads or processes of this machine; null: one per core")
-    scheduler: str | None = library("address of a Dask scheduler; null: processes of this machine")
-    memory_per_worker: str | None = library('limit of a local process, as in "2GB"')
-    host: str = library("address on which local processes and their dashboard listen")
-    timeout: Positive = library("seconds to wait for a scheduler and its first worker")
-    tls: TlsParameters | None = library("certificates for a tls:// scheduler")
-    rows_per_part: Count = library("rows of a table in parts that a worker holds at once", PARTS)
+    engine: Literal["serial", "threads", "dask"] = "serial"
+    workers: Count | None = None
+    scheduler: str | None = None
+    memory_per_worker: str | None = None
+    host: str = "127.0.0.1"
+    timeout: Positive = 10.0
+    tls: TlsParameters | None = None
+    rows_per_part: Count = 250000
 
     def build(self, *args: Any, **given: Any) -> Execution:
         """Return where to work."""
@@ -92,10 +85,10 @@ class ExecutionParameters(Parameters):
 class SplitParameters(Parameters):
     """Shares of the rows; they sum to one."""
 
-    train: Probability = setting(0.5, "rules are trained on these")
-    validation: Probability = setting(0.15, "training stops by these, and thresholds are chosen")
-    calibration: Probability = setting(0.15, "the promise of recourse is made on these")
-    test: Probability = setting(0.2, "what is reported is measured on these")
+    train: Probability = 0.5
+    validation: Probability = 0.15
+    calibration: Probability = 0.15
+    test: Probability = 0.2
 
     @model_validator(mode="after")
     def _sum_to_one(self) -> Self:
@@ -114,15 +107,12 @@ class SplitParameters(Parameters):
 class IngestParameters(Parameters):
     """How a raw table becomes standardised splits."""
 
-    split: SplitParameters = part(SplitParameters, "Shares of the rows; they sum to one.")
-    seed: Seed | None = setting(None, "which rows are in which share; null: the seed of the run")
-    balance: bool = library("draw as many rows of the larger class as the smaller one has", SPLIT)
-    max_rows: Annotated[int, Field(ge=2)] | None = library("rows to draw at most after that", SPLIT)
-    divide_by_root_d: bool = library(
-        "divide standardised features by the root of their number",
-        "countermove.data.standardise:Standardiser.fit",
-    )
-    rows_per_part: Count = library("rows held at once when a table is ingested in parts", PARTS)
+    split: SplitParameters = SplitParameters()
+    seed: Seed | None = None
+    balance: bool = False
+    max_rows: Annotated[int, Field(ge=2)] | None = None
+    divide_by_root_d: bool = False
+    rows_per_part: Count = 100000
 
     def split_seed(self, run: int) -> int:
         """Return the seed of the split in a run with the seed ``run``."""
@@ -133,61 +123,27 @@ class RecourseParameters(Parameters):
     """What may be asked of a refused person, how sure the promise is, and what it may cost."""
 
     describes: ClassVar = "countermove.recourse:PromiseTerms"
-    threshold: Probability = library("probability asked for unless the promise needs a lower one")
-    largest_action: Positive | None = library(
-        "bound on every feature's move beside the schema's, in standardised units (PARE: 0.75)"
-    )
-    method: SearchName = library(
-        "how recourse is searched for: auto (proven cheapest where the score is affine), "
-        "linear_program, gradient, integer_program or exhaustive"
-    )
-    miss_rate: Probability = library("share of people who may be left without recourse")
-    failure_probability: Probability = library("chance that the promise is wrong")
-    groups: str | None = library("sensitive column, for a promise to each of its groups")
-    after_response: bool = library(
-        "promise to people who have responded to the rule, or as they were"
-    )
-    measure: Literal["accuracy", "f1", "utility"] = library(
-        "what the threshold maximises among those that keep the promise: accuracy, f1 or utility"
-    )
-    loss: NotNegative = library("what utility takes off for a wrong approval")
-    largest_loss: Probability | None = library(
-        "how much of the measure the promise may cost before less is promised; null: anything"
-    )
-    grid: Several[Probability] | None = library(
-        "thresholds to choose among, rising or falling; null: from the validation rows"
-    )
-    margin: Annotated[float, Field(ge=0, lt=1)] = library(
-        "how far beyond the threshold advice goes where it can, in probability"
-    )
-    ceiling: Positive | None = library(
-        "what nobody is advised to pay more than, and so the promise, in units of the cost; null: "
-        "no ceiling"
-    )
-    max_features: Count | None = library(
-        "how many features advice changes at most, and so the promise; null: any"
-    )
-    max_steps: Count | None = library(
-        "how many steps along a history (months, say) advice asks for at most, and so the "
-        "promise; null: any"
-    )
-    cost_share: Probability | None = library(
-        "share of the refused for whom the price of recourse is promised; null: no such promise"
-    )
-    language: str = library("of the advice: en, de or the path of a template file", ADVICE)
-    options: Count = library("ways to look for; up to two others are given in words", ADVICE)
-    causal_tolerance: NotNegative = library(
-        "how much more, as a share, advice may cost that leaves `causal: no` columns alone", ADVICE
-    )
-    digits: Count | None = library(
-        "significant digits that amounts are rounded to, towards approval; null: not rounded",
-        ADVICE,
-    )
-    confidence: Probability | None = library(
-        "probability with which advice outlasts a refit of a linear rule to as many other rows, "
-        "where it can; null: no such margin",
-        ADVICE,
-    )
+    threshold: Probability = 0.5
+    largest_action: Positive | None = None
+    method: SearchName = "auto"
+    miss_rate: Probability = 0.05
+    failure_probability: Probability = 0.05
+    groups: str | None = None
+    after_response: bool = True
+    measure: Literal["accuracy", "f1", "utility"] = "accuracy"
+    loss: NotNegative = 1.0
+    largest_loss: Probability | None = 0.02
+    grid: Several[Probability] | None = None
+    margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    ceiling: Positive | None = None
+    max_features: Count | None = None
+    max_steps: Count | None = None
+    cost_share: Probability | None = 0.9
+    language: str = "en"
+    options: Count = 1
+    causal_tolerance: NotNegative = 0.05
+    digits: Count | None = 2
+    confidence: Probability | None = 0.9
 
     def build(self, *args: Any, **given: Any) -> Any:
         """Return the terms of the promise."""
@@ -206,50 +162,36 @@ class RecourseParameters(Parameters):
         return tuple(field.name for field in fields(AdviceTerms))
 
 
-def _climbers() -> tuple[SingleResponseParameters, ...]:
-    """Return the plausible responses to a score without a slope, which people can only climb."""
-    temperatures = library_object(TEMPERATURES)
-    return (
-        *(AscentParameters(kind="ascent", temperature=value) for value in temperatures),
-        NobodyMovesParameters(kind="none"),
-    )
-
-
-def _plausible() -> tuple[SingleResponseParameters, ...]:
-    """Return the plausible responses to any other score."""
-    temperatures = library_object(TEMPERATURES)
-    return (
-        BestParameters(),
-        *(SmoothParameters(kind="smooth", temperature=value) for value in temperatures),
-        NobodyMovesParameters(kind="none"),
-    )
+CLIMBERS: tuple[SingleResponseParameters, ...] = (
+    *(AscentParameters(kind="ascent", temperature=value) for value in TEMPERATURES),
+    NobodyMovesParameters(kind="none"),
+)
+"""Plausible responses to a score without a slope, which people can only climb."""
+PLAUSIBLE: tuple[SingleResponseParameters, ...] = (
+    BestParameters(),
+    *(SmoothParameters(kind="smooth", temperature=value) for value in TEMPERATURES),
+    NobodyMovesParameters(kind="none"),
+)
+"""Plausible responses to any other score."""
 
 
 class TransferParameters(Parameters):
     """How the effect of deployment on the error is predicted."""
 
     describes: ClassVar = "countermove.transfer:TransferTerms"
-    responses: Several[ModelOfPeopleParameters] = part(
-        _plausible,
-        "the worst case is taken over these and the one trained for (climbers for a score of "
-        "kind mlp)",
-    )
-    labels: Several[Literal["kept", "follow"]] = library(
-        "what moving may do to a label: kept, follow or both"
-    )
-    bins: Annotated[int, Field(ge=2)] = library("score bins for importance weights, at most")
-    thresholds: Count = library("thresholds that compete for the best rule after deployment")
-    tolerated_outside: Share = library("share of people beyond the source up to which weights hold")
+    responses: Several[ModelOfPeopleParameters] = PLAUSIBLE
+    labels: Several[Literal["kept", "follow"]] = ("kept", "follow")
+    bins: Annotated[int, Field(ge=2)] = 6
+    thresholds: Count = 20
+    tolerated_outside: Share = 0.01
 
 
 class EvaluationParameters(Parameters):
     """Under which responses a rule is judged, and at what level."""
 
     describes: ClassVar = "countermove.transfer:TransferTerms"
-    failure_probability: Probability = library("chance that a bound from the test rows is wrong")
-    transfer: TransferParameters = part(
-        TransferParameters, "How the effect of deployment on the error is predicted."
-    )
+    failure_probability: Probability = 0.05
+    transfer: TransferParameters = TransferParameters()
 
     def build(self, *args: Any, **given: Any) -> TransferTerms:
         """Return the terms of the transfer report."""
@@ -269,7 +211,7 @@ class EvaluationParameters(Parameters):
         trained: Sequence[ModelOfPeopleParameters]
         trained = given.members if isinstance(given, RobustParameters) else [given]
         built: dict[str, Response] = {}
-        plausible = _climbers() if serm.score.kind == "mlp" else self.transfer.responses
+        plausible = CLIMBERS if serm.score.kind == "mlp" else self.transfer.responses
         if serm.score.kind == "trees":  # trees rise in steps, and a smooth response needs a slope
             plausible = tuple(each for each in plausible if each.kind in ("best", "none"))
         for place, each in enumerate(trained):

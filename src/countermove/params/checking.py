@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from countermove.errors import ParameterError, meant
-from countermove.params._shape import in_words, item, kinds, models
 from countermove.params.base import Parameters
 
 COMMON = ("dataset", "seed")
 """Parameters that stand beside the groups."""
 LARGEST_SEED = 2**32 - 1
 """What every generator in use takes."""
-
-
-class _Place(NamedTuple):
-    """Where an error is: its name, what is expected there, and what stands around it."""
-
-    path: str
-    annotation: Any
-    metadata: tuple[Any, ...]
-    around: type[Parameters] | None
-    others: tuple[type[Parameters], ...]
 
 
 def check_settings(
@@ -83,68 +73,70 @@ def without_effect(
             yield f"--params {group}…: this run does not read {group}, so that changes nothing"
 
 
-def check_group(group: str, model: type[Parameters], given: Any) -> Parameters:
+def check_group(group: str, model: type[Parameters], settings: Any) -> Parameters:
     """Return the settings of a group, or say in one sentence what is wrong with them."""
     try:
-        return model.model_validate(given)
+        return model.model_validate(settings)
     except ValidationError as error:
         # An unknown name explains what else is missing, so it comes first.
-        found = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")[0]
-    raise ParameterError(_sentence(found, _place(group, model, found["loc"])))
+        first = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")[0]
+    path, siblings = _place(group, model, settings, first["loc"])
+    raise ParameterError(_sentence(path, siblings, first))
 
 
-def _sentence(found: Mapping[str, Any], place: _Place) -> str:
-    kind, path, given = found["type"], place.path, found["input"]
-    context = found.get("ctx", {})
+def _sentence(path: str, siblings: Collection[str], error: Mapping[str, Any]) -> str:
+    kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        return _unknown(place)
+        parent, _, name = path.rpartition(".")
+        return f"there is no setting {path}{meant(name, siblings, parent + '.')}"
     if kind == "missing":
-        return f"{path} is not set; it must be {in_words(place.annotation, place.metadata)}"
+        return f"{path} is not set, and has no default"
     if kind == "union_tag_invalid":
-        names = [name for model in place.others for name in kinds(model)]
-        close = get_close_matches(str(context["tag"]), names, n=1, cutoff=0.5)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        return f"{path} is of kind {', '.join(names)}, not {context['tag']!r}{hint}"
+        kinds = re.findall(r"'(\w+)'", context["expected_tags"])
+        return f"{path} has no kind {context['tag']!r}{meant(context['tag'], kinds)}"
     if kind == "union_tag_not_found":
-        names = [name for model in place.others for name in kinds(model)]
-        return f"{path} needs a kind: {', '.join(names)}"
+        return f"{path} needs a kind, as in {{kind: …}}"
     if kind == "value_error":
         return f"{path}: {context['error']}"
     if kind == "string_pattern_mismatch":
-        return f"{path} must be letters, digits, '.', '_' and '-' only, got {given!r}"
-    return f"{path} must be {in_words(place.annotation, place.metadata)}, got {given!r}"
+        return f"{path} must be letters, digits, '.', '_' and '-' only, got {error['input']!r}"
+    if kind == "model_type":
+        return f"{path} should be a mapping of settings, got {error['input']!r}"
+    expected = error["msg"].removeprefix("Input ")
+    return f"{path} {expected}, got {error['input']!r}"
 
 
-def _unknown(place: _Place) -> str:
-    parent, _, name = place.path.rpartition(".")
-    names = [] if place.around is None else list(place.around.model_fields)
-    having = [model for model in place.others if name in model.model_fields]
-    if having and place.around is not None:
-        of = ", ".join(kind for model in having for kind in kinds(model))
-        own = ", ".join(kinds(place.around))
-        return f"there is no setting {place.path} for kind {own}; it belongs to kind {of}"
-    return f"there is no setting {place.path}{meant(name, names, parent + '.')}"
-
-
-def _place(group: str, model: type[Parameters], location: Iterable[Any]) -> _Place:
-    """Follow pydantic's location of an error; tags of unions in it are no names of settings."""
-    place = _Place(group, model, (), model, ())
+def _place(
+    group: str, model: type[Parameters], settings: Any, location: tuple[int | str, ...]
+) -> tuple[str, Collection[str]]:
+    """Return the path of a setting and the names beside it; pydantic's location has more steps."""
+    path, models, names, value = group, [model], list(model.model_fields), settings
     for step in location:
-        fits = models(place.annotation)
-        around = fits[0] if len(fits) == 1 else None
-        if len(fits) > 1:
-            chosen = next((each for each in fits if step in kinds(each)), None)
-            place = place._replace(annotation=chosen, metadata=(), around=chosen, others=fits)
-        elif around is not None and step in around.model_fields:
-            field, others = around.model_fields[step], place.others
-            inner = models(field.annotation)
-            others = inner if len(inner) > 1 else ()
-            path = f"{place.path}.{step}"
-            place = _Place(path, field.annotation, tuple(field.metadata), around, others)
-        elif around is not None:
-            place = place._replace(path=f"{place.path}.{step}", annotation=None, around=around)
-        elif (inside := item(place.annotation, step)) is not None:
-            inner = models(inside)
-            others = inner if len(inner) > 1 else ()
-            place = _Place(f"{place.path}.{step}", inside, (), None, others)
-    return place
+        beside = [name for each in models for name in each.model_fields]
+        held = _holds(value, step)
+        if not held and step not in beside:  # A kind, or a type of a union.
+            continue
+        path, names, value = f"{path}.{step}", beside, value[step] if held else None
+        fields = [each.model_fields[step] for each in models if step in each.model_fields]
+        if fields:
+            models = [one for field in fields for one in _models(field.annotation)]
+        kind = value.get("kind") if isinstance(value, Mapping) else None
+        models = [one for one in models if kind in _kinds(one)] or models
+    return path, names
+
+
+def _holds(value: Any, step: int | str) -> bool:
+    if isinstance(value, Mapping):
+        return step in value
+    return isinstance(value, list | tuple) and isinstance(step, int) and step < len(value)
+
+
+def _models(annotation: Any) -> list[type[Parameters]]:
+    """Return the groups of settings inside an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, Parameters):
+        return [annotation]
+    return [each for inner in get_args(annotation) for each in _models(inner)]
+
+
+def _kinds(model: type[Parameters]) -> tuple[str, ...]:
+    return get_args(model.model_fields["kind"].annotation) if "kind" in model.model_fields else ()

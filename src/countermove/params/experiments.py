@@ -15,9 +15,6 @@ from countermove.params.base import (
     Probability,
     Seeds,
     Several,
-    library,
-    part,
-    setting,
 )
 
 if TYPE_CHECKING:
@@ -41,16 +38,16 @@ class RetrainingParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.lookahead.retraining:RetrainingExperiment"
     kind: Literal["figure_1"]
-    mixtures: Mixtures = library("shares by level")
-    response_strength: Positive = library("people move by this times the weights")
-    columns: Columns = library("what people change; none: all they can")
-    rounds: Count = library("models trained after the first")
-    seeds: Seeds = library("draws of who thinks how far")
-    solver: Literal["exact", "published"] = library("exact, or as the paper's code fits")
-    groups: Literal["drawn", "weights"] = library("everybody has one level, or counts at each")
-    start: Literal["fitted", "published"] | None = library("the first model; null: as the solver")
-    penalty: NotNegative | None = library("of the learner; null: 1/n")
-    penalise_intercept: bool = library("whether the penalty counts the intercept")
+    mixtures: Mixtures = ({1: 0.9, 2: 0.1}, {1: 0.5, 2: 0.5}, {1: 0.1, 2: 0.9})
+    response_strength: Positive = 0.5
+    columns: Columns = ()
+    rounds: Count = 25
+    seeds: Seeds = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+    solver: Literal["exact", "published"] = "exact"
+    groups: Literal["drawn", "weights"] = "drawn"
+    start: Literal["fitted", "published"] | None = None
+    penalty: NotNegative | None = None
+    penalise_intercept: bool = True
 
 
 class RatesParameters(Parameters):
@@ -58,15 +55,13 @@ class RatesParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.lookahead.retraining:RatesExperiment"
     kind: Literal["theorem_3"]
-    mixtures: Mixtures | None = library("shares by level; null: levels 0 to 3")
-    response_strengths: Several[Positive] = library("people move by this times the weights")
-    columns: Columns = library("what people change; none: all they can")
-    respond_below: str | None = library(
-        "people below its median respond; null: the second that divides them"
-    )
-    rounds: Count = library("most models trained after the first")
-    penalty: NotNegative | None = library("of the learner; null: 1/n")
-    penalise_intercept: bool = library("whether the penalty counts the intercept")
+    mixtures: Mixtures | None = None
+    response_strengths: Several[Positive] = (10.0, 50.0)
+    columns: Columns = ()
+    respond_below: str | None = None
+    rounds: Count = 40
+    penalty: NotNegative | None = None
+    penalise_intercept: bool = False
 
 
 class BeliefsParameters(Parameters):
@@ -74,16 +69,14 @@ class BeliefsParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.lookahead.retraining:BeliefsExperiment"
     kind: Literal["beliefs"]
-    shares: Mixture = library("shares by level")
-    response_strength: Positive = library("people move by this times the weights")
-    columns: Columns = library("what people change; none: all they can")
-    respond_below: str | None = library(
-        "people below its median respond; null: the second that divides them"
-    )
-    believed_penalties: tuple[Positive, ...] = library("multiples of the true one")
-    believed_rows: tuple[Count, ...] = library("rows people estimate the next model from")
-    seeds: Seeds = library("draws of those rows")
-    rounds: Count = library("most models trained after the first")
+    shares: Mixture = {2: 1.0}
+    response_strength: Positive = 10.0
+    columns: Columns = ()
+    respond_below: str | None = None
+    believed_penalties: tuple[Positive, ...] = (10.0, 100.0, 1000.0)
+    believed_rows: tuple[Count, ...] = (1000, 3000, 10000)
+    seeds: Seeds = (0, 1, 2, 3, 4)
+    rounds: Count = 100
 
 
 class ImportanceParameters(Parameters):
@@ -91,9 +84,9 @@ class ImportanceParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.lookahead.columns:ImportanceExperiment"
     kind: Literal["figure_5"]
-    columns: Columns = library("those replaced, one at a time; none: all")
-    seeds: Seeds = library("splits into training and test people")
-    test_share: Annotated[float, Field(gt=0, lt=1)] = library("share of test people")
+    columns: Columns = ()
+    seeds: Seeds = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+    test_share: Annotated[float, Field(gt=0, lt=1)] = 0.2
 
 
 class CoordinationParameters(Parameters):
@@ -101,13 +94,24 @@ class CoordinationParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.lookahead.columns:CoordinationExperiment"
     kind: Literal["figure_2"]
-    columns: Columns = library("those reported at will, one at a time; none: all that can change")
-    penalties: Several[NotNegative] = library("in the members' utility")
-    dropped: Columns = library("columns left out")
-    reach: Positive = library("how far a column may be moved, in deviations")
-    copies: tuple[Positive, ...] = library("factors of the strategy that copies the score")
-    max_steps: Count = library("of the search, at each penalty")
-    published: bool = library("move and compute what the paper's code does")
+    columns: Columns = ()
+    penalties: Several[NotNegative] = (
+        0.0,
+        0.1111111111111111,
+        0.2222222222222222,
+        0.3333333333333333,
+        0.4444444444444444,
+        0.5555555555555556,
+        0.6666666666666666,
+        0.7777777777777777,
+        0.8888888888888888,
+        1.0,
+    )
+    dropped: Columns = ()
+    reach: Positive = 1.0
+    copies: tuple[Positive, ...] = (1.0, 10.0, 100.0)
+    max_steps: Count = 20
+    published: bool = False
 
 
 class SizeParameters(Parameters):
@@ -115,14 +119,25 @@ class SizeParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.lookahead.columns:SizeExperiment"
     kind: Literal["figure_3"]
-    columns: Columns = library("those reported at will, one at a time; none: all that can change")
-    participation: Fractions = library("shares of everybody")
-    seeds: Seeds = library("draws of the members")
-    reach: Positive = library("how far a column may be moved, in deviations")
-    dropped: Columns = library("columns left out")
-    max_steps: Count = library("of the search for the best strategy")
-    tolerance: Positive = library("of the search for the best strategy")
-    published: bool = library("move and compute what the paper's code does")
+    columns: Columns = ()
+    participation: Fractions = (
+        0.01,
+        0.11888888888888888,
+        0.22777777777777777,
+        0.33666666666666667,
+        0.44555555555555554,
+        0.5544444444444444,
+        0.6633333333333333,
+        0.7722222222222221,
+        0.8811111111111111,
+        0.99,
+    )
+    seeds: Seeds = (0,)
+    reach: Positive = 2.5
+    dropped: Columns = ()
+    max_steps: Count = 30
+    tolerance: Positive = 0.0001
+    published: bool = False
 
 
 class ScalingParameters(Parameters):
@@ -130,15 +145,36 @@ class ScalingParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.lookahead.scaling:ScalingExperiment"
     kind: Literal["figure_4"]
-    columns: Columns = library("those that members shift; none: all that can change")
-    strengths: Several[float] = library("of the shift")
-    participation: Fractions = library("shares of people with the unfavourable outcome")
-    target_participation: Fraction = library("size whose model members want")
-    target_strength: float = library("strength whose model members want")
-    dropped: Columns = library("columns left out")
-    outliers: Positive = library("people this many deviations out are left out")
-    published: bool = library("draw the members as the paper's code does")
-    trials: Count = library("draws per cell, where members are drawn")
+    columns: Columns = ()
+    strengths: Several[float] = (0.559, 0.34, 0.2159)
+    participation: Fractions = (
+        0.1,
+        0.14684210526315788,
+        0.1936842105263158,
+        0.24052631578947367,
+        0.2873684210526316,
+        0.3342105263157895,
+        0.3810526315789473,
+        0.4278947368421052,
+        0.4747368421052631,
+        0.521578947368421,
+        0.5684210526315789,
+        0.6152631578947368,
+        0.6621052631578946,
+        0.7089473684210525,
+        0.7557894736842105,
+        0.8026315789473684,
+        0.8494736842105263,
+        0.8963157894736842,
+        0.9431578947368421,
+        0.99,
+    )
+    target_participation: Fraction = 0.3
+    target_strength: float = 0.552
+    dropped: Columns = ()
+    outliers: Positive = 10.0
+    published: bool = False
+    trials: Count = 3
 
 
 LookaheadExperimentParameters = Annotated[
@@ -156,14 +192,10 @@ LookaheadExperimentParameters = Annotated[
 class LookaheadParameters(Parameters):
     """One experiment on one table."""
 
-    name: Name = setting("lookahead", "folder of the results")
+    name: Name = "lookahead"
     dataset: str = Field(description="any dataset with a schema")
-    preparation: Literal["paper", "chain"] | None = setting(
-        None, "paper (give-me-some-credit only, and its default) or chain: cleaned, standardised"
-    )
-    experiment: LookaheadExperimentParameters = part(
-        lambda: RetrainingParameters(kind="figure_1"), "what is run"
-    )
+    preparation: Literal["paper", "chain"] | None = None
+    experiment: LookaheadExperimentParameters = RetrainingParameters(kind="figure_1")
 
     def build(self, *args: Any, **given: Any) -> LookaheadExperiment:
         """Return the experiment."""
@@ -175,13 +207,13 @@ class CodesParameters(Parameters):
     """Codes of a variational auto-encoder instead of the features (divided by their largest)."""
 
     describes: ClassVar = "countermove.training.autoencoder:VariationalAutoencoder"
-    dimension: Count = library("of the codes")
-    hidden: Several[Count] = library("widths of the layers")
-    optimiser: Literal["adam", "sgd"] = library("adam or sgd")
-    learning_rate: Positive = library("of the optimiser")
-    momentum: Annotated[float, Field(ge=0, lt=1)] = library("of sgd")
-    epochs: Count = library("passes over the rows")
-    batch_size: Count = library("rows of a step")
+    dimension: Count = 10
+    hidden: Several[Count] = (512, 512)
+    optimiser: Literal["adam", "sgd"] = "adam"
+    learning_rate: Positive = 0.001
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    epochs: Count = 30
+    batch_size: Count = 128
 
 
 class CentroidParameters(Parameters):
@@ -194,15 +226,15 @@ class LogisticParameters(Parameters):
     """Logistic regression of two classes; the penalty leaves the intercept out."""
 
     kind: Literal["logistic"]
-    penalty: NotNegative = setting(1e-2, "of the weights")
+    penalty: NotNegative = 1e-2
 
 
 class NetworkParameters(Parameters):
     """A network of two classes."""
 
     kind: Literal["network"]
-    hidden: Annotated[list[Count], Field(min_length=1)] = setting([8], "widths of the layers")
-    penalty: Positive = setting(1e-2, "of the weights")
+    hidden: Annotated[list[Count], Field(min_length=1)] = [8]
+    penalty: Positive = 1e-2
 
 
 LearnerParameters = Annotated[
@@ -215,9 +247,9 @@ class QueryParameters(Parameters):
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
-    goal: str = setting("favourable", "the class hoped for")
-    start: str = setting("unfavourable", "the class today")
-    share: Annotated[float, Field(ge=0, lt=1)] = setting(0.25, "of the way")
+    goal: str = "favourable"
+    start: str = "unfavourable"
+    share: Annotated[float, Field(ge=0, lt=1)] = 0.25
 
 
 OUTCOMES = {"1": "favourable", "-1": "unfavourable"}
@@ -226,33 +258,23 @@ OUTCOMES = {"1": "favourable", "-1": "unfavourable"}
 class CollectiveParameters(Parameters):
     """Recourse alone and together over budgets, and the answers people ask for."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")] | None = setting(
-        None, "folder of the results; null: the dataset"
-    )
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")] | None = None
     dataset: str = Field(description="any dataset with a schema")
-    label: str | None = setting(None, "column of the classes; null: the schema's outcome")
-    features: list[str] | None = setting(None, "columns kept; null: all")
-    subjects: Annotated[int, Field(ge=4)] | None = setting(
-        None, "people drawn; null: all, or 2,000 of more than 6,000"
-    )
-    standardise: bool | None = setting(
-        None, "centre and scale the features; null: yes, unless a label is named"
-    )
-    codes: CodesParameters | None = setting(None, "short codes instead of features")
-    learner: LearnerParameters = setting(CentroidParameters(kind="centroid"), "what retrains")
-    query: QueryParameters = setting(QueryParameters(), "who asks for what")
-    budgets: Annotated[list[NotNegative], Field(min_length=2)] = setting(
-        BUDGETS, "shares of the distance between start and goal unless absolute"
-    )
-    absolute: bool = setting(False, "budgets in the units of the features")
-    budget_of_answers: Annotated[int, Field(ge=1)] = setting(6, "position of the budget, from 0")
-    norm: Norm = setting(2, "1, 2 or inf")
-    participation: Annotated[list[Fraction], Field(min_length=1)] = setting(
-        [0.1, 0.25, 0.5, 0.75, 1.0], "shares of people who take part"
-    )
-    draws: Count = setting(20, "how often participants are drawn")
-    retrainings: Annotated[int, Field(ge=3)] = setting(201, "watched by who cannot see the learner")
-    false_alarm: Probability = setting(0.05, "of the platform's audit")
+    label: str | None = None
+    features: list[str] | None = None
+    subjects: Annotated[int, Field(ge=4)] | None = None
+    standardise: bool | None = None
+    codes: CodesParameters | None = None
+    learner: LearnerParameters = CentroidParameters(kind="centroid")
+    query: QueryParameters = QueryParameters()
+    budgets: Annotated[list[NotNegative], Field(min_length=2)] = BUDGETS
+    absolute: bool = False
+    budget_of_answers: Annotated[int, Field(ge=1)] = 6
+    norm: Norm = 2
+    participation: Annotated[list[Fraction], Field(min_length=1)] = [0.1, 0.25, 0.5, 0.75, 1.0]
+    draws: Count = 20
+    retrainings: Annotated[int, Field(ge=3)] = 201
+    false_alarm: Probability = 0.05
 
     def prepare(self) -> SubjectPreparation:
         """Return how the people are prepared."""

@@ -1,8 +1,8 @@
 """Configuration in which every environment can override everything, schemas and ``dataset`` too.
 
 conf/base shows the settings of the chosen kinds. An environment, a file given by ``--config`` or
-``--params`` that names another kind starts from that kind's defaults. Experiments under their old
-names are ``paper``. kedro-viz looks at the dataset that was run last.
+``--params`` that names another kind starts from that kind's defaults. kedro-viz looks at the
+dataset that was run last.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.resolvers import oc
 
 from countermove.errors import ParameterError, UnknownNameError, meant
-from countermove.params.renamed import renamed_settings, results_of
 
 logger = logging.getLogger(__name__)
 VIZ = "kedro_viz.integrations.kedro.data_loader"
@@ -115,7 +114,7 @@ class SettingsLoader(OmegaConfigLoader):
             return found
         # A run asks for them several times, and merging them takes longer than copying.
         if self._merged is None:
-            self._merged = renamed_settings(super().__getitem__(key))
+            self._merged = super().__getitem__(key)
         return copy.deepcopy(self._merged)
 
     @property
@@ -141,7 +140,9 @@ class SettingsLoader(OmegaConfigLoader):
             paths = [folder / f"{self._dataset}.yml" for folder in self.schema_folders]
             return str(next((path for path in paths if path.is_file()), paths[-1]))
         if name.startswith("paper."):
-            return results_of(self._parameters.get("paper") or {})[name.removeprefix("paper.")]
+            paper = self._parameters.get("paper") or {}
+            kind = (paper.get("experiment") or {}).get("kind", "replicator")
+            return {"kind": kind, "name": paper.get("name") or kind}[name.removeprefix("paper.")]
         found: Any = self._parameters
         for step in name.split("."):
             found = found.get(step) if isinstance(found, dict) else None

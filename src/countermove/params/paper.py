@@ -17,11 +17,7 @@ from countermove.params.base import (
     Seed,
     Seeds,
     Several,
-    library,
-    part,
-    setting,
 )
-from countermove.params.renamed import FOLDERS
 from countermove.params.serm_experiments import (
     RunTimesParameters,
     StylisedParameters,
@@ -43,10 +39,10 @@ class LemmaParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.transfer.bounds:LemmaExperiment"
     kind: Literal["lemma"]
-    thresholds: Several[Effect] = library("of the rule")
-    budget: Annotated[float, Field(gt=0, le=1)] = library("of the people")
-    draws: Count = library("people per threshold and reading")
-    bins: Count = library("of the histogram")
+    thresholds: Several[Effect] = (0.5, 0.05, 0.95)
+    budget: Annotated[float, Field(gt=0, le=1)] = 0.2
+    draws: Count = 4000000
+    bins: Count = 50
 
 
 class DagParameters(Parameters):
@@ -54,28 +50,28 @@ class DagParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.transfer.dag:DagExperiment"
     kind: Literal["dag"]
-    cases: Several[Literal["CS1", "CS2", "TS1", "TS2"]] = library("covariate and target shifts")
-    readings: Several[Literal["paper", "released"]] = library("as written, as released")
-    seeds: Seeds = library("repetitions at the published size")
-    candidates: Candidates = library("thresholds compared")
-    large: Annotated[int, Field(ge=1_000)] = library("rows of the large sample")
-    failure_probability: Probability = library("of the interval of the difference")
+    cases: Several[Literal["CS1", "CS2", "TS1", "TS2"]] = ("CS1", "CS2", "TS1", "TS2")
+    readings: Several[Literal["paper", "released"]] = ("paper", "released")
+    seeds: Seeds = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+    candidates: Candidates = 100
+    large: Annotated[int, Field(ge=1_000)] = 200000
+    failure_probability: Probability = 0.05
 
 
 class LenderParameters(Parameters):
     """The lender's logistic regression; the released code has L2 with C = 1."""
 
     describes: ClassVar = "countermove.experiments.transfer.fico:Lender"
-    penalty: Literal["l1", "l2"] = library("l1 or l2")
-    inverse_strength: Positive = library("scikit-learn's C")
+    penalty: Literal["l1", "l2"] = "l2"
+    inverse_strength: Positive = 1.0
 
 
 class DynamicsParameters(Parameters):
     """What a decision and an outcome do to a score."""
 
     describes: ClassVar = "countermove.experiments.transfer.fico:ScoreDynamics"
-    decision_effect: Effect = library("of an approval")
-    label_effect: Effect = library("of an outcome")
+    decision_effect: Effect = 0.01
+    label_effect: Effect = 0.0
 
 
 class FicoParameters(Parameters):
@@ -83,15 +79,15 @@ class FicoParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.transfer.fico:FicoExperiment"
     kind: Literal["fico"]
-    lenders: Annotated[dict[str, LenderParameters], Field(min_length=1)] = part(
-        lambda: {"plain": LenderParameters()}, "by name"
-    )
-    dataset: str = library("table with score and race")
-    seeds: Seeds = library("repetitions")
-    steps: Count = library("realities, the first included")
-    dynamics: DynamicsParameters = part(DynamicsParameters, "how scores change")
-    candidates: Candidates = library("thresholds compared")
-    failure_probability: Probability = library("of the interval of the difference")
+    lenders: Annotated[dict[str, LenderParameters], Field(min_length=1)] = {
+        "plain": LenderParameters()
+    }
+    dataset: str = "fico"
+    seeds: Seeds = (0, 1, 2, 3, 4)
+    steps: Count = 6
+    dynamics: DynamicsParameters = DynamicsParameters()
+    candidates: Candidates = 100
+    failure_probability: Probability = 0.05
 
 
 class ReplicatorParameters(Parameters):
@@ -102,9 +98,14 @@ class ReplicatorParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.transfer.minimise:ReplicatorExperiment"
     kind: Literal["replicator"]
-    utilities: dict[str, tuple[Payoffs, Payoffs]] = library("matrices by name")
-    shares: Several[Probability] = library("initial, of label +1")
-    bounds: tuple[float, float] = library("thresholds allowed")
+    utilities: dict[str, tuple[Payoffs, Payoffs]] = {
+        "accuracy": ((1.0, 0.0), (0.0, 1.0)),
+        "accepted good thrive": ((0.5, 0.5), (0.2, 1.0)),
+        "acceptance pays": ((0.3, 1.0), (0.2, 0.8)),
+        "only accepted good thrive": ((0.2, 0.2), (0.2, 1.0)),
+    }
+    shares: Several[Probability] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+    bounds: tuple[float, float] = (-5.0, 5.0)
 
 
 class BanditParameters(Parameters):
@@ -115,11 +116,11 @@ class BanditParameters(Parameters):
     steps: dict[
         Literal["one_point", "one_point_baseline", "two_point"],
         Several[Positive],
-    ] = library("step lengths per method")
-    deployments: Annotated[int, Field(ge=2)] = library("of a run")
-    probe: Probability = library("how far beside the guess is looked")
-    radius: Positive = library("of the guesses allowed")
-    runs: Count = library("repetitions per method")
+    ] = {"one_point": (0.0005,), "one_point_baseline": (0.0005, 0.0015), "two_point": (0.003,)}
+    deployments: Annotated[int, Field(ge=2)] = 20000
+    probe: Probability = 0.3
+    radius: Positive = 5.0
+    runs: Count = 10
 
 
 class TightnessParameters(Parameters):
@@ -127,8 +128,8 @@ class TightnessParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.transfer.bounds:TightnessExperiment"
     kind: Literal["tightness"]
-    populations: Count = library("random populations of either shift")
-    budget: Annotated[float, Field(gt=0, lt=0.5)] = library("of the strategic people")
+    populations: Count = 2000
+    budget: Annotated[float, Field(gt=0, lt=0.5)] = 0.2
 
 
 class HighestF1Parameters(Parameters):
@@ -143,8 +144,8 @@ class PromiseParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.recourse.thresholds:Promise"
     kind: Literal["promise"]
-    miss_rate: Probability = library("tolerated share without recourse")
-    failure_probability: Probability = library("chance that the promise is wrong")
+    miss_rate: Probability = 0.05
+    failure_probability: Probability = 0.05
 
 
 class PrecisionParameters(Parameters):
@@ -152,7 +153,7 @@ class PrecisionParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.recourse.thresholds:NearestPrecision"
     kind: Literal["precision"]
-    wanted: Probability = library("precision")
+    wanted: Probability = 0.65
 
 
 class FixedParameters(Parameters):
@@ -160,7 +161,7 @@ class FixedParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.recourse.thresholds:Fixed"
     kind: Literal["fixed"]
-    at: Probability = setting(0.5, "probability from which people are approved")
+    at: Probability = 0.5
 
 
 RuleParameters = Annotated[
@@ -239,23 +240,21 @@ class RecourseExperimentParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.recourse.grid:RecourseExperiment"
     kind: Literal["recourse"] = "recourse"
-    axis: Literal["recourse_weight", "largest_action", "threshold"] = library("drawn against this")
-    cases: Annotated[dict[str, CaseParameters], Field(min_length=1)] = setting(
-        {"german-recourse": GERMAN}, "the tables"
-    )
-    splits: Seeds = library("seeds, one split and one start each")
-    weights: Several[NotNegative] = library("of the recourse term")
-    largest_actions: Several[Positive] = library("in deviations")
-    rules: Annotated[list[RuleParameters], Field(min_length=1)] = setting(
-        [HighestF1Parameters(kind="highest_f1")], "ways to choose the threshold"
-    )
-    methods: Several[Method] = library("searches, each measured")
-    promised_by: Method = library("the search that promises are calibrated with")
-    audited: Method | None = library("a search whose actions are tested against noise")
-    margins: tuple[Probability, ...] = library("of probability, tested once more")
-    examples: Seed = library("people per cell shown with their advice")
-    training: RecourseTrainingParameters = setting(RecourseTrainingParameters(), "of every model")
-    skip_missing: bool = library("leave out, with a warning, tables that are not there")
+    axis: Literal["recourse_weight", "largest_action", "threshold"] = "recourse_weight"
+    cases: Annotated[dict[str, CaseParameters], Field(min_length=1)] = {"german-recourse": GERMAN}
+    splits: Seeds = (0, 21, 42)
+    weights: Several[NotNegative] = (0.0, 0.8)
+    largest_actions: Several[Positive] = (0.75,)
+    rules: Annotated[list[RuleParameters], Field(min_length=1)] = [
+        HighestF1Parameters(kind="highest_f1")
+    ]
+    methods: Several[Method] = ("linear_program", "gradient", "exhaustive")
+    promised_by: Method = "linear_program"
+    audited: Method | None = None
+    margins: tuple[Probability, ...] = ()
+    examples: Seed = 0
+    training: RecourseTrainingParameters = RecourseTrainingParameters()
+    skip_missing: bool = False
 
 
 class MiniLMParameters(Parameters):
@@ -312,30 +311,28 @@ class TextParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.recourse.texts:TextExperiment"
     kind: Literal["text"] = "text"
-    dataset: str = setting("film-reviews", "the file")
-    text: str = library("column of the texts")
-    label: str = library("column of the labels")
-    favourable: str = library("the label hoped for")
+    dataset: str = "film-reviews"
+    text: str = "text"
+    label: str = "label"
+    favourable: str = "fresh"
     encoder: Annotated[MiniLMParameters | HashedWordsParameters, Field(discriminator="kind")] = (
-        setting(MiniLMParameters(kind="minilm"), "what makes vectors")
+        MiniLMParameters(kind="minilm")
     )
-    wordnet: str | None = library("folder of WordNet")
-    train: Count = setting(1_500, "sentences to learn from")
-    selection: Count = setting(500, "sentences to choose by")
-    test: Count = setting(500, "sentences to report on")
-    candidates: Count = library("replacements per sentence that training looks at")
-    splits: Seeds = library("seeds, one split and one start each")
-    weights: Several[NotNegative] = library("of the recourse term")
-    thresholds: Several[Literal["highest_f1"] | Probability] = library(
-        "ways to choose the threshold"
-    )
-    training: TextTrainingParameters = setting(TextTrainingParameters(), "of every score")
+    wordnet: str | None = None
+    train: Count = 1_500
+    selection: Count = 500
+    test: Count = 500
+    candidates: Count = 10
+    splits: Seeds = (0, 21, 42)
+    weights: Several[NotNegative] = (0.0, 0.25, 0.8)
+    thresholds: Several[Literal["highest_f1"] | Probability] = ("highest_f1",)
+    training: TextTrainingParameters = TextTrainingParameters()
 
 
 class PaperParameters(Parameters):
     """One experiment of a paper; the figures and tables of the papers are in ``conf/paper``."""
 
-    name: Name | None = setting(None, "folder of the results; null: by the kind")
+    name: Name | None = None
     experiment: Annotated[
         LemmaParameters
         | DagParameters
@@ -349,12 +346,12 @@ class PaperParameters(Parameters):
         | RecourseExperimentParameters
         | TextParameters,
         Field(discriminator="kind"),
-    ] = part(lambda: ReplicatorParameters(kind="replicator"), "what is run")
+    ] = ReplicatorParameters(kind="replicator")
 
     @property
     def title(self) -> str:
         """What figures are called: the folder of the results."""
-        return self.name or FOLDERS[self.experiment.kind]
+        return self.name or self.experiment.kind
 
     def build(self, *args: Any, **given: Any) -> Experiment[Sources]:
         """Return the experiment."""

@@ -15,10 +15,6 @@ from countermove.params.base import (
     Positive,
     Probability,
     Share,
-    library,
-    needed,
-    part,
-    setting,
 )
 from countermove.params.chain import SearchName
 
@@ -33,97 +29,77 @@ class MinimumAccuracyParameters(Parameters):
     """At least so many are judged rightly once people have responded."""
 
     describes: ClassVar = "countermove.production.gates:MinimumAccuracy"
-    least: Share = library("share of the people")
-    failure_probability: Probability = library("chance that the lower bound shown is wrong")
+    least: Share = 0.5
+    failure_probability: Probability = 0.05
 
 
 class RecourseCertificateParameters(Parameters):
     """The promise of recourse is there, is no weaker than asked, and the hold-out agrees."""
 
     describes: ClassVar = "countermove.production.gates:RecourseCertificate"
-    largest_miss_rate: Share | None = library(
-        "largest share without recourse that may be promised; null: the champion's"
-    )
-    contradiction: Probability = library("level of the test whether the hold-out contradicts it")
+    largest_miss_rate: Share | None = None
+    contradiction: Probability = 0.01
 
 
 class GroupDisparityParameters(Parameters):
     """Groups of the sensitive columns do not drift further apart."""
 
     describes: ClassVar = "countermove.production.gates:GroupDisparity"
-    measure: Literal["approval", "accuracy"] = library("gap in approval or in accuracy")
-    tolerance: Share = library("by how much a gap may exceed the champion's")
-    largest: Share | None = library("largest gap at all, also at a cold start; null: no limit")
-    smallest: Count = library("people a group needs to count")
+    measure: Literal["approval", "accuracy"] = "approval"
+    tolerance: Share = 0.02
+    largest: Share | None = None
+    smallest: Count = 50
 
 
 class TransferBoundParameters(Parameters):
     """The bound on the error after deployment is small enough."""
 
     describes: ClassVar = "countermove.production.gates:TransferBound"
-    limit: Share = library("largest bound on the error")
-    bound: Literal["worst_case_direct_upper", "direct_upper"] = library(
-        "over all plausible responses (worst_case_direct_upper), or the one trained for"
-    )
+    limit: Share = 0.5
+    bound: Literal["worst_case_direct_upper", "direct_upper"] = "worst_case_direct_upper"
 
 
 class ImprovementParameters(Parameters):
     """The challenger is better, and not by chance (exact paired test)."""
 
     describes: ClassVar = "countermove.production.gates:Improvement"
-    significance: Probability = library("chance of promoting a challenger that is no better")
-    over: Literal["each", "all"] = library("that chance per decision (each), or over all of them")
+    significance: Probability = 0.05
+    over: Literal["each", "all"] = "each"
 
 
 class FlipRateParameters(Parameters):
     """Not too many people get another decision than the champion's."""
 
     describes: ClassVar = "countermove.production.gates:FlipRate"
-    largest: Share = library("share of the hold-out")
+    largest: Share = 0.35
 
 
 class OpenAdviceParameters(Parameters):
     """Not too much of the advice that is open would be broken."""
 
     describes: ClassVar = "countermove.production.gates:OpenAdvice"
-    largest_share: Share = library("share of the open advice that could be judged")
+    largest_share: Share = 0.1
 
 
 class CustomGateParameters(Parameters):
     """A gate of your own."""
 
     describes: ClassVar = "countermove.production.gates:CustomGate"
-    function: str = needed("your function, as package.module:name; it returns a GateResult")
-    arguments: dict[str, Any] = library("handed to it by name")
+    function: str
+    arguments: dict[str, Any] = {}
 
 
 class GatesParameters(Parameters):
     """The gates of a promotion; null switches one off."""
 
-    minimum_accuracy: MinimumAccuracyParameters | None = part(
-        MinimumAccuracyParameters, "Enough people are judged rightly once they have responded."
-    )
-    recourse_certificate: RecourseCertificateParameters | None = part(
-        RecourseCertificateParameters, "The promise of recourse is there, and the hold-out agrees."
-    )
-    group_disparity: GroupDisparityParameters | None = part(
-        GroupDisparityParameters, "Groups of the sensitive columns do not drift further apart."
-    )
-    transfer_bound: TransferBoundParameters | None = part(
-        TransferBoundParameters, "The bound on the error after deployment is small enough."
-    )
-    improvement: ImprovementParameters | None = part(
-        ImprovementParameters, "The challenger is better than the champion, and not by chance."
-    )
-    flip_rate: FlipRateParameters | None = part(
-        FlipRateParameters, "Not too many people get another decision than the champion's."
-    )
-    open_advice: OpenAdviceParameters | None = part(
-        OpenAdviceParameters, "Not too much advice that people may be following would be broken."
-    )
-    custom: tuple[CustomGateParameters, ...] = setting(
-        (), "gates of your own, as in [{function: my_package.gates:check, arguments: {}}]"
-    )
+    minimum_accuracy: MinimumAccuracyParameters | None = MinimumAccuracyParameters()
+    recourse_certificate: RecourseCertificateParameters | None = RecourseCertificateParameters()
+    group_disparity: GroupDisparityParameters | None = GroupDisparityParameters()
+    transfer_bound: TransferBoundParameters | None = TransferBoundParameters()
+    improvement: ImprovementParameters | None = ImprovementParameters()
+    flip_rate: FlipRateParameters | None = FlipRateParameters()
+    open_advice: OpenAdviceParameters | None = OpenAdviceParameters()
+    custom: tuple[CustomGateParameters, ...] = ()
 
     def build(self, *args: Any, **given: Any) -> list[Gate]:
         """Return the gates that are on."""
@@ -135,15 +111,13 @@ class DriftParameters(Parameters):
     """How a new table is compared with what the deployed rule lets us expect."""
 
     describes: ClassVar = "countermove.production.drift:DriftTerms"
-    level: Annotated[float, Field(gt=0, lt=0.5)] = library(
-        "chance of any alarm where people respond as modelled and nothing else changed"
-    )
-    permutations: Count = library("effort of the Monte-Carlo tests")
-    max_rows: AtLeast50 = library("rows of either table that are looked at")
-    bootstrap: AtLeast50 = library("resamples behind the interval of the share explained")
-    resolution: Probability = library("differences below so many spreads of a column are rounding")
-    labels: Literal["kept", "follow"] = library("kept by those who move, or follow the features")
-    odd_share: Probability = library("a column is odd if more of it lies beyond all expected")
+    level: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    permutations: Count = 999
+    max_rows: AtLeast50 = 20000
+    bootstrap: AtLeast50 = 200
+    resolution: Probability = 0.001
+    labels: Literal["kept", "follow"] = "kept"
+    odd_share: Probability = 0.05
 
 
 class FollowingParameters(Parameters):
@@ -151,34 +125,15 @@ class FollowingParameters(Parameters):
 
     describes: ClassVar = "countermove.production.retraining.policy:FollowingPolicy"
     kind: Literal["following"] = "following"
-    yearly_false_promotions: Probability = library(
-        "chance that a champion as good as its challengers is replaced within a year"
-    )
-    monthly_false_promotions: Probability | None = library(
-        "the same within a month, for the pooled_months after a promotion, which showed that the "
-        "world moves; null: as much is asked as ever"
-    )
-    evidence: Literal["likelihood", "e_value"] = library(
-        "z of the newest looks, or e-values: valid whenever they are looked at, less powerful"
-    )
-    pooled_months: Positive = library("looks of how many months are taken together")
-    discounts: tuple[Annotated[float, Field(gt=0, le=1)], ...] = library(
-        "weights of people a month older, among which the newest labels choose"
-    )
-    trend: bool = library(
-        "let them choose, too, among rules that are moved on to the newest month, as far as their "
-        "people are old on average"
-    )
-    folds: Annotated[int, Field(ge=2)] = library(
-        "of the newest labels, each predicted by rules fitted without it"
-    )
-    least_shift: Share = library(
-        "smallest change of the threshold, as a share of the reach, that is made for its own sake"
-    )
-    propensities: bool = library(
-        "where labels are of the approved only, weight people whom score.exploration approved by "
-        "the inverse of their propensity"
-    )
+    yearly_false_promotions: Probability = 0.05
+    monthly_false_promotions: Probability | None = 0.5
+    evidence: Literal["likelihood", "e_value"] = "likelihood"
+    pooled_months: Positive = 3.0
+    discounts: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (0.1, 0.4, 0.7, 1.0)
+    trend: bool = True
+    folds: Annotated[int, Field(ge=2)] = 6
+    least_shift: Share = 0.05
+    propensities: bool = False
 
 
 class FirstHoldoutParameters(Parameters):
@@ -198,86 +153,49 @@ PolicyParameters = Annotated[
 class MlflowParameters(Parameters):
     """Where decisions are logged with MLflow."""
 
-    tracking_uri: str | None = setting(None, "null: where MLFLOW_TRACKING_URI says")
-    experiment: str = setting("countermove", "name of the experiment")
+    tracking_uri: str | None = None
+    experiment: str = "countermove"
 
 
 class RetrainParameters(Parameters):
     """When a challenger replaces the champion, and what a retraining looks at."""
 
-    observed: Literal["after", "before"] = setting(
-        "after",
-        "what a batch shows: people after they could respond to the deployed rule (they are set "
-        "back before training), or before",
-    )
-    window: Count | None = setting(
-        None, "train on the last so many batches beside the base table; null: on all"
-    )
-    ready: Literal["none", "marker", "rows"] = setting(
-        "none",
-        "when a new batch is whole: none: once its file is there; marker: once <file>.ready is; "
-        "rows: once that file also says how many rows there are",
-    )
-    policy: PolicyParameters = part(
-        FollowingParameters, "How a challenger is made and what it is judged on."
-    )
-    wait_seconds: NotNegative = setting(0.0, "how long a run waits for another one to end")
-    gates: GatesParameters = part(GatesParameters, "Gates of a promotion; null switches one off.")
-    drift: DriftParameters = part(
-        DriftParameters, "How a new table is compared with what the deployed rule lets us expect."
-    )
-    stop_on_investigate: bool = setting(
-        False, "block the run where the drift report cannot explain what changed"
-    )
-    mlflow: MlflowParameters | None = setting(
-        None, "also log decisions with MLflow (its extra is needed); null: not at all"
-    )
+    observed: Literal["after", "before"] = "after"
+    window: Count | None = None
+    ready: Literal["none", "marker", "rows"] = "none"
+    policy: PolicyParameters = FollowingParameters()
+    wait_seconds: NotNegative = 0.0
+    gates: GatesParameters = GatesParameters()
+    drift: DriftParameters = DriftParameters()
+    stop_on_investigate: bool = False
+    mlflow: MlflowParameters | None = None
 
 
 class ChallengerParameters(Parameters):
     """A challenger that decides beside the champion."""
 
     describes: ClassVar = "countermove.production.draws:ChallengerTerms"
-    version: str = library("of the registry, or newest: the newest kept since the last promotion")
-    share: Probability | None = library(
-        "of the applicants whom it decides for, drawn by id under COUNTERMOVE_DRAW_KEY; null: for "
-        "nobody, its decisions are recorded"
-    )
+    version: str = "newest"
+    share: Probability | None = None
 
 
 class ExplorationParameters(Parameters):
     """Refused people who are approved by draw."""
 
     describes: ClassVar = "countermove.production.draws:ExplorationTerms"
-    share: Probability = library("of the refused, drawn by id under COUNTERMOVE_DRAW_KEY")
-    most: Count = library("people of a batch at most")
+    share: Probability = 0.02
+    most: Count = 20
 
 
 class ScoreParameters(Parameters):
     """Which applicants are scored, and how advice is searched for."""
 
     describes: ClassVar = "countermove.recourse:recommend"
-    batch: BatchId | None = setting(
-        None, "id of the batch, the name of its file or folder; a run needs one"
-    )
-    method: SearchName = library(
-        "how recourse is searched for: auto (proven cheapest where the score is affine), "
-        "linear_program, gradient, integer_program or exhaustive"
-    )
-    open_advice_days: Count | None = setting(
-        180,
-        "days for which advice is honoured: whoever follows it is approved, also by a later "
-        "champion; null: no register of open advice is kept",
-    )
-    challenger: ChallengerParameters | None = setting(
-        None,
-        "a version that decides beside the champion, as in {version: newest, share: 0.1}; share "
-        "null: its decisions are only recorded; null: there is none",
-    )
-    exploration: ExplorationParameters | None = setting(
-        None,
-        "refused people who are approved by draw, as in {share: 0.02, most: 20}; null: nobody is",
-    )
+    batch: BatchId | None = None
+    method: SearchName = "auto"
+    open_advice_days: Count | None = 180
+    challenger: ChallengerParameters | None = None
+    exploration: ExplorationParameters | None = None
 
     @field_validator("batch", mode="before")
     @classmethod
@@ -304,20 +222,11 @@ class ScoreParameters(Parameters):
 class AuditParameters(Parameters):
     """Which model is audited or adopted, and how its file is read."""
 
-    model: str | None = setting(
-        None,
-        "path of the model's file (LightGBM text, XGBoost JSON or UBJSON, CatBoost JSON, ONNX, "
-        "skops) or of the folder that save() made; a run needs one, and --params model=<path> is "
-        "short for it",
-    )
-    columns: tuple[str, ...] | None = setting(
-        None, "names of the columns the model reads, in its order; null: the file names them"
-    )
-    favourable: str | None = setting(
-        None, "the model's label that people want; null: the second of its two"
-    )
-    trusted: tuple[str, ...] = setting((), "types of a skops file to trust beyond those it trusts")
-    threshold: Probability = setting(0.5, "probability from which the model approves")
+    model: str | None = None
+    columns: tuple[str, ...] | None = None
+    favourable: str | None = None
+    trusted: tuple[str, ...] = ()
+    threshold: Probability = 0.5
 
     @field_validator("favourable", mode="before")
     @classmethod
@@ -329,7 +238,7 @@ class AuditParameters(Parameters):
         """Return the path of the model; refuse to go on without one."""
         if self.model is None:
             raise ParameterError(
-                "which model? Run with --params dataset=<dataset>,model=<path of its file>"
+                "which model? Run with --params dataset=<dataset>,audit.model=<path of its file>"
             )
         return Path(self.model)
 
@@ -338,8 +247,6 @@ class EstimatePeopleParameters(Parameters):
     """How the people are estimated from a deployment."""
 
     describes: ClassVar = "countermove.learning.people_estimation.estimation:estimate_from_tables"
-    matched: bool = library("pair people by the schema's id; false takes the tables as two samples")
-    cost: Literal["auto", "quadratic", "weighted_quadratic"] = library(
-        "shape of the cost; auto: weighted where the moves ask for it"
-    )
-    level: Annotated[float, Field(ge=0.5, lt=1)] = library("level of the intervals")
+    matched: bool = True
+    cost: Literal["auto", "quadratic", "weighted_quadratic"] = "auto"
+    level: Annotated[float, Field(ge=0.5, lt=1)] = 0.95

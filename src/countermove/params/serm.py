@@ -19,7 +19,7 @@ from countermove.params.axes import (
     ResponseParameters,
     ScoreParameters,
 )
-from countermove.params.base import Count, Parameters, Positive, library, part, setting
+from countermove.params.base import Count, Parameters, Positive
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
@@ -33,16 +33,8 @@ if TYPE_CHECKING:
 class ActionsParameters(Parameters):
     """Which moves are allowed."""
 
-    kind: Literal["schema", "columns", "free"] = setting(
-        "schema",
-        "as the schema says; each column by itself, without relations, histories and usual "
-        "ranges (columns); or everything (free)",
-    )
-    responses: Literal["auto", "obey", "relax"] = setting(
-        "auto",
-        "whether relations, histories and usual ranges bind responses too: where that is fast "
-        "(auto), however long it takes (obey), or not (relax); recourse always obeys them",
-    )
+    kind: Literal["schema", "columns", "free"] = "schema"
+    responses: Literal["auto", "obey", "relax"] = "auto"
 
     def build(self, schema: Schema, standardiser: Standardiser) -> ActionSet:
         """Return the action set in standardised units."""
@@ -64,39 +56,27 @@ class TrainingParameters(Parameters):
     """How to optimise."""
 
     describes: ClassVar = "countermove:StrategicClassifier"
-    loss: Literal["hinge", "logistic"] = library("what is minimised; logistic gives probabilities")
-    optimiser: Literal["auto", "newton", "adam", "lbfgs"] = library(
-        "auto: newton, to the optimum, for linear scores and the logistic loss; else adam"
-    )
-    learning_rate: Positive = library("size of a step of adam")
-    batch_size: Count = library("rows per step of adam")
-    max_epochs: Count = library("passes over the training rows, at most")
-    patience: Count = library("passes without a better validation accuracy before it stops")
-    selection: Literal["guarded", "none"] = library(
-        "guarded: published only if better than simple rules in cross-validation; none: always"
-    )
-    allow_no_recourse: bool = library(
-        "whether a simple rule nobody can move under may be published"
-    )
-    refits: Annotated[int, Field(ge=0)] = library(
-        "fits to rows drawn with replacement, for recourse.confidence of a network: 0 or about 20"
-    )
+    loss: Literal["hinge", "logistic"] = "logistic"
+    optimiser: Literal["auto", "newton", "adam", "lbfgs"] = "auto"
+    learning_rate: Positive = 0.05
+    batch_size: Count = 64
+    max_epochs: Count = 50
+    patience: Count = 7
+    selection: Literal["guarded", "none"] = "guarded"
+    allow_no_recourse: bool = False
+    refits: Annotated[int, Field(ge=0)] = 0
 
 
 class SermParameters(Parameters):
     """The five axes of strategic training, and how to train."""
 
-    score: ScoreParameters = part(LinearScoreParameters, "The score that is published.")
-    cost: CostParameters = part(QuadraticCostParameters, "What a move costs people.")
-    actions: ActionsParameters = part(ActionsParameters, "Which moves are allowed.")
-    response: ResponseParameters = part(BestParameters, "How people respond to the rule.")
-    confidence_set: ConfidenceSetParameters | None = setting(
-        None, "what else estimated people may be; promises of recourse hold over all of it"
-    )
-    regulariser: RegulariserParameters = part(
-        NoRegulariserParameters, "What training aims at beside accuracy."
-    )
-    training: TrainingParameters = part(TrainingParameters, "How to optimise.")
+    score: ScoreParameters = LinearScoreParameters()
+    cost: CostParameters = QuadraticCostParameters()
+    actions: ActionsParameters = ActionsParameters()
+    response: ResponseParameters = BestParameters()
+    confidence_set: ConfidenceSetParameters | None = None
+    regulariser: RegulariserParameters = NoRegulariserParameters()
+    training: TrainingParameters = TrainingParameters()
 
     @field_validator("score", mode="before")
     @classmethod

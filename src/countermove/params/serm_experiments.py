@@ -25,10 +25,6 @@ from countermove.params.base import (
     Probability,
     Seed,
     Several,
-    library,
-    needed,
-    part,
-    setting,
 )
 from countermove.params.serm import TrainingParameters
 
@@ -46,16 +42,16 @@ SAMPLING = "countermove.experiments.tables:Sampling"
 class PopulationParameters(Parameters):
     """The people of every cell."""
 
-    kind: Literal["best", "smooth", "published", "ascent"] = setting("best", "how people respond")
-    temperature: Positive = setting(0.5, "of the smoothed step")
-    eval_temperature: Positive | None = setting(None, "of judging; null: as in training")
+    kind: Literal["best", "smooth", "published", "ascent"] = "best"
+    temperature: Positive = 0.5
+    eval_temperature: Positive | None = None
 
 
 class DifferingParameters(PopulationParameters):
     """The people of every cell of a sweep; they may differ."""
 
-    never: Annotated[float, Field(ge=0, lt=1)] = library("share who never move", GRID)
-    log_sd: NotNegative = library("spread of the logarithm of the others' prices", GRID)
+    never: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    log_sd: NotNegative = 0.0
 
     @model_validator(mode="after")
     def _one_temperature(self) -> Self:
@@ -67,35 +63,31 @@ class DifferingParameters(PopulationParameters):
 class SamplingParameters(Parameters):
     """Which tables are read and how they are prepared."""
 
-    datasets: list[str] = setting(["credit"], "the tables")
-    batch_sizes: dict[str, Count] = library("per table, where it differs from training", SAMPLING)
-    balance: bool = library("as many favourable as unfavourable rows", SAMPLING)
-    max_rows: Count | None = library("rows drawn at random; null: all", SAMPLING)
-    divide_by_root_d: bool = library("standardised features over the root of d", SAMPLING)
-    skip_missing: bool = library("leave out, with a warning, tables that are not there", SAMPLING)
+    datasets: list[str] = ["credit"]
+    batch_sizes: dict[str, Count] = {}
+    balance: bool = True
+    max_rows: Count | None = None
+    divide_by_root_d: bool = True
+    skip_missing: bool = False
 
 
 class SweepParameters(SamplingParameters):
     """Datasets × splits × seeds × strengths × costs for one population."""
 
-    name: Name = setting("sweep", "folder of the results")
-    axis: Literal["scale", "gamma", "steps", "strength"] = setting("scale", "drawn against this")
-    datasets: Annotated[list[str], Field(min_length=1)] = setting(["credit"], "the tables")
-    splits: Count = setting(3, "random splits")
-    costs: Annotated[list[CostParameters], Field(min_length=1)] = part(
-        lambda: [QuadraticCostParameters()], "what a move costs, one axis"
-    )
-    response: DifferingParameters = part(DifferingParameters, "the people")
-    score: ScoreParameters = part(LinearScoreParameters, "the score to start from")
-    steps: list[Count] = setting([], "lengths of history of a series, one axis")
-    seeds: list[Seed] = setting([], "of training, one axis; none: one, that of the split")
-    regulariser: RegulariserParameters = part(
-        NoRegulariserParameters, "added to the strategic rule's risk"
-    )
-    strengths: list[NotNegative] = setting([], "of the regulariser, one axis")
-    prune: bool = setting(False, "remove finished cells that are no longer asked for")
-    training: TrainingParameters = part(TrainingParameters, "how to optimise")
-    blind_training: TrainingParameters | None = setting(None, "of the blind rule; null: the same")
+    name: Name = "sweep"
+    axis: Literal["scale", "gamma", "steps", "strength"] = "scale"
+    datasets: Annotated[list[str], Field(min_length=1)] = ["credit"]
+    splits: Count = 3
+    costs: Annotated[list[CostParameters], Field(min_length=1)] = [QuadraticCostParameters()]
+    response: DifferingParameters = DifferingParameters()
+    score: ScoreParameters = LinearScoreParameters()
+    steps: list[Count] = []
+    seeds: list[Seed] = []
+    regulariser: RegulariserParameters = NoRegulariserParameters()
+    strengths: list[NotNegative] = []
+    prune: bool = False
+    training: TrainingParameters = TrainingParameters()
+    blind_training: TrainingParameters | None = None
 
     @model_validator(mode="after")
     def _strengths_of_something(self) -> Self:
@@ -137,10 +129,10 @@ class SyntheticParameters(Parameters):
     """The fabricated table on which the batch size varies."""
 
     describes: ClassVar = "countermove.experiments.serm.run_times:Synthetic"
-    rows: Annotated[int, Field(ge=8)] = library("of the table")
-    features: Annotated[int, Field(ge=2)] = library("of the table")
-    batch_sizes: Several[Count] = library("what varies")
-    epochs: Count = library("of each run")
+    rows: Annotated[int, Field(ge=8)] = 1024
+    features: Annotated[int, Field(ge=2)] = 5
+    batch_sizes: Several[Count] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    epochs: Count = 5
 
 
 class RunTimesParameters(Parameters):
@@ -148,15 +140,15 @@ class RunTimesParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.serm.run_times:RunTimes"
     kind: Literal["run_times"]
-    synthetic: SyntheticParameters = part(SyntheticParameters, "the fabricated table")
-    datasets: list[str] = setting(["credit"], "the real tables")
-    batch_sizes: dict[str, Count] = library("per table; else 64")
-    epochs: Count = library("on real tables")
-    scale: Positive = library("of the quadratic cost")
-    temperature: Positive = library("of the smoothed step")
-    learning_rate: Positive = library("of every run")
-    max_rows: Count | None = setting(3000, "rows drawn at random; null: all")
-    skip_missing: bool = library("leave out, with a warning, tables that are not there")
+    synthetic: SyntheticParameters = SyntheticParameters()
+    datasets: list[str] = ["credit"]
+    batch_sizes: dict[str, Count] = {}
+    epochs: Count = 7
+    scale: Positive = 1.0
+    temperature: Positive = 0.5
+    learning_rate: Positive = 0.1
+    max_rows: Count | None = 3000
+    skip_missing: bool = False
 
 
 class StylisedParameters(Parameters):
@@ -164,17 +156,17 @@ class StylisedParameters(Parameters):
 
     describes: ClassVar = "countermove.experiments.serm.stylised:Stylised"
     kind: Literal["stylised"]
-    picture: Literal["flexible", "unknown", "manifold"] = library("which of the three")
-    repetitions: Count = library("tables and starts")
-    rows: Annotated[int, Field(ge=50)] | None = library("people in each; null: as published")
+    picture: Literal["flexible", "unknown", "manifold"] = "flexible"
+    repetitions: Count = 5
+    rows: Annotated[int, Field(ge=50)] | None = None
 
 
 class SharesParameters(Parameters):
     """Shares of the rows to train on, to stop and choose by, and to report on."""
 
-    train: Probability = setting(0.5, "to train on")
-    validation: Probability = setting(0.25, "to stop and choose by")
-    test: Probability = setting(0.25, "to report on")
+    train: Probability = 0.5
+    validation: Probability = 0.25
+    test: Probability = 0.25
 
     @model_validator(mode="after")
     def _sum_to_one(self) -> Self:
@@ -191,9 +183,9 @@ class SharesParameters(Parameters):
 class StrengthsParameters(Parameters):
     """``points`` strengths from ``lowest`` to ``highest``, each by the same factor larger."""
 
-    lowest: Positive = needed("the first")
-    highest: Positive = needed("the last")
-    points: Count = setting(20, "how many")
+    lowest: Positive
+    highest: Positive
+    points: Count = 20
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -211,15 +203,13 @@ class StrengthsParameters(Parameters):
 class CurveParameters(Parameters):
     """One population: its strengths (a list, or a range) and its training."""
 
-    response: PopulationParameters = setting(PopulationParameters(), "the people")
-    strengths: StrengthsParameters | Annotated[list[NotNegative], Field(min_length=1)] = setting(
-        StrengthsParameters(lowest=1e-3, highest=0.3), "of the regulariser"
+    response: PopulationParameters = PopulationParameters()
+    strengths: StrengthsParameters | Annotated[list[NotNegative], Field(min_length=1)] = (
+        StrengthsParameters(lowest=1e-3, highest=0.3)
     )
-    training: TrainingParameters = part(TrainingParameters, "how to optimise")
-    epochs: Count | None = setting(None, "of strengths above 0; null: training.max_epochs")
-    settle: bool | None = setting(
-        None, "hard decisions settle the intercept; null: except for published"
-    )
+    training: TrainingParameters = TrainingParameters()
+    epochs: Count | None = None
+    settle: bool | None = None
 
     def build(self, *args: Any, **given: Any) -> TradeOffCurve:
         """Return the curve."""
@@ -240,14 +230,10 @@ class TradeoffParameters(SamplingParameters):
 
     describes: ClassVar = "countermove.experiments.serm.tradeoff:TradeOff"
     kind: Literal["tradeoff"] = "tradeoff"
-    regulariser: SocialParameters = part(
-        lambda: BurdenParameters(kind="burden"), "the measure; its own strength is not used"
-    )
-    curves: Annotated[list[CurveParameters], Field(min_length=1)] = part(
-        lambda: [CurveParameters()], "one per population"
-    )
-    datasets: Annotated[list[str], Field(min_length=1)] = setting(["credit"], "the tables")
-    splits: Count = setting(1, "random splits")
-    cost: CostParameters = part(QuadraticCostParameters, "of a move")
-    tolerance: Annotated[float, Field(ge=0, lt=1)] = library("accuracy that may be given up")
-    shares: SharesParameters = setting(SharesParameters(), "of the rows")
+    regulariser: SocialParameters = BurdenParameters(kind="burden")
+    curves: Annotated[list[CurveParameters], Field(min_length=1)] = [CurveParameters()]
+    datasets: Annotated[list[str], Field(min_length=1)] = ["credit"]
+    splits: Count = 1
+    cost: CostParameters = QuadraticCostParameters()
+    tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.01
+    shares: SharesParameters = SharesParameters()

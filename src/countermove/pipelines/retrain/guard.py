@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 from kedro.framework.hooks import hook_impl
 
 from countermove.errors import (
@@ -116,11 +117,11 @@ class RetrainHook:
             for sentence in chosen.waiting:
                 logger.warning(sentence)
 
-    @hook_impl
+    @hook_impl(trylast=True)
     def after_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
-        """Say what was decided, and let the next run in."""
+        """Say what was decided, let the next run in, and end the command with its code."""
         if not _changes_champion(run_params):
             return
         self._held.close()
@@ -132,6 +133,9 @@ class RetrainHook:
         logger.info("%s: champion %s", ended["outcome"], ended["champion_after"])
         for reason in ended["reasons"]:
             logger.info("  %s", reason)
+        command = click.get_current_context(silent=True)
+        if command is not None and ended["code"]:
+            command.exit(ended["code"])
 
     @hook_impl
     def on_pipeline_error(
