@@ -122,6 +122,21 @@ def save_draft(draft: Draft, path: Path, force: bool) -> None:
     replace_file(path, draft.text.encode())
 
 
+def open_guesses(text: str) -> list[str]:
+    """Return the keys and columns of a schema file whose guesses are still marked ``# TODO``."""
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        entry, marked, _ = line.partition("# TODO")
+        if marked:
+            try:
+                held = yaml.safe_load(entry.strip().lstrip("#").strip())
+            except yaml.YAMLError:
+                held = None
+            name = next(iter(held), None) if isinstance(held, dict | list) else held
+            found.append(f"line {number}" if name is None else str(name))
+    return found
+
+
 def next_steps(draft: Draft, path: Path, file: Path, project: Path) -> str:
     """Return what was written and which commands follow."""
     name = draft.schema.name
