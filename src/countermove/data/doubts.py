@@ -255,8 +255,7 @@ def association(values: pd.Series, group: pd.Series) -> float:
 
 def _copies(seen: pd.DataFrame, schema: Schema) -> Iterator[str]:
     """Yield pairs of columns that say the same."""
-    derived = {each.column for each in schema.derived}
-    usable = [f for f in schema.features if f.name not in derived and f.group is None]
+    usable = [f for f in schema.features if f.group is None]
     numbers = [f.name for f in usable if not f.categorical]
     with np.errstate(invalid="ignore", divide="ignore"):  # A constant column correlates with none.
         matrix = np.abs(seen[numbers].corr().fillna(0.0).to_numpy())
