@@ -6,10 +6,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from kedro.io import AbstractVersionedDataset, DatasetError, Version
-from kedro_datasets._typing import JSONPreview, TablePreview
 
 from countermove.catalog._folders import ReadOnlyDataset, UserFilesDataset, schema_at
-from countermove.catalog.previews import ROWS, table_preview
+from countermove.catalog.previews import ROWS, JSONPreview, TablePreview, table_preview
 from countermove.errors import without_passwords
 from countermove.scores.storage import DESCRIPTION, PublishedModel, load_model, save_model
 

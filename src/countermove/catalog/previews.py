@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, NewType
 
 import pandas as pd
-from kedro_datasets._typing import TablePreview
+
+TablePreview = NewType("TablePreview", dict[str, Any])
+JSONPreview = NewType("JSONPreview", str)
+PlotlyPreview = NewType("PlotlyPreview", dict[str, Any])
 
 ROWS = 5
 DIGITS = 4

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from countermove.data._text_files import BrokenLine
 from countermove.data.cleaning import clean
+from countermove.data.files import BrokenLine
 from countermove.data.schema import Schema, load_schema
 from countermove.data.synthetic import fabricate
 from countermove.errors import BlockedError
