@@ -27,7 +27,7 @@ from countermove.people import ActionSet, QuadraticCost
 from countermove.people.feasible import feasible_actions
 from countermove.response import _trees
 from countermove.response._tree_cells import ABSOLUTE
-from countermove.response._trees import TreeMoves, cheapest_crossing
+from countermove.response.trees import TreeMoves, cheapest_crossing
 from countermove.scores.adopted import AdoptedModel, adopt
 from countermove.scores.trees import TreeScore
 

@@ -33,9 +33,9 @@ from countermove.learning.selection import choose, enough_to_compare, row_hashes
 from countermove.learning.simple_rules import Rules, linear_score, logistic_regression, simple_rules
 from countermove.people.feasible import feasible_actions
 from countermove.response import BestResponse, NoResponse, Response
-from countermove.response._trees import highest_score
 from countermove.response.base import GAIN
 from countermove.response.response_set import discretised
+from countermove.response.trees import highest_score
 from countermove.scores import Score
 from countermove.scores.adopted import boosted_ensemble
 from countermove.scores.base import values

@@ -21,7 +21,7 @@ from countermove._types import Floats, Mask
 from countermove.data.relations import ConditionalRow, HistoryPath, LevelRow, LinearRow
 from countermove.data.schema import Schema
 from countermove.people.feasible import TOLERANCE, absent
-from countermove.recourse._search import SearchProblem
+from countermove.recourse.problem import SearchProblem
 from countermove.scores.base import values
 
 if TYPE_CHECKING:
