@@ -17,8 +17,8 @@ from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import GaussianPopulation
 from countermove.errors import UnknownNameError, nearest
 from countermove.people import ActionSet, QuadraticCost, WeightedQuadraticCost
-from countermove.production.drift._diagnosis import Recommendation
 from countermove.production.drift._samples import PeopleTable
+from countermove.production.drift.diagnosis import Recommendation
 from countermove.response import BestResponse, NoResponse, Response, ScalarResponse
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel
