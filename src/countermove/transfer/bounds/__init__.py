@@ -14,34 +14,23 @@ from countermove.transfer.bounds._any_shift import (
 )
 from countermove.transfer.bounds._covariate_shift import proposition_4_7, theorem_4_2, theorem_4_6
 from countermove.transfer.bounds._setting import (
-    QUANTITIES,
-    Chosen,
+    QUANTITIES as QUANTITIES,
+)
+from countermove.transfer.bounds._setting import (
+    Chosen as Chosen,
+)
+from countermove.transfer.bounds._setting import (
     Setting,
-    StrategicSetup,
-    choose,
+)
+from countermove.transfer.bounds._setting import (
+    StrategicSetup as StrategicSetup,
+)
+from countermove.transfer.bounds._setting import (
+    choose as choose,
 )
 from countermove.transfer.bounds._target_shift import proposition_5_3, theorem_5_1, theorem_5_2
 
-__all__ = [
-    "BOUNDS",
-    "QUANTITIES",
-    "Chosen",
-    "Setting",
-    "StrategicSetup",
-    "all_bounds",
-    "choose",
-    "corollary_3_4",
-    "proposition_4_7",
-    "proposition_5_3",
-    "theorem_3_1",
-    "theorem_3_1_linear",
-    "theorem_3_2",
-    "theorem_3_3",
-    "theorem_4_2",
-    "theorem_4_6",
-    "theorem_5_1",
-    "theorem_5_2",
-]
+__all__ = ["BOUNDS", "all_bounds"]
 
 BOUNDS: tuple[Callable[[Setting], list[Certificate]], ...] = (
     theorem_3_1,
