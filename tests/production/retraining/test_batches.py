@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from countermove.data._text_files import BrokenLine
 from countermove.data.cleaning import clean
+from countermove.data.files import FileFormat
 from countermove.data.schema import Schema, load_schema
 from countermove.data.synthetic import fabricate
 from countermove.errors import BlockedError
 from countermove.production.registry import Registry
 from countermove.production.retraining.batches import gather, read_batches, with_labels
-from countermove.production.retraining.labelled_batch import LabelledBatch
+from countermove.production.retraining.labelled_batch import LabelledBatch, read_folder
 from countermove.production.retraining.ledger import BatchLedger
 
 RAW = fabricate("tiny")
@@ -280,11 +280,11 @@ def test_a_label_that_the_base_table_does_not_have_is_set_aside(base, schema):
     assert found.facts["a"]["used"] == 49
 
 
-def test_broken_lines_of_a_batch_are_listed_and_counted(base, schema):
-    found = gather(
-        [LabelledBatch("a", batch("a").raw, (BrokenLine(7, "2 cells", "9 cells"),))],
-        (), base, schema,
-    )  # fmt: skip
+def test_broken_lines_of_a_batch_are_listed_and_counted(base, schema, tmp_path):
+    lines = batch("a").raw.to_csv(index=False).splitlines()
+    lines[6] = ",".join(lines[6].split(",")[:2])
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    found = gather(read_folder(tmp_path, FileFormat()), (), base, schema)
     assert found.facts["a"]["set_aside"] == 1
-    assert found.facts["a"]["rows"] == 51
+    assert found.facts["a"]["rows"] == 50
     assert found.quarantine["found"].tolist() == ["line 7: 2 cells"]

@@ -241,8 +241,8 @@ def follow(registry: Registry, seen: NightRows, terms: NightTerms, acts: DriftAc
     rules, apart = rules_of(registry, seen.facts, known[1]), set(seen.set_apart[ROW_ID])
     batches, places = seen_batches(every, origin, seen.facts, rules, apart, schema)
     memory = memory_of(registry.decisions(), champion.version)
-    memory = _still_shown(memory, seen.facts)
-    batches, memory = _looked_at_again(batches, memory, seen.facts)
+    memory = still_shown(memory, seen.facts)
+    batches, memory = corrected_looks(batches, memory, seen.facts)
     if terms.policy.propensities and seen.weights is not None:
         counts = dict(seen.weights.itertuples(index=False, name=None))
         batches = _weighted(batches, [every[ROW_ID].iloc[who] for who in places], counts)
@@ -326,13 +326,13 @@ def seen_batches(
     return found, places
 
 
-def _still_shown(memory: Memory, facts: Mapping[str, Mapping[str, Any]]) -> Memory:
+def still_shown(memory: Memory, facts: Mapping[str, Mapping[str, Any]]) -> Memory:
     """Ask the full limit again where the batch that the last promotion rested on is withdrawn."""
     there = {batch[DAY] for batch in facts.values()}
     return memory if memory.promoted in there else replace(memory, promoted=None)
 
 
-def _looked_at_again(
+def corrected_looks(
     batches: Sequence[SeenBatch], memory: Memory, facts: Mapping[str, Mapping[str, Any]]
 ) -> tuple[list[SeenBatch], Memory]:
     """Leave out looks at what was withdrawn or corrected since, and look at the latter again.
