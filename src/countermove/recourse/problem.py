@@ -271,12 +271,6 @@ class Settings:
     nodes
         Nodes of the search per person on a sum of trees; beyond, the best action known is
         returned without proof.
-    network_nodes
-        Nodes of the proof per person that a network leaves no recourse; beyond, the person is
-        ``NOT_FOUND``. A search that has closed next to nothing after 150 ends there.
-    cheapest_nodes
-        Nodes per person that bound from below what recourse found before a network costs
-        (``Advice.cost_bound``), and look for a cheaper one; 0: none.
     calls
         Rows a black box is asked for per person, all in all.
     """
@@ -286,13 +280,11 @@ class Settings:
     local_model: str = "both"
     grid: int = 41
     nodes: int = 20_000
-    network_nodes: int = 1_000
-    cheapest_nodes: int = 0
     calls: int = 1_000
 
     def __post_init__(self) -> None:
         least_of = {"starts": 1, "steps": 1, "grid": 2, "nodes": 1, "calls": 1}
-        for name, least in (least_of | {"network_nodes": 0, "cheapest_nodes": 0}).items():
+        for name, least in least_of.items():
             if getattr(self, name) < least:
                 raise ParameterError(f"{name} is at least {least}, got {getattr(self, name)!r}")
         if self.local_model not in LOCAL_MODELS:

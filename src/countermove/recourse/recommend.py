@@ -329,7 +329,8 @@ def recommend(
     part = problem.rows(refused)
     search = AdviceSearch(plain, settings, preference, refits)
     with search_bar(verbose):
-        cheapest, bound = search.proven(part, search.cheapest(part))
+        cheapest = search.cheapest(part)
+        bound = search.least_costs(part, cheapest)
         lasting = search.lasting(part, cheapest)
         found = search.causal(part, lasting)
 
