@@ -248,9 +248,9 @@ def recommend(
         standardised for scores and stored models.
     method
         ``auto`` (the cheapest action, proven so, where the score is affine in what
-        moves; elsewhere a search, the cheaper of
-        ``gradient`` and ``integer_program``), ``linear_program`` (Eq. 2 step,
-        repeated and line-searched), ``gradient`` (projected Adam from several starts),
+        moves; elsewhere as ``gradient``), ``linear_program`` (Eq. 2 step,
+        repeated and line-searched), ``gradient`` (projected Adam from several starts, one of them
+        from local linear models),
         ``integer_program`` (proven cheapest on affine scores; on others a search by local
         linear models), ``causal`` (actions have the consequences that ``causal``
         says), ``exhaustive`` (all combinations). ``proven_cheapest`` says whose action is
