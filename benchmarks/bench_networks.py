@@ -21,8 +21,8 @@ from benchmarks.bench_trees import credit
 from countermove._types import Floats
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import Settings, recommend
-from countermove.recourse._search import search_problem
 from countermove.recourse.networks import network_of, prove
+from countermove.recourse.problem import search_problem
 from countermove.scores import MLPScore
 from countermove.scores.base import values
 

@@ -20,9 +20,9 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.recourse import Settings, recommend
-from countermove.recourse._search import search_problem
 from countermove.recourse.networks import network_of, prove
 from countermove.recourse.networks._bounds import KINDS, relaxed, tangents, value_of
+from countermove.recourse.problem import search_problem
 from countermove.scores import MLPScore
 from countermove.scores._layers import ACTIVATIONS
 from countermove.scores.adopted import adopt

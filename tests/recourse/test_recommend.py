@@ -17,8 +17,8 @@ from countermove.errors import (
 )
 from countermove.people import ActionSet, LinearCost, MahalanobisCost, MixtureCost, QuadraticCost
 from countermove.recourse import CausalModel, Settings, best_reachable, recommend
-from countermove.recourse._search import actions_of_model
 from countermove.recourse.audit import audit
+from countermove.recourse.problem import actions_of_model
 from countermove.scores.base import score_of, values
 
 from .conftest import linear, town_actions, trained_tanh

@@ -15,7 +15,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
 from countermove.recourse import recommend, sentences
-from countermove.recourse._language import FOLDER, outward, phrases_of, spelled
+from countermove.recourse.language import FOLDER, outward, phrases_of, spelled
 from countermove.recourse.recommend import FOUND, PROVEN_NONE, Advice
 from countermove.recourse.words import Telling
 from countermove.scores.base import values

@@ -23,8 +23,8 @@ from countermove.errors import DataError
 from countermove.learning._populations import JudgedMembers
 from countermove.learning.objectives import right_chances
 from countermove.learning.simple_rules import Rules, linear_rules
-from countermove.response._compile import at_once
 from countermove.response.base import NoResponse, Response
+from countermove.response.compilation import at_once
 from countermove.response.population import Population
 from countermove.response.response_set import rational_people
 from countermove.scores import LinearScore, Score

@@ -33,9 +33,9 @@ from countermove.learning.simple_rules import Rules, linear_score, logistic_regr
 from countermove.learning.whole_steps import WholeStepResponse
 from countermove.people.feasible import feasible_actions
 from countermove.response import BestResponse, NoResponse, Response
-from countermove.response._trees import highest_score
 from countermove.response.base import GAIN
 from countermove.response.response_set import discretised
+from countermove.response.trees import highest_score
 from countermove.scores import Score
 from countermove.scores.adopted import boosted_ensemble
 from countermove.scores.base import values

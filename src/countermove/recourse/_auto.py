@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from countermove._types import Floats
 from countermove.execution import in_turn
-from countermove.recourse import _black_box, _gradient, _integer, _linear, _trees
+from countermove.recourse import _black_box, _gradient, _linear, _trees, affine
 from countermove.recourse._cheaper import cheaper_of
-from countermove.recourse._search import Proposals, SearchProblem, Settings, unproven
+from countermove.recourse.problem import Proposals, SearchProblem, Settings, unproven
 from countermove.scores.opaque import OpaqueScore
 from countermove.scores.trees import TreeScore
 
@@ -22,8 +22,8 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
     if isinstance(problem.score, OpaqueScore):
         return _black_box.search(problem, settings)
     if problem.slope is not None:
-        return _integer.search(problem, settings)
-    ways = [how.search(problem, settings).action for how in in_turn((_integer, _gradient))]
+        return affine.search(problem, settings)
+    ways = [how.search(problem, settings).action for how in in_turn((affine, _gradient))]
     return unproven(cheaper_of(problem, *ways))
 
 

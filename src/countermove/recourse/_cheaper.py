@@ -11,7 +11,7 @@ import numpy as np
 
 from countermove._types import Floats
 from countermove.people.feasible import FeasibleActions, absent
-from countermove.recourse._search import SearchProblem
+from countermove.recourse.problem import SearchProblem
 
 PLANES = 2
 HALVINGS = 5

@@ -17,8 +17,8 @@ from countermove.execution import in_turn
 from countermove.people.feasible import absent
 from countermove.recourse._cheaper import cheaper, cheaper_of, snap_uphill
 from countermove.recourse._linear import climb, one_at_a_time, starts_of, uphill
-from countermove.recourse._polytope import project
-from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
+from countermove.recourse.polytope import project
+from countermove.recourse.problem import Proposals, SearchProblem, Settings, fall_back, unproven
 
 RATE = 0.08
 """First Adam step as a share of the width of each feature's range; falls linearly."""

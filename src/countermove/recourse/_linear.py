@@ -14,8 +14,8 @@ from countermove.execution import in_turn, phase
 from countermove.people.feasible import FeasibleActions, FeatureBlock
 from countermove.randomness import generator
 from countermove.recourse._cheaper import cheaper
-from countermove.recourse._polytope import linear_step, project
-from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
+from countermove.recourse.polytope import linear_step, project
+from countermove.recourse.problem import Proposals, SearchProblem, Settings, fall_back, unproven
 from countermove.response.exact import highest_gain
 
 FRACTIONS = np.array([1.0, 0.4, 0.1])

@@ -22,7 +22,9 @@ from countermove.people import ActionSet
 from countermove.people.feasible import FeatureBlock, absent
 from countermove.recourse._cheaper import cheaper, cheaper_of
 from countermove.recourse._rounding import rounded
-from countermove.recourse._search import (
+from countermove.recourse.lasting import Margin
+from countermove.recourse.networks import NetworkProofs, network_of, prove
+from countermove.recourse.problem import (
     MARGIN,
     Proposals,
     SearchMethod,
@@ -30,8 +32,6 @@ from countermove.recourse._search import (
     Settings,
     unproven,
 )
-from countermove.recourse.lasting import Margin
-from countermove.recourse.networks import NetworkProofs, network_of, prove
 from countermove.scores.base import values
 
 OBJECTIVES = ("cheapest", "sparsest")

@@ -12,7 +12,7 @@ from countermove.data.missing import FillColumns, fill_columns
 from countermove.data.relations import HistoryPath, PathStates
 from countermove.data.schema import Feature, ModelFeature, Schema
 from countermove.data.wording import VALUE, text_in
-from countermove.recourse._language import (
+from countermove.recourse.language import (
     WHOLE,
     Phrases,
     chosen,

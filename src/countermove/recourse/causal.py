@@ -23,7 +23,7 @@ from countermove.errors import DataError, ParameterError, nearest, shown
 from countermove.execution import in_turn
 from countermove.recourse import _gradient, _linear
 from countermove.recourse._cheaper import cheaper_of
-from countermove.recourse._search import Proposals, SearchProblem, Settings, unproven
+from countermove.recourse.problem import Proposals, SearchProblem, Settings, unproven
 
 Function = Callable[..., Tensor]
 

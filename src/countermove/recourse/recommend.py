@@ -26,7 +26,8 @@ from countermove.recourse._preferences import (
     preference_of,
 )
 from countermove.recourse._region import with_region
-from countermove.recourse._search import (
+from countermove.recourse.lasting import Margin, margin_of
+from countermove.recourse.problem import (
     ApprovalThreshold,
     Proposals,
     SearchProblem,
@@ -37,7 +38,6 @@ from countermove.recourse._search import (
     probability_slope,
     search_problem,
 )
-from countermove.recourse.lasting import Margin, margin_of
 from countermove.scores.base import score_of, values
 from countermove.training.units import LONGER, RowUnits, as_rows, standardised_model
 

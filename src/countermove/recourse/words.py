@@ -19,7 +19,9 @@ from countermove.data.relations import PathStates
 from countermove.data.schema import ROW_ID, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
-from countermove.recourse._language import (
+from countermove.recourse._region import further_keeps
+from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
+from countermove.recourse.language import (
     DEFAULT,
     Phrases,
     capitalised,
@@ -28,8 +30,6 @@ from countermove.recourse._language import (
     value_words,
     whole,
 )
-from countermove.recourse._region import further_keeps
-from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
 from countermove.recourse.recommend import (
     BEYOND_REACH,
     FOUND,

@@ -14,8 +14,8 @@ from countermove._types import Floats, Index, Mask
 from countermove.execution import pieces
 from countermove.people import Cost
 from countermove.people.feasible import FeasibleActions
-from countermove.recourse._search import MARGIN, SearchProblem
 from countermove.recourse.networks._bounds import KINDS, Layers, PricedRoom, tangents
+from countermove.recourse.problem import MARGIN, SearchProblem
 from countermove.scores.dense import DenseNetwork, dense_network
 
 __all__ = ["NetworkProofs", "network_of", "prove"]

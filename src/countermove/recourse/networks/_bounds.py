@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.response._compile import forget_stale_kernels, jit
+from countermove.response.compilation import forget_stale_kernels, jit
 
 forget_stale_kernels(Path(__file__).parent)
 

@@ -15,7 +15,7 @@ from countermove.recourse.networks._bounds import (
     spread,
     value_of,
 )
-from countermove.response._compile import jit
+from countermove.response.compilation import jit
 
 NONE, OPEN = 0, 1
 """How a search ended: with nothing left to look at, or out of nodes."""

@@ -19,14 +19,14 @@ from countermove.people.feasible import FeasibleActions, absent
 from countermove.randomness import generator
 from countermove.recourse import _linear
 from countermove.recourse._cheaper import cheaper
-from countermove.recourse._integer_highs import (
+from countermove.recourse.mixed_integer import (
     GAP,
     SLACK,
     cheapest_action,
     cheapest_within,
     squares_of,
 )
-from countermove.recourse._search import Proposals, SearchProblem, Settings, fall_back, unproven
+from countermove.recourse.problem import Proposals, SearchProblem, Settings, fall_back, unproven
 from countermove.response.exact import cheapest_exact
 
 ROUNDS = 6

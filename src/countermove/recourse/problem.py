@@ -25,7 +25,7 @@ from countermove.people.feasible import (
     absent,
     feasible_actions,
 )
-from countermove.recourse._integer_highs import starting_actions
+from countermove.recourse.mixed_integer import starting_actions
 from countermove.response.base import checked_rows
 from countermove.scores import Score, deciding
 from countermove.scores.base import SLICE, probability, values
@@ -246,7 +246,7 @@ METHODS = {
     "auto": "_auto",
     "linear_program": "_linear",
     "gradient": "_gradient",
-    "integer_program": "_integer",
+    "integer_program": "affine",
     "causal": "causal",
     "exhaustive": "_exhaustive",
 }
