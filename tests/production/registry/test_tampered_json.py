@@ -74,7 +74,7 @@ def read_everything(registry: Registry) -> None:
     recover(registry)
     ledger = BatchLedger(registry)
     ledger.states([batch("one"), batch("two")])
-    ledger.reconsidered()
+    ledger.withdrawn()
     rehashed(registry)
     AdviceRegister(registry).of_people(["p"])
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.production.retraining.known_worlds import MONTHLY, DriftingWorld
 
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production.gates import Improvement
@@ -20,7 +21,6 @@ from countermove.production.retraining.following import (
     SeenBatch,
     linear_score,
 )
-from countermove.production.retraining.known_worlds import MONTHLY, DriftingWorld
 from countermove.production.retraining.nightly import (
     Followed,
     corrected_looks,
